@@ -1,0 +1,1 @@
+"""The `dardis` command: one file a command; builds objects, runs, writes."""

@@ -1,0 +1,120 @@
+"""`dardis trace`: look at a workload trace, convert it, or make one. Output files are whole or absent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dardis.model.errors import InputError
+
+if TYPE_CHECKING:
+    from dardis.model.platform import Platform
+    from dardis.workload.trace import Trace
+
+app = typer.Typer(no_args_is_help=True, help="Look at a workload trace, convert it, or make one.")
+
+TracePath = Annotated[Path, typer.Argument(metavar="TRACE", help="SWF, job table or Eurora CSV, plain or .gz.")]
+OutPath = Annotated[Path, typer.Argument(metavar="OUT", help="Ends in .swf or .csv (a job table), or either with .gz.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Refuse a trace with a malformed line.")]
+
+
+@app.command()
+def info(
+    trace: TracePath,
+    platform: Annotated[Path | None, typer.Option(help="Platform file to compute the load for.")] = None,
+    strict: Strict = False,
+) -> None:
+    """Show what a trace holds and which of its lines are no jobs."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from dardis.config.platform import load_platform
+    from dardis.workload.read import read_trace
+    from dardis.workload.summary import summarise
+
+    machine = load_platform(platform) if platform else None
+    table = Table(title=escape(trace.name), show_header=False)
+    for what, figure in summarise(read_trace(trace, strict=strict), machine):
+        table.add_row(escape(what), escape(figure))
+    Console().print(table)
+
+
+@app.command()
+def convert(
+    trace: TracePath,
+    out: OutPath,
+    partition: Annotated[list[str] | None, typer.Option(help="Keep this partition; may be repeated.")] = None,
+    queue: Annotated[list[str] | None, typer.Option(help="Keep this queue; may be repeated.")] = None,
+    start: Annotated[int | None, typer.Option("--from", help="Keep jobs submitted at this time (s) or later.")] = None,
+    end: Annotated[int | None, typer.Option("--to", help="Keep jobs submitted before this time (s).")] = None,
+    min_width: Annotated[int, typer.Option(help="Keep jobs of at least so many processors.")] = 0,
+    max_width: Annotated[int | None, typer.Option(help="Keep jobs of at most so many processors.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Keep the first jobs of those left.")] = None,
+    load: Annotated[float, typer.Option(help="Divide the times between submits by this.")] = 1.0,
+    platform: Annotated[Path | None, typer.Option(help="Job table: units that fit this platform's nodes.")] = None,
+    unit_cores: Annotated[int | None, typer.Option(min=1, help="Job table: units of so many cores.")] = None,
+    strict: Strict = False,
+    force: Force = False,
+) -> None:
+    """Convert between SWF and job tables, filter, and scale the load. Filters apply in the order of the options."""
+    from dardis.config.platform import load_platform
+    from dardis.workload import transform
+    from dardis.workload.read import read_trace
+
+    _check_out(out, force)
+    machine = load_platform(platform) if platform else None
+    kept = read_trace(trace, strict=strict)
+    skipped = len(kept.skipped)
+    if partition:
+        kept = transform.in_partition(kept, partition)
+    if queue:
+        kept = transform.in_queue(kept, queue)
+    kept = transform.submitted(kept, start, end)
+    kept = transform.of_width(kept, min_width, max_width)
+    if jobs is not None:
+        kept = transform.first_jobs(kept, jobs)
+    kept = transform.scale_load(kept, load)
+    _write(kept, out, machine, unit_cores)
+    typer.echo(f"{out}: {len(kept)} jobs" + (f"; {skipped} lines of {trace} are no jobs" if skipped else ""))
+
+
+@app.command()
+def generate(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="eurora (the thesis's) or lublin.")],
+    out: OutPath,
+    jobs: Annotated[int, typer.Option(help="Number of jobs.")] = 1000,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same trace.")] = 1,
+    days: Annotated[int | None, typer.Option(help="Days over which they are submitted.")] = None,
+    force: Force = False,
+) -> None:
+    """Make a synthetic trace that fits the 64-node Eurora."""
+    from dardis.workload.generate import generate as make
+
+    _check_out(out, force)
+    made = make(kind, jobs, seed, days)
+    _write(made, out, None, None)
+    typer.echo(f"{out}: {len(made)} jobs")
+
+
+def _check_out(out: Path, force: bool) -> None:
+    if not out.name.removesuffix(".gz").endswith((".swf", ".csv")):
+        raise InputError(out, "no known form of trace", "a name that ends in .swf, .csv, .swf.gz or .csv.gz")
+    if out.exists() and not force:
+        raise InputError(out, "exists", "another name, or --force to replace it")
+
+
+def _write(trace: Trace, out: Path, machine: Platform | None, unit_cores: int | None) -> None:
+    """Write in the form that the name of `out` asks for, and say what that form cannot hold."""
+    from dardis.workload.swf import write_swf
+    from dardis.workload.table import write_table
+    from dardis.workload.units import in_units
+
+    if out.name.removesuffix(".gz").endswith(".csv"):
+        write_table(in_units(trace, machine, unit_cores), out)
+        return
+    for note in write_swf(trace, out):
+        typer.echo(f"note: {note}", err=True)

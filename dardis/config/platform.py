@@ -1,0 +1,161 @@
+"""Decides what a platform file may say, and promises a Platform whose every figure has been checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from dardis.config.toml_file import Table, read_toml
+from dardis.model.errors import InputError
+from dardis.model.platform import MAX_GROUPS, Maintenance, NodeGroup, NodePower, Platform
+from dardis.model.resources import CORES, KIND_NAME, parse_amount
+
+LARGEST_AMOUNT = 1 << 40
+"""Of one kind on one node: the fixed-point fitting index (2^20 a unit) then fits 64 bits."""
+LARGEST_CORES = 1 << 20
+LATEST = 1 << 40
+"""Times lie within this many seconds of 0."""
+MOST_NODES = 10_000_000
+
+_Watts = Annotated[float, Field(ge=0)]
+_Time = Annotated[int, Field(ge=-LATEST, le=LATEST)]
+_Seconds = Annotated[int, Field(ge=0, le=LATEST)]
+
+
+def _amounts(value: object) -> dict[str, int]:
+    """Check `resources = { cores = 16, memory = "16GiB" }`; memory becomes MiB."""
+    if not isinstance(value, dict):
+        raise ValueError(f"{value!r}; expected a table such as {{ cores = 16 }}")
+    amounts = {}
+    for kind, amount in value.items():
+        if KIND_NAME.fullmatch(kind) is None:
+            raise ValueError(f"{kind!r} is no resource kind; expected lower-case letters, digits and _")
+        try:
+            amounts[kind] = parse_amount(kind, amount)
+        except ValueError as error:
+            raise ValueError(f"{kind}: {error}; expected an amount such as 16, for memory also 16GiB") from None
+        limit = LARGEST_CORES if kind == CORES else LARGEST_AMOUNT
+        if amounts[kind] > limit:
+            raise ValueError(f"{kind}: {amount!r} is too much; expected at most {limit}")
+    if amounts.get(CORES, 0) < 1:
+        raise ValueError("no cores; expected at least 1 core a node")
+    return amounts
+
+
+def _node_numbers(value: object) -> list[int]:
+    """Read `"0-3 7"` or `[0, 1, 2, 3, 7]`."""
+    expected = 'an interval set such as "0-3 7" or a list of node numbers'
+    if isinstance(value, list) and all(type(number) is int and number >= 0 for number in value) and value:
+        return sorted(set(value))
+    if not isinstance(value, str) or not value.split():
+        raise ValueError(f"{value!r}; expected {expected}")
+    numbers: set[int] = set()
+    for part in value.split():
+        first, dash, last = part.partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise ValueError(f"{part!r}; expected {expected}")
+        span = range(int(first), int(last or first) + 1)
+        if not span or span[-1] >= MOST_NODES:
+            raise ValueError(f"{part!r}; expected {expected}")
+        numbers.update(span)
+    return sorted(numbers)
+
+
+class PowerTable(Table):
+    """What a node draws. A key left out has the thesis's figure."""
+
+    idle_w: _Watts = NodePower().idle_w
+    core_w: _Watts = NodePower().core_w
+    off_w: _Watts = NodePower().off_w
+    boot_s: _Seconds = NodePower().boot_s
+    boot_w: _Watts = NodePower().boot_w
+    shutdown_s: _Seconds = NodePower().shutdown_s
+    shutdown_w: _Watts = NodePower().shutdown_w
+
+
+class NodesTable(Table):
+    """`[[nodes]]`: a group of equal nodes."""
+
+    count: Annotated[int, Field(ge=1, le=MOST_NODES)]
+    prefix: Annotated[str, Field(min_length=1, pattern=r"^\S+$")]
+    resources: Annotated[dict[str, int], BeforeValidator(_amounts)]
+    power: PowerTable | None = None
+    always_on: bool = False
+
+
+class MaintenanceTable(Table):
+    """`[[maintenance]]`: nodes that hold nothing during `[start_s, end_s)`."""
+
+    nodes: Annotated[list[int], BeforeValidator(_node_numbers)]
+    start_s: _Time
+    end_s: _Time
+
+    @model_validator(mode="after")
+    def _has_length(self) -> MaintenanceTable:
+        if self.end_s <= self.start_s:
+            raise ValueError(f"end_s {self.end_s} is not after start_s {self.start_s}")
+        return self
+
+
+class PlatformFile(Table):
+    """The whole file."""
+
+    name: Annotated[str, Field(min_length=1)]
+    nodes: Annotated[list[NodesTable], Field(min_length=1, max_length=MAX_GROUPS)]
+    partitions: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
+    maintenance: list[MaintenanceTable] = Field(default_factory=list)
+    currency: Annotated[str, Field(min_length=1)] = "EUR"
+    income_eur_per_core_h: Annotated[float, Field(ge=0)] = 0.013
+
+
+def load_platform(path: Path) -> Platform:
+    """Read a platform file; InputError for any mistake in it. docs/formats.md lists the keys."""
+    table = read_toml(path, PlatformFile)
+    groups = tuple(
+        NodeGroup(
+            prefix=nodes.prefix,
+            count=nodes.count,
+            resources=nodes.resources,
+            power=NodePower(**nodes.power.model_dump()) if nodes.power else None,
+            always_on=nodes.always_on,
+        )
+        for nodes in table.nodes
+    )
+    _check_names(path, groups)
+    platform = Platform(
+        name=table.name,
+        groups=groups,
+        partitions=_partitions(path, table, groups),
+        maintenance=tuple(Maintenance(tuple(m.nodes), m.start_s, m.end_s) for m in table.maintenance),
+        currency=table.currency,
+        income_per_core_h=table.income_eur_per_core_h,
+    )
+    if platform.node_count > MOST_NODES:
+        raise InputError(path, f"{platform.node_count} nodes", f"at most {MOST_NODES}")
+    for index, window in enumerate(platform.maintenance):
+        if window.nodes[-1] >= platform.node_count:
+            place, last = f"{path}: maintenance[{index}].nodes", platform.node_count - 1
+            raise InputError(place, f"no node {window.nodes[-1]}", f"numbers from 0 to {last}")
+    return platform
+
+
+def _check_names(path: Path, groups: tuple[NodeGroup, ...]) -> None:
+    """Refuse prefixes that could name two nodes alike: `n` + `10` and `n1` + `0`."""
+    for index, group in enumerate(groups):
+        for other in groups[:index] + groups[index + 1 :]:
+            rest = group.prefix.removeprefix(other.prefix)
+            if group.prefix.startswith(other.prefix) and (not rest or rest.isdecimal()):
+                place = f"{path}: nodes[{index}].prefix"
+                raise InputError(place, f"{group.prefix!r} names nodes like {other.prefix!r}", "distinct prefixes")
+
+
+def _partitions(path: Path, table: PlatformFile, groups: tuple[NodeGroup, ...]) -> dict[str, tuple[int, ...]]:
+    index_of = {group.prefix: index for index, group in enumerate(groups)}
+    for partition, prefixes in table.partitions.items():
+        for prefix in prefixes:
+            if prefix not in index_of:
+                place = f"{path}: partitions.{partition}"
+                raise InputError(place, f"no node group {prefix!r}", "one of " + ", ".join(index_of))
+    return {name: tuple(sorted({index_of[p] for p in prefixes})) for name, prefixes in table.partitions.items()}

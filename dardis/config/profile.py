@@ -1,0 +1,91 @@
+"""Decides what a desired profile's CSV may say, and promises that capacity is wished where it is silent."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import zlib
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from dardis.config.platform import LATEST
+from dardis.model.errors import InputError
+from dardis.model.platform import Platform
+from dardis.model.profile import StepFunction
+from dardis.model.resources import parse_amount
+from dardis.model.target import DesiredProfile, Split
+
+COLUMNS = ("time_s", "node", "kind", "value")
+WHOLE_MACHINE = "*"
+
+
+def load_profile(path: Path, platform: Platform, split: Split) -> DesiredProfile:
+    """Read rows `time_s,node,kind,value` (also gzipped) into the desired profile of `platform`.
+
+    Node `*` is the whole machine, and `split` says how its value becomes node values. A value holds until the next
+    row of that node and kind; before the first, capacity is wished. InputError names file and line.
+    """
+    rows = _rows(path)
+    _, header = next(rows, (1, []))
+    if tuple(header) != COLUMNS:
+        raise InputError(f"{path}:1", f"columns {','.join(header)!r}", ",".join(COLUMNS))
+    steps: dict[tuple[int | None, int], dict[int, int]] = defaultdict(dict)
+    for line_number, fields in rows:
+        place = f"{path}:{line_number}"
+        time, node, kind, value = _row(place, fields, platform)
+        if time in steps[node, kind]:
+            raise InputError(place, f"a second value for the same time, node and kind ({','.join(fields)})")
+        steps[node, kind][time] = value
+    machine: dict[int, StepFunction] = {}
+    nodes: dict[tuple[int, int], StepFunction] = {}
+    for (node, kind), table in steps.items():
+        if node is None:
+            machine[kind] = StepFunction.from_steps(int(platform.capacity[:, kind].sum()), table.items())
+        else:
+            nodes[node, kind] = StepFunction.from_steps(int(platform.capacity[node, kind]), table.items())
+    return DesiredProfile(platform, machine, nodes, split)
+
+
+def _row(place: str, fields: list[str], platform: Platform) -> tuple[int, int | None, int, int]:
+    """Time, node (None: the machine), kind index and value of one row."""
+    if len(fields) != len(COLUMNS):
+        raise InputError(place, f"{len(fields)} fields", f"{len(COLUMNS)}: {','.join(COLUMNS)}")
+    time, node, kind, value = fields
+    if not time.removeprefix("-").isdecimal() or abs(int(time)) > LATEST:
+        raise InputError(place, f"time_s {time!r}", "whole seconds on the trace's clock")
+    last = platform.node_count - 1
+    if node != WHOLE_MACHINE and not (node.isdecimal() and int(node) <= last):
+        raise InputError(place, f"node {node!r}", f"a number from 0 to {last}, or * for the whole machine")
+    if kind not in platform.kinds:
+        raise InputError(place, f"kind {kind!r}", "one of " + ", ".join(platform.kinds))
+    try:
+        amount = parse_amount(kind, value)
+    except ValueError:
+        raise InputError(place, f"value {value!r}", "an amount of 0 or more") from None
+    # More than everything is everything; the bound keeps any text within 64 bits.
+    amount = min(amount, int(platform.capacity[:, platform.kinds.index(kind)].sum()))
+    return int(time), None if node == WHOLE_MACHINE else int(node), platform.kinds.index(kind), amount
+
+
+def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Line number and fields of each line that is not empty."""
+    reader = csv.reader(_text(path).splitlines())
+    try:
+        for fields in reader:
+            if fields:
+                yield reader.line_num, [field.strip() for field in fields]
+    except csv.Error as error:
+        raise InputError(f"{path}:{reader.line_num}", f"no CSV ({error})") from None
+
+
+def _text(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+        return (gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data).decode("utf-8-sig")
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(path, f"damaged gzip file ({error})") from None
+    except OSError as error:
+        raise InputError(path, f"cannot be read ({error.strerror})", "a CSV file") from None
+    except UnicodeDecodeError:
+        raise InputError(path, "is no UTF-8 text", "a CSV file") from None

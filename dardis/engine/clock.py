@@ -1,0 +1,21 @@
+"""The only place that reads a clock."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+
+
+def cpu_ns() -> int:
+    """CPU time of the calling thread, in ns."""
+    return time.thread_time_ns()
+
+
+def monotonic_s() -> float:
+    """Seconds that pass evenly; for showing progress only."""
+    return time.monotonic()
+
+
+def utc_now() -> str:
+    """The present, as ISO 8601 in UTC, for people."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

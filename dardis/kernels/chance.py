@@ -1,0 +1,41 @@
+"""Chance as an argument: counter-based draws keyed by (seed, job, attempt, node, purpose, counter).
+
+The mixer is the finaliser of SplitMix64 (Steele, Lea and Flood, 2014), chained over the parts of the key.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dardis.kernels.jit import kernel
+
+PURPOSE_START, PURPOSE_PICK, PURPOSE_NODE = 1, 2, 3
+"""What a draw is for: a node's start times, the choice among common starts, the order of nodes."""
+
+
+@kernel
+def mix(key: int, more: int) -> int:
+    """Fold `more` into the 64-bit key and scramble it."""
+    z = np.uint64(key) ^ (np.uint64(more) * np.uint64(0xD6E8FEB86659FD93))
+    z = z + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.uint64(z ^ (z >> np.uint64(31)))
+
+
+@kernel
+def draw_key(seed: int, job: int, attempt: int, node: int, purpose: int) -> int:
+    """The 64-bit key of one decision's draws."""
+    return mix(mix(mix(mix(mix(np.uint64(0), seed), job), attempt), node), purpose)
+
+
+@kernel
+def below(key: int, counter: int, bound: int) -> int:
+    """Draw number `counter` of a key: an integer in [0, bound), bound below 2^62 (bias below bound / 2^64)."""
+    return np.int64(mix(key, counter) % np.uint64(bound))
+
+
+@kernel
+def unit(key: int, counter: int) -> float:
+    """Draw number `counter` of a key: a float in [0, 1)."""
+    return np.float64(mix(key, counter) >> np.uint64(11)) * 2.0**-53

@@ -1,0 +1,36 @@
+"""How kernels are compiled: the machine code is cached on disk, in a folder named by the kernels' own sources.
+
+Numba renews a cached kernel when its own file changes, but not when a file that it calls does; so the folder is keyed by
+all of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _cache_folder() -> Path:
+    """A folder for this version of the kernels: beside them where that can be written, else the user's."""
+    here = Path(__file__).resolve().parent
+    sources = sorted(here.glob("*.py")) + [here.parent / "model" / "job.py"]
+    key = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
+    if os.access(here, os.W_OK):
+        return here / "__pycache__" / f"kernels-{key}"
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "dardis" / f"kernels-{key}"
+
+
+if "NUMBA_CACHE_DIR" not in os.environ:
+    numba.config.CACHE_DIR = str(_cache_folder())
+
+
+def kernel(function: Function) -> Function:
+    """Compile a function that Python calls, or another kernel; its machine code is cached on disk."""
+    return cast("Function", numba.njit(cache=True, error_model="numpy")(function))

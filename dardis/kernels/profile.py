@@ -1,0 +1,190 @@
+"""Reserving on node profiles: what is free (capacity less reserved) and what is wished (desired less reserved).
+
+Columns of a profile row: `kinds` times free, then, where a desired profile was given, `kinds` times wished.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dardis.kernels.jit import kernel
+from dardis.kernels.rows import Ints, Rows, close_slot, find, forget_before, make_room, open_slot
+
+DONE, FULL, REFUSED = 0, 1, 2
+"""What `reserve` answers: reserved, arena full (grow it and ask again), does not fit."""
+
+
+@kernel
+def split_at(rows: Rows, node: int, moment: int) -> int:
+    """See that the profile has a breakpoint at `moment`; return its arena index."""
+    place = find(rows, node, moment)
+    if place >= rows.head[node] and rows.time[place] == moment:
+        return place
+    place += 1
+    open_slot(rows, node, place)
+    rows.time[place] = moment
+    for c in range(rows.value.shape[1]):
+        rows.value[place, c] = rows.value[place - 1, c]
+    return place
+
+
+@kernel
+def same_values(rows: Rows, a: int, b: int) -> bool:
+    """Whether two entries hold the same values."""
+    for c in range(rows.value.shape[1]):
+        if rows.value[a, c] != rows.value[b, c]:
+            return False
+    return True
+
+
+@kernel
+def apply(rows: Rows, node: int, start: int, end: int, request: Ints, units: int) -> None:
+    """Take `units` times `request` from all columns over `[start, end)`; negative units give back. Needs two slots."""
+    first = split_at(rows, node, start)
+    last = split_at(rows, node, end)
+    kinds = len(request)
+    for c in range(rows.value.shape[1]):
+        amount = request[c % kinds] * units
+        if amount != 0:
+            for place in range(first, last):
+                rows.value[place, c] -= amount
+    if same_values(rows, last, last - 1):
+        close_slot(rows, node, last)
+    if first > rows.head[node] and same_values(rows, first, first - 1):
+        close_slot(rows, node, first)
+
+
+@kernel
+def holds(rows: Rows, node: int, start: int, end: int, request: Ints, units: int) -> bool:
+    """Whether the node has the capacity for `units` units over all of `[start, end)`."""
+    place = max(find(rows, node, start), rows.head[node])
+    stop = rows.head[node] + rows.size[node]
+    while place < stop and rows.time[place] < end:
+        for k in range(len(request)):
+            if rows.value[place, k] < request[k] * units:
+                return False
+        place += 1
+    return True
+
+
+@kernel
+def reserve(rows: Rows, nodes: Ints, units: Ints, request: Ints, start: int, end: int, now: int) -> int:
+    """Reserve `units[i]` units on `nodes[i]` over `[start, end)`, all or nothing. Answers DONE, FULL or REFUSED."""
+    for i in range(len(nodes)):
+        forget_before(rows, nodes[i], now)
+        if not holds(rows, nodes[i], start, end, request, units[i]):
+            return REFUSED
+    for i in range(len(nodes)):
+        if not make_room(rows, nodes[i], 2):
+            return FULL
+    for i in range(len(nodes)):
+        apply(rows, nodes[i], start, end, request, units[i])
+    return DONE
+
+
+@kernel
+def release(rows: Rows, nodes: Ints, units: Ints, request: Ints, start: int, end: int, now: int) -> int:
+    """Give back what `reserve` took, over `[start, end)` (which may be its later part). Answers DONE or FULL."""
+    for i in range(len(nodes)):
+        forget_before(rows, nodes[i], now)
+        if not make_room(rows, nodes[i], 2):
+            return FULL
+    for i in range(len(nodes)):
+        apply(rows, nodes[i], start, end, request, -units[i])
+    return DONE
+
+
+@kernel
+def without(
+    time: Ints, value: NDArray[Any], head: int, stop: int, start: int, end: int, request: Ints, units: int,
+    out_time: Ints, out_value: NDArray[Any],
+) -> int:  # fmt: skip
+    """Copy a profile as it would be without `units` times `request` over `[start, end)`; return its length.
+
+    The copy needs room for two more entries than the profile has.
+    """
+    kinds = len(request)
+    count = 0
+    place = head
+    passed = 0  # how many of the reservation's two ends lie behind
+    while place < stop or passed < 2:
+        edge = start if passed == 0 else end
+        if place < stop and (passed == 2 or time[place] <= edge):
+            out_time[count] = time[place]
+            passed += passed < 2 and time[place] == edge
+            place += 1
+        else:
+            out_time[count] = edge
+            passed += 1
+        back = units if passed == 1 else 0
+        for c in range(value.shape[1]):
+            out_value[count, c] = value[place - 1, c] + request[c % kinds] * back
+        count += 1
+    return count
+
+
+@kernel
+def ends(rows: Rows, capacity: NDArray[np.int64]) -> tuple[int, int]:
+    """The last breakpoint of any node, and the last instant at which any node has less than its capacity free."""
+    horizon = last_end = -(np.int64(1) << 62)
+    for node in range(len(rows.size)):
+        head = rows.head[node]
+        place = head + rows.size[node] - 1
+        horizon = max(horizon, rows.time[place])
+        while place > head and rows.time[place] > last_end:
+            full = True
+            for k in range(capacity.shape[1]):
+                if rows.value[place - 1, k] != capacity[node, k]:
+                    full = False
+            if not full:
+                last_end = rows.time[place]
+            place -= 1
+    return horizon, last_end
+
+
+@kernel
+def book(rows: Rows, nodes: Ints, job: int, start: int, now: int) -> int:
+    """Note on each node that `job` will start at `start` (rows of starts, value = job). Answers DONE or FULL."""
+    for i in range(len(nodes)):
+        if not make_room(rows, nodes[i], 1):
+            return FULL
+    for i in range(len(nodes)):
+        node = nodes[i]
+        while rows.size[node] > 0 and rows.time[rows.head[node]] <= now:
+            rows.head[node] += 1
+            rows.size[node] -= 1
+        place = find(rows, node, start) + 1
+        open_slot(rows, node, place)
+        rows.time[place] = start
+        rows.value[place, 0] = job
+    return DONE
+
+
+@kernel
+def unbook(rows: Rows, nodes: Ints, job: int, start: int) -> None:
+    """Strike `job` from the nodes' lists; where it has begun it may be gone already."""
+    for i in range(len(nodes)):
+        place = find(rows, nodes[i], start)
+        while place >= rows.head[nodes[i]] and rows.time[place] == start:
+            if rows.value[place, 0] == job:
+                close_slot(rows, nodes[i], place)
+                break
+            place -= 1
+
+
+@kernel
+def later_jobs(rows: Rows, nodes: Ints, now: int, depth: int, out: Ints) -> int:
+    """Write the first `depth` jobs that start after `now` on each node; their count, or less than 0 (minus the need)."""
+    count = 0
+    for i in range(len(nodes)):
+        place = find(rows, nodes[i], now) + 1
+        stop = min(rows.head[nodes[i]] + rows.size[nodes[i]], place + depth)
+        while place < stop:
+            if count < len(out):
+                out[count] = rows.value[place, 0]
+            count += 1
+            place += 1
+    return count if count <= len(out) else -count

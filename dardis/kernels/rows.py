@@ -1,0 +1,137 @@
+"""One growing, sorted row of (time, values) a node, all rows in one arena; the past is dropped as time goes on.
+
+A node's profile is such a row (its values hold until the next breakpoint), its list of reservations another.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dardis.kernels.jit import kernel
+
+Ints = NDArray[np.int64]
+SLACK = 6
+"""Free slots that every row has after `grown`: what one call of any kernel needs in place."""
+
+
+class Rows(NamedTuple):
+    """Node n's entries are `time[head[n] : head[n] + size[n]]`, inside its slots `[base[n], base[n] + slots[n])`."""
+
+    base: Ints
+    slots: Ints
+    head: Ints
+    size: Ints
+    tail: Ints
+    """Shape (1,): where the unused end of the arena begins."""
+    time: Ints
+    value: NDArray[Any]
+    """Shape (arena, columns); 32-bit for profiles, 64-bit for job numbers."""
+
+
+def make_rows(count: int, columns: int, slots: int, dtype: type[np.integer[Any]]) -> Rows:
+    """Return `count` empty rows with room for `slots` entries each, and as much again to grow into."""
+    base = np.arange(count, dtype=np.int64) * slots
+    arena = 2 * count * slots + 64
+    return Rows(
+        base,
+        np.full(count, slots, dtype=np.int64),
+        base.copy(),
+        np.zeros(count, dtype=np.int64),
+        np.array([count * slots], dtype=np.int64),
+        np.zeros(arena, dtype=np.int64),
+        np.zeros((arena, columns), dtype=dtype),
+    )
+
+
+def grown(rows: Rows, extra: int = 0) -> Rows:
+    """Return the rows packed, each with room for `SLACK` more, and at least `extra` slots behind them to grow into."""
+    slots = rows.size + rows.size // 2 + SLACK
+    ends = np.cumsum(slots)
+    base = ends - slots
+    total = int(ends[-1])
+    arena = total + max(extra, total // 2) + 64
+    time = np.zeros(arena, dtype=np.int64)
+    value = np.zeros((arena, rows.value.shape[1]), dtype=rows.value.dtype)
+    # Entry j of all rows, one gather: source head[n] + j, target base[n] + j.
+    owner = np.repeat(np.arange(len(slots)), rows.size)
+    place = np.arange(len(owner)) - np.repeat(np.cumsum(rows.size) - rows.size, rows.size)
+    time[base[owner] + place] = rows.time[rows.head[owner] + place]
+    value[base[owner] + place] = rows.value[rows.head[owner] + place]
+    return Rows(base, slots, base.copy(), rows.size.copy(), np.array([total], dtype=np.int64), time, value)
+
+
+@kernel
+def forget_before(rows: Rows, node: int, now: int) -> None:
+    """Drop a profile's entries that have been followed by another by `now`."""
+    head = rows.head[node]
+    size = rows.size[node]
+    while size > 1 and rows.time[head + 1] <= now:
+        head += 1
+        size -= 1
+    rows.head[node] = head
+    rows.size[node] = size
+
+
+@kernel
+def find(rows: Rows, node: int, moment: int) -> int:
+    """Arena index of the last entry at or before `moment`; one before the row when there is none."""
+    low = rows.head[node] - 1
+    high = rows.head[node] + rows.size[node]
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if rows.time[middle] <= moment:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def make_room(rows: Rows, node: int, entries: int) -> bool:
+    """See that the row can take `entries` more; False when the arena is full (call `grown`, then again)."""
+    head = rows.head[node]
+    size = rows.size[node]
+    base = rows.base[node]
+    if head + size + entries <= base + rows.slots[node]:
+        return True
+    target = base
+    if size + entries > rows.slots[node] - (rows.slots[node] >> 2):
+        # Less than a quarter would stay free: move to the end of the arena with twice the slots.
+        slots = 2 * (size + entries)
+        target = rows.tail[0]
+        if target + slots > len(rows.time):
+            return False
+        rows.tail[0] = target + slots
+        rows.base[node] = target
+        rows.slots[node] = slots
+    for i in range(size):
+        rows.time[target + i] = rows.time[head + i]
+        for c in range(rows.value.shape[1]):
+            rows.value[target + i, c] = rows.value[head + i, c]
+    rows.head[node] = target
+    return True
+
+
+@kernel
+def open_slot(rows: Rows, node: int, place: int) -> None:
+    """Shift the entries from arena index `place` on by one; room must have been made."""
+    end = rows.head[node] + rows.size[node]
+    for i in range(end, place, -1):
+        rows.time[i] = rows.time[i - 1]
+        for c in range(rows.value.shape[1]):
+            rows.value[i, c] = rows.value[i - 1, c]
+    rows.size[node] += 1
+
+
+@kernel
+def close_slot(rows: Rows, node: int, place: int) -> None:
+    """Remove the entry at arena index `place`."""
+    end = rows.head[node] + rows.size[node]
+    for i in range(place, end - 1):
+        rows.time[i] = rows.time[i + 1]
+        for c in range(rows.value.shape[1]):
+            rows.value[i, c] = rows.value[i + 1, c]
+    rows.size[node] -= 1

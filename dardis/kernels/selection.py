@@ -1,0 +1,276 @@
+"""Selection: which common start a task manager takes from the offers, and which nodes (thesis 5.3.3 to 5.3.5, 7.5).
+
+A start counts when the whole indices of the nodes that offer it sum to at least the units (`pack`), or when as many
+nodes as units offer it (`distinct`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dardis.kernels.chance import PURPOSE_NODE, PURPOSE_PICK, below, draw_key, mix
+from dardis.kernels.fitting import INDEX_BITS
+from dardis.kernels.jit import kernel
+from dardis.kernels.offers import FREE_FROM, FREE_TO, FROM, INDEX, NODE, TO
+from dardis.kernels.rows import Ints
+from dardis.model.job import FOREVER
+
+MIN_START, MAX_PROBABILITY, RANDOM = range(3)
+"""Codes of the selection policies."""
+BEST_FIT, WORST_FIT, ANY_NODE, FIRST_FIT, CONTIGUOUS = range(5)
+"""Codes of the node choices."""
+OPEN_GAP = 1 << 33
+"""The free time after a run when nothing follows."""
+NONE = -1
+"""No start was found."""
+
+
+@kernel
+def units_of(index: int, distinct: bool) -> int:
+    """Units that a node with this fitting index takes."""
+    return min(index >> INDEX_BITS, 1) if distinct else index >> INDEX_BITS
+
+
+@kernel
+def earliest_quick(offers: Ints, units: int, distinct: bool) -> int:
+    """The earliest instant anybody offers, if it counts; else NONE."""
+    if len(offers) == 0:
+        return NONE
+    instant = offers[0, FROM]
+    for o in range(1, len(offers)):
+        instant = min(instant, offers[o, FROM])
+    total = np.int64(0)
+    for o in range(len(offers)):
+        if offers[o, FROM] == instant:
+            total += units_of(offers[o, INDEX], distinct)
+            if total >= units:
+                return instant
+    return NONE
+
+
+@kernel
+def common_starts(offers: Ints, units: int, distinct: bool, spans: Ints) -> int:
+    """Write the spans (from, to, sum of indices) of instants that count, ascending; return how many."""
+    n = len(offers)
+    opening = np.argsort(offers[:, FROM])
+    closing = np.argsort(offers[:, TO])
+    total = index_sum = np.int64(0)
+    o = c = count = 0
+    while o < n:
+        moment = offers[opening[o], FROM]
+        if c < n:
+            moment = min(moment, offers[closing[c], TO])
+        while c < n and offers[closing[c], TO] == moment:
+            total -= units_of(offers[closing[c], INDEX], distinct)
+            index_sum -= offers[closing[c], INDEX]
+            c += 1
+        while o < n and offers[opening[o], FROM] == moment:
+            total += units_of(offers[opening[o], INDEX], distinct)
+            index_sum += offers[opening[o], INDEX]
+            o += 1
+        if total >= units:
+            following = offers[closing[c], TO]
+            if o < n:
+                following = min(following, offers[opening[o], FROM])
+            spans[count, 0] = moment
+            spans[count, 1] = following
+            spans[count, 2] = index_sum
+            count += 1
+    return extend_spans(offers, units, distinct, closing, c, total, index_sum, spans, count)
+
+
+@kernel
+def extend_spans(
+    offers: Ints, units: int, distinct: bool, closing: Ints, c: int, total: int, index_sum: int, spans: Ints, count: int
+) -> int:
+    """Go on over the last offers' ends, where sums only fall."""
+    n = len(offers)
+    while c < n and total >= units:
+        moment = offers[closing[c], TO]
+        while c < n and offers[closing[c], TO] == moment:
+            total -= units_of(offers[closing[c], INDEX], distinct)
+            index_sum -= offers[closing[c], INDEX]
+            c += 1
+        if total >= units and c < n:
+            spans[count, 0] = moment
+            spans[count, 1] = offers[closing[c], TO]
+            spans[count, 2] = index_sum
+            count += 1
+    return count
+
+
+@kernel
+def choose_start(offers: Ints, units: int, policy: int, distinct: bool, seed: int, job: int, attempt: int) -> int:
+    """The instant the policy takes among those that count, or NONE."""
+    if policy == MIN_START:
+        instant = earliest_quick(offers, units, distinct)
+        if instant != NONE:
+            return instant
+    spans = np.empty((2 * len(offers) + 1, 3), dtype=np.int64)
+    count = common_starts(offers, units, distinct, spans)
+    if count == 0:
+        return NONE
+    if policy == MIN_START:
+        return spans[0, 0]
+    if policy == MAX_PROBABILITY:
+        best = 0
+        for s in range(1, count):
+            if spans[s, 2] > spans[best, 2]:
+                best = s
+        return spans[best, 0]
+    instants = np.int64(0)
+    for s in range(count):
+        instants += spans[s, 1] - spans[s, 0]
+    pick = below(draw_key(seed, job, attempt, 0, PURPOSE_PICK), 0, instants)
+    for s in range(count):
+        if pick < spans[s, 1] - spans[s, 0]:
+            return spans[s, 0] + pick
+        pick -= spans[s, 1] - spans[s, 0]
+    return NONE
+
+
+@kernel
+def ahead(keys: Ints, a: int, b: int) -> bool:
+    """Whether candidate a goes before candidate b."""
+    for c in range(keys.shape[1]):
+        if keys[a, c] != keys[b, c]:
+            return keys[a, c] < keys[b, c]
+    return False
+
+
+@kernel
+def sift_down(heap: Ints, size: int, keys: Ints, place: int) -> None:
+    """Restore the heap below `place`."""
+    while True:
+        child = 2 * place + 1
+        if child >= size:
+            return
+        if child + 1 < size and ahead(keys, heap[child + 1], heap[child]):
+            child += 1
+        if not ahead(keys, heap[child], heap[place]):
+            return
+        heap[place], heap[child] = heap[child], heap[place]
+        place = child
+
+
+@kernel
+def take_in_order(keys: Ints, whole: Ints, units: int, taken: Ints) -> None:
+    """Give `units` to the candidates in key order, each as many as it holds (a heap: only those needed are sorted)."""
+    size = len(whole)
+    heap = np.arange(size)
+    for place in range(size // 2 - 1, -1, -1):
+        sift_down(heap, size, keys, place)
+    left = units
+    while left > 0:
+        best = heap[0]
+        taken[best] = min(whole[best], left)
+        left -= taken[best]
+        size -= 1
+        heap[0] = heap[size]
+        sift_down(heap, size, keys, 0)
+
+
+@kernel
+def take_contiguous(node: Ints, whole: Ints, units: int, taken: Ints) -> None:
+    """Give `units` to runs of adjacent nodes: the shortest run that holds what is left, else the run that holds most.
+
+    Ties: the run that begins at the lowest node.
+    """
+    n = len(node)
+    left = units
+    while left > 0:
+        best_low = best_high = 0
+        best_sum = np.int64(-1)
+        best_fits = False
+        low = 0
+        total = np.int64(0)
+        for high in range(n):
+            if high > low and (node[high] != node[high - 1] + 1 or taken[high - 1] > 0):
+                low = high
+                total = 0
+            if taken[high] > 0:
+                low = high + 1
+                total = 0
+                continue
+            total += whole[high]
+            while low < high and total - whole[low] >= left:
+                total -= whole[low]
+                low += 1
+            fits = total >= left
+            better = (
+                (fits and not best_fits)
+                or (fits and best_fits and high - low < best_high - best_low)
+                or (not fits and not best_fits and total > best_sum)
+            )
+            if better:
+                best_low, best_high, best_sum, best_fits = low, high, total, fits
+        for i in range(best_low, best_high + 1):
+            taken[i] = min(whole[i], left)
+            left -= taken[i]
+
+
+@kernel
+def choose_nodes(
+    offers: Ints, instant: int, first: int, grain: int, walltime: int, units: int, distinct: bool, choice: int,
+    seed: int, job: int, attempt: int, nodes: Ints, node_units: Ints,
+) -> int:  # fmt: skip
+    """Write the nodes and units of a start that counts, ascending by node; return how many nodes."""
+    n = len(offers)
+    node = np.empty(n, dtype=np.int64)
+    whole = np.empty(n, dtype=np.int64)
+    keys = np.empty((n, 2), dtype=np.int64)
+    start = first + instant * grain
+    size = 0
+    for o in range(n):
+        if offers[o, FROM] <= instant < offers[o, TO]:
+            node[size] = offers[o, NODE]
+            whole[size] = units_of(offers[o, INDEX], distinct)
+            keys[size, 0] = keys[size, 1] = 0
+            if choice == BEST_FIT:
+                after = OPEN_GAP if offers[o, FREE_TO] == FOREVER else offers[o, FREE_TO] - start - walltime
+                keys[size, 0] = whole[size] if not distinct else offers[o, INDEX] >> INDEX_BITS
+                keys[size, 1] = start - offers[o, FREE_FROM] + after
+            elif choice == WORST_FIT:
+                keys[size, 0] = -offers[o, INDEX]
+            elif choice == ANY_NODE:
+                keys[size, 0] = np.int64(mix(draw_key(seed, job, attempt, node[size], PURPOSE_NODE), 0) >> np.uint64(1))
+            size += 1
+    # Offers of several hosts come in the order of nodes, so a candidate's place breaks ties by node number.
+    taken = np.zeros(size, dtype=np.int64)
+    if choice == CONTIGUOUS:
+        take_contiguous(node[:size], whole[:size], units, taken)
+    else:
+        ranked = np.empty((size, 3), dtype=np.int64)
+        ranked[:, :2] = keys[:size]
+        ranked[:, 2] = np.arange(size)
+        take_in_order(ranked, whole[:size], units, taken)
+    count = 0
+    for i in range(size):
+        if taken[i] > 0:
+            nodes[count] = node[i]
+            node_units[count] = taken[i]
+            count += 1
+    return count
+
+
+@kernel
+def select_first(
+    offers: Ints, offset: Ints, first: Ints, walltime: Ints, units: Ints, job: Ints, attempt: Ints, grain: int,
+    policy: int, distinct: bool, choice: int, seed: int, nodes: Ints, node_units: Ints, result: Ints,
+) -> None:  # fmt: skip
+    """Find the first of several asks whose offers hold a common start, and its nodes.
+
+    Writes `result` = (ask or NONE, start in s, nodes); `nodes` and `node_units` need room for the most units asked.
+    """
+    result[0] = NONE
+    for i in range(len(first)):
+        mine = offers[offset[i] : offset[i + 1]]
+        instant = choose_start(mine, units[i], policy, distinct, seed, job[i], attempt[i])
+        if instant != NONE:
+            result[0] = i
+            result[1] = first[i] + instant * grain
+            result[2] = choose_nodes(
+                mine, instant, first[i], grain, walltime[i], units[i], distinct, choice, seed, job[i], attempt[i],
+                nodes, node_units,
+            )  # fmt: skip
+            return

@@ -1,0 +1,79 @@
+"""Which columns `jobs.csv` has, and how sets of nodes are written in them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dardis.model.schedule import Schedule
+
+REQUEST_PREFIX: Final = "req_"
+BATSIM: Final = (
+    "job_id", "workload_name", "submission_time", "requested_number_of_resources", "requested_time", "success",
+    "starting_time", "execution_time", "finish_time", "waiting_time", "turnaround_time", "stretch",
+    "allocated_resources",
+)  # fmt: skip
+"""What Batsim writes and evalys reads, in their order."""
+
+
+def header(kinds: tuple[str, ...]) -> tuple[str, ...]:
+    """All columns of `jobs.csv` for these resource kinds, in the order they are written."""
+    requests = (REQUEST_PREFIX + kind for kind in kinds)
+    return (*BATSIM, "units", "units_by_node", *requests, "earliest_start", "latest_start", "attempts", "status",
+            "queue", "user")  # fmt: skip
+
+
+def interval_sets(schedule: Schedule, first: int, last: int) -> list[str]:
+    """Nodes of the jobs `[first, last)` as interval sets (`0-3 7`), empty for a job that did not run."""
+    bounds = schedule.offsets[first : last + 1]
+    nodes = schedule.nodes[bounds[0] : bounds[-1]]
+    if len(nodes) == 0:
+        return [""] * (last - first)
+    opens = np.ones(len(nodes), dtype=np.bool_)
+    opens[1:] = np.diff(nodes) != 1
+    edges = bounds - bounds[0]
+    opens[edges[:-1][edges[:-1] < len(nodes)]] = True
+    places = np.flatnonzero(opens)
+    ends = nodes[np.append(places[1:], len(nodes)) - 1]
+    texts = [str(a) if a == b else f"{a}-{b}" for a, b in zip(nodes[places].tolist(), ends.tolist(), strict=True)]
+    return _join_by_job(texts, np.searchsorted(places, edges))
+
+
+def units_by_node(schedule: Schedule, first: int, last: int) -> list[str]:
+    """Units of the jobs `[first, last)` by node (`0:1 1:1 7:2`), empty for a job that did not run."""
+    bounds = schedule.offsets[first : last + 1]
+    span = slice(bounds[0], bounds[-1])
+    pairs = zip(schedule.nodes[span].tolist(), schedule.node_units[span].tolist(), strict=True)
+    return _join_by_job([f"{node}:{units}" for node, units in pairs], bounds - bounds[0])
+
+
+def _join_by_job(texts: list[str], edges: NDArray[np.int64]) -> list[str]:
+    """Texts `[edges[i], edges[i+1])` as one, for every i."""
+    return [texts[a] if b - a == 1 else " ".join(texts[a:b]) for a, b in pairwise(edges.tolist())]
+
+
+def canonical_interval_set(text: str) -> str:
+    """An interval set as we write it: ascending, neighbours joined, each number once. Raises ValueError for none."""
+    joined: list[list[int]] = []
+    for low, high in sorted(_interval(part) for part in text.split()):
+        if joined and low <= joined[-1][1] + 1:
+            joined[-1][1] = max(high, joined[-1][1])
+        else:
+            joined.append([low, high])
+    return " ".join(str(low) if low == high else f"{low}-{high}" for low, high in joined)
+
+
+def _interval(text: str) -> tuple[int, int]:
+    """First and last number of `3` or `0-3`."""
+    low, dash, high = text.partition("-")
+    return int(low), int(high if dash else low)
+
+
+def parse_units_by_node(text: str) -> list[tuple[int, int]]:
+    """(node, units) pairs of `0:1 7:2`, ascending by node. Raises ValueError when it is not written so."""
+    pairs = [(int(node), int(units)) for node, _, units in (part.partition(":") for part in text.split())]
+    pairs.sort()
+    return pairs

@@ -1,0 +1,95 @@
+"""What a schedule meant for its jobs: waits, slowdowns, lateness; of all of them, by queue and by user."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dardis.model.files import atomic_text
+from dardis.model.job import NO_TIME, Status
+from dardis.model.platform import Platform
+from dardis.model.resources import CORES
+from dardis.model.schedule import Schedule
+
+SLOWDOWN_TAU_S: Final = 10
+"""Jobs shorter than this count as this long in the bounded slowdown."""
+
+Number: TypeAlias = int | float | None
+"""A figure of `metrics.json`; None where it has no meaning, never NaN."""
+
+
+def bounded_slowdown(wait: NDArray[np.int64], run: NDArray[np.int64]) -> NDArray[np.float64]:
+    """`max(1, (wait + run) / max(run, 10 s))` of each job; both in s."""
+    return np.asarray(np.maximum((wait + run) / np.maximum(run, SLOWDOWN_TAU_S), 1.0))
+
+
+def core_seconds(schedule: Schedule) -> NDArray[np.int64]:
+    """Core-seconds that each job used, 0 for one that did not run; shape (jobs,)."""
+    cores = schedule.units * schedule.request[:, schedule.kinds.index(CORES)]
+    return np.where(schedule.ran, cores * (schedule.finish - schedule.start), 0)
+
+
+def job_metrics(schedule: Schedule, counted: NDArray[np.int64]) -> dict[str, Number]:
+    """Figures of the jobs at the indices `counted`; means and percentiles over the completed and the killed."""
+    status = schedule.status[counted]
+    ran = counted[status != Status.REJECTED]
+    submit, start, finish = schedule.submit[ran], schedule.start[ran], schedule.finish[ran]
+    wait = start - submit
+    bound = schedule.latest[ran] != NO_TIME
+    delay = np.maximum(start - schedule.latest[ran], 0)[bound]
+    some, deadlines = len(ran) > 0, bool(bound.any())
+    return {
+        "jobs": len(counted),
+        "completed": int(np.count_nonzero(status == Status.COMPLETED)),
+        "killed": int(np.count_nonzero(status == Status.KILLED)),
+        "rejected": len(counted) - len(ran),
+        "makespan_s": int(finish.max() - submit.min()) if some else None,
+        "total_wait_s": int(wait.sum()) if some else None,
+        "mean_wait_s": int(wait.sum()) / len(ran) if some else None,
+        "median_wait_s": float(np.percentile(wait, 50)) if some else None,
+        "p95_wait_s": float(np.percentile(wait, 95)) if some else None,
+        "max_wait_s": int(wait.max()) if some else None,
+        "mean_bounded_slowdown": float(bounded_slowdown(wait, finish - start).mean()) if some else None,
+        "tardiness_s": int(delay.sum()) if deadlines else None,
+        "late_jobs": int(np.count_nonzero(delay)) if deadlines else None,
+    }
+
+
+def metrics_by(schedule: Schedule, platform: Platform, counted: NDArray[np.int64]) -> Iterator[dict[str, str | Number]]:
+    """Figures of the counted jobs of every queue, then of every user, by name.
+
+    `utilisation` is the group's share of the machine from the first submission to the last end of all counted jobs,
+    so that the groups' sum is the whole.
+    """
+    ran = counted[schedule.ran[counted]]
+    span = int(schedule.finish[ran].max() - schedule.submit[ran].min()) if len(ran) else 0
+    used = core_seconds(schedule)
+    for by, names in (("queue", schedule.queue), ("user", schedule.user)):
+        for name, group in _groups(names, counted):
+            row: dict[str, str | Number] = {"by": by, "name": name, **job_metrics(schedule, group)}
+            row["utilisation"] = int(used[group].sum()) / (span * platform.cores) if span else None
+            yield row
+
+
+def _groups(names: Sequence[str], counted: NDArray[np.int64]) -> Iterator[tuple[str, NDArray[np.int64]]]:
+    """The counted indices of each name, names in order."""
+    places: dict[str, list[int]] = {}
+    for index in counted.tolist():
+        places.setdefault(names[index], []).append(index)
+    for name in sorted(places):
+        yield name, np.array(places[name], dtype=np.int64)
+
+
+def write_metrics_by(path: Path, schedule: Schedule, platform: Platform, counted: NDArray[np.int64]) -> None:
+    """Write `metrics_by.csv`: `by` (queue or user), `name`, then the figures; empty where there is none."""
+    nobody = np.empty(0, dtype=np.int64)
+    names = ["by", "name", *job_metrics(schedule, nobody), "utilisation"]
+    with atomic_text(path) as file:
+        writer = csv.DictWriter(file, names, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(metrics_by(schedule, platform, counted))

@@ -1,0 +1,156 @@
+"""What a schedule meant for the machine: use over time, utilisation, and how near it came to the desired profile."""
+
+from __future__ import annotations
+
+import csv
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dardis.metrics.jobs import Number, core_seconds, job_metrics
+from dardis.model.errors import InputError
+from dardis.model.files import atomic_text
+from dardis.model.job import FOREVER, NO_TIME
+from dardis.model.platform import Platform
+from dardis.model.profile import StepFunction
+from dardis.model.resources import CORES
+from dardis.model.schedule import Schedule
+from dardis.model.target import DesiredProfile
+
+_ROWS: Final = 8192
+"""Rows of a profile written at a time."""
+
+
+def used_profile(schedule: Schedule, kind: str) -> StepFunction:
+    """How much of a kind all jobs together hold, over time; 0 for a kind that no job knows."""
+    if kind not in schedule.kinds:
+        return StepFunction.from_steps(0, [])
+    ran = schedule.ran
+    amounts = (schedule.units * schedule.request[:, schedule.kinds.index(kind)])[ran]
+    return StepFunction.from_spans(schedule.start[ran], schedule.finish[ran], amounts)
+
+
+def desired_total(platform: Platform, desired: DesiredProfile | None, kind: str) -> StepFunction:
+    """What is wished of a kind on the whole machine: its capacity without a desired profile."""
+    return (desired or DesiredProfile(platform)).total(platform.kinds.index(kind))
+
+
+def trimmed(schedule: Schedule, trim: tuple[int, int] | None) -> tuple[NDArray[np.int64], tuple[int, int] | None]:
+    """Indices of the jobs that count, and the window that `trim` (warm-up and cool-down in s) leaves, if it is given.
+
+    The window reaches from the first submission plus warm-up to the last minus cool-down; the jobs submitted in it,
+    ends included, count. Raises InputError when it is empty.
+    """
+    everyone = np.arange(len(schedule.number))
+    if trim is None or len(everyone) == 0:
+        return everyone, None
+    first, last = int(schedule.submit.min()), int(schedule.submit.max())
+    start, end = first + trim[0], last - trim[1]
+    if min(trim) < 0 or start > end:
+        found = f"{trim[0]},{trim[1]} leaves nothing of {last - first} s from the first submission to the last"
+        raise InputError("--trim", found, "WARMUP_S,COOLDOWN_S from 0, shorter together")
+    return np.flatnonzero((schedule.submit >= start) & (schedule.submit <= end)), (start, end)
+
+
+def schedule_metrics(
+    schedule: Schedule, platform: Platform, desired: DesiredProfile | None, trim: tuple[int, int] | None = None
+) -> dict[str, Number]:
+    """The figures of `metrics.json` that a schedule alone gives; None where one has no meaning.
+
+    With `trim` the jobs' figures are of the jobs submitted in its window, the machine's of all use in that window.
+    """
+    counted, window = trimmed(schedule, trim)
+    figures = job_metrics(schedule, counted)
+    figures["utilisation"] = _utilisation(schedule, platform, window)
+    for kind in platform.kinds:
+        name = "overutilisation_core_s" if kind == CORES else f"overutilisation_{kind}_s"
+        wished = desired_total(platform, desired, kind)
+        figures[name] = None if desired is None else overutilisation(used_profile(schedule, kind), wished, window)
+    figures["dissimilarity"] = None
+    deadlines = schedule.latest[schedule.latest != NO_TIME]
+    if desired is not None and len(deadlines) and schedule.ran.any():
+        start, end = window or (int(schedule.submit.min()), FOREVER)
+        figures["dissimilarity"] = dissimilarity(
+            used_profile(schedule, CORES),
+            desired_total(platform, desired, CORES),
+            start,
+            min(end, int(deadlines.max())),
+        )
+    return figures
+
+
+def _utilisation(schedule: Schedule, platform: Platform, window: tuple[int, int] | None) -> float | None:
+    """Share of the machine's cores in use: from the first submission to the last end, or in the window."""
+    ran = schedule.ran
+    if window is None:
+        span = int(schedule.finish[ran].max() - schedule.submit[ran].min()) if ran.any() else 0
+        used = int(core_seconds(schedule).sum())
+    else:
+        span = window[1] - window[0]
+        used = used_profile(schedule, CORES).integral(*window)
+    available = span * platform.cores
+    return used / available if available and ran.any() else None
+
+
+def _pieces(
+    f: StepFunction, g: StepFunction, start: int, end: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Lengths of the pieces of `[start, end)` on which both are constant, and the values of both there."""
+    inner = np.union1d(f.times, g.times)
+    edges = np.concatenate([[start], inner[(inner > start) & (inner < end)], [max(start, end)]]).astype(np.int64)
+    return np.diff(edges), f.at(edges[:-1]), g.at(edges[:-1])
+
+
+def overutilisation(used: StepFunction, desired: StepFunction, window: tuple[int, int] | None = None) -> int:
+    """Amount times seconds of use above what is desired, in the window or at all times."""
+    if len(used.times) < 2:
+        return 0
+    lengths, f, g = _pieces(used, desired, *(window or (int(used.times[1]), int(used.times[-1]))))
+    return int(np.dot(lengths, np.maximum(f - g, 0)))
+
+
+def dissimilarity(used: StepFunction, desired: StepFunction, start: int, end: int) -> float | None:
+    """How far the shape of `used` (f) is from that of `desired` (g) over the seconds of `[start, end)`.
+
+    (R_gg − ψ R_gf) / R_gg, with R_gg = Σ g², R_gf = Σ g f and ψ the least g / f over the seconds with f > 0: 0 for
+    the same shape, 1 for nothing in common. None when nothing is desired there. Computed exactly, rounded once.
+    """
+    lengths, f, g = _pieces(used, desired, start, end)
+    pieces = list(zip(lengths.tolist(), f.tolist(), g.tolist(), strict=True))  # Python's integers have no limit
+    r_gg = sum(length * wished * wished for length, _, wished in pieces)
+    r_gf = sum(length * wished * held for length, held, wished in pieces)
+    if r_gg == 0:
+        return None
+    return float(1 - _least_ratio(g, f) * Fraction(r_gf, r_gg))
+
+
+def _least_ratio(g: NDArray[np.int64], f: NDArray[np.int64]) -> Fraction:
+    """The least g / f where f > 0; 1 where f is 0 everywhere, as any factor leaves it so."""
+    some = f > 0
+    if not some.any():
+        return Fraction(1)
+    ratios = g[some] / f[some]
+    # Rounding keeps the order of quotients, so the least is among those that round to the least.
+    nearest = ratios == ratios.min()
+    pairs = set(zip(g[some][nearest].tolist(), f[some][nearest].tolist(), strict=True))
+    return min(Fraction(*pair) for pair in pairs)
+
+
+def write_profile(path: Path, schedule: Schedule, platform: Platform, desired: DesiredProfile | None) -> None:
+    """Write `profile.csv`: `time_s`, and of each kind what is used and desired from then on, where any changes."""
+    functions = []
+    for kind in platform.kinds:
+        functions += [used_profile(schedule, kind), desired_total(platform, desired, kind)]
+    times = np.unique(np.concatenate([function.times for function in functions]))[1:]  # the first is before all time
+    values = np.stack([function.at(times) for function in functions])
+    changed = np.ones(len(times), dtype=np.bool_)
+    changed[1:] = np.any(values[:, 1:] != values[:, :-1], axis=0)
+    table = np.concatenate([times[None, changed], values[:, changed]])
+    with atomic_text(path) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["time_s", *(f"{kind}_{what}" for kind in platform.kinds for what in ("used", "desired"))])
+        for first in range(0, table.shape[1], _ROWS):
+            writer.writerows(table[:, first : first + _ROWS].T.tolist())

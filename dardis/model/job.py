@@ -1,0 +1,58 @@
+"""A job as a scheduler sees it: what it asks for, and when it may start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+NO_TIME = -(1 << 62)
+"""Stands where a time is unknown or has no meaning."""
+FOREVER = 1 << 62
+"""Later than any time that occurs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A rigid parallel job of `units` equal units that start together. Times in s of the trace's clock.
+
+    `request` is what one unit needs, in the order of the platform's kinds; `groups` the bit set of node groups
+    that may run it; `latest` its latest start (lst) or None; `runtime` is what it really runs and is known to
+    nobody who decides. `after` is the job it follows (None: none): it is submitted `think` s after that one's end,
+    if that is later.
+    """
+
+    number: int
+    submit: int
+    earliest: int
+    latest: int | None
+    walltime: int
+    runtime: int
+    units: int
+    request: tuple[int, ...]
+    groups: int
+    queue: str = ""
+    user: str = ""
+    after: int | None = None
+    think: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what no scheduler could make sense of."""
+        if self.units < 1 or self.walltime < 1 or self.runtime < 1:
+            raise ValueError(f"job {self.number}: units, walltime and runtime must be at least 1")
+        if self.earliest < self.submit:
+            raise ValueError(f"job {self.number}: earliest start lies before its submission")
+        if min(self.request) < 0 or max(self.request) == 0:
+            raise ValueError(f"job {self.number}: a unit must ask for something")
+
+    @property
+    def duration(self) -> int:
+        """How long it occupies its nodes: its runtime, cut at its walltime."""
+        return min(self.runtime, self.walltime)
+
+
+class Status(IntEnum):
+    """How a job ended."""
+
+    COMPLETED = 0
+    KILLED = 1
+    REJECTED = 2

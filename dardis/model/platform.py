@@ -1,0 +1,114 @@
+"""The machine: groups of equal nodes, numbered from 0 in the order of the groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dardis.model.resources import CORES
+
+MAX_GROUPS = 62
+"""Node groups a platform may have: a job's eligible groups are bits of one signed 64-bit integer."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodePower:
+    """What a node draws: W idle, W added by a busy core, W when off, and boot and shut-down (s, W)."""
+
+    idle_w: float = 0.0
+    core_w: float = 9.455
+    off_w: float = 0.0
+    boot_s: int = 0
+    boot_w: float = 0.0
+    shutdown_s: int = 0
+    shutdown_w: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class NodeGroup:
+    """Equal nodes: how many, what each holds by kind, and what it draws (None: not stated)."""
+
+    prefix: str
+    count: int
+    resources: dict[str, int]
+    power: NodePower | None = None
+    always_on: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Maintenance:
+    """Nodes that hold nothing during `[start, end)`."""
+
+    nodes: tuple[int, ...]
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Platform:
+    """A machine. `partitions` maps a trace's partition to the groups (by index) its jobs may use."""
+
+    name: str
+    groups: tuple[NodeGroup, ...]
+    partitions: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    maintenance: tuple[Maintenance, ...] = ()
+    currency: str = "EUR"
+    income_per_core_h: float = 0.013
+
+    @cached_property
+    def kinds(self) -> tuple[str, ...]:
+        """Resource kinds of the machine: cores first, the rest in the order they are declared."""
+        names = {CORES: None}
+        for group in self.groups:
+            names.update(dict.fromkeys(group.resources))
+        return tuple(names)
+
+    @cached_property
+    def node_count(self) -> int:
+        """Number of nodes."""
+        return sum(group.count for group in self.groups)
+
+    @cached_property
+    def group_of_node(self) -> NDArray[np.int64]:
+        """Group index of every node, shape (nodes,)."""
+        return np.repeat(np.arange(len(self.groups)), [group.count for group in self.groups])
+
+    @cached_property
+    def group_capacity(self) -> NDArray[np.int64]:
+        """What one node of each group holds, shape (groups, kinds)."""
+        return np.array(
+            [[group.resources.get(kind, 0) for kind in self.kinds] for group in self.groups],
+            dtype=np.int64,
+        )
+
+    @cached_property
+    def capacity(self) -> NDArray[np.int64]:
+        """What every node holds, shape (nodes, kinds)."""
+        return self.group_capacity[self.group_of_node]
+
+    @cached_property
+    def cores(self) -> int:
+        """Cores of the whole machine."""
+        return int(sum(group.count * group.resources.get(CORES, 0) for group in self.groups))
+
+    @property
+    def all_groups(self) -> int:
+        """The bit set of every group."""
+        return (1 << len(self.groups)) - 1
+
+    def node_name(self, node: int) -> str:
+        """Name of a node: its group's prefix and its place in the group."""
+        group = int(self.group_of_node[node])
+        first = sum(g.count for g in self.groups[:group])
+        return f"{self.groups[group].prefix}{node - first}"
+
+    def describe(self) -> str:
+        """One line for people: nodes and what they hold."""
+        parts = []
+        for group in self.groups:
+            what = ", ".join(f"{amount} {kind}" for kind, amount in group.resources.items() if amount)
+            parts.append(f"{group.count} nodes × ({what})")
+        return " + ".join(parts)

@@ -1,0 +1,37 @@
+"""A platform as plain data that JSON can hold, and back: what comes back equals what went in."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields
+from typing import Any, TypeVar
+
+from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform
+
+T = TypeVar("T")
+
+
+def platform_to_dict(platform: Platform) -> dict[str, Any]:
+    """Every field of the platform, nested ones too."""
+    return asdict(platform)
+
+
+def platform_from_dict(data: dict[str, Any]) -> Platform:
+    """The platform that `platform_to_dict` described. Raises ValueError when it is no such description."""
+    try:
+        groups = tuple(
+            _build(NodeGroup, group | {"power": _build(NodePower, group["power"]) if group.get("power") else None})
+            for group in data["groups"]
+        )
+        closed = tuple(
+            _build(Maintenance, window | {"nodes": tuple(window["nodes"])}) for window in data["maintenance"]
+        )
+        partitions = {name: tuple(indices) for name, indices in data["partitions"].items()}
+        return _build(Platform, data | {"groups": groups, "maintenance": closed, "partitions": partitions})
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"is no description of a platform ({error})") from None
+
+
+def _build(what: type[T], values: dict[str, Any]) -> T:
+    """An instance from its fields; keys that are no field are a newer version's and are left out."""
+    names = {field.name for field in fields(what)}  # type: ignore[arg-type]
+    return what(**{key: value for key, value in values.items() if key in names})

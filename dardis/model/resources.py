@@ -1,0 +1,43 @@
+"""Resource kinds and amounts: what they are called and how they are written.
+
+A resource vector is a tuple of integers in the order of a platform's `kinds`; memory counts MiB.
+"""
+
+from __future__ import annotations
+
+import re
+
+CORES = "cores"
+MEMORY = "memory"
+
+_MEBIBYTES = {
+    "": 1.0,
+    "k": 1e3 / 2**20, "m": 1e6 / 2**20, "g": 1e9 / 2**20, "t": 1e12 / 2**20,
+    "ki": 2.0**-10, "mi": 1.0, "gi": 2.0**10, "ti": 2.0**20,
+}  # fmt: skip
+_QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([kmgt]i?)?b)?\s*", re.IGNORECASE)
+KIND_NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+
+def parse_amount(kind: str, value: int | str) -> int:
+    """Return the amount of `kind` as an integer; memory may say its unit (`"16GiB"`) and becomes MiB.
+
+    Raises ValueError when the value is no amount, is negative, or has a unit and is no memory.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise ValueError(f"{value!r} is not a whole number")
+    if isinstance(value, int):
+        if value < 0:
+            raise ValueError(f"{value} is negative")
+        return value
+    match = _QUANTITY.fullmatch(value)
+    if match is None:
+        raise ValueError(f"{value!r} is not an amount")
+    number, unit = match.groups()
+    if kind != MEMORY:
+        if unit is not None or "b" in value.lower() or "." in number:
+            raise ValueError(f"{value!r} is not a whole number")
+        return int(number)
+    if unit is None and "b" in value.lower():
+        return int(float(number) / 2**20)
+    return int(float(number) * _MEBIBYTES[(unit or "").lower()])

@@ -1,0 +1,59 @@
+"""What came of a run: for every job when and where it ran, as a struct of arrays."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dardis.model.job import Status
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """All jobs of a run, in the order of the trace. Times in s; `NO_TIME` where a rejected job has none.
+
+    Arrays have shape (jobs,), `request` (jobs, kinds): what one unit asks for. The nodes of job i and the units on each
+    are `nodes[offsets[i]:offsets[i+1]]`, `node_units[…]`, ascending by node. `latest` is `NO_TIME` without a deadline.
+    """
+
+    kinds: tuple[str, ...]
+    number: NDArray[np.int64]
+    submit: NDArray[np.int64]
+    earliest: NDArray[np.int64]
+    latest: NDArray[np.int64]
+    walltime: NDArray[np.int64]
+    units: NDArray[np.int64]
+    request: NDArray[np.int64]
+    status: NDArray[np.int8]
+    start: NDArray[np.int64]
+    finish: NDArray[np.int64]
+    attempts: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    nodes: NDArray[np.int64]
+    node_units: NDArray[np.int64]
+    queue: list[str]
+    user: list[str]
+
+    @property
+    def ran(self) -> NDArray[np.bool_]:
+        """Which jobs ran (completed or killed)."""
+        return np.asarray(self.status != Status.REJECTED)
+
+    def units_by_node(self, job: int) -> str:
+        """`0:1 1:1 7:2`: units of job `job` (its index) by node; empty when it did not run."""
+        span = slice(self.offsets[job], self.offsets[job + 1])
+        return " ".join(
+            f"{n}:{u}" for n, u in zip(self.nodes[span].tolist(), self.node_units[span].tolist(), strict=True)
+        )
+
+    def digest(self) -> str:
+        """Sha256 over the sorted lines `job_id,starting_time,finish_time,units_by_node` (a line ends in LF)."""
+        lines = []
+        columns = zip(self.number.tolist(), self.start.tolist(), self.finish.tolist(), self.ran.tolist(), strict=True)
+        for index, (number, start, finish, ran) in enumerate(columns):
+            lines.append(f"{number},{start},{finish},{self.units_by_node(index)}\n" if ran else f"{number},,,\n")
+        lines.sort()
+        return hashlib.sha256("".join(lines).encode()).hexdigest()

@@ -1,0 +1,82 @@
+"""The desired profile: how much of each resource kind should be in use, by node, over time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dardis.model.platform import Platform
+from dardis.model.profile import StepFunction
+
+
+class Split(StrEnum):
+    """How a machine-wide value becomes node values."""
+
+    PROPORTIONAL = "proportional"
+    """In proportion to capacity (the thesis); node shares are integers that sum to the machine's value."""
+    WHOLE_NODES = "whole-nodes"
+    """The first nodes have all of theirs, the rest nothing; what does not fill a node is not given."""
+
+
+@dataclass(frozen=True)
+class DesiredProfile:
+    """Desired profile of a platform. Keys are kind indices, or (node, kind) for single nodes, which win.
+
+    Kinds and nodes without an entry are wished at capacity; no node is wished above its capacity.
+    """
+
+    platform: Platform
+    machine: dict[int, StepFunction] = field(default_factory=dict)
+    nodes: dict[tuple[int, int], StepFunction] = field(default_factory=dict)
+    split: Split = Split.PROPORTIONAL
+
+    @cached_property
+    def _filled_before(self) -> NDArray[np.int64]:
+        """Capacity of all nodes before each, shape (nodes + 1, kinds)."""
+        capacity = self.platform.capacity
+        return np.concatenate([np.zeros((1, capacity.shape[1]), np.int64), np.cumsum(capacity, axis=0)])
+
+    @cached_property
+    def last_breakpoint(self) -> int | None:
+        """The last time at which anything changes; None for a profile without steps."""
+        last = [int(f.times[-1]) for f in (*self.machine.values(), *self.nodes.values()) if len(f.times) > 1]
+        return max(last, default=None)
+
+    def of_node(self, node: int, kind: int) -> StepFunction:
+        """What is wished of one kind on one node."""
+        capacity = int(self.platform.capacity[node, kind])
+        own = self.nodes.get((node, kind))
+        if own is not None:
+            return StepFunction(own.times, np.minimum(own.values, capacity))
+        whole = self.machine.get(kind)
+        if whole is None:
+            return StepFunction.from_steps(capacity, [])
+        before, after = (int(x) for x in self._filled_before[node : node + 2, kind])
+        total = int(self._filled_before[-1, kind])
+        wished = np.minimum(whole.values, total)
+        if self.split is Split.WHOLE_NODES:
+            values = np.where(wished >= after, capacity, 0)
+        else:
+            # Exact in Python integers only: memory times memory does not fit 64 bits.
+            values = np.array([int(v) * after // total - int(v) * before // total if total else 0 for v in wished])
+        return StepFunction(whole.times, values.astype(np.int64))
+
+    def total(self, kind: int) -> StepFunction:
+        """What is wished of one kind on the whole machine."""
+        has_own = any(k == kind for _, k in self.nodes)
+        whole = self.machine.get(kind)
+        capacity = int(self._filled_before[-1, kind])
+        if not has_own and whole is None:
+            return StepFunction.from_steps(capacity, [])
+        if not has_own and whole is not None and self.split is Split.PROPORTIONAL:
+            return StepFunction(whole.times, np.minimum(whole.values, capacity))
+        functions = [self.of_node(node, kind) for node in range(self.platform.node_count)]
+        times = np.unique(np.concatenate([f.times for f in functions]))
+        values = np.zeros(len(times), dtype=np.int64)
+        for f in functions:
+            values += f.at(times)
+        return StepFunction(times, values)

@@ -1,0 +1,196 @@
+"""The node-manager machine of a pool: (state, message, now) to effects. Decides what its nodes offer and hold.
+
+Offers bind nobody: what is confirmed is tested again, and refused if it does not fit any more. So a node never
+holds more than its capacity, whatever order messages come in, and never makes anybody wait, so that no cycle of
+waiting can form.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dardis.kernels.offers import Held
+from dardis.model.errors import ProtocolError
+from dardis.model.job import FOREVER
+from dardis.model.platform import Platform
+from dardis.model.target import DesiredProfile
+from dardis.node_manager.state import Claim, PoolState
+from dardis.wire import messages as say
+from dardis.wire.effects import Effect, Kill, Launch, Send, SetTimer
+
+Ints = NDArray[np.int64]
+LAPSE, REPORT = 0, 1
+"""Tokens of timers: a tentative reservation lapses; `Finished` is told again."""
+_EMPTY = np.zeros(0, dtype=np.int64)
+
+
+class NodePool:
+    """The node managers of the nodes `[first, last)` of a platform. `host` is the address it answers under."""
+
+    def __init__(
+        self,
+        platform: Platform,
+        first: int,
+        last: int,
+        *,
+        desired: DesiredProfile | None = None,
+        host: int = 0,
+        seed: int = 1,
+        incarnation: int = 0,
+        report_every: int = 0,
+    ) -> None:
+        """Hold empty nodes. With `report_every` s, ends are told to task managers until they are noted."""
+        self.state = PoolState(platform, first, last, desired)
+        self.host = host
+        self._seed = seed
+        self._incarnation = incarnation
+        self._report_every = report_every
+        self._cores = int(self.state.capacity[:, 0].max(initial=0))
+        self._claims: dict[int, Claim] = {}
+        self._closed: dict[int, int] = {}
+        self._finished: dict[int, int] = {}
+
+    def handle(self, message: say.Message, now: int) -> list[Effect]:
+        """Take a message at time `now`; return what is to be done."""
+        match message:
+            case say.Ask():
+                return [self._offer(message, now)]
+            case say.Confirm():
+                return self._confirm(message, now)
+            case say.Ended():
+                return self._ended(message, now)
+            case say.Release():
+                return self._release(message, now)
+            case say.Commit():
+                return self._commit(message, now)
+            case say.Timer():
+                return self._timer(message, now)
+            case say.Noted():
+                self._finished.pop(message.job, None)
+                return []
+            case _:
+                raise ProtocolError(f"a node manager got {type(message).__name__}")
+
+    def _offer(self, ask: say.Ask, now: int) -> Effect:
+        held = self._held(ask.job)
+        rows, offset = self.state.offers(ask, held, self._seed, now)
+        horizon, last_end = self.state.ends()
+        answer = say.Offers(ask.round, self.host, self._incarnation, horizon, last_end, offset, rows)
+        return Send(int(ask.job[0]), answer)
+
+    def _held(self, jobs: Ints) -> Held:
+        claims = [self._claims.get(job) for job in jobs.tolist()]
+        some = [claim for claim in claims if claim is not None]
+        if not some:
+            zero = np.zeros(len(claims) + 1, dtype=np.int64)
+            return Held(zero, _EMPTY, _EMPTY, zero, zero)
+        sizes = [0 if claim is None else len(claim.nodes) for claim in claims]
+        return Held(
+            np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            np.concatenate([claim.nodes for claim in some]),
+            np.concatenate([claim.units for claim in some]),
+            np.array([0 if claim is None else claim.start for claim in claims], dtype=np.int64),
+            np.array([0 if claim is None else claim.end for claim in claims], dtype=np.int64),
+        )
+
+    def _confirm(self, confirm: say.Confirm, now: int) -> list[Effect]:
+        job, attempt = confirm.job, confirm.attempt
+        refused = Send(job, say.Refused(job, attempt, self.host))
+        old = self._claims.get(job)
+        if old is not None and old.attempt == attempt:
+            return [Send(job, say.Reserved(job, attempt, self.host))] if confirm.tentative else []
+        stale = confirm.incarnation != self._incarnation or attempt <= self._closed.get(job, -1)
+        if stale or confirm.start < now or (old is not None and old.attempt > attempt):
+            return [refused]
+        if old is not None:
+            self._take_back(job, old, now)
+        nodes = confirm.nodes - self.state.first
+        end = confirm.start + confirm.walltime
+        if not self.state.reserve(nodes, confirm.units, confirm.request, confirm.start, end, now):
+            if old is not None:
+                self._hold(job, old, now)
+            return [refused]
+        claim = Claim(attempt, nodes, confirm.units, confirm.request, confirm.start, end, not confirm.tentative)
+        self._claims[job] = claim
+        self.state.book(nodes, job, claim.start, now)
+        if confirm.tentative:
+            lapse = SetTimer(claim.start, say.Timer(job, attempt, LAPSE))
+            return [Send(job, say.Reserved(job, attempt, self.host)), lapse]
+        return [self._launch(job, claim)]
+
+    def _launch(self, job: int, claim: Claim) -> Launch:
+        return Launch(job, claim.attempt, claim.nodes + self.state.first, claim.units, claim.start, claim.end)
+
+    def _hold(self, job: int, claim: Claim, now: int) -> None:
+        if not self.state.reserve(claim.nodes, claim.units, claim.request, claim.start, claim.end, now):
+            raise ProtocolError(f"job {job}: a reservation that was just given back does not fit any more")
+        self._claims[job] = claim
+        self.state.book(claim.nodes, job, claim.start, now)
+
+    def _take_back(self, job: int, claim: Claim, now: int) -> None:
+        del self._claims[job]
+        self.state.unbook(claim.nodes, job, claim.start)
+        start = max(claim.start, now)
+        if start < claim.end:
+            self.state.release(claim.nodes, claim.units, claim.request, start, claim.end, now)
+
+    def _ended(self, ended: say.Ended, now: int) -> list[Effect]:
+        claim = self._claims.get(ended.job)
+        if claim is None:
+            return [Send(ended.job, say.Later(self.host, _EMPTY))] if ended.depth else []
+        self._take_back(ended.job, claim, now)
+        effects: list[Effect] = []
+        if ended.depth:
+            depth = self._cores if ended.depth < 0 else ended.depth
+            effects.append(Send(ended.job, say.Later(self.host, self.state.later_jobs(claim.nodes, now, depth))))
+        if self._report_every:
+            self._closed[ended.job] = claim.attempt
+            self._finished[ended.job] = claim.attempt
+            effects += self._report(ended.job, claim.attempt, now)
+        else:
+            self._closed.pop(ended.job, None)
+        return effects
+
+    def _report(self, job: int, attempt: int, now: int) -> list[Effect]:
+        again = SetTimer(now + self._report_every, say.Timer(job, attempt, REPORT))
+        return [Send(job, say.Finished(job, attempt, self.host)), again]
+
+    def _close(self, job: int, attempt: int, now: int) -> list[Effect]:
+        """Drop what the job holds by this attempt or an earlier one, and take no more of them."""
+        self._closed[job] = max(self._closed.get(job, -1), attempt)
+        claim = self._claims.get(job)
+        if claim is None or claim.attempt > attempt:
+            return []
+        self._take_back(job, claim, now)
+        return [Kill(job, claim.attempt)]
+
+    def _release(self, release: say.Release, now: int) -> list[Effect]:
+        effects = self._close(release.job, release.attempt, now)
+        if self._finished.get(release.job, FOREVER) <= release.attempt:
+            del self._finished[release.job]
+        return [*effects, Send(release.job, say.Released(release.job, release.attempt, self.host))]
+
+    def _commit(self, commit: say.Commit, now: int) -> list[Effect]:
+        job, attempt = commit.job, commit.attempt
+        claim = self._claims.get(job)
+        if self._finished.get(job) == attempt:
+            return [Send(job, say.Committed(job, attempt, self.host))]
+        if claim is None or claim.attempt != attempt:
+            return [Send(job, say.Refused(job, attempt, self.host))]
+        done = Send(job, say.Committed(job, attempt, self.host))
+        if claim.committed:
+            return [done]
+        if now > claim.start:
+            return [*self._close(job, attempt, now), Send(job, say.Refused(job, attempt, self.host))]
+        claim = Claim(attempt, claim.nodes, claim.units, claim.request, claim.start, claim.end, committed=True)
+        self._claims[job] = claim
+        return [done, self._launch(job, claim)]
+
+    def _timer(self, timer: say.Timer, now: int) -> list[Effect]:
+        if timer.token == REPORT:
+            return self._report(timer.job, timer.attempt, now) if self._finished.get(timer.job) == timer.attempt else []
+        claim = self._claims.get(timer.job)
+        if claim is None or claim.attempt != timer.attempt or claim.committed:
+            return []
+        return self._close(timer.job, timer.attempt, now)

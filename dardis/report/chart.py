@@ -1,0 +1,104 @@
+"""How every chart looks: size, type, colours that the colour-blind tell apart, and its way into the page."""
+
+from __future__ import annotations
+
+import base64
+import io
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Final
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib import dates
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+BLUE: Final = "#0072B2"
+VERMILLION: Final = "#D55E00"
+GREY: Final = "#8a8f98"
+INK: Final = "#22262b"
+CYCLE: Final = (BLUE, VERMILLION, "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+"""Okabe and Ito's colours, without the yellow that vanishes on white and the black of totals."""
+
+FULL: Final = 10.0
+HALF: Final = 5.0
+"""Widths in inches of a chart that spans the page, and of one of two side by side."""
+
+_STYLE: Final = {
+    "font.size": 9.0, "axes.titlesize": 9.5, "axes.labelsize": 9.0, "legend.fontsize": 8.5,
+    "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": GREY, "axes.labelcolor": INK,
+    "xtick.color": INK, "ytick.color": INK, "text.color": INK, "axes.titlelocation": "left",
+    "axes.grid": True, "grid.color": "#e6e8eb", "grid.linewidth": 0.8, "axes.axisbelow": True,
+    "legend.frameon": False, "svg.hashsalt": "dardis", "figure.constrained_layout.use": True,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A finished chart: heading, the picture as a data URI, and what it shows in words."""
+
+    title: str
+    picture: str
+    caption: str
+    wide: bool
+
+
+def style() -> AbstractContextManager[None]:
+    """The look of all charts, while they are drawn and finished; it does not outlive the block."""
+    return mpl.rc_context(_STYLE)  # type: ignore[arg-type]
+
+
+def figure(width: float, height: float, panels: int = 1) -> tuple[Figure, list[Axes]]:
+    """A figure of panels one below the other that share their x axis; sizes in inches."""
+    drawing = Figure(figsize=(width, height))
+    axes = drawing.subplots(panels, 1, sharex=True, squeeze=False)
+    return drawing, list(axes[:, 0])
+
+
+def finish(drawing: Figure, title: str, caption: str) -> Chart:
+    """The figure as a chart; the same figure gives the same bytes."""
+    buffer = io.BytesIO()
+    drawing.savefig(buffer, format="svg", metadata={"Date": None}, dpi=150)
+    picture = "data:image/svg+xml;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
+    return Chart(title, picture, caption, wide=bool(drawing.get_figwidth() > HALF))
+
+
+@dataclass(frozen=True)
+class TimeAxis:
+    """The span `[start, end)` that all charts over time show, in s of the trace's clock.
+
+    `unix_start` is the Unix time of the trace's second 0, when it is known: then the axis shows dates (UTC).
+    """
+
+    start: int
+    end: int
+    unix_start: int | None
+
+    @property
+    def _unit(self) -> tuple[float, str]:
+        """Seconds in a unit of the axis, and its name."""
+        span = self.end - self.start
+        if span >= 3 * 86400:
+            return 86400.0, "days"
+        return (3600.0, "hours") if span >= 2 * 3600 else (60.0, "minutes")
+
+    def place(self, times: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.float64]:
+        """Where times lie on the axis."""
+        if self.unix_start is not None:
+            return np.asarray((times + self.unix_start) / 86400.0)
+        return np.asarray((times - self.start) / self._unit[0])
+
+    def dress(self, axes: Axes) -> None:
+        """Limits, ticks and label of the axis, on the lowest panel."""
+        low, high = self.place(np.array([self.start, self.end]))
+        axes.set_xlim(low, high if high > low else low + 1)
+        if self.unix_start is None:
+            axes.set_xlabel(f"{self._unit[1]} since the first submission")
+        else:
+            locator = dates.AutoDateLocator(tz="UTC")  # type: ignore[no-untyped-call]
+            axes.xaxis.set_major_locator(locator)
+            formatter = dates.ConciseDateFormatter(locator, tz="UTC")  # type: ignore[no-untyped-call]
+            axes.xaxis.set_major_formatter(formatter)
+            axes.set_xlabel("date (UTC)")

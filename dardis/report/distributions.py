@@ -1,0 +1,136 @@
+"""Charts of how figures spread over jobs: waits, bounded slowdowns, waits by width, decision times."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import EngFormatter, FuncFormatter, NullLocator, PercentFormatter
+from numpy.typing import NDArray
+
+from dardis.metrics.jobs import SLOWDOWN_TAU_S, bounded_slowdown
+from dardis.model.resources import CORES
+from dardis.model.schedule import Schedule
+from dardis.report import chart, words
+from dardis.report.chart import Chart
+
+MOST_QUEUES: Final = len(chart.CYCLE)
+"""Queues that are told apart; of more only all jobs together are shown."""
+_POINTS: Final = 400
+"""Points of a curve: more can't be seen."""
+_TIME_TICKS: Final = (1, 10, 60, 600, 3600, 6 * 3600, 86400, 7 * 86400, 30 * 86400, 365 * 86400)
+_WIDTHS: Final = 4
+"""A class of widths reaches to this many times the one before."""
+
+
+def waits(schedule: Schedule) -> Chart:
+    """Which share of the jobs waited no longer than so long."""
+    wait = (schedule.start - schedule.submit)[schedule.ran]
+    drawing, (axes,) = chart.figure(chart.HALF, 3.4)
+    _cumulative(axes, schedule, np.maximum(wait, 1).astype(np.float64))
+    _time_ticks(axes, "x", int(wait.max(initial=1)))
+    axes.set_xlabel("wait (1 s stands for less, too)")
+    return chart.finish(drawing, "Waits", f"{words.share(float((wait == 0).mean()))} of the jobs started at once.")
+
+
+def slowdowns(schedule: Schedule) -> Chart:
+    """Which share of the jobs was slowed down no more than so much."""
+    ran = schedule.ran
+    values = bounded_slowdown((schedule.start - schedule.submit)[ran], (schedule.finish - schedule.start)[ran])
+    drawing, (axes,) = chart.figure(chart.HALF, 3.4)
+    _cumulative(axes, schedule, values)
+    axes.set_xlim(left=1)
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.set_xlabel("bounded slowdown")
+    caption = f"(wait + run) / run, runs shorter than {SLOWDOWN_TAU_S} s counted as {SLOWDOWN_TAU_S} s, at least 1."
+    return chart.finish(drawing, "Bounded slowdowns", caption)
+
+
+def _cumulative(axes: Axes, schedule: Schedule, values: NDArray[np.float64]) -> None:
+    """Cumulative shares of all jobs that ran, and of each queue's when they are few."""
+    queues = np.array(schedule.queue, dtype=object)[schedule.ran]
+    largest = [name for name, _ in Counter(queues.tolist()).most_common()]
+    if 1 < len(largest) <= MOST_QUEUES:
+        for name, colour in zip(largest, chart.CYCLE, strict=False):
+            _curve(axes, values[queues == name], colour, name or "no queue", 1.3)
+    _curve(axes, values, chart.INK, "all jobs", 2.0)
+    axes.set_xscale("log")
+    axes.set_ylim(0, 1.01)
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.set_ylabel("share of jobs, cumulative")
+    axes.legend(loc="best")
+
+
+def _curve(axes: Axes, values: NDArray[np.float64], colour: str, label: str, width: float) -> None:
+    """One cumulative curve, through some of its points when it has many."""
+    values = np.sort(values)
+    shares = np.arange(1, len(values) + 1) / len(values)
+    chosen = np.unique(np.linspace(0, len(values) - 1, _POINTS).astype(np.int64))
+    x = np.concatenate([values[:1], values[chosen]])
+    axes.step(x, np.concatenate([[0.0], shares[chosen]]), where="post", color=colour, linewidth=width, label=label)
+
+
+def _time_ticks(axes: Axes, which: str, most: int) -> None:
+    """Put the ticks of a logarithmic axis at 1 s, 1 min, 1 h and so on."""
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    beyond = next((i for i, tick in enumerate(_TIME_TICKS) if tick >= most), len(_TIME_TICKS) - 1)
+    axis.set_ticks([float(tick) for tick in _TIME_TICKS[: beyond + 1]])
+    axis.set_major_formatter(FuncFormatter(lambda value, _: _tick(value)))
+    axis.set_minor_locator(NullLocator())
+
+
+def _tick(seconds: float) -> str:
+    """The name of a tick, in whole units."""
+    for unit, name in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= unit:
+            return f"{seconds / unit:.0f} {name}"
+    return f"{seconds:.0f} s"
+
+
+def waits_by_width(schedule: Schedule) -> Chart:
+    """Waits of narrow and wide jobs: median, middle half, and from the 5th to the 95th percentile."""
+    ran = schedule.ran
+    wait = np.maximum(schedule.start - schedule.submit, 1)[ran]
+    cores = (schedule.units * schedule.request[:, schedule.kinds.index(CORES)])[ran]
+    bounds = [1]
+    while bounds[-1] < cores.max(initial=1):
+        bounds.append(bounds[-1] * _WIDTHS)
+    of_class = np.searchsorted(bounds, cores)
+    drawing, (axes,) = chart.figure(chart.HALF, 3.4)
+    names = []
+    for place, index in enumerate(np.unique(of_class).tolist()):
+        mine = wait[of_class == index]
+        p5, p25, p50, p75, p95 = np.percentile(mine, (5, 25, 50, 75, 95))
+        axes.plot([place, place], [p5, p95], color=chart.BLUE, linewidth=1.5)
+        axes.plot([place, place], [p25, p75], color=chart.BLUE, linewidth=9, alpha=0.45, solid_capstyle="butt")
+        axes.plot(place, p50, "o", color=chart.VERMILLION, markersize=5, zorder=3)
+        low, high = bounds[index - 1] + 1 if index else 0, bounds[index]
+        names.append(f"{high if low + 1 >= high else f'{low:,}–{high:,}'}\n{len(mine):,}")
+    axes.set_yscale("log")
+    axes.set_ylim(bottom=0.8)
+    _time_ticks(axes, "y", int(wait.max(initial=1)))
+    axes.set_xticks(range(len(names)), names)
+    axes.tick_params(axis="x", labelsize=7.5)
+    axes.set_xlim(-0.6, len(names) - 0.4)
+    axes.grid(visible=False, axis="x")
+    axes.set_xlabel("cores asked for, and jobs")
+    axes.set_ylabel("wait (1 s stands for less, too)")
+    caption = "Dot: median; bar: middle half of the jobs; line: 5th to 95th percentile."
+    return chart.finish(drawing, "Waits by width", caption)
+
+
+def decision_times(histogram: NDArray[np.float64]) -> Chart:
+    """How long decisions took; `histogram` has rows of from (s), to (s), decisions."""
+    histogram = histogram[histogram[:, 2] > 0]
+    low, high, counts = histogram.T
+    left = np.where(low > 0, low, high / 10)  # a bin from 0 has no place on a logarithmic axis
+    drawing, (axes,) = chart.figure(chart.HALF, 3.4)
+    axes.bar(left, counts, width=high - left, align="edge", color=chart.BLUE, alpha=0.75, linewidth=0)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(EngFormatter(unit="s"))
+    axes.yaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.set_xlabel("CPU time of a decision")
+    axes.set_ylabel("decisions")
+    return chart.finish(drawing, "Decision times", f"{words.number(counts.sum())} decisions.")

@@ -1,0 +1,94 @@
+"""Charts of step functions over time: use against the desired profile, and the queue."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.ticker import EngFormatter
+from numpy.typing import NDArray
+
+from dardis.model.platform import Platform
+from dardis.model.profile import StepFunction
+from dardis.model.resources import CORES
+from dardis.model.schedule import Schedule
+from dardis.report import chart, words
+from dardis.report.chart import Chart, TimeAxis
+
+BINS: Final = 1000
+"""Pieces of time that a chart tells apart: about its pixels on a screen."""
+
+
+def envelope(
+    function: StepFunction, edges: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Exact least, greatest and mean value in each `[edges[i], edges[i+1])`; edges rise."""
+    inner = function.times[(function.times > edges[0]) & (function.times < edges[-1])]
+    times = np.union1d(edges, inner)
+    values = function.at(times[:-1])
+    places = np.searchsorted(times, edges[:-1])
+    area = np.add.reduceat(values * np.diff(times).astype(np.float64), places)
+    return np.minimum.reduceat(values, places), np.maximum.reduceat(values, places), area / np.diff(edges)
+
+
+def draw_steps(
+    axes: Axes, axis: TimeAxis, function: StepFunction, scale: float, *, colour: str, label: str, filled: bool
+) -> None:
+    """Draw a step function; one with more steps than the chart has pixels as the band it moves in, and its mean."""
+    inside = function.times[(function.times > axis.start) & (function.times < axis.end)]
+    if len(inside) <= BINS:
+        edges = np.concatenate([[axis.start], inside, [axis.end]]).astype(np.int64)
+        x, values = axis.place(edges), function.at(edges) / scale
+        if filled:
+            axes.fill_between(x, values, step="post", color=colour, alpha=0.35, linewidth=0)
+        axes.step(x, values, where="post", color=colour, linewidth=1.1, label=label)
+        return
+    edges = np.unique(np.linspace(axis.start, axis.end, BINS + 1).astype(np.int64))
+    low, high, mean = (np.append(values, values[-1]) / scale for values in envelope(function, edges))
+    x = axis.place(edges)
+    axes.fill_between(x, low, high, step="post", color=colour, alpha=0.35, linewidth=0)
+    axes.step(x, mean, where="post", color=colour, linewidth=1.1, label=f"{label} (mean; band: least to greatest)")
+
+
+def utilisation(profile: dict[str, StepFunction], platform: Platform, axis: TimeAxis, *, wished: bool) -> Chart:
+    """Use of every kind over time, with the capacity, and the desired profile where one was `wished`."""
+    kinds = [kind for kind in platform.kinds if f"{kind}_used" in profile]
+    drawing, panels = chart.figure(chart.FULL, 0.7 + 1.9 * len(kinds), len(kinds))
+    labelled: dict[str, Artist] = {}
+    for axes, kind in zip(panels, kinds, strict=True):
+        capacity = int(platform.capacity[:, platform.kinds.index(kind)].sum())
+        name, scale = words.axis_unit(kind, capacity)
+        draw_steps(axes, axis, profile[f"{kind}_used"], scale, colour=chart.BLUE, label="in use", filled=True)
+        desired = profile[f"{kind}_desired"]
+        if wished and (desired.values != capacity).any():
+            draw_steps(axes, axis, desired, scale, colour=chart.VERMILLION, label="desired", filled=False)
+        axes.axhline(capacity / scale, color=chart.GREY, linestyle=(0, (4, 3)), linewidth=1, label="capacity")
+        axes.set_ylim(0, max(1.04 * capacity / scale, 1e-9))
+        axes.set_ylabel(name)
+        axes.yaxis.set_major_formatter(EngFormatter(sep=""))
+        handles, labels = axes.get_legend_handles_labels()
+        labelled |= dict(zip(labels, handles, strict=True))
+    panels[0].legend(
+        list(labelled.values()), list(labelled), loc="lower left", bbox_to_anchor=(0, 1), ncols=4, borderaxespad=0.2
+    )
+    axis.dress(panels[-1])
+    caption = "What jobs hold of each resource kind" + (", against the desired profile." if wished else ".")
+    return chart.finish(drawing, "Use of the machine", caption)
+
+
+def queue(schedule: Schedule, axis: TimeAxis) -> Chart:
+    """Jobs that wait, and the cores they ask for, over time."""
+    ran = schedule.ran
+    submit, start = schedule.submit[ran], schedule.start[ran]
+    cores = (schedule.units * schedule.request[:, schedule.kinds.index(CORES)])[ran]
+    drawing, panels = chart.figure(chart.FULL, 4.0, 2)
+    for axes, amounts, name in zip(panels, (np.ones_like(cores), cores), ("jobs", "cores"), strict=True):
+        waiting = StepFunction.from_spans(submit, start, amounts)
+        draw_steps(axes, axis, waiting, 1.0, colour=chart.BLUE, label=f"{name} waiting", filled=True)
+        axes.set_ylim(bottom=0)
+        axes.set_ylabel(f"{name} waiting")
+        axes.yaxis.set_major_formatter(EngFormatter(sep=""))
+    axis.dress(panels[-1])
+    return chart.finish(drawing, "The queue", "Submitted jobs that have not started, and the cores they ask for.")

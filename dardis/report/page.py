@@ -1,0 +1,63 @@
+"""Draws `report.html` of a run from the files in its folder: one file that opens without a network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jinja2
+
+from dardis.model.files import atomic_text
+from dardis.report import distributions, gantt, over_time, summary
+from dardis.report.chart import Chart, TimeAxis, style
+from dardis.report.run_files import RunFiles, read_run
+
+
+def draw_report(run_dir: Path) -> Path:
+    """Write `report.html` into the folder of a run and return its path.
+
+    Raises InputError for a missing or damaged file, OSError when the report can't be written.
+    """
+    files = read_run(run_dir)
+    pages = jinja2.Environment(
+        loader=jinja2.PackageLoader("dardis.report"), autoescape=True, undefined=jinja2.StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    text = pages.get_template("report.html.j2").render(
+        title=f"{files.run.get('dispatcher', 'A run')} on {Path(str(files.run.get('trace', 'a trace'))).name}",
+        machine=files.platform.describe(),
+        headlines=summary.headlines(files.metrics),
+        figures=summary.figures(files.metrics),
+        setup=summary.setup(files),
+        warnings=[str(warning) for warning in files.run.get("warnings") or []],
+        lists=[(name, summary.listed(files.run.get(name) or [])) for name in ("rejected", "skipped")],
+        groups=[(by, *summary.group_table(files, by)) for by in ("queue", "user")],
+        charts=charts(files),
+    )
+    path = run_dir / "report.html"
+    with atomic_text(path) as file:
+        file.write(text)
+    return path
+
+
+def charts(files: RunFiles) -> list[Chart]:
+    """The charts that the run has figures for, in the order they are shown."""
+    with style():
+        drawn = _charts_of_jobs(files) if files.schedule.ran.any() else []
+        if files.decisions is not None and files.decisions[:, 2].any():
+            drawn.append(distributions.decision_times(files.decisions))
+    return drawn
+
+
+def _charts_of_jobs(files: RunFiles) -> list[Chart]:
+    """The charts of a schedule in which some job ran."""
+    schedule = files.schedule
+    start, end = int(schedule.submit.min()), int(schedule.finish[schedule.ran].max())
+    axis = TimeAxis(start, end, files.run.get("unix_start"))
+    return [
+        over_time.utilisation(files.profile, files.platform, axis, wished=bool(files.run.get("profile_file"))),
+        over_time.queue(schedule, axis),
+        gantt.gantt(schedule, files.platform, axis),
+        distributions.waits(schedule),
+        distributions.slowdowns(schedule),
+        distributions.waits_by_width(schedule),
+    ]

@@ -1,0 +1,134 @@
+"""The report's words and tables: what was run, on what, and its figures with units that people read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from dardis.model.resources import CORES
+from dardis.report import words
+from dardis.report.run_files import RunFiles
+
+LISTED: Final = 12
+"""Rows of a list that may be long (users, rejected jobs) before it is cut."""
+
+Say = Callable[[float], str]
+
+
+class Row(NamedTuple):
+    """A line of a table: what, how much, and what it means."""
+
+    name: str
+    value: str
+    meaning: str = ""
+
+
+_KNOWN: Final[dict[str, tuple[str, Say, str]]] = {
+    "jobs": ("Jobs", words.number, "all that were submitted"),
+    "completed": ("Completed", words.number, ""),
+    "killed": ("Killed", words.number, "at the end of their walltime"),
+    "rejected": ("Rejected", words.number, "no machine like this one can hold them"),
+    "makespan_s": ("Makespan", words.duration, "first submission to last end"),
+    "total_wait_s": ("Total wait", words.duration, ""),
+    "mean_wait_s": ("Mean wait", words.duration, "start less submission"),
+    "median_wait_s": ("Median wait", words.duration, ""),
+    "p95_wait_s": ("95th percentile of waits", words.duration, ""),
+    "max_wait_s": ("Longest wait", words.duration, ""),
+    "mean_bounded_slowdown": ("Mean bounded slowdown", words.number, "runs shorter than 10 s counted as 10 s"),
+    "utilisation": ("Utilisation", words.share, "core-seconds used of those there were"),
+    "tardiness_s": ("Tardiness", words.duration, "starts after the latest start, added up"),
+    "late_jobs": ("Late jobs", words.number, "started after their latest start"),
+    "dissimilarity": ("Dissimilarity", words.number, "0: use has the shape of the desired profile; 1: nothing of it"),
+    "decisions": ("Decisions", words.number, ""),
+    "decision_cpu_s": ("CPU time of decisions", words.duration, "all ranks"),
+    "decision_mean_s": ("Mean decision", words.duration, ""),
+    "decision_p99_s": ("99th percentile of decisions", words.duration, ""),
+    "ranks": ("Ranks", words.number, ""),
+    "nodes_on_largest_rank": ("Nodes on the largest rank", words.number, ""),
+    "messages": ("Messages", words.number, "between task and node managers"),
+    "message_bytes": ("Message payload", words.data_size, "between host processes"),
+    "renegotiations": ("Renegotiations", words.number, "claims and asks after the first"),
+}
+_EXCESS: Final = "overutilisation_"
+_HEADLINES: Final = ("mean_wait_s", "p95_wait_s", "mean_bounded_slowdown", "utilisation", "makespan_s", "late_jobs")
+_BY_COLUMNS: Final = ("jobs", "mean_wait_s", "p95_wait_s", "max_wait_s", "mean_bounded_slowdown", "utilisation")
+
+
+def headlines(metrics: dict[str, Any]) -> list[Row]:
+    """The few figures to see first, those that have a value."""
+    return [row for key, row in _rows(metrics) if key in _HEADLINES and row.value != words.NOTHING]
+
+
+def figures(metrics: dict[str, Any]) -> list[Row]:
+    """Every number of the run, those unknown here by their own names."""
+    return [row for key, row in _rows(metrics) if not isinstance(metrics[key], str)]
+
+
+def _rows(metrics: dict[str, Any]) -> list[tuple[str, Row]]:
+    """Key and row of every figure, those unknown here last."""
+    places = {key: place for place, key in enumerate(_KNOWN)}
+
+    def place(key: str) -> float:
+        return places["dissimilarity"] - 0.5 if key.startswith(_EXCESS) else places.get(key, len(places))
+
+    return [(key, _row(key, metrics[key])) for key in sorted(metrics, key=place)]
+
+
+def _row(key: str, value: Any) -> Row:  # noqa: ANN401 — whatever a metrics.json holds
+    """One figure in words."""
+    if key.startswith(_EXCESS):
+        kind = CORES if key == "overutilisation_core_s" else key.removeprefix(_EXCESS).removesuffix("_s")
+        name, meaning = f"Overutilisation, {kind}", "use above the desired profile"
+        return Row(name, words.NOTHING if value is None else words.amount_seconds(kind, value), meaning)
+    name, say, meaning = _KNOWN.get(key, (key, str, ""))
+    if value is None:
+        return Row(name, words.NOTHING, meaning)
+    return Row(name, say(value) if isinstance(value, int | float) else str(value), meaning)
+
+
+def setup(files: RunFiles) -> list[Row]:
+    """What was run, and on what, and the digest of what came of it."""
+    run, platform = files.run, files.platform
+    settings = run.get("settings") or {}
+    told = [
+        ("Dispatcher", run.get("dispatcher")),
+        ("Settings", ", ".join(f"{key}={value}" for key, value in settings.items())),
+        ("Seed", run.get("seed")),
+        ("Trace", run.get("trace")),
+        ("Trace SHA-256", run.get("trace_sha256")),
+        ("Machine", f"{platform.name}: {platform.describe()}"),
+        ("Partitions", ", ".join(platform.partitions)),
+        ("Maintenance windows", len(platform.maintenance) or None),
+        ("Platform file", run.get("platform_file")),
+        ("Desired profile", run.get("profile_file") or "none: capacity"),
+        ("Deadlines", run.get("deadlines") or "none"),
+        ("Ranks", run.get("ranks")),
+        ("Started", run.get("started_utc")),
+        ("Command", " ".join(map(str, run.get("command") or []))),
+        ("DARDIS", run.get("dardis_version")),
+        ("Schedule digest", files.metrics.get("schedule_digest")),
+    ]
+    return [Row(name, str(value)) for name, value in told if value is not None and value != ""]
+
+
+def group_table(files: RunFiles, by: str) -> tuple[list[str], list[list[str]], int]:
+    """Header and rows of the figures by queue or by user, the groups with most jobs first, and how many were cut."""
+    groups = sorted((row for row in files.by if row["by"] == by), key=lambda row: -int(row["jobs"]))
+    header = [by, *(_KNOWN[key][0] for key in _BY_COLUMNS)]
+    rows = [
+        [
+            row["name"] or "(none)",
+            *(_KNOWN[key][1](float(row[key])) if row[key] else words.NOTHING for key in _BY_COLUMNS),
+        ]
+        for row in groups[:LISTED]
+    ]
+    return header, rows, len(groups) - len(rows)
+
+
+def listed(entries: list[Any]) -> list[str]:
+    """The first entries of a list of skipped or rejected jobs, and how many more there are."""
+    lines = [
+        "; ".join(f"{key} {value}" for key, value in entry.items()) if isinstance(entry, dict) else str(entry)
+        for entry in entries[:LISTED]
+    ]
+    return lines + ([f"and {len(entries) - LISTED:,} more"] if len(entries) > LISTED else [])

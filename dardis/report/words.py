@@ -1,0 +1,62 @@
+"""Numbers as people read them: 3.2 h, 35,538, 84.3 %."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dardis.model.resources import CORES, MEMORY
+
+_DURATIONS: Final = ((2 * 365 * 86400, 365 * 86400, "years"), (2 * 86400, 86400, "d"), (2 * 3600, 3600, "h"))
+_SHORT: Final = ((1, 1, "s"), (1e-3, 1e-3, "ms"), (0, 1e-6, "µs"))
+_BYTES: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+NOTHING: Final = "–"
+"""Stands where a figure has no meaning."""
+
+
+def number(value: float) -> str:
+    """Whole numbers with separators, others with three significant digits where they are small."""
+    if float(value).is_integer() or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.2f}" if abs(value) >= 0.1 else f"{value:.3g}"
+
+
+def duration(seconds: float) -> str:
+    """The largest unit of which there are at least two, down to µs."""
+    if seconds == 0:
+        return "0 s"
+    for least, unit, name in (*_DURATIONS, (120, 60, "min"), *_SHORT):
+        if abs(seconds) >= least:
+            value = seconds / unit
+            digits = 0 if float(value).is_integer() or abs(value) >= 100 else 1
+            return f"{value:,.{digits}f} {name}"
+    raise AssertionError  # the last unit takes everything
+
+
+def share(value: float) -> str:
+    """A fraction in percent."""
+    return f"{100 * value:.1f} %"
+
+
+def data_size(size: float) -> str:
+    """Bytes in the largest binary unit that leaves at least one."""
+    steps = 0
+    while abs(size) >= 1024 and steps < len(_BYTES) - 1:
+        size, steps = size / 1024, steps + 1
+    return f"{number(round(size, 2))} {_BYTES[steps]}"
+
+
+def axis_unit(kind: str, most: float) -> tuple[str, float]:
+    """What an axis of this kind counts in, and by what its amounts are divided; `most` is the largest shown."""
+    if kind != MEMORY:
+        return kind, 1.0
+    steps = 0
+    while most >= 1024 and steps < 3:
+        most, steps = most / 1024, steps + 1
+    return f"{kind} ({_BYTES[steps + 2]})", 1024.0**steps
+
+
+def amount_seconds(kind: str, value: float) -> str:
+    """A volume of use: core-hours, GiB-hours, gpu-hours."""
+    if kind == MEMORY:
+        return f"{number(round(value / 1024 / 3600, 1))} GiB·h"
+    return f"{number(round(value / 3600, 1))} {'core' if kind == CORES else kind}·h"

@@ -1,0 +1,186 @@
+"""A trace through task managers and node managers in virtual time. Takes turns in (submit, job number) order.
+
+The driver is the world, not a scheduler: it knows runtimes, lets time pass, and hands events to the machines. At one
+instant ends come first, then those who may gain by them, then arrivals (`batched`); or arrivals, then each end by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+import numpy as np
+
+from dardis.engine.clock import cpu_ns
+from dardis.engine.queue import EventQueue
+from dardis.model.errors import ProtocolError
+from dardis.model.job import Job
+from dardis.sim.recorder import Recorder
+from dardis.task_manager import SetUp, TaskManager
+from dardis.task_manager.setups import BackfillScope, EventOrder, Switch
+from dardis.transport.base import Hosts
+from dardis.wire.effects import Effect, Placed, Rejected, Send, Waiting
+from dardis.wire.messages import Ended, Later
+
+Progress = Callable[[int, int], None]
+"""Called with (jobs settled, virtual time)."""
+
+
+class Simulation:
+    """One run. Jobs must be in (submit, number) order; task manager m serves jobs m, m + M, …"""
+
+    def __init__(
+        self, jobs: Sequence[Job], setup: SetUp, managers: Sequence[TaskManager], hosts: Hosts, bounds: Sequence[int]
+    ) -> None:
+        """`bounds` says which nodes each host holds: host h has [bounds[h], bounds[h+1])."""
+        self.jobs = list(jobs)
+        self.recorder = Recorder(len(self.jobs))
+        self._setup = setup
+        self._managers = managers
+        self._hosts = hosts
+        self._bounds = np.array(bounds)
+        self._batched = setup.event_order is EventOrder.BATCHED
+        self._repairs = setup.backfill is Switch.ON
+        self._events = EventQueue()
+        self._place = {job.number: place for place, job in enumerate(self.jobs)}
+        self._version = [0] * len(self.jobs)
+        self._pending: set[int] = set()
+        self._waiting: dict[int, str] = {}
+        self._followers: dict[int, list[int]] = {}
+        self.notices = 0
+        """Messages of node managers to jobs that may gain by an early end."""
+
+    def run(self, progress: Progress | None = None) -> None:
+        """Run until every job has ended or been rejected."""
+        arrival = 1 if self._batched else 0
+        first = []
+        for place, job in enumerate(self.jobs):
+            leader = None if job.after is None else self._place.get(job.after)
+            if leader is not None and leader < place:
+                self._followers.setdefault(leader, []).append(place)
+            else:
+                first.append((job.submit, arrival, place, 0))
+        self._events.fill(first)
+        while (now := self._events.next_time()) is not None:
+            while self._events.next_time() == now:
+                if self._events.next_priority() == arrival:
+                    self._arrive(self._events.pop()[2], now)
+                else:
+                    self._ends(now)
+            if progress is not None:
+                progress(self.recorder.settled, now)
+        for place, reason in sorted(self._waiting.items()):
+            self.recorder.rejected(place, reason)
+
+    def _manager(self, place: int) -> TaskManager:
+        return self._managers[place % len(self._managers)]
+
+    def _arrive(self, place: int, now: int) -> None:
+        job = self.jobs[place]
+        if now > job.submit:
+            # A job that follows another is submitted when its user has seen the result.
+            late = None if job.latest is None else job.latest + now - job.submit
+            job = self.jobs[place] = replace(job, submit=now, earliest=max(job.earliest, now), latest=late)
+        self._decide(place, lambda manager: manager.submit(job, now), now)
+
+    def _ends(self, now: int) -> None:
+        """Let the next end happen, or all ends of this instant, and those ask who may gain by them."""
+        later: set[int] = set()
+        ended_early = False
+        priority = self._events.next_priority()
+        while self._events.next_time() == now and self._events.next_priority() == priority:
+            _, _, place, version = self._events.pop()
+            if version == self._version[place]:
+                ended_early |= self._end(place, now, later)
+            if not self._batched:
+                break
+        if ended_early:
+            self._repair(later, now)
+
+    def _end(self, place: int, now: int, later: set[int]) -> bool:
+        """End a job; add to `later` whom its nodes tell. Return whether it ended before its reservation."""
+        job, recorder = self.jobs[place], self.recorder
+        early = now < recorder.start[place] + job.walltime
+        recorder.ended(place, now)
+        self._pending.discard(place)
+        manager = self._manager(place)
+        recorder.attempts[place] = manager.attempts(job.number)
+        manager.forget(job.number)
+        tells = early and self._repairs and self._setup.backfill_scope is BackfillScope.SAME_NODES
+        message = Ended(job.number, (self._setup.backfill_depth or -1) if tells else 0)
+        nodes = recorder.nodes[place]
+        assert nodes is not None
+        cuts = np.searchsorted(nodes, self._bounds).tolist()
+        hosts = [host for host in range(len(cuts) - 1) if cuts[host] < cuts[host + 1]]
+        answers, spent = self._hosts.exchange([Send(host, message) for host in hosts], now)
+        if spent:
+            recorder.decision_ns.append(spent)
+        for answer in answers:
+            if not isinstance(answer, Later):
+                raise ProtocolError(f"job {job.number}: its end was answered by {type(answer).__name__}")
+            self.notices += len(answer.jobs)
+            later.update(self._place[number] for number in answer.jobs.tolist())
+        self._submit_followers(place, now)
+        return early
+
+    def _submit_followers(self, place: int, now: int) -> None:
+        for follower in self._followers.pop(place, ()):
+            job = self.jobs[follower]
+            self._events.put(max(job.submit, now + job.think), 1 if self._batched else 0, follower, 0)
+
+    def _repair(self, later: set[int], now: int) -> None:
+        """Let waiting jobs search anew, then those with later starts ask for earlier ones, in arrival order."""
+        for place in sorted(self._waiting):
+            del self._waiting[place]
+            number = self.jobs[place].number
+            self._decide(place, lambda manager, number=number: manager.retry(number, now), now)  # type: ignore[misc]
+        if not self._repairs:
+            return
+        if self._setup.backfill_scope is BackfillScope.ALL_NODES:
+            start = self.recorder.start
+            self._pending = {place for place in self._pending if start[place] > now}
+            later = self._pending
+        order = sorted(later)
+        if self._setup.backfill_scope is BackfillScope.ALL_NODES and self._setup.backfill_depth:
+            order = order[: self._setup.backfill_depth]
+        for _, places in groupby(order, key=lambda place: place % len(self._managers)):
+            mine = list(places)
+            numbers = [self.jobs[place].number for place in mine]
+            self._decide(mine[0], lambda manager, numbers=numbers: manager.ask_again(numbers, now), now)  # type: ignore[misc]
+
+    def _decide(self, place: int, event: Callable[[TaskManager], list[Effect]], now: int) -> None:
+        """Give a task manager its turn: carry out effects and bring answers until nothing more is to be said."""
+        manager = self._manager(place)
+        spent = 0
+        begun = cpu_ns()
+        effects = event(manager)
+        while True:
+            spent += cpu_ns() - begun
+            sends = [effect for effect in effects if isinstance(effect, Send)]
+            for effect in effects:
+                self._carry_out(effect, now)
+            if not sends:
+                break
+            answers, remote = self._hosts.exchange(sends, now)
+            spent += remote
+            begun = cpu_ns()
+            effects = [effect for answer in answers for effect in manager.handle(answer, now)]
+        self.recorder.decision_ns.append(spent)
+
+    def _carry_out(self, effect: Effect, now: int) -> None:
+        match effect:
+            case Placed(job=number, start=start, nodes=nodes, units=units):
+                place = self._place[number]
+                self.recorder.placed(place, start, nodes, units)
+                self._version[place] += 1
+                self._pending.add(place)
+                end = start + self.jobs[place].duration
+                self._events.put(end, 0 if self._batched else 1, place, self._version[place])
+            case Rejected(job=number, reason=reason):
+                place = self._place[number]
+                self.recorder.rejected(place, reason)
+                self._manager(place).forget(number)
+                self._submit_followers(place, now)
+            case Waiting(job=number, reason=reason):
+                self._waiting[self._place[number]] = reason

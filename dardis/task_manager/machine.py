@@ -1,0 +1,232 @@
+"""The task-manager machine: (state, message, now) to effects. Decides when and where its jobs run.
+
+It serves any number of jobs. Where messages can't be lost or overtake each other a confirmation is final at once;
+elsewhere it is agreed in two phases (`agreement`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dardis.model.errors import ProtocolError
+from dardis.model.job import Job
+from dardis.task_manager.agreement import Agreement, Pace
+from dardis.task_manager.rounds import JobState, Pick, Round, make_ask, pick, quota_of
+from dardis.task_manager.search import Search, SearchRules, advance, begin
+from dardis.task_manager.setups import BackfillScope, ProfileRule, SetUp, UnitsPerNode
+from dardis.wire import messages as say
+from dardis.wire.effects import ALL_HOSTS, Effect, Placed, Rejected, Send, SetTimer, Waiting
+
+FIRST_BATCH, LARGEST_BATCH = 4, 64
+"""How many jobs ask again in one message: few at first, since one that moves makes the later answers void."""
+OFFERS = 0
+"""Token of the timer after which a round goes on with the offers it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What a task manager knows of the machine: which host has which nodes, and how many each group counts."""
+
+    bounds: tuple[int, ...]
+    """Host h holds the nodes [bounds[h], bounds[h+1])."""
+    group_counts: tuple[int, ...]
+    group_capacity: tuple[tuple[int, ...], ...]
+    kinds: tuple[str, ...]
+    has_desired: bool
+
+    def asked(self, groups: int) -> int:
+        """Nodes that a job may use."""
+        return sum(count for group, count in enumerate(self.group_counts) if groups >> group & 1)
+
+    def could_hold(self, job: Job, *, distinct: bool) -> int:
+        """Units of the job that the machine would hold were it empty; at most one a node if `distinct`."""
+        total = 0
+        for group, count in enumerate(self.group_counts):
+            if job.groups >> group & 1:
+                held = zip(self.group_capacity[group], job.request, strict=True)
+                fit = min(capacity // need for capacity, need in held if need > 0)
+                total += count * (min(fit, 1) if distinct else fit)
+        return total
+
+
+class TaskManager:
+    """The agents of some jobs. Events come in by `submit`, `ask_again`, `retry` and `handle`; effects go out."""
+
+    def __init__(self, setup: SetUp, layout: Layout, seed: int, pace: Pace | None = None) -> None:
+        """With a `pace`, messages may be lost, late or out of order, and claims are agreed in two phases."""
+        self._setup = setup
+        self._layout = layout
+        self._seed = seed
+        respect = setup.profile is not ProfileRule.OFF and layout.has_desired
+        self._rules = SearchRules(setup.drawn, respect, setup.profile is ProfileRule.SOFT)
+        self._pace = pace
+        self._lead = pace.lead if pace else 0
+        self._agreement = Agreement(pace, seed) if pace else None
+        self._states: dict[int, JobState] = {}
+        self._rounds: dict[int, Round] = {}
+        self._next_round = 0
+        self._queue: deque[JobState] = deque()
+        self._batch = FIRST_BATCH
+        self.messages = 0
+        """Messages between its jobs and node managers, one for each node."""
+        self.renegotiations = 0
+        """Asks and claims after the first, over its jobs."""
+
+    def submit(self, job: Job, now: int) -> list[Effect]:
+        """Take a new job and ask for it."""
+        self._states[job.number] = JobState(job)
+        return self.retry(job.number, now)
+
+    def retry(self, number: int, now: int) -> list[Effect]:
+        """Search anew for a job that has no reservation."""
+        state = self._states[number]
+        if self._rules.drawn and state.job.latest is None:
+            # Without a deadline the window ends where nothing changes any more: hear first when that is.
+            search = Search(0, max(state.job.earliest, now), None, now, now, self._rules.respect, quota=True)
+            return self._ask([state], [search], [0], now)
+        return self._ask_for(state, begin(state.job, now + self._lead, self._rules, now), now)
+
+    def ask_again(self, numbers: Iterable[int], now: int) -> list[Effect]:
+        """Let jobs with reservations ask, in this order, for starts in `[now, start)`; those that gain move."""
+        self._queue.extend(self._states[number] for number in numbers)
+        self._batch = FIRST_BATCH
+        return self._ask_batch(now)
+
+    def forget(self, number: int) -> None:
+        """Drop a job that has ended."""
+        del self._states[number]
+
+    def attempts(self, number: int) -> int:
+        """Windows that the job has tried (thesis 5.3.6), the first included."""
+        search = self._states[number].search
+        return 1 if search is None else search.attempt + 1
+
+    def handle(self, message: say.Message, now: int) -> list[Effect]:
+        """Take a message at time `now`; return what is to be done."""
+        if isinstance(message, say.Offers):
+            this = self._rounds.get(message.round)
+            if this is None:
+                return []
+            this.offers[message.host] = message
+            return self._decide(this, now) if len(this.offers) == this.expected else []
+        if isinstance(message, say.Timer) and message.token == OFFERS:
+            late = self._rounds.get(message.attempt)
+            return self._decide(late, now) if late is not None else []
+        if self._agreement is None:
+            raise ProtocolError(f"job: a node manager said {type(message).__name__} out of turn")
+        effects = self._agreement.handle(message, now)
+        if isinstance(message, say.Timer) and self._agreement.wants_retry(message):
+            effects += self.retry(message.job, now)
+        return effects
+
+    def _ask_for(self, state: JobState, search: Search, now: int) -> list[Effect]:
+        quota = quota_of(search, state.job.units, self._layout.asked(state.job.groups), self._setup.grain)
+        return self._ask([state], [search], [quota], now)
+
+    def _ask(
+        self, states: list[JobState], searches: list[Search], quotas: list[int], now: int, *, moving: bool = False
+    ) -> list[Effect]:
+        for state, search in zip(states, searches, strict=True):
+            self.renegotiations += state.asks > 0
+            state.asks += 1
+            if not moving:
+                state.search = search
+        held_only = moving and self._setup.backfill_scope is BackfillScope.SAME_NODES
+        ask = make_ask(self._next_round, self._setup, states, searches, quotas, held_only=held_only)
+        hosts = sorted({host for state in states for host in state.hosts}) if held_only else [ALL_HOSTS]
+        expected = len(hosts) if held_only else len(self._layout.bounds) - 1
+        self._rounds[ask.round] = Round(ask.round, states, searches, ask, expected, moving)
+        self._next_round += 1
+        for state in states:
+            asked = self._layout.bounds[-1] if not held_only or state.nodes is None else len(state.nodes)
+            self.messages += 2 * asked
+        effects: list[Effect] = [Send(host, ask) for host in hosts]
+        if self._pace:
+            effects.append(SetTimer(now + self._pace.patience, say.Timer(states[0].job.number, ask.round, OFFERS)))
+        return effects
+
+    def _ask_batch(self, now: int) -> list[Effect]:
+        batch: list[JobState] = []
+        while self._queue and len(batch) < self._batch:
+            state = self._queue.popleft()
+            if state.nodes is not None and state.start > max(now, state.job.earliest):
+                batch.append(state)
+        if not batch:
+            return []
+        searches = [
+            Search(0, first, state.start - 1, first, state.start - 1, self._rules.respect, quota=False)
+            for state in batch
+            for first in [max(now, state.job.earliest)]
+        ]
+        return self._ask(batch, searches, [-1] * len(batch), now, moving=True)
+
+    def _decide(self, this: Round, now: int) -> list[Effect]:
+        del self._rounds[this.number]
+        chosen = pick(this, self._setup, self._seed) if this.offers else None
+        if this.moving:
+            return self._move(this, chosen, now)
+        state, search = this.states[0], this.searches[0]
+        if chosen is not None:
+            return self._claim(state, this, chosen, now)
+        if this.ask.quota[0] == 0:
+            return self._ask_for(state, begin(state.job, now + self._lead, self._rules, this.horizon), now)
+        if self._agreement is not None and len(this.offers) < this.expected:
+            return self._agreement.later(state, now)
+        following = advance(search, state.job, self._rules, this.horizon, this.last_end)
+        if following is not None:
+            return self._ask_for(state, following, now)
+        return [self._give_up(state.job)]
+
+    def _give_up(self, job: Job) -> Effect:
+        distinct = self._setup.units_per_node is UnitsPerNode.DISTINCT
+        could = self._layout.could_hold(job, distinct=distinct)
+        if could < job.units:
+            parts = zip(job.request, self._layout.kinds, strict=True)
+            unit = ", ".join(f"{amount} {kind}" for amount, kind in parts if amount)
+            return Rejected(job.number, f"asks for {job.units} units of ({unit}); the machine holds {could}")
+        return Waiting(job.number, "no start within a hard desired profile")
+
+    def _move(self, this: Round, chosen: Pick | None, now: int) -> list[Effect]:
+        if chosen is None:
+            self._batch = min(2 * self._batch, LARGEST_BATCH)
+            return self._ask_batch(now)
+        self._queue.extendleft(reversed(this.states[chosen.place + 1 :]))
+        self._batch = FIRST_BATCH
+        return self._claim(this.states[chosen.place], this, chosen, now) + self._ask_batch(now)
+
+    def _claim(self, state: JobState, this: Round, chosen: Pick, now: int) -> list[Effect]:
+        self.renegotiations += state.claims > 0
+        state.claims += 1
+        confirms = self._confirms(state, this, chosen)
+        old_hosts = state.hosts
+        state.start, state.nodes, state.units = chosen.start, chosen.nodes, chosen.units
+        self.messages += len(chosen.nodes)
+        if self._agreement is not None:
+            state.hosts = tuple(confirms)
+            state.claim = state.asks
+            return self._agreement.propose(state, confirms, now)
+        effects: list[Effect] = [
+            Send(host, say.Release(state.job.number, state.claim)) for host in old_hosts if host not in confirms
+        ]
+        effects += [Send(host, confirm) for host, confirm in confirms.items()]
+        state.hosts, state.claim = tuple(confirms), state.asks
+        return [*effects, Placed(state.job.number, chosen.start, chosen.nodes, chosen.units)]
+
+    def _confirms(self, state: JobState, this: Round, chosen: Pick) -> dict[int, say.Confirm]:
+        job, bounds = state.job, self._layout.bounds
+        request = np.array(job.request, dtype=np.int64)
+        cuts = np.searchsorted(chosen.nodes, bounds).tolist()
+        confirms = {}
+        for host in range(len(bounds) - 1):
+            mine = slice(cuts[host], cuts[host + 1])
+            if mine.start == mine.stop:
+                continue
+            confirms[host] = say.Confirm(
+                job.number, state.asks, this.offers[host].incarnation, chosen.start, job.walltime, request,
+                chosen.nodes[mine], chosen.units[mine], tentative=self._pace is not None,
+            )  # fmt: skip
+        return confirms

@@ -1,0 +1,145 @@
+"""One round: the asks that went out together, the offers that came back, and what the set-up picks from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dardis.kernels import selection, starts
+from dardis.model.job import Job
+from dardis.task_manager.search import Search
+from dardis.task_manager.setups import Generator, NodeChoice, Selection, SetUp, UnitsPerNode
+from dardis.wire import messages as say
+
+Ints = NDArray[np.int64]
+
+GENERATORS = {
+    Generator.FIRST: starts.FIRST, Generator.UNIFORM: starts.UNIFORM, Generator.EXPONENTIAL: starts.EXPONENTIAL,
+}  # fmt: skip
+_POLICIES = {
+    Selection.MIN_START: selection.MIN_START, Selection.MAX_PROBABILITY: selection.MAX_PROBABILITY,
+    Selection.RANDOM: selection.RANDOM,
+}  # fmt: skip
+_CHOICES = {
+    NodeChoice.BEST_FIT: selection.BEST_FIT, NodeChoice.WORST_FIT: selection.WORST_FIT,
+    NodeChoice.RANDOM: selection.ANY_NODE, NodeChoice.FIRST_FIT: selection.FIRST_FIT,
+    NodeChoice.CONTIGUOUS: selection.CONTIGUOUS,
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class JobState:
+    """What a task manager knows of one of its jobs. `nodes` and `units` are its reservation's, None without one."""
+
+    job: Job
+    asks: int = 0
+    """Rounds so far, counted from 1: keys the draws and names the claims."""
+    claims: int = 0
+    search: Search | None = None
+    start: int = 0
+    nodes: Ints | None = None
+    units: Ints | None = None
+    hosts: tuple[int, ...] = ()
+    """Where its reservation is."""
+    claim: int = 0
+    """The `asks` that its reservation was claimed by."""
+
+
+@dataclass(slots=True)
+class Round:
+    """Asks of some jobs that share a message, and the offers to them so far, by host."""
+
+    number: int
+    states: list[JobState]
+    searches: list[Search]
+    ask: say.Ask
+    expected: int
+    moving: bool
+    """Whether the jobs have reservations already and want earlier ones."""
+    offers: dict[int, say.Offers] = field(default_factory=dict)
+
+    @property
+    def horizon(self) -> int:
+        """From then on nothing changes on any node that answered."""
+        return max(offer.horizon for offer in self.offers.values())
+
+    @property
+    def last_end(self) -> int:
+        """When the last reservation of the nodes that answered ends."""
+        return max(offer.last_end for offer in self.offers.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """The first ask of a round that found a start: its place in the round, when, and on which nodes."""
+
+    place: int
+    start: int
+    nodes: Ints
+    units: Ints
+
+
+def quota_of(search: Search, units: int, nodes: int, grain: int) -> int:
+    """Start times a node offers so that `units` nodes must agree on one (thesis 5.3.2); -1 for all."""
+    if not search.quota:
+        return -1
+    instants = (search.last - search.first) // grain + 1
+    return (units - 1) * instants // nodes + 1
+
+
+def make_ask(
+    number: int, setup: SetUp, states: list[JobState], searches: list[Search], quotas: list[int], *, held_only: bool
+) -> say.Ask:
+    """Build the message that asks for all these jobs at once."""
+    jobs = [state.job for state in states]
+    columns = np.array(
+        [
+            [job.number for job in jobs],
+            [state.asks for state in states],
+            [search.first for search in searches],
+            [search.last for search in searches],
+            [job.walltime for job in jobs],
+            [job.units for job in jobs],
+            quotas,
+            [job.groups for job in jobs],
+        ],
+        dtype=np.int64,
+    )
+    return say.Ask(
+        number,
+        *columns,
+        np.array([job.request for job in jobs], dtype=np.int64),
+        GENERATORS[setup.generator],
+        setup.grain,
+        searches[0].respect,
+        held_only,
+    )
+
+
+def _joined(offers: list[say.Offers], asks: int) -> tuple[Ints, Ints]:
+    """All hosts' offers, ask by ask, nodes ascending: (rows, offset)."""
+    if len(offers) == 1:
+        return offers[0].rows, offers[0].offset
+    blocks = [o.rows[o.offset[i] : o.offset[i + 1]] for i in range(asks) for o in offers]
+    ends = np.cumsum([len(block) for block in blocks])[len(offers) - 1 :: len(offers)]
+    return np.concatenate(blocks), np.concatenate([[0], ends]).astype(np.int64)
+
+
+def pick(this: Round, setup: SetUp, seed: int) -> Pick | None:
+    """The first ask with a common start, and what the set-up takes of it; None when no ask has one."""
+    ask = this.ask
+    rows, offset = _joined([this.offers[host] for host in sorted(this.offers)], len(ask.job))
+    if len(rows) == 0:
+        return None
+    most = int(ask.units.max())
+    nodes, units = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
+    result = np.empty(3, dtype=np.int64)
+    selection.select_first(
+        rows, offset, ask.first, ask.walltime, ask.units, ask.job, ask.attempt, ask.grain,
+        _POLICIES[setup.selection], setup.units_per_node is UnitsPerNode.DISTINCT, _CHOICES[setup.node_choice], seed,
+        nodes, units, result,
+    )  # fmt: skip
+    place, start, count = result.tolist()
+    return None if place < 0 else Pick(place, start, nodes[:count].copy(), units[:count].copy())

@@ -1,0 +1,84 @@
+"""Where a task manager looks next when a window brought no start (thesis 5.3.6, and DESIGN's windows that double)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from dardis.model.job import Job
+
+SHIFTS = 3
+"""Shifted windows that are tried before the one after the last reservation's end (thesis 5.3.6)."""
+SHORTEST_WINDOW_S = 3600
+"""The least that a window spans at first, in s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """One window `[first, last]` of starts, as a step in the search for the first window that holds a start.
+
+    `earliest` and `latest` bound the attempt's whole window; `latest` is None without a deadline: as far as anything
+    changes. `quota` says that nodes offer a few start times, not all.
+    """
+
+    attempt: int
+    earliest: int
+    latest: int | None
+    first: int
+    last: int
+    respect: bool
+    quota: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRules:
+    """What of a set-up and a machine the search depends on.
+
+    `drawn`: nodes offer a quota, out of the whole window at once; else all they have, in windows that double.
+    `respect`: the desired profile binds; `soft`: until no start is left that does.
+    """
+
+    drawn: bool
+    respect: bool
+    soft: bool
+
+
+def open_window(search: Search, job: Job, rules: SearchRules, horizon: int) -> Search:
+    """Return the search at the first window of its attempt."""
+    span = max(job.walltime, SHORTEST_WINDOW_S)
+    limit = search.latest if search.latest is not None else max(horizon, search.earliest)
+    if rules.drawn:
+        last = limit if search.latest is not None else max(limit, search.earliest + span - 1)
+    else:
+        last = search.earliest + span - 1
+        last = last if search.latest is None else min(last, search.latest)
+    return replace(search, first=search.earliest, last=last, quota=rules.drawn)
+
+
+def begin(job: Job, now: int, rules: SearchRules, horizon: int) -> Search:
+    """Return the first window that a job asks for. A deadline in the past is a window of one instant."""
+    earliest = max(job.earliest, now)
+    latest = None if job.latest is None else max(job.latest, earliest)
+    blank = Search(0, earliest, latest, earliest, earliest, rules.respect, rules.drawn)
+    return open_window(blank, job, rules, horizon)
+
+
+def advance(search: Search, job: Job, rules: SearchRules, horizon: int, last_end: int) -> Search | None:
+    """Return the window to ask for after `search` brought no start; None when no window is left."""
+    if search.quota:
+        return replace(search, quota=False)
+    limit = search.latest if search.latest is not None else max(horizon, search.earliest)
+    if search.last < limit:
+        first = search.last + 1
+        return replace(search, first=first, last=min(limit, first + 2 * (first - search.first) - 1), quota=rules.drawn)
+    if search.respect and rules.soft:
+        return open_window(replace(search, respect=False), job, rules, horizon)
+    if search.latest is None or search.attempt > SHIFTS:
+        return None
+    length = search.latest - search.earliest
+    if search.attempt < SHIFTS:
+        earliest, latest = search.latest, search.latest + 2 * max(length, 1)
+    else:
+        earliest = max(last_end, search.earliest)
+        latest = max(earliest, horizon) + length
+    shifted = replace(search, attempt=search.attempt + 1, earliest=earliest, latest=latest, respect=rules.respect)
+    return open_window(shifted, job, rules, horizon)

@@ -1,0 +1,85 @@
+"""What a machine asks of its host: send, set a timer, launch units, kill them, tell what became of a job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dardis.wire.messages import Message, Timer
+
+ALL_HOSTS = -1
+"""The address of every host."""
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Send a message to a host (a task manager's effect) or to the job's task manager (a node manager's)."""
+
+    to: int
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class SetTimer:
+    """Hand the timer back at time `at`."""
+
+    at: int
+    timer: Timer
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Start the job's units on these nodes at `at`; kill them at `until`."""
+
+    job: int
+    attempt: int
+    nodes: NDArray[np.int64]
+    units: NDArray[np.int64]
+    at: int
+    until: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """Do not launch, or kill, this attempt's units on this host."""
+
+    job: int
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The job has a reservation (or another than before)."""
+
+    job: int
+    start: int
+    nodes: NDArray[np.int64]
+    units: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """The job can never run on this machine."""
+
+    job: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The job can't be placed now; it asks again when something has changed."""
+
+    job: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The job has finished on all its nodes."""
+
+    job: int
+
+
+Effect = Send | SetTimer | Launch | Kill | Placed | Rejected | Waiting | Done

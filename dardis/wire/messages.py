@@ -1,0 +1,189 @@
+"""The messages, as immutable values. Node numbers are the platform's; times are s; arrays are int64.
+
+A *host* is a process that holds a pool of nodes, adjacent in number. One message to a host stands for one to each of
+its nodes that it names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Task manager to all node managers: when could these jobs start? Arrays of shape (asks,), `request` (asks, kinds)."""
+
+    round: int
+    job: Ints
+    attempt: Ints
+    """How often the job has asked before: keys its draws, and names its claims."""
+    first: Ints
+    """First start of the window; also where the grid of start times is anchored."""
+    last: Ints
+    """Last start of the window."""
+    walltime: Ints
+    units: Ints
+    quota: Ints
+    """How many start times a node offers at most; less than 0: all it has, as runs."""
+    groups: Ints
+    """Bit set of the node groups that may run the job."""
+    request: Ints
+    generator: int
+    """Code of the start-time generator."""
+    grain: int
+    """Distance of the start times of the grid, in s."""
+    respect: bool
+    """Whether the desired profile binds."""
+    held_only: bool
+    """Whether only the nodes are asked on which the job has a reservation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """A host's answer: rows (node, from, to, fitting index, free from, free to) of instants of the ask's grid."""
+
+    round: int
+    host: int
+    incarnation: int
+    horizon: int
+    """From then on nothing changes on these nodes."""
+    last_end: int
+    """When the last reservation on these nodes ends."""
+    offset: Ints
+    """Ask i has the rows [offset[i], offset[i+1])."""
+    rows: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Confirm:
+    """Task manager to the chosen: reserve. A reservation that the job has here already is replaced.
+
+    A tentative one is answered by `Reserved`, and lapses at its start unless a `Commit` came. Where messages can't be lost
+    or overtake each other it is final at once, and only a refusal is answered.
+    """
+
+    job: int
+    attempt: int
+    incarnation: int
+    start: int
+    walltime: int
+    request: Ints
+    nodes: Ints
+    units: Ints
+    tentative: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """A host holds what a tentative `Confirm` asked for."""
+
+    job: int
+    attempt: int
+    host: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A host does not hold, or no longer, what was to be reserved or committed."""
+
+    job: int
+    attempt: int
+    host: int
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Task manager to the chosen: everybody has reserved, start at the time agreed."""
+
+    job: int
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A host will start the job at the time agreed."""
+
+    job: int
+    attempt: int
+    host: int
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Task manager to a host: drop this attempt's reservation and all before it; kill what runs of them."""
+
+    job: int
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """A host has dropped a reservation, or never had it, and will not take it any more."""
+
+    job: int
+    attempt: int
+    host: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The executor to its node manager: the job's units here have ended.
+
+    `depth` is how many later jobs a node tells of it (less than 0: its node's cores; 0: none).
+    """
+
+    job: int
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """Node managers to the task managers of the next jobs: something became free before your start."""
+
+    host: int
+    jobs: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A host to the task manager: the job's units here have ended by themselves or at their walltime."""
+
+    job: int
+    attempt: int
+    host: int
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Task manager to a host: `Finished` has arrived."""
+
+    job: int
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class HostDown:
+    """The transport to task managers: this incarnation of a host is dead, and all that it held is gone."""
+
+    host: int
+    incarnation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """A timer that a machine has set; `token` says what for."""
+
+    job: int
+    attempt: int
+    token: int
+
+
+Message = (
+    Ask | Offers | Confirm | Reserved | Refused | Commit | Committed | Release | Released
+    | Ended | Later | Finished | Noted | HostDown | Timer
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Traces in, jobs out: readers, writers, generators and transforms of workloads."""

@@ -1,0 +1,103 @@
+"""Decides each job's latest start (lst) by a named rule; times in s on the trace's clock."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from pathlib import Path
+
+from dardis.model.errors import InputError
+from dardis.model.job import Job
+from dardis.workload.files import csv_rows, read_text
+from dardis.workload.trace import LARGEST, Trace
+
+FORMS = (
+    "none, window:SECONDS, factor:X, mean-wait:queue, mean-wait:partition, or a table file with columns job_id,lst_s"
+)
+SHORTEST_WINDOW = 3600
+"""`factor` counts walltimes as at least this long (s)."""
+
+_Rule = Callable[[Job], int | None]
+
+
+def with_deadlines(jobs: list[Job], trace: Trace, rule: str, *, keep_stated: bool = False) -> list[Job]:
+    """Return the jobs with the latest starts that `rule` gives; `trace` is where they come from.
+
+    `none`: no deadline. `window:S`: est + S. `factor:X`: est + X * max(walltime, 3600), cut to whole seconds.
+    `mean-wait:queue`, `mean-wait:partition`: est + the mean of the trace's own waits there, rounded. Else a table file;
+    a job that it lacks has no deadline. A rule holds for every job; with `keep_stated` (for a rule nobody asked for by
+    name) the deadlines that a job table states stay. InputError for a rule that is none of these.
+    """
+    latest = _rule(jobs, trace, rule)
+    return [job if keep_stated and job.latest is not None else replace(job, latest=latest(job)) for job in jobs]
+
+
+def _rule(jobs: list[Job], trace: Trace, rule: str) -> _Rule:
+    name, colon, value = rule.partition(":")
+    match name, colon, value:
+        case "none", "", _:
+            return lambda _job: None
+        case "window", ":", _:
+            window = int(_number(rule, value))
+            return lambda job: job.earliest + window
+        case "factor", ":", _:
+            factor = _number(rule, value)
+            return lambda job: job.earliest + min(int(factor * max(job.walltime, SHORTEST_WINDOW)), LARGEST)
+        case "mean-wait", ":", "queue" | "partition":
+            waits = _mean_waits(trace, value)
+            return lambda job: job.earliest + waits[job.number]
+    path = Path(rule)
+    if not path.is_file():
+        raise InputError("--deadlines", f"{rule!r} is no rule and no file", FORMS)
+    table = _read_table(path, {job.number: job.earliest for job in jobs})
+    return lambda job: table.get(job.number)
+
+
+def _number(rule: str, text: str) -> Decimal:
+    try:
+        number = Decimal(text)
+        in_range = 0 <= number <= LARGEST
+    except InvalidOperation:
+        raise InputError("--deadlines", f"{rule!r}: {text!r} is no number", FORMS) from None
+    if not in_range:
+        raise InputError("--deadlines", f"{rule!r} is out of range", f"a number from 0 to {LARGEST}")
+    return number
+
+
+def _mean_waits(trace: Trace, column: str) -> dict[int, int]:
+    """For each job number the mean wait of its queue or partition."""
+    names = getattr(trace, column).tolist()
+    waits = defaultdict(list)
+    for name, wait in zip(names, trace.wait.tolist(), strict=True):
+        if wait >= 0:
+            waits[name].append(wait)
+    mean = {name: round(Fraction(sum(group), len(group))) for name, group in waits.items()}
+    for name in dict.fromkeys(names):
+        if name not in mean:
+            place = f"--deadlines mean-wait:{column}"
+            raise InputError(place, f"the trace states no waits for {column} {name!r}", "a trace with waiting times")
+    return {number: mean[name] for number, name in zip(trace.number.tolist(), names, strict=True)}
+
+
+def _read_table(path: Path, earliest: dict[int, int]) -> dict[int, int]:
+    """Latest start by job number; rows of jobs that are not simulated are read and left out."""
+    rows = csv_rows(path, read_text(path))
+    _, header = next(rows, (1, []))
+    if header != ["job_id", "lst_s"]:
+        raise InputError(f"{path}:1", f"columns {','.join(header)!r}", "job_id,lst_s")
+    table: dict[int, int] = {}
+    for line_number, fields in rows:
+        place = f"{path}:{line_number}"
+        try:
+            number, latest = (int(field) for field in fields)
+        except ValueError:
+            raise InputError(place, ",".join(fields), "two whole numbers: job_id,lst_s") from None
+        if number in table:
+            raise InputError(place, f"a second deadline of job {number}")
+        if not earliest.get(number, latest) <= latest <= LARGEST:
+            raise InputError(place, f"lst_s {latest}", f"{earliest.get(number, 0)} (its est) to {LARGEST}")
+        table[number] = latest
+    return table

@@ -1,0 +1,99 @@
+"""Reads CINECA's Eurora trace in the shape of PA-HPC-SIM, where every row lists what a job used on each node.
+
+A unit is one node's share: the cores, accelerators and memory of the largest share, since units are equal. There are as
+many as nodes were requested, as SWF's requested processors go before the allocated; only job 508073 used others (2
+nodes for 1, each with the cores it had asked for). Times are Unix seconds of the
+stamps, which have no zone, read as UTC.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dardis.model.errors import InputError
+from dardis.model.resources import CORES, MEMORY
+from dardis.workload.files import csv_rows
+from dardis.workload.table import processors
+from dardis.workload.trace import LARGEST, OUT_OF_RANGE, Skipped, Trace, build_trace
+
+ALLOCATION = "alloc(node:cores:gpus:mics:mem_kb)"
+COLUMNS = ("job_id", "queue", "submit", "start", "end", "req_nodes", "req_walltime_s", "predicted_power_w", ALLOCATION)
+_KINDS = (CORES, "gpu", "mic", MEMORY)
+
+
+class _Row(NamedTuple):
+    number: int
+    submit: int
+    wait: int
+    runtime: int
+    walltime: int
+    units: int
+    shares: tuple[int, ...]
+    """Cores, GPUs, MICs and memory (MiB) of the largest share."""
+    power: int
+    queue: str
+
+
+def parse_eurora(path: Path, text: str, *, strict: bool) -> Trace:
+    """Read the trace from a text; `path` names it in messages. Rows that are no job are in its `skipped`."""
+    table = csv_rows(path, text)
+    _, header = next(table, (1, []))
+    missing = [name for name in COLUMNS if name not in header]
+    if missing:
+        raise InputError(f"{path}:1", f"no column {', '.join(missing)}", "columns " + ",".join(COLUMNS))
+    lines: list[int] = []
+    rows: list[_Row] = []
+    problems: list[Skipped] = []
+    for line_number, fields in table:
+        try:
+            rows.append(_row(dict(zip(header, fields, strict=True))))
+        except (ValueError, OverflowError) as error:
+            problems.append(Skipped(line_number, f"no job of this form ({error})", malformed=True))
+        else:
+            lines.append(line_number)
+    return build_trace(path, lines, _columns(rows), problems, strict=strict)
+
+
+def _columns(rows: list[_Row]) -> dict[str, Any]:
+    columns: dict[str, Any] = {
+        name: np.array([getattr(row, name) for row in rows], dtype=np.int64)
+        for name in ("number", "submit", "wait", "runtime", "walltime", "units")
+    }
+    request = {kind: np.array([row.shares[place] for row in rows], dtype=np.int64) for place, kind in enumerate(_KINDS)}
+    request["power"] = np.array([row.power for row in rows], dtype=np.int64)
+    columns |= {"request": request, "procs": processors(columns["units"], request)}
+    return columns | {"queue": np.array([row.queue for row in rows], dtype=object)}
+
+
+def _row(fields: dict[str, str]) -> _Row:
+    """One job; ValueError when the row does not parse."""
+    shares = [[int(amount) for amount in share.split(":")[1:]] for share in fields[ALLOCATION].split()]
+    if not shares or any(len(share) != len(_KINDS) or min(share) < 0 for share in shares):
+        raise ValueError(f"{ALLOCATION} {fields[ALLOCATION]!r}")
+    largest = [max(amounts) for amounts in zip(*shares, strict=True)]
+    largest[-1] = -(-largest[-1] // 1024)
+    submit, start, end = (_seconds(fields[name]) for name in ("submit", "start", "end"))
+    tenths = round(float(fields["predicted_power_w"] or 0) * 10)
+    row = _Row(
+        number=int(fields["job_id"]),
+        submit=submit,
+        wait=max(start - submit, 0),
+        runtime=end - start,
+        walltime=int(fields["req_walltime_s"] or 0),
+        units=int(fields["req_nodes"]),
+        shares=tuple(largest),
+        power=max(-(-tenths // (10 * len(shares))), 0),
+        queue=fields["queue"],
+    )
+    if max(map(abs, (row.number, row.walltime, row.units, row.power, *row.shares))) > LARGEST:
+        raise ValueError(OUT_OF_RANGE)
+    return row
+
+
+def _seconds(stamp: str) -> int:
+    """Unix seconds of `2014-03-31 08:51:10`, read as UTC."""
+    return int(datetime.strptime(stamp, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC).timestamp())

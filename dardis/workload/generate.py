@@ -1,0 +1,158 @@
+"""Makes synthetic traces by name, and promises the same jobs for the same seed, all of which fit the 64-node Eurora.
+
+`eurora` is the thesis's generator (4.5.2); `lublin` has the shape of Lublin and Feitelson's model. Both are job tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dardis.model.errors import InputError
+from dardis.model.randomness import stream
+from dardis.model.resources import CORES, MEMORY
+from dardis.workload.table import processors
+from dardis.workload.trace import Ints, Trace, build_trace
+from dardis.workload.units import in_units
+
+DAY = 86_400
+NODE_CORES = 16
+NODES = 64
+MOST_JOBS = 1_000_000
+
+
+class _Queue(NamedTuple):
+    """A queue of the thesis. Shares are in percent of its jobs; each printed column sums to 100."""
+
+    name: str
+    share: int
+    most_nodes: int
+    volume: int
+    """Average volume of utilisation (AVU): nodes times cores a node times walltime (s)."""
+    gpus: dict[int, int]
+    mics: dict[int, int]
+    memory_gib: dict[int, int]
+
+
+EURORA_QUEUES = (
+    _Queue("debug", 27, 2, 6465, {0: 96, 1: 3, 2: 1}, {0: 99, 1: 0, 2: 1}, {1: 5, 4: 77, 8: 3, 14: 15}),
+    _Queue("parallel", 72, 32, 147145, {0: 31, 1: 4, 2: 65}, {0: 99, 1: 1, 2: 0}, {1: 22, 4: 17, 8: 55, 14: 6}),
+    _Queue("np_longpar", 1, 32, 111372, {0: 19, 1: 0, 2: 81}, {0: 100, 1: 0, 2: 0}, {1: 88, 4: 0, 8: 4, 14: 8}),
+)
+DAYTIME = (8 * 3600, 18 * 3600)
+DAYTIME_SHARE = {1: 89, 0: 11}
+FULL_WALLTIME_SHARE = {1: 20, 0: 80}
+
+
+def generate(kind: str, jobs: int, seed: int, days: int | None = None) -> Trace:
+    """A trace of `jobs` jobs submitted over `days` days from time 0 (midnight).
+
+    `days` None: one day for `eurora`, as many as give 0.7 of Eurora's cores work for `lublin`.
+    """
+    if kind not in GENERATORS:
+        raise InputError("generator", repr(kind), "one of " + ", ".join(GENERATORS))
+    if not 1 <= jobs <= MOST_JOBS:
+        raise InputError("number of jobs", f"{jobs}", f"1 to {MOST_JOBS}")
+    if days is not None and not 1 <= days <= 36_500:
+        raise InputError("number of days", f"{days}", "1 to 36500")
+    return GENERATORS[kind](jobs, stream(seed, "generate", kind), days)
+
+
+def _eurora(jobs: int, rng: np.random.Generator, days: int | None) -> Trace:
+    """T 4.5.2. Every share is met as exactly as whole jobs allow, in a random order.
+
+    A node has GPUs or MICs, never both, so MICs go to jobs without GPUs; the share of MIC jobs stays as printed.
+    """
+    queue = _apportion(rng, jobs, {index: q.share for index, q in enumerate(EURORA_QUEUES)})
+    nodes, cores, walltime, gpu, mic, memory = (np.zeros(jobs, dtype=np.int64) for _ in range(6))
+    for index, q in enumerate(EURORA_QUEUES):
+        rows = np.flatnonzero(queue == index)
+        nodes[rows] = rng.integers(1, q.most_nodes, len(rows), endpoint=True)
+        cores[rows] = rng.integers(1, NODE_CORES, len(rows), endpoint=True)
+        walltime[rows] = -(-q.volume // (nodes[rows] * cores[rows]))
+        gpu[rows] = _apportion(rng, len(rows), q.gpus)
+        memory[rows] = _apportion(rng, len(rows), q.memory_gib) * 1024
+        wanted = _apportion(rng, len(rows), q.mics)
+        wanted = wanted[wanted > 0]
+        free = rng.permutation(rows[gpu[rows] == 0])[: len(wanted)]
+        mic[free] = wanted[: len(free)]
+    full = _apportion(rng, jobs, FULL_WALLTIME_SHARE) == 1
+    runtime = np.where(full, walltime, rng.integers(-(-walltime // 5), walltime))
+    names = np.array([q.name for q in EURORA_QUEUES], dtype=object)[queue]
+    request = {CORES: cores, MEMORY: memory, "gpu": gpu, "mic": mic}
+    columns: dict[str, Any] = {
+        "submit": _eurora_arrivals(rng, jobs, days or 1),
+        "runtime": runtime,
+        "walltime": walltime,
+    }
+    columns |= {"units": nodes, "request": request, "procs": processors(nodes, request), "queue": names}
+    return _finish("eurora", columns)
+
+
+def _eurora_arrivals(rng: np.random.Generator, jobs: int, days: int) -> Ints:
+    """Sorted submit times: each job by day or by night, uniform within."""
+    dawn, dusk = DAYTIME
+    by_day = _apportion(rng, jobs, DAYTIME_SHARE) == 1
+    light = rng.integers(dawn, dusk, jobs)
+    dark = (rng.integers(dusk, dawn + DAY, jobs)) % DAY
+    return np.sort(rng.integers(0, days, jobs) * DAY + np.where(by_day, light, dark))
+
+
+def _apportion(rng: np.random.Generator, count: int, shares: dict[int, int]) -> Ints:
+    """`count` values in random order, each as often as its share says (largest remainders get what is left over)."""
+    weights = np.array(list(shares.values()))
+    exact = weights * count / weights.sum()
+    often = np.floor(exact).astype(np.int64)
+    often[np.argsort(often - exact, kind="stable")[: count - int(often.sum())]] += 1
+    return rng.permutation(np.repeat(np.array(list(shares), dtype=np.int64), often))
+
+
+SERIAL_SHARE, POWER_OF_TWO_SHARE = 0.244, 0.576
+SIZE_LOG2, SMALLER_SHARE = (0.8, 4.5, 10.0), 0.86
+"""Log2 of a parallel job's cores: two uniform parts, the first with the given share."""
+SHORT_GAMMA, LONG_GAMMA = (4.2, 0.94), (312.0, 0.03)
+SHORT_SHARE = (0.78, -0.0054)
+"""Ln of the runtime (s) is gamma (shape, scale): short with the share 0.78 - 0.0054 a core, else long."""
+LONGEST_RUNTIME = 2 * DAY
+CYCLE_GAMMA = (8.1737, 3.9631)
+"""Arrivals over the half hours of a day follow this gamma density, which peaks at 14 h."""
+ACCURACY = (0.2, 1.0)
+"""Runtime over requested walltime, uniform; the walltime is then rounded up to a quarter of an hour."""
+MEMORY_A_CORE_KIB = 512 * 1024
+LOAD = 0.7
+
+
+def _lublin(jobs: int, rng: np.random.Generator, days: int | None) -> Trace:
+    """Sizes, runtimes that grow with them and a daily cycle, with the figures above."""
+    low, middle, high = SIZE_LOG2
+    log2 = np.where(rng.random(jobs) < SMALLER_SHARE, rng.uniform(low, middle, jobs), rng.uniform(middle, high, jobs))
+    log2 = np.where(rng.random(jobs) < POWER_OF_TWO_SHARE / (1 - SERIAL_SHARE), np.round(log2), log2)
+    procs = np.where(rng.random(jobs) < SERIAL_SHARE, 1, np.round(2**log2)).astype(np.int64)
+    short = rng.random(jobs) < np.clip(SHORT_SHARE[0] + SHORT_SHARE[1] * procs, 0, 1)
+    ln = np.where(short, rng.gamma(*SHORT_GAMMA, jobs), rng.gamma(*LONG_GAMMA, jobs))
+    runtime = np.ceil(np.clip(np.exp(np.minimum(ln, 20)), 1, LONGEST_RUNTIME)).astype(np.int64)
+    walltime = np.ceil(runtime / rng.uniform(*ACCURACY, jobs) / 900).astype(np.int64) * 900
+    if days is None:
+        days = max(1, round(float((procs * runtime).sum()) / (LOAD * NODES * NODE_CORES * DAY)))
+    shape, scale = CYCLE_GAMMA
+    slots = np.arange(48) + 0.5
+    weights = slots ** (shape - 1) * np.exp(-slots / scale)
+    slot = rng.choice(48, jobs, p=weights / weights.sum())
+    submit = np.sort(rng.integers(0, days, jobs) * DAY + slot * 1800 + rng.integers(0, 1800, jobs))
+    columns = {"submit": submit, "runtime": runtime, "walltime": walltime, "procs": procs}
+    trace = _finish("lublin", columns | {"memory_kb": np.full(jobs, MEMORY_A_CORE_KIB)})
+    return in_units(trace, None, NODE_CORES)
+
+
+def _finish(name: str, columns: dict[str, Any]) -> Trace:
+    numbers = np.arange(1, len(columns["submit"]) + 1)
+    return build_trace(Path(name), numbers, {"number": numbers} | columns, [], strict=True)
+
+
+GENERATORS: dict[str, Callable[[int, np.random.Generator, int | None], Trace]] = {
+    "eurora": _eurora,
+    "lublin": _lublin,
+}

@@ -1,0 +1,83 @@
+"""Makes a platform's jobs of a trace: units, node groups and resource vectors; what it drops is in its notes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from operator import attrgetter
+
+import numpy as np
+
+from dardis.model.errors import InputError
+from dardis.model.job import NO_TIME, Job
+from dardis.model.platform import Platform
+from dardis.workload.trace import UNKNOWN, Trace
+from dardis.workload.units import groups_of, in_units
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Jobs sorted by (submit, number), and one line for people on each thing that the platform made us ignore."""
+
+    jobs: list[Job]
+    notes: list[str]
+
+
+def to_jobs(trace: Trace, platform: Platform, *, unit_cores: int | None = None, think_times: bool = False) -> Workload:
+    """Make jobs of a trace for a platform.
+
+    A trace of processors gets units by the eligible nodes (see `units`), or of `unit_cores` cores. With `think_times`
+    a job follows its preceding job, if that one comes earlier in the trace; else it has only its submit time.
+    InputError: a job number that occurs twice, a job that asks only for kinds the platform lacks, a bad `unit_cores`.
+    """
+    _check_numbers(trace)
+    notes: list[str] = []
+    if unit_cores is not None and not trace.counts_processors:
+        notes.append("unit_cores: ignored, the trace states its units")
+    trace = in_units(trace, platform, unit_cores)
+    groups = groups_of(trace, platform)
+    request = _request(trace, platform, notes)
+    after = _predecessors(trace, notes) if think_times else [None] * len(trace)
+    columns = (trace.number, trace.submit, trace.est, trace.walltime, trace.runtime, trace.units, groups, trace.think)
+    number, submit, est, walltime, runtime, units, group_bits, think = (column.tolist() for column in columns)
+    latest = [None if time == NO_TIME else time for time in trace.lst.tolist()]
+    pause = [max(t, 0) if a is not None else 0 for t, a in zip(think, after, strict=True)]
+    rows = (number, submit, est, latest, walltime, runtime, units, request, group_bits)
+    jobs = list(map(Job, *rows, trace.queue.tolist(), trace.user.tolist(), after, pause))
+    jobs.sort(key=attrgetter("submit", "number"))
+    return Workload(jobs, notes)
+
+
+def _check_numbers(trace: Trace) -> None:
+    numbers, counts = np.unique(trace.number, return_counts=True)
+    if len(numbers) != len(trace):
+        twice = int(numbers[counts > 1][0])
+        raise InputError(f"job {twice}", "its number occurs more than once", "distinct job numbers")
+
+
+def _request(trace: Trace, platform: Platform, notes: list[str]) -> list[tuple[int, ...]]:
+    """What one unit asks for, a tuple in the order of the platform's kinds for each job."""
+    for kind, amounts in trace.request.items():
+        if kind not in platform.kinds and amounts.any():
+            count = np.count_nonzero(amounts)
+            notes.append(f"{kind}: ignored, the platform declares none and {count} of {len(trace)} jobs ask for it")
+    nothing = np.zeros(len(trace), dtype=np.int64)
+    table = np.column_stack([trace.request.get(kind, nothing) for kind in platform.kinds])
+    empty = ~table.any(axis=1)
+    if empty.any():
+        number = int(trace.number[empty][0])
+        raise InputError(f"job {number}", "asks for nothing that the platform declares", ", ".join(platform.kinds))
+    return list(zip(*table.T.tolist(), strict=True))
+
+
+def _predecessors(trace: Trace, notes: list[str]) -> list[int | None]:
+    """The number of the job that each follows; None where that is not earlier in (submit, number) order."""
+    key_of = {n: (s, n) for n, s in zip(trace.number.tolist(), trace.submit.tolist(), strict=True)}
+    after: list[int | None] = []
+    ignored = 0
+    for number, before in zip(trace.number.tolist(), trace.after.tolist(), strict=True):
+        known = before in key_of and key_of[before] < key_of[number]
+        after.append(before if known else None)
+        ignored += before != UNKNOWN and not known
+    if ignored:
+        notes.append(f"preceding job: ignored for {ignored} jobs, it is absent or not earlier")
+    return after

@@ -1,0 +1,32 @@
+"""Decides by its content which reader a trace file gets, so that nobody has to name the format."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from dardis.model.errors import InputError
+from dardis.workload.eurora import ALLOCATION, parse_eurora
+from dardis.workload.files import read_text
+from dardis.workload.swf import parse_swf
+from dardis.workload.table import parse_table
+from dardis.workload.trace import Trace
+
+
+def read_trace(path: Path, *, strict: bool = False) -> Trace:
+    """Read an SWF trace, a job table or the Eurora CSV, plain or gzipped.
+
+    Lines that are no job are counted in `Trace.skipped`. InputError: a file that cannot be read or is of no known
+    form, no valid job in it, and with `strict` the first malformed line.
+    """
+    text = read_text(path)
+    first = next((line for line in io.StringIO(text) if line.strip() and not line.lstrip().startswith(";")), "")
+    names = {name.strip() for name in first.split(",")}
+    if ALLOCATION in names:
+        return parse_eurora(path, text, strict=strict)
+    if "submit_s" in names or "runtime_s" in names:
+        return parse_table(path, text, strict=strict)
+    if len(names) > 1 and not first.split()[0].lstrip("-").isdecimal():
+        expected = "SWF, a job table (job_id,submit_s,runtime_s,units,req_cores,…) or the Eurora CSV"
+        raise InputError(f"{path}:1", f"columns of no known trace ({first.strip()[:60]})", expected)
+    return parse_swf(path, text, strict=strict)

@@ -1,0 +1,65 @@
+"""What a trace holds, as lines of (what, figure) for people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dardis.model.platform import Platform
+from dardis.workload.trace import Ints, Texts, Trace
+
+_MOST_NAMES = 8
+
+
+def summarise(trace: Trace, platform: Platform | None) -> list[tuple[str, str]]:
+    """Jobs, spans, widths, times, names and skipped lines; the load too when there is a platform to carry it."""
+    first, last = int(trace.submit.min()), int(trace.submit.max())
+    lines = [
+        ("jobs", f"{len(trace):,} ({len(np.unique(trace.user))} users)" if trace.user.any() else f"{len(trace):,}"),
+        ("submitted", f"{first:,} to {last:,} s ({(last - first) / 86400:.1f} days)"),
+        ("processors a job", _spread(trace.procs)),
+        ("walltime, s", _spread(trace.walltime)),
+        ("runtime, s", _spread(trace.runtime)),
+        ("longer than their walltime", _share(trace.runtime > trace.walltime)),
+    ]
+    if (trace.wait >= 0).any():
+        lines.append(("wait there, s", _spread(trace.wait[trace.wait >= 0])))
+    if trace.counts_processors:
+        lines.append(("memory stated", _share(trace.memory_kb >= 0)))
+    else:
+        lines.append(("units a job", _spread(trace.units)))
+        lines += [(f"{kind} a unit", _spread(amounts)) for kind, amounts in trace.request.items()]
+    if platform is not None:
+        lines.append((f"load on {platform.name}", _load(trace, platform, last - first)))
+    for name in ("queue", "partition"):
+        if getattr(trace, name).any():
+            lines.append((f"{name}s", _names(getattr(trace, name))))
+    reasons = Counter((skip.reason, skip.malformed) for skip in trace.skipped)
+    for (reason, malformed), count in reasons.most_common(_MOST_NAMES):
+        line = next(skip.line for skip in trace.skipped if skip.reason == reason)
+        kind = "malformed" if malformed else "skipped"
+        lines.append((kind, f"{count:,}: {reason} (first in line {line})"))
+    return lines
+
+
+def _spread(values: Ints) -> str:
+    return f"{values.min():,} to {values.max():,}, median {np.median(values):,.0f}, mean {values.mean():,.1f}"
+
+
+def _share(rows: NDArray[Any]) -> str:
+    return f"{int(rows.sum()):,} ({rows.mean():.1%})"
+
+
+def _load(trace: Trace, platform: Platform, span: int) -> str:
+    """Work of the jobs, cut at their walltimes, over what the cores could do between first and last submit."""
+    work = float((trace.procs.astype(float) * np.minimum(trace.runtime, trace.walltime)).sum())
+    return f"{work / (platform.cores * span):.3f} of {platform.cores:,} cores" if span else "one instant"
+
+
+def _names(texts: Texts) -> str:
+    count = Counter(text or "(none)" for text in texts.tolist())
+    shown = [f"{name}: {number:,}" for name, number in count.most_common(_MOST_NAMES)]
+    return ", ".join(shown) + (f" and {len(count) - _MOST_NAMES} more" if len(count) > _MOST_NAMES else "")

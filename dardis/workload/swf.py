@@ -1,0 +1,179 @@
+"""Standard Workload Format, read and written: 18 columns, plain or gzipped, and MetaCentrum's 21 columns.
+
+Processors are the requested ones if stated, else the allocated; walltime is the requested time if positive, else the
+runtime; memory is the requested memory. Decimals are cut off. Nothing is shifted.
+"""
+
+from __future__ import annotations
+
+from array import array
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dardis.model.job import NO_TIME
+from dardis.model.resources import CORES, MEMORY
+from dardis.workload.files import read_text, write_text
+from dardis.workload.trace import LARGEST, OUT_OF_RANGE, UNKNOWN, Ints, Skipped, Texts, Trace, build_trace
+
+FIELDS = 18
+METACENTRUM_FIELDS = 21
+_CPU_TIME = 5
+"""The one field that is a decimal number by definition; nobody needs it, so it is checked and left out."""
+_MOST_NODES = 1 << 20
+_STALE = ("; Queue:", "; Partition:", "; MaxJobs:", "; MaxRecords:")
+
+
+def read_swf(path: Path, *, strict: bool = False) -> Trace:
+    """Read an SWF trace; lines that are no job are in its `skipped`, or InputError for the first with `strict`."""
+    return parse_swf(path, read_text(path), strict=strict)
+
+
+def parse_swf(path: Path, text: str, *, strict: bool) -> Trace:
+    """As `read_swf`, of a text already at hand; `path` names it in messages."""
+    comments: list[str] = []
+    lines: list[int] = []
+    numbers = array("q")
+    extras: list[list[str]] = []
+    problems: list[Skipped] = []
+    width = 0
+    for line_number, line in enumerate(text.split("\n"), 1):
+        fields = line.split()
+        if not fields:
+            continue
+        if fields[0][0] == ";":
+            comments.append(line.strip())
+            continue
+        width = width or (METACENTRUM_FIELDS if len(fields) == METACENTRUM_FIELDS else FIELDS)
+        try:
+            numbers.fromlist(_numbers(fields, width))
+        except ValueError as error:
+            problems.append(Skipped(line_number, str(error), malformed=True))
+            continue
+        except OverflowError:
+            problems.append(Skipped(line_number, OUT_OF_RANGE, malformed=True))
+            continue
+        lines.append(line_number)
+        if width == METACENTRUM_FIELDS:
+            extras.append(fields[FIELDS:])
+    columns = _columns(np.array(numbers, dtype=np.int64).reshape(-1, FIELDS - 1))
+    if extras:
+        columns |= _metacentrum(columns, extras)
+    return build_trace(path, lines, columns, problems, strict=strict, comments=tuple(comments))
+
+
+def _numbers(fields: list[str], width: int) -> list[int]:
+    """The numbers of a line but the CPU time; ValueError says what is wrong with it."""
+    if len(fields) != width:
+        raise ValueError(f"{len(fields)} fields instead of {width}")
+    texts = fields[:_CPU_TIME] + fields[_CPU_TIME + 1 : FIELDS]
+    try:
+        float(fields[_CPU_TIME])
+        numbers = list(map(int, texts))
+    except ValueError:
+        numbers = [_whole(text) for text in fields[:FIELDS]]
+        del numbers[_CPU_TIME]
+    return numbers
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(float(text))
+    except (ValueError, OverflowError):
+        raise ValueError(f"{text!r} is no number") from None
+
+
+def _columns(table: Ints) -> dict[str, Any]:
+    """The columns of Trace from the table of all numbers, shape (lines, 17)."""
+    number, submit, wait, runtime, allocated, _, requested, time, memory = table.T[:9]
+    user, group, _, queue, partition, after, think = table.T[10:]
+    return {
+        "number": number,
+        "submit": submit,
+        "wait": np.maximum(wait, UNKNOWN),
+        "runtime": runtime,
+        "procs": np.where(requested > 0, requested, allocated),
+        "walltime": time,
+        "memory_kb": np.maximum(memory, UNKNOWN),
+        "user": _names(user),
+        "group": _names(group),
+        "queue": _names(queue),
+        "partition": _names(partition),
+        "after": np.where(after > 0, after, UNKNOWN),
+        "think": np.maximum(think, UNKNOWN),
+    }
+
+
+def _names(numbers: Ints) -> Texts:
+    """Numbers as texts; "" for those that are unknown."""
+    values, place = np.unique(numbers, return_inverse=True)
+    return np.array([str(v) if v >= 0 else "" for v in values.tolist()], dtype=object)[place]
+
+
+def _metacentrum(columns: dict[str, Any], extras: list[list[str]]) -> dict[str, Any]:
+    """Queue names and KiB a processor, where the file has bytes a node.
+
+    That the bytes are a node's shows in the data: read as a processor's, one job in six would fit no node there.
+    """
+    nodes = np.array([_nodes_of(extra[-1]) for extra in extras], dtype=np.int64)
+    stated = columns["memory_kb"]
+    kib_a_node = np.minimum(-(-stated // 1024), LARGEST + 1)
+    a_processor = -(-kib_a_node * nodes // np.maximum(columns["procs"], 1))
+    queue = np.array([name for _, name, _ in extras], dtype=object)
+    return {"queue": queue, "memory_kb": np.where(stated >= 0, a_processor, UNKNOWN)}
+
+
+def _nodes_of(specification: str) -> int:
+    """Nodes of a PBS node specification: `1:ppn=1+3:ppn=2` is 4; a chunk that names its node is one."""
+    counts = [chunk.partition(":")[0] for chunk in specification.split("+")]
+    return min(sum(int(count) if count.isdecimal() else 1 for count in counts), _MOST_NODES)
+
+
+def write_swf(trace: Trace, path: Path) -> list[str]:
+    """Write a trace as SWF and return what the format could not hold.
+
+    Units become processors; memory becomes KiB a processor, rounded up. Names that are no numbers are numbered from 1
+    in the order they appear; those of queues and partitions are kept in the header.
+    """
+    header = [line for line in trace.comments if not line.startswith(_STALE)] or ["; Version: 2.2"]
+    columns: dict[str, Ints] = {}
+    for name in ("user", "group", "queue", "partition"):
+        columns[name], legend = _numbered(getattr(trace, name))
+        if name in ("queue", "partition"):
+            known = [line for line in trace.comments if line.startswith(f"; {name.title()}:")]
+            header += [f"; {name.title()}: {number} {text}" for text, number in legend.items()] or known
+    unknown = np.full(len(trace), UNKNOWN, dtype=np.int64)
+    memory = trace.memory_kb
+    if MEMORY in trace.request:
+        memory = -(-trace.request[MEMORY] * 1024 // np.maximum(trace.procs // trace.units, 1))
+    table = np.column_stack(
+        (
+            *(trace.number, trace.submit, trace.wait, trace.runtime, trace.procs, unknown, unknown, trace.procs),
+            *(trace.walltime, memory, unknown, columns["user"], columns["group"], unknown, columns["queue"]),
+            *(columns["partition"], trace.after, trace.think),
+        )
+    )
+    body = [" ".join(map(str, row)) for row in table.tolist()]
+    write_text(path, "\n".join([*header, *body]) + "\n")
+    return _lost(trace)
+
+
+def _numbered(texts: Texts) -> tuple[Ints, dict[str, int]]:
+    """Texts as numbers, -1 for "", and the legend (empty when they were numbers already)."""
+    seen = dict.fromkeys(text for text in texts.tolist() if text)
+    legend: dict[str, int] = {}
+    if all(text.isdecimal() for text in seen):
+        numbers = {text: int(text) for text in seen}
+    else:
+        numbers = legend = {text: number for number, text in enumerate(seen, 1)}
+    return np.array([numbers.get(text, UNKNOWN) for text in texts.tolist()], dtype=np.int64), legend
+
+
+def _lost(trace: Trace) -> list[str]:
+    lost = [f"{kind}: SWF has no column for it" for kind in trace.request if kind not in (CORES, MEMORY)]
+    if (trace.est != trace.submit).any() or (trace.lst != NO_TIME).any():
+        lost.append("est_s, lst_s: SWF has no columns for them")
+    if (trace.procs <= 0).any():
+        lost.append(f"{int((trace.procs <= 0).sum())} jobs ask for no cores and are no valid SWF jobs")
+    return lost

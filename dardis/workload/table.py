@@ -1,0 +1,152 @@
+"""The CSV job table: what SWF cannot say (units, resource kinds, deadlines), read and written, plain or gzipped."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dardis.model.errors import InputError
+from dardis.model.job import NO_TIME
+from dardis.model.resources import CORES, KIND_NAME, parse_amount
+from dardis.workload.files import csv_rows, read_text, write_text
+from dardis.workload.trace import LARGEST, UNKNOWN, Ints, Skipped, Trace, build_trace
+
+REQUEST = "req_"
+_REQUIRED = {"job_id": "number", "submit_s": "submit", "runtime_s": "runtime", "units": "units"}
+_OPTIONAL = {"walltime_s": "walltime", "wait_s": "wait", "after": "after", "think_s": "think"}
+_TIMES = {"est_s": "est", "lst_s": "lst"}
+_TEXTS = {"queue": "queue", "user": "user", "group": "group", "partition": "partition"}
+COLUMNS = (
+    "job_id", "submit_s", "runtime_s", "walltime_s", "units", "req_<kind>", "est_s", "lst_s", "wait_s", "queue",
+    "user", "group", "partition", "after", "think_s",
+)  # fmt: skip
+
+
+def read_table(path: Path, *, strict: bool = False) -> Trace:
+    """Read a job table; rows that are no job are in its `skipped`, or InputError for the first with `strict`."""
+    return parse_table(path, read_text(path), strict=strict)
+
+
+def parse_table(path: Path, text: str, *, strict: bool) -> Trace:
+    """As `read_table`, of a text already at hand; `path` names it in messages."""
+    table = csv_rows(path, text)
+    _, header = next(table, (1, []))
+    _check_header(path, header)
+    converters = [_converter(name) for name in header]
+    lines: list[int] = []
+    rows: list[list[Any]] = []
+    problems: list[Skipped] = []
+    for line_number, fields in table:
+        try:
+            rows.append(_values(header, converters, fields))
+        except ValueError as error:
+            problems.append(Skipped(line_number, str(error), malformed=True))
+        else:
+            lines.append(line_number)
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(header)}
+    return build_trace(path, lines, _columns(columns), problems, strict=strict)
+
+
+def _check_header(path: Path, header: list[str]) -> None:
+    place, known = f"{path}:1", ", ".join(COLUMNS)
+    for name in header:
+        is_request = name.startswith(REQUEST) and KIND_NAME.fullmatch(name.removeprefix(REQUEST)) is not None
+        if not is_request and name not in COLUMNS:
+            raise InputError(place, f"unknown column {name!r}", f"columns among {known}")
+        if header.count(name) > 1:
+            raise InputError(place, f"column {name!r} occurs twice")
+    missing = [name for name in _REQUIRED if name not in header]
+    if not any(name.startswith(REQUEST) for name in header):
+        missing.append("req_<kind>")
+    if missing:
+        raise InputError(place, f"no column {', '.join(missing)}", f"columns among {known}")
+
+
+def _converter(name: str) -> Callable[[str], Any]:
+    """What turns a cell of this column into its value; it raises ValueError."""
+    if name in _TEXTS:
+        return str
+    if name in _REQUIRED:
+        return _whole
+    if name in _TIMES:
+        return lambda text: _whole(text) if text else NO_TIME
+    if name in _OPTIONAL:
+        return lambda text: max(_whole(text), UNKNOWN) if text else UNKNOWN
+    kind = name.removeprefix(REQUEST)
+    return lambda text: min(parse_amount(kind, text), LARGEST + 1) if text else 0
+
+
+def _whole(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no whole number") from None
+    if abs(number) > LARGEST:
+        raise ValueError(f"{text!r} is out of range")
+    return number
+
+
+def _values(header: list[str], converters: list[Callable[[str], Any]], fields: list[str]) -> list[Any]:
+    if len(fields) != len(header):
+        raise ValueError(f"{len(fields)} fields instead of {len(header)}")
+    values = []
+    for name, convert, cell in zip(header, converters, fields, strict=True):
+        try:
+            values.append(convert(cell))
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    return values
+
+
+def _columns(columns: dict[str, list[Any]]) -> dict[str, Any]:
+    """The columns of Trace from those of the table."""
+    names = _REQUIRED | _OPTIONAL | _TIMES
+    numbers = {names[name]: np.array(cells, dtype=np.int64) for name, cells in columns.items() if name in names}
+    texts = {_TEXTS[name]: np.array(cells, dtype=object) for name, cells in columns.items() if name in _TEXTS}
+    request = {
+        name.removeprefix(REQUEST): np.array(cells, dtype=np.int64)
+        for name, cells in columns.items()
+        if name.startswith(REQUEST)
+    }
+    if "est" in numbers:
+        numbers["est"] = np.where(numbers["est"] == NO_TIME, numbers["submit"], numbers["est"])
+    return numbers | texts | {"request": request, "procs": processors(numbers["units"], request)}
+
+
+def processors(units: Ints, request: dict[str, Ints]) -> Ints:
+    """Cores of whole jobs: units times what one unit asks for; out of range stays out of range."""
+    cores = request.get(CORES, np.zeros_like(units))
+    return np.where(cores.astype(float) * units > LARGEST, LARGEST + 1, cores * np.maximum(units, 0))
+
+
+def write_table(trace: Trace, path: Path) -> None:
+    """Write a trace in units (`in_units` makes one) as a job table; columns in which nothing is stated are left out."""
+    columns: dict[str, list[Any]] = {
+        "job_id": trace.number.tolist(),
+        "submit_s": trace.submit.tolist(),
+        "runtime_s": trace.runtime.tolist(),
+        "walltime_s": trace.walltime.tolist(),
+        "units": trace.units.tolist(),
+    }
+    columns |= {REQUEST + kind: amounts.tolist() for kind, amounts in trace.request.items()}
+    optional = {
+        "est_s": np.where(trace.est == trace.submit, NO_TIME, trace.est),
+        "lst_s": trace.lst,
+        "wait_s": trace.wait,
+        "after": trace.after,
+        "think_s": trace.think,
+    }
+    for name, values in optional.items():
+        columns[name] = ["" if value in (NO_TIME, UNKNOWN) else value for value in values.tolist()]
+    columns |= {name: getattr(trace, field).tolist() for name, field in _TEXTS.items()}
+    stated = [name for name in columns if name not in {*optional, *_TEXTS} or any(v != "" for v in columns[name])]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(stated)
+    writer.writerows(zip(*(columns[name] for name in stated), strict=True))
+    write_text(path, text.getvalue())

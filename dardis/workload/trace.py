@@ -1,0 +1,158 @@
+"""A trace as it was recorded: what jobs asked for and did, before any platform is known.
+
+Promises arrays of one length in (submit, job number) order, every value in range, times never shifted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dardis.model.errors import InputError
+from dardis.model.job import NO_TIME
+
+Ints = NDArray[np.int64]
+Texts = NDArray[np.object_]
+
+UNKNOWN = -1
+LARGEST = 1 << 40
+"""No time, amount or count of a trace lies beyond: sums and products with it stay within 64 bits."""
+
+OUT_OF_RANGE = "number out of range"
+
+
+class Skipped(NamedTuple):
+    """A line that gave no job. `malformed` lines are mistakes, the others jobs that never ran."""
+
+    line: int
+    reason: str
+    malformed: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """Jobs of a trace, one entry an array. Times in s on the trace's clock, `UNKNOWN` (-1) where nothing is stated.
+
+    A job table states `units`, and in `request` what one unit asks for by kind (memory in MiB); its `procs` are units
+    times cores. A trace that counts processors (SWF) has `units` 0 and no `request`; `memory_kb` is KiB a processor.
+    `lst` is `NO_TIME` without a deadline. Texts are "" where unknown. `comments` are the header's lines.
+    """
+
+    number: Ints
+    submit: Ints
+    wait: Ints
+    runtime: Ints
+    procs: Ints
+    walltime: Ints
+    memory_kb: Ints
+    user: Texts
+    group: Texts
+    queue: Texts
+    partition: Texts
+    after: Ints
+    think: Ints
+    est: Ints
+    lst: Ints
+    units: Ints
+    request: dict[str, Ints] = field(default_factory=dict)
+    comments: tuple[str, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+
+    def __len__(self) -> int:
+        """Number of jobs kept."""
+        return len(self.number)
+
+    @property
+    def counts_processors(self) -> bool:
+        """Whether jobs ask for processors, not for units of resource kinds."""
+        return not self.request
+
+    def take(self, rows: NDArray[Any]) -> Trace:
+        """The trace with only these rows: a mask of shape (jobs,) or indices."""
+        changed: dict[str, Any] = {name: getattr(self, name)[rows] for name in _COLUMNS}
+        changed["request"] = {kind: amounts[rows] for kind, amounts in self.request.items()}
+        return replace(self, **changed)
+
+
+_COLUMNS = (
+    "number", "submit", "wait", "runtime", "procs", "walltime", "memory_kb", "user", "group", "queue", "partition",
+    "after", "think", "est", "lst", "units",
+)  # fmt: skip
+_NUMBERS = ("number", "submit", "wait", "runtime", "procs", "walltime", "memory_kb", "after", "think", "units")
+
+
+def build_trace(
+    path: Path,
+    lines: Sequence[int] | Ints,
+    columns: dict[str, Any],
+    problems: list[Skipped],
+    *,
+    strict: bool,
+    comments: tuple[str, ...] = (),
+) -> Trace:
+    """Check the rows that a reader parsed and return those that are jobs, sorted by (submit, job number).
+
+    `columns` holds the arrays of Trace (what it lacks is unknown), `lines` their lines in the file, `problems` the
+    lines that could not be parsed. With `strict` the first malformed line is an InputError; no job at all always is.
+    """
+    line_of = np.asarray(lines, dtype=np.int64)
+    trace = Trace(**_with_defaults(columns, len(line_of)), comments=comments)
+    keep = np.ones(len(trace), dtype=bool)
+    found = list(problems)
+    for reason, malformed, rows in _defects(trace):
+        found += [Skipped(int(line_of[row]), reason, malformed) for row in np.flatnonzero(rows & keep)]
+        keep &= ~rows
+    found.sort()
+    for skip in found:
+        if strict and skip.malformed:
+            raise InputError(f"{path}:{skip.line}", skip.reason, "a well-formed job (or no --strict)")
+    if not keep.any():
+        why = f" ({len(found)} lines skipped, the first: line {found[0].line}: {found[0].reason})" if found else ""
+        raise InputError(path, f"no valid job{why}", "at least one job with runtime and processors")
+    kept = np.flatnonzero(keep)
+    order = kept[np.lexsort((trace.number[kept], trace.submit[kept]))]
+    return replace(trace.take(order), skipped=tuple(found))
+
+
+def _with_defaults(columns: dict[str, Any], count: int) -> dict[str, Any]:
+    """Fill the columns that a format lacks, and the walltime of jobs that state none."""
+    full = {name: np.full(count, UNKNOWN, dtype=np.int64) for name in _NUMBERS}
+    full |= {name: np.full(count, "", dtype=object) for name in ("user", "group", "queue", "partition")}
+    full["units"] = np.zeros(count, dtype=np.int64)
+    full |= {"est": columns["submit"], "lst": np.full(count, NO_TIME, dtype=np.int64)} | columns
+    full["walltime"] = np.where(full["walltime"] > 0, full["walltime"], full["runtime"])
+    return full
+
+
+def _defects(trace: Trace) -> list[tuple[str, bool, NDArray[np.bool_]]]:
+    """Reason, whether that is malformed, and the rows it holds for; the first that holds counts."""
+    too_large = np.zeros(len(trace), dtype=bool)
+    for name in _NUMBERS:
+        too_large |= getattr(trace, name) > LARGEST
+    for amounts in trace.request.values():
+        too_large |= amounts > LARGEST
+    defects = [
+        (OUT_OF_RANGE, True, too_large),
+        ("negative job number", True, trace.number < 0),
+        ("negative submit time", True, trace.submit < 0),
+        ("negative runtime", True, trace.runtime < UNKNOWN),
+        ("negative number of processors", True, trace.procs < UNKNOWN),
+        ("no runtime", False, trace.runtime <= 0),
+    ]
+    if trace.counts_processors:
+        return [*defects, ("no processors", False, trace.procs <= 0)]
+    asks = np.zeros(len(trace), dtype=bool)
+    for amounts in trace.request.values():
+        asks |= amounts > 0
+    return [
+        *defects,
+        ("no units", False, trace.units <= 0),
+        ("a unit asks for nothing", True, ~asks),
+        ("est_s before submit_s", True, trace.est < trace.submit),
+        ("lst_s before est_s", True, (trace.lst != NO_TIME) & (trace.lst < trace.est)),
+    ]

@@ -1,0 +1,61 @@
+"""Filters and scales a trace; job numbers stay, and a filter that leaves no job is an InputError."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dardis.model.errors import InputError
+from dardis.model.job import NO_TIME
+from dardis.workload.trace import LARGEST, Trace
+
+
+def in_partition(trace: Trace, names: list[str]) -> Trace:
+    """Jobs of these partitions."""
+    return _keep(trace, np.isin(trace.partition.astype(str), names), f"partition {', '.join(names)}")
+
+
+def in_queue(trace: Trace, names: list[str]) -> Trace:
+    """Jobs of these queues."""
+    return _keep(trace, np.isin(trace.queue.astype(str), names), f"queue {', '.join(names)}")
+
+
+def submitted(trace: Trace, start: int | None, end: int | None) -> Trace:
+    """Jobs submitted in `[start, end)`, s on the trace's clock; None leaves that side open."""
+    rows = np.ones(len(trace), dtype=bool)
+    if start is not None:
+        rows &= trace.submit >= start
+    if end is not None:
+        rows &= trace.submit < end
+    return _keep(trace, rows, f"submit times from {start} to {end}")
+
+
+def of_width(trace: Trace, least: int, most: int | None) -> Trace:
+    """Jobs that ask for `least` to `most` processors, both included; None: no limit."""
+    rows = (trace.procs >= least) & (trace.procs <= (LARGEST if most is None else most))
+    return _keep(trace, rows, f"widths from {least} to {most}")
+
+
+def first_jobs(trace: Trace, count: int) -> Trace:
+    """The first jobs by (submit, job number)."""
+    return _keep(trace, np.arange(len(trace)) < count, f"the first {count} jobs")
+
+
+def scale_load(trace: Trace, factor: float) -> Trace:
+    """Divide the time from the first submit by `factor`; the first submit, runtimes and windows stay."""
+    if not 1e-3 <= factor <= 1e3:
+        raise InputError("load factor", f"{factor}", "0.001 to 1000")
+    first = int(trace.submit.min())
+    moved = first + np.floor((trace.submit - first) / factor).astype(np.int64)
+    change = moved - trace.submit
+    lst = np.where(trace.lst == NO_TIME, NO_TIME, trace.lst + change)
+    scaled = replace(trace, submit=moved, est=trace.est + change, lst=lst)
+    return scaled.take(np.lexsort((scaled.number, scaled.submit)))
+
+
+def _keep(trace: Trace, rows: NDArray[np.bool_], what: str) -> Trace:
+    if not rows.any():
+        raise InputError(what, f"no job of the {len(trace)} in the trace", "a filter that leaves some")
+    return trace.take(rows)

@@ -1,0 +1,179 @@
+"""The three comparisons: which jobs, which machine, which programs, and what their ratio should be.
+
+Each writes its jobs once as a plain SWF file, so that all programs of a comparison read the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from scripts.bench_peers.bare_easy import read_jobs
+from scripts.bench_peers.measure import Cost, Spread, in_turns, run_once
+
+PEERS = Path(__file__).parent
+ACCASIM = "accasim==1.1.3"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One program on one workload. `ratio` is named by `ratio_of`, taken turn by turn; `notes` are further figures."""
+
+    comparison: str
+    program: str
+    jobs: int
+    cpu_s: Spread
+    peak_mib: Spread
+    ratio: Spread | None = None
+    ratio_of: str = ""
+    goal: str = ""
+    notes: dict[str, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Where the traces are, where to work, how often to repeat, and the prefixes of the stress case."""
+
+    traces: Path
+    folder: Path
+    repeats: int
+    stress_jobs: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A prepared workload on a machine of equal nodes: the SWF file, the platform file, and how many jobs there are."""
+
+    name: str
+    trace: Path
+    platform: Path
+    jobs: int
+    nodes: int
+    cores: int
+
+    @property
+    def out(self) -> Path:
+        """Where DARDIS writes what came of it."""
+        return self.trace.with_suffix("")
+
+    def dardis(self, jobs: int | None = None) -> list[str]:
+        """Return the command that replays the first `jobs` under DARDIS."""
+        command = [str(Path(sys.executable).with_name("dardis")), "simulate", str(self.trace)]
+        command += ["--platform", str(self.platform), "--dispatcher", "dardis-throughput"]
+        command += ["--out", str(self.out), "--force", "--no-report"]
+        return command if jobs is None else [*command, "--jobs", str(jobs)]
+
+
+def prepare(bench: Bench, name: str, source: str, machine: tuple[int, int], **choice: int) -> Case:
+    """Write jobs (`limit`, `partition` choose them) and machine (nodes, cores of each), and compile what they need."""
+    nodes, cores = machine
+    jobs = read_jobs(bench.traces / source, nodes * cores, **choice)
+    bench.folder.mkdir(parents=True, exist_ok=True)
+    case = Case(name, bench.folder / f"{name}.swf", bench.folder / f"{name}.toml", len(jobs.submit), nodes, cores)
+    with case.trace.open("w") as file:
+        for number, (submit, runtime, estimate, width) in enumerate(zip(*jobs, strict=True), start=1):
+            file.write(f"{number} {submit} -1 {runtime} {width} -1 -1 {width} {estimate} -1 1 {'-1 ' * 6}-1\n")
+    case.platform.write_text(
+        f'name = "{name}"\n[[nodes]]\ncount = {nodes}\nprefix = "n"\nresources = {{ cores = {cores} }}\n'
+    )
+    run_once(case.dardis(jobs=100))
+    return case
+
+
+def row(case: Case, program: str, costs: Sequence[Cost], jobs: int | None = None) -> Row:
+    """Summarise one program's runs."""
+    return Row(
+        case.name,
+        program,
+        case.jobs if jobs is None else jobs,
+        Spread.of([cost.cpu_s for cost in costs]),
+        Spread.of([cost.peak_mib for cost in costs]),
+    )
+
+
+def ratio(above: Sequence[Cost], below: Sequence[Cost]) -> Spread:
+    """CPU time over CPU time, turn by turn."""
+    return Spread.of([a.cpu_s / b.cpu_s for a, b in zip(above, below, strict=True)])
+
+
+def against_bare_loop(bench: Bench) -> list[Row]:
+    """Partition 4 of the Curie slice on 300 nodes of 32 cores, beside a bare loop over a core count."""
+    case = prepare(bench, "curie-partition-4", "CEA-Curie-2012-slice36k.swf.gz", (300, 32), partition=4)
+    bare = [sys.executable, str(PEERS / "bare_easy.py"), str(case.trace), "--cores", str(case.nodes * case.cores)]
+    commands = {
+        "bare FCFS loop": [*bare, "--policy", "fcfs"],
+        "bare EASY loop": [*bare, "--policy", "easy"],
+        "dardis-throughput": case.dardis(),
+    }
+    costs = in_turns(commands, bench.repeats)
+    rows = [row(case, name, costs[name]) for name in commands]
+    ours = rows.pop()
+    times = ratio(costs["dardis-throughput"], costs["bare EASY loop"])
+    return [*rows, replace(ours, ratio=times, ratio_of="CPU time / bare EASY loop's", goal="<= 13")]
+
+
+def against_accasim(bench: Bench) -> list[Row]:
+    """The first 5,000 Curie jobs on 5,832 nodes of 16 cores, beside AccaSim."""
+    case = prepare(bench, "curie-5k", "CEA-Curie-2011-derived295k.swf.gz", (5832, 16), limit=5000)
+    peer = [str(_accasim_python()), str(PEERS / "accasim_fcfs.py"), str(case.trace), str(case.nodes), str(case.cores)]
+    costs = in_turns({"AccaSim FCFS": peer, "dardis-throughput": case.dardis()}, bench.repeats)
+    theirs, ours = (row(case, name, runs) for name, runs in costs.items())
+    times = ratio(costs["AccaSim FCFS"], costs["dardis-throughput"])
+    return [theirs, replace(ours, ratio=times, ratio_of="AccaSim's CPU time / ours", goal=">= 6")]
+
+
+def stress(bench: Bench) -> list[Row]:
+    """The whole Curie slice, five times what 300 nodes can do: what a job costs as reservations pile up."""
+    case = prepare(bench, "curie-stress", "CEA-Curie-2012-slice36k.swf.gz", (300, 32))
+    rows = []
+    for jobs in bench.stress_jobs:
+        name = f"dardis-throughput, first {jobs}"
+        costs = in_turns({name: case.dardis(jobs)}, bench.repeats)[name]
+        measured = row(case, name, costs, jobs)
+        decision_s = json.loads((case.out / "metrics.json").read_text())["decision_cpu_s"]
+        notes = {
+            "reservations_per_node": round(reservations_per_node(case.out / "jobs.csv", case.nodes), 2),
+            "cpu_ms_per_job": round(measured.cpu_s.median / jobs * 1e3, 4),
+            "decision_ms_per_job": round(decision_s / jobs * 1e3, 4),
+        }
+        rows.append(replace(measured, notes=notes))
+    return rows
+
+
+def reservations_per_node(jobs_csv: Path, nodes: int) -> float:
+    """Reservations, running or to come, that a node holds on average when a job arrives."""
+    table = pd.read_csv(jobs_csv, usecols=["submission_time", "finish_time", "units_by_node"]).dropna()
+    width = table["units_by_node"].str.count(":").to_numpy()
+    arrivals = np.sort(table["submission_time"].to_numpy())
+    finish = table["finish_time"].to_numpy()
+    by_arrival, by_finish = np.argsort(table["submission_time"].to_numpy()), np.argsort(finish)
+    made = np.cumsum(width[by_arrival])[np.searchsorted(arrivals, arrivals, side="right") - 1]
+    over = np.concatenate([[0], np.cumsum(width[by_finish])])[np.searchsorted(finish[by_finish], arrivals, "right")]
+    return float(np.mean(made - over) / nodes)
+
+
+def _accasim_python() -> Path:
+    """Return the interpreter of AccaSim's own environment, made in the user's cache at the first call."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = cache / "dardis-bench" / ACCASIM.replace("==", "-")
+    python, ready = folder / "bin" / "python", folder / "ready"
+    if not ready.exists():
+        sys.stderr.write(f"installing {ACCASIM} in {folder}\n")
+        run_once([sys.executable, "-m", "venv", "--clear", str(folder)])
+        run_once([str(python), "-m", "pip", "install", "--no-input", ACCASIM])
+        ready.touch()
+    return python
+
+
+PARTS: dict[str, Callable[[Bench], list[Row]]] = {
+    "easy": against_bare_loop,
+    "accasim": against_accasim,
+    "stress": stress,
+}

@@ -1,0 +1,88 @@
+import pytest
+from typer.testing import CliRunner
+
+from dardis.cli.trace import app
+from dardis.model.errors import InputError
+from dardis.workload.read import read_trace
+
+SWF = """; Version: 2.2
+1 0 5 100 4 -1 -1 -1 200 1024 1 7 2 -1 3 1 -1 -1
+2 50 5 100 40 -1 -1 40 200 1024 1 8 2 -1 3 2 -1 -1
+3 60 5 -1 40 -1 -1 40 200 1024 1 8 2 -1 3 2 -1 -1
+rubbish
+"""
+PLATFORM = 'name = "p"\n[[nodes]]\ncount = 4\nprefix = "n"\nresources = { cores = 16 }\n'
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "t.swf").write_text(SWF)
+    (tmp_path / "p.toml").write_text(PLATFORM)
+    return tmp_path
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False, env={"COLUMNS": "200"})
+
+
+def test_info_tells_jobs_load_and_what_was_skipped(folder):
+    output = run("info", folder / "t.swf", "--platform", folder / "p.toml").output
+    lines = [" ".join(line.replace("│", " ").split()) for line in output.splitlines()]
+    assert "jobs 2 (2 users)" in lines
+    assert "load on p 1.375 of 64 cores" in lines
+    assert "skipped 1: no runtime (first in line 4)" in lines
+    assert "malformed 1: 1 fields instead of 18 (first in line 5)" in lines
+
+
+def test_info_strict_refuses_a_malformed_line(folder):
+    with pytest.raises(InputError, match=r"t\.swf:5"):
+        run("info", folder / "t.swf", "--strict")
+
+
+def test_convert_to_a_table_and_back_keeps_the_jobs(folder):
+    run("convert", folder / "t.swf", folder / "t.csv.gz", "--platform", folder / "p.toml")
+    table = read_trace(folder / "t.csv.gz", strict=True)
+    assert (table.units.tolist(), table.request["cores"].tolist()) == ([1, 3], [4, 14])
+    result = run("convert", folder / "t.csv.gz", folder / "again.swf")
+    assert result.exit_code == 0
+    again = read_trace(folder / "again.swf", strict=True)
+    assert (again.number.tolist(), again.procs.tolist(), again.queue.tolist()) == ([1, 2], [4, 42], ["3", "3"])
+
+
+def test_without_a_platform_each_processor_is_a_unit(folder):
+    run("convert", folder / "t.swf", folder / "t.csv")
+    table = read_trace(folder / "t.csv", strict=True)
+    assert (table.units.tolist(), table.request["memory"].tolist()) == ([4, 40], [1, 1])
+
+
+def test_convert_filters_and_scales(folder):
+    run("convert", folder / "t.swf", folder / "o.swf", "--load", "2", "--from", "0", "--to", "60", "--min-width", "2")
+    assert read_trace(folder / "o.swf").submit.tolist() == [0, 25]
+    run("convert", folder / "t.swf", folder / "o.swf", "--partition", "2", "--force")
+    assert read_trace(folder / "o.swf").number.tolist() == [2]
+    run("convert", folder / "t.swf", folder / "o.swf", "--queue", "3", "--jobs", "1", "--force")
+    assert read_trace(folder / "o.swf").number.tolist() == [1]
+
+
+def test_nothing_is_overwritten_or_left_behind(folder):
+    before = (folder / "t.swf").read_bytes()
+    with pytest.raises(InputError, match="exists"):
+        run("convert", folder / "t.swf", folder / "t.swf")
+    with pytest.raises(InputError, match=r"\.swf, \.csv"):
+        run("convert", folder / "t.swf", folder / "t.txt")
+    with pytest.raises(InputError, match="folder does not exist"):
+        run("convert", folder / "t.swf", folder / "no" / "t.csv")
+    with pytest.raises(InputError, match="no job"):
+        run("convert", folder / "t.swf", folder / "none.swf", "--queue", "9")
+    assert (folder / "t.swf").read_bytes() == before
+    assert sorted(path.name for path in folder.iterdir()) == ["p.toml", "t.swf"]
+
+
+def test_generate_writes_the_same_bytes_for_the_same_seed(folder):
+    for name in ("a.csv.gz", "b.csv.gz"):
+        run("generate", "eurora", folder / name, "--jobs", "50", "--seed", "4")
+    run("generate", "eurora", folder / "c.csv.gz", "--jobs", "50", "--seed", "5")
+    first, second, other = ((folder / f"{name}.csv.gz").read_bytes() for name in "abc")
+    assert first == second
+    assert first != other
+    assert len(read_trace(folder / "a.csv.gz", strict=True)) == 50

@@ -1,0 +1,150 @@
+"""The audit finds nothing in legal schedules and every fault that is put into one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import dardis.metrics.audit as module
+from dardis.metrics.audit import Violation, audit
+from dardis.model.job import NO_TIME, Status
+from dardis.model.platform import Maintenance, NodeGroup, Platform
+from dardis.model.schedule import Schedule
+
+
+def changed(schedule: Schedule, field: str, index: int, value: int) -> Schedule:
+    """The schedule with one value of one array replaced."""
+    array = getattr(schedule, field).copy()
+    array[index] = value
+    return replace(schedule, **{field: array})
+
+
+@given(data=st.data())
+@settings(deadline=None)
+def test_legal_schedules_pass(data: st.DataObject, instances: Any) -> None:
+    platform, schedule = data.draw(instances)
+    assert audit(schedule, platform, expected=schedule.number.tolist()) == []
+
+
+Edit = tuple[str, str, Callable[[Schedule, int], int]]
+FAULTS: dict[str, tuple[Edit, ...]] = {
+    "starts before its submission": (("submit", "job", lambda s, i: s.start[i] + 1),),
+    "starts before its earliest start": (("earliest", "job", lambda s, i: s.start[i] + 1),),
+    "runs longer than its walltime": (("finish", "job", lambda s, i: s.start[i] + s.walltime[i] + 1),),
+    "ends no later than it starts": (("finish", "job", lambda s, i: s.start[i]),),
+    "is killed before its walltime ends": (
+        ("status", "job", lambda *_: Status.KILLED),
+        ("walltime", "job", lambda s, i: s.finish[i] - s.start[i] + 1),
+    ),
+    "ran, yet has no start or no end": (("finish", "job", lambda *_: NO_TIME),),
+    "was rejected, yet has times or nodes": (("status", "job", lambda *_: Status.REJECTED),),
+    "units placed instead of": (("units", "job", lambda s, i: s.units[i] + 1),),
+    "does not exist": (("nodes", "place", lambda *_: 4),),
+    "is named by the job, yet has none of its units": (("node_units", "place", lambda *_: 0),),
+    "is there 2 times": (("number", "job", lambda s, i: s.number[i - 1]),),
+    "has no walltime": (("walltime", "job", lambda *_: 0),),
+    "has no units": (("units", "job", lambda *_: 0),),
+    "asks for less than nothing": (("request", "job", lambda *_: -1),),
+    "holds more than its": (("node_units", "place", lambda *_: 1000),),
+    "was submitted and is not there": (("number", "job", lambda *_: 1000),),
+    "was never submitted": (("number", "job", lambda *_: 1000),),
+}
+"""What the audit says, and the edits of one job (or of its first node) that make it say so."""
+
+
+@pytest.mark.parametrize("text", FAULTS)
+@given(data=st.data())
+@settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.filter_too_much])
+def test_an_injected_fault_is_found(data: st.DataObject, instances: Any, text: str) -> None:
+    platform, schedule = data.draw(instances)
+    assume(len(schedule.number) > 1 and schedule.ran.any())
+    job = data.draw(st.sampled_from(np.flatnonzero(schedule.ran).tolist()))
+    places = {"job": job, "place": int(schedule.offsets[job])}
+    faulty = schedule
+    for field, where, value in FAULTS[text]:
+        faulty = changed(faulty, field, places[where], value(schedule, job))
+    found = [v for v in audit(faulty, platform, expected=schedule.number.tolist()) if text in v.text]
+    assert {v.job for v in found} <= {int(schedule.number[job]), int(faulty.number[job])}
+    assert found
+
+
+@pytest.mark.parametrize("block", [1, 3, 500_000])
+@given(data=st.data())
+@settings(deadline=None, max_examples=40)
+def test_the_first_excess_of_every_node_and_kind_is_that_of_every_second(
+    data: st.DataObject, instances: Any, use_by_second: Any, block: int
+) -> None:
+    platform, schedule = data.draw(instances)
+    moved = data.draw(st.lists(st.integers(-20, 20), min_size=len(schedule.nodes), max_size=len(schedule.nodes)))
+    start = np.where(schedule.ran, schedule.start // 2, NO_TIME)  # crowds the jobs so that some nodes overflow
+    finish = np.where(schedule.ran, schedule.finish - schedule.start + start, NO_TIME)
+    nodes = (schedule.nodes + np.array(moved, dtype=np.int64)) % platform.node_count
+    crowded = replace(schedule, start=start, finish=finish, nodes=nodes)
+    over = use_by_second(platform, crowded) > platform.capacity[:, :, None]
+    expected = {
+        (node, int(over[node, kind].argmax()), name)
+        for kind, name in enumerate(platform.kinds)
+        for node in range(platform.node_count)
+        if over[node, kind].any()
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_BLOCK", block)
+        found = [violation for violation in audit(crowded, platform) if "holds more" in violation.text]
+    assert {(v.node, v.time, v.text.split()[-1]) for v in found} == expected
+    assert len(found) == len(expected)
+
+
+@pytest.fixture
+def one(schedule_of: Any) -> Schedule:
+    """A job of walltime 50 on nodes 0 and 1 that runs in [10, 30)."""
+    return schedule_of(  # type: ignore[no-any-return]
+        ("cores",), [{"submit": 5, "start": 10, "finish": 30, "walltime": 50, "placed": {0: 1, 1: 1}}]
+    )
+
+
+@pytest.mark.parametrize(
+    ("window", "reserved", "legal"),
+    [
+        ((1, 25, 40), True, False), ((1, 25, 40), False, False),
+        ((1, 30, 40), True, False), ((1, 30, 40), False, True),
+        ((1, 60, 90), True, True), ((1, 0, 10), True, True), ((1, 0, 11), True, False), ((2, 0, 99), True, True),
+    ],
+)  # fmt: skip
+def test_maintenance(one: Schedule, window: tuple[int, int, int], reserved: bool, legal: bool) -> None:
+    node, start, end = window
+    platform = Platform("p", (NodeGroup("n", 3, {"cores": 1}),), maintenance=(Maintenance((node,), start, end),))
+    text = f"is in maintenance from {start} s to {end} s"
+    expected = [] if legal else [Violation(1, node, max(10, start), text)]
+    assert audit(one, platform, reserved=reserved) == expected
+
+
+def test_a_node_named_twice_is_found(one: Schedule) -> None:
+    platform = Platform("p", (NodeGroup("n", 3, {"cores": 2}),))
+    twice = changed(one, "nodes", 1, 0)
+    assert [str(v) for v in audit(twice, platform)] == ["job 1, node 0: is named twice or out of order by the job"]
+
+
+def test_a_kind_that_the_machine_lacks_is_found(schedule_of: Any) -> None:
+    platform = Platform("p", (NodeGroup("n", 3, {"cores": 2}),))
+    rows = [{"placed": {0: 1}, "request": [1, 0]}, {"placed": {1: 1}, "request": [1, 2]}]
+    found = audit(schedule_of(("cores", "gpu"), rows), platform)
+    assert found == [Violation(2, None, None, "asks for gpu, which the machine does not have")]
+
+
+def test_amounts_that_would_overflow_are_found(schedule_of: Any) -> None:
+    platform = Platform("p", (NodeGroup("n", 1, {"cores": 2}),))
+    most = (1 << 31) - 1
+    rows = [{"placed": {0: most}, "request": [most], "walltime": 10} for _ in range(5)]
+    found = audit(schedule_of(("cores",), rows), platform)
+    assert [(v.node, v.time, v.text) for v in found] == [(0, 0, "holds more than its 2 cores")]
+
+
+def test_violations_are_told_in_one_line() -> None:
+    assert str(Violation(7, 3, 120, "is late")) == "job 7, node 3, at 120 s: is late"
+    assert str(Violation(7, None, None, "is late")) == "job 7: is late"

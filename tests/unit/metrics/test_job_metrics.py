@@ -1,0 +1,61 @@
+"""The jobs' figures against values worked out by hand."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dardis.metrics.jobs import bounded_slowdown, job_metrics, write_metrics_by
+from dardis.model.job import Status
+from dardis.model.platform import NodeGroup, Platform
+from dardis.model.schedule import Schedule
+
+PLATFORM = Platform("p", (NodeGroup("n", 4, {"cores": 2}),))
+
+
+@pytest.fixture
+def schedule(schedule_of: Any) -> Schedule:
+    """Four jobs that ran, waiting 0, 10, 20 and 100 s, and one rejected."""
+    return schedule_of(  # type: ignore[no-any-return]
+        ("cores",),
+        [
+            {"submit": 100, "start": 100, "finish": 120, "placed": {0: 1}, "queue": "a", "latest": 100},
+            {"submit": 100, "start": 110, "finish": 115, "placed": {0: 2}, "queue": "b", "latest": 105},
+            {"submit": 100, "start": 120, "finish": 140, "placed": {1: 2}, "queue": "a"},
+            {"submit": 110, "start": 210, "finish": 220, "placed": {1: 1, 2: 1}, "queue": "b", "latest": 150,
+             "status": Status.KILLED},
+            {"submit": 90, "status": Status.REJECTED, "queue": "c", "latest": 91},
+        ],
+    )  # fmt: skip
+
+
+def test_figures(schedule: Schedule) -> None:
+    assert job_metrics(schedule, np.arange(5)) == {
+        "jobs": 5, "completed": 3, "killed": 1, "rejected": 1,
+        "makespan_s": 120,  # from the first submission of a job that ran
+        "total_wait_s": 130, "mean_wait_s": 32.5, "median_wait_s": 15.0,
+        "p95_wait_s": pytest.approx(20 + 0.85 * 80),  # linear between the third and the fourth, at 0.95 * 3 = 2.85
+        "max_wait_s": 100,
+        "mean_bounded_slowdown": (1 + 1.5 + 2 + 11) / 4,
+        "tardiness_s": 5 + 60, "late_jobs": 2,
+    }  # fmt: skip
+
+
+def test_bounded_slowdown_counts_short_jobs_as_ten_seconds_and_is_at_least_one() -> None:
+    wait, run = np.array([0, 0, 19, 95]), np.array([1, 100, 1, 5])
+    assert bounded_slowdown(wait, run).tolist() == [1.0, 1.0, 2.0, 10.0]
+
+
+def test_the_file_leaves_empty_what_has_no_meaning(schedule: Schedule, tmp_path: Path) -> None:
+    write_metrics_by(tmp_path / "by.csv", schedule, PLATFORM, np.arange(5))
+    rows = list(csv.DictReader((tmp_path / "by.csv").read_text().splitlines()))
+    assert [(row["by"], row["name"], row["jobs"]) for row in rows] == [
+        ("queue", "a", "2"), ("queue", "b", "2"), ("queue", "c", "1"), ("user", "", "5"),
+    ]  # fmt: skip
+    assert rows[0]["utilisation"] == str((20 + 40) / (120 * 8))
+    assert rows[2]["rejected"] == "1"
+    assert {rows[2][name] for name in ("makespan_s", "mean_wait_s", "mean_bounded_slowdown", "late_jobs")} == {""}

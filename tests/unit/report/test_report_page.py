@@ -1,0 +1,187 @@
+"""The report: whole, self-contained, the same bytes every time, for ordinary and odd runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dardis.cli.report import report
+from dardis.metrics.jobs import write_metrics_by
+from dardis.metrics.system import schedule_metrics, write_profile
+from dardis.metrics.table import write_jobs
+from dardis.model.errors import InputError
+from dardis.model.job import NO_TIME, Status
+from dardis.model.platform import NodeGroup, Platform
+from dardis.model.platform_dict import platform_to_dict
+from dardis.model.profile import StepFunction
+from dardis.model.schedule import Schedule
+from dardis.model.target import DesiredProfile
+from dardis.report.page import draw_report
+
+SMALL = Platform("small", (NodeGroup("n", 4, {"cores": 4, "memory": 1024}),))
+LARGE = Platform("large", (NodeGroup("n", 900, {"cores": 4, "memory": 1024}),))
+
+
+def one_node_jobs(count: int, platform: Platform, queues: int = 3) -> Schedule:
+    """Jobs of one unit, one after the other on each node, each waiting a little longer than the one before."""
+    index = np.arange(count)
+    nodes = platform.node_count
+    submit = index // nodes * 50
+    start = submit + index % 97
+    status = np.where(index % 9 == 8, Status.KILLED, Status.COMPLETED).astype(np.int8)
+    return Schedule(
+        kinds=platform.kinds, number=index + 1, submit=submit, earliest=submit, latest=submit + 60,
+        walltime=np.full(count, 40), units=np.ones(count, np.int64), request=np.tile([2, 100], (count, 1)),
+        status=status, start=start, finish=start + 40,
+        attempts=np.ones(count, np.int64), offsets=np.arange(count + 1), nodes=index % nodes,
+        node_units=np.ones(count, np.int64), queue=[f"q{i % queues}" for i in index.tolist()],
+        user=["<script>alert(1)</script>" if i % 2 else "" for i in index.tolist()],
+    )  # fmt: skip
+
+
+def none_ran(count: int) -> Schedule:
+    """Rejected jobs only."""
+    none = np.full(count, NO_TIME)
+    return replace(
+        one_node_jobs(count, SMALL), status=np.full(count, Status.REJECTED, np.int8), start=none, finish=none,
+        offsets=np.zeros(count + 1, np.int64), nodes=np.zeros(0, np.int64), node_units=np.zeros(0, np.int64),
+    )  # fmt: skip
+
+
+def write_run(folder: Path, schedule: Schedule, platform: Platform, *, wished: bool = True, **run: Any) -> Path:
+    """The files of a run."""
+    desired = DesiredProfile(platform, {0: StepFunction.from_steps(3, [(40, 9), (200, 5)])}) if wished else None
+    everyone = np.arange(len(schedule.number))
+    write_jobs(schedule, folder / "jobs.csv", "trace")
+    write_profile(folder / "profile.csv", schedule, platform, desired)
+    write_metrics_by(folder / "metrics_by.csv", schedule, platform, everyone)
+    figures = schedule_metrics(schedule, platform, desired) | {"decision_mean_s": 4.1e-5, "surprise": 7}
+    (folder / "metrics.json").write_text(json.dumps(figures | {"schedule_digest": schedule.digest()}))
+    told = {
+        "dispatcher": "dardis-profile", "trace": "traces/grid.swf.gz", "seed": 1, "settings": {"grain": 60},
+        "platform": platform_to_dict(platform), "profile_file": "p.csv" if wished else None, "deadlines": "factor:1",
+        "warnings": ["no power figures"], "rejected": [{"job": 7, "reason": "too wide"}] * 30, "skipped": [],
+        "command": ["dardis", "simulate"], "ranks": 1,
+    }  # fmt: skip
+    (folder / "run.json").write_text(json.dumps(told | run))
+    (folder / "decisions.csv").write_text("cpu_s_from,cpu_s_to,decisions\n0,1e-06,3\n1e-06,2e-06,0\n2e-06,4e-06,9\n")
+    return folder
+
+
+class Page(HTMLParser):
+    """Tags that are open, pictures, headings and text of a page."""
+
+    VOID = frozenset({"meta", "img", "br", "link"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.sources: list[str] = []
+        self.headings: list[str] = []
+        self.seen: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.add(tag)
+        self.sources += [value or "" for name, value in attrs if name in {"src", "href"}]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "h2":
+            self.headings.append(data)
+
+
+def drawn(folder: Path) -> tuple[str, Page]:
+    text = draw_report(folder).read_text()
+    page = Page(text)
+    assert page.open == []
+    assert "script" not in page.seen
+    assert all(source.startswith("data:image/") for source in page.sources)
+    return text, page
+
+
+CHARTS = ["Use of the machine", "The queue", "Nodes over time", "Waits", "Bounded slowdowns", "Waits by width"]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda folder: write_run(folder, one_node_jobs(60, SMALL), SMALL),
+        lambda folder: write_run(folder, one_node_jobs(1, SMALL), SMALL, wished=False),
+        lambda folder: write_run(folder, one_node_jobs(3000, SMALL, queues=20), SMALL, unix_start=1_300_000_000),
+        lambda folder: write_run(folder, one_node_jobs(5000, LARGE), LARGE),
+    ],
+    ids=["few jobs", "one job", "calendar, many queues", "more nodes than rows"],
+)
+def test_all_charts_are_drawn(make: Callable[[Path], Path], tmp_path: Path) -> None:
+    text, page = drawn(make(tmp_path))
+    assert page.headings[:7] == [*CHARTS, "Decision times"]
+    assert len(page.sources) == 7
+    assert len(text) < 3_000_000
+
+
+def test_the_words_of_a_run_are_there(tmp_path: Path) -> None:
+    text, page = drawn(write_run(tmp_path, one_node_jobs(60, SMALL), SMALL))
+    for expected in ("dardis-profile on grid.swf.gz", "no power figures", "grain=60", "job 7; reason too wide",
+                     "and 18 more", "41 µs", "surprise", "&lt;script&gt;"):  # fmt: skip
+        assert expected in text
+    assert page.headings[7:] == ["Figures", "By queue", "By user", "Set-up", "Rejected jobs"]
+
+
+def test_the_same_files_give_the_same_bytes(tmp_path: Path) -> None:
+    write_run(tmp_path, one_node_jobs(60, SMALL), SMALL)
+    assert drawn(tmp_path)[0] == drawn(tmp_path)[0]
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_a_run_without_running_jobs_has_a_page(count: int, tmp_path: Path) -> None:
+    write_run(tmp_path, none_ran(count), SMALL)
+    (tmp_path / "decisions.csv").unlink()
+    text, page = drawn(tmp_path)
+    assert page.sources == []
+    assert "No job ran" in text
+
+
+@pytest.mark.parametrize("name", ["jobs.csv", "run.json", "metrics.json", "metrics_by.csv", "profile.csv"])
+def test_a_missing_file_is_named(name: str, tmp_path: Path) -> None:
+    write_run(tmp_path, one_node_jobs(5, SMALL), SMALL)
+    (tmp_path / name).unlink()
+    with pytest.raises(InputError, match=name):
+        draw_report(tmp_path)
+    assert not (tmp_path / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("run.json", "[]"), ("run.json", "{}"), ("metrics.json", "{"), ("profile.csv", "time_s,cores_used\n1,x"),
+        ("profile.csv", "t,cores_used\n1,2"), ("decisions.csv", "a,b\n"),
+    ],
+)  # fmt: skip
+def test_a_damaged_file_is_named(name: str, content: str, tmp_path: Path) -> None:
+    write_run(tmp_path, one_node_jobs(5, SMALL), SMALL)
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InputError, match=f"{name}: is damaged"):
+        draw_report(tmp_path)
+
+
+def test_files_of_different_runs_are_told_apart(tmp_path: Path) -> None:
+    write_run(tmp_path, one_node_jobs(5, LARGE), SMALL)
+    with pytest.raises(InputError, match="names a node"):
+        draw_report(tmp_path)
+
+
+def test_the_command_says_where_the_report_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report(write_run(tmp_path, one_node_jobs(5, SMALL), SMALL))
+    assert capsys.readouterr().out == f"report: {tmp_path / 'report.html'}\n"

@@ -1,0 +1,108 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dardis.model.errors import InputError
+from dardis.model.platform import NodeGroup, Platform
+from dardis.workload.deadlines import with_deadlines
+from dardis.workload.jobs import to_jobs
+from dardis.workload.trace import build_trace
+
+PLATFORM = Platform("p", (NodeGroup("n", 4, {"cores": 4}),))
+
+
+def trace_of(waits=(10, 21, 100, -1), lst=None):
+    numbers = np.arange(1, 5)
+    columns = {
+        "number": numbers,
+        "submit": numbers * 100,
+        "runtime": np.full(4, 50),
+        "walltime": np.array([50, 50, 3600, 5000]),
+        "procs": np.ones(4, dtype=np.int64),
+        "wait": np.array(waits),
+        "queue": np.array(["a", "a", "b", "b"], dtype=object),
+        "partition": np.array(["p", "p", "p", "p"], dtype=object),
+    }
+    if lst is not None:
+        columns["lst"] = np.array(lst)
+    return build_trace(Path("t"), numbers, columns, [], strict=True)
+
+
+def windows(rule, trace=None, **options):
+    trace = trace or trace_of()
+    jobs = with_deadlines(to_jobs(trace, PLATFORM).jobs, trace, rule, **options)
+    return [None if job.latest is None else job.latest - job.earliest for job in jobs]
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("none", [None] * 4),
+        ("window:90", [90] * 4),
+        ("factor:1", [3600, 3600, 3600, 5000]),
+        ("factor:0.1", [360, 360, 360, 500]),
+        ("mean-wait:queue", [16, 16, 100, 100]),
+        ("mean-wait:partition", [44] * 4),
+    ],
+)
+def test_each_rule_gives_its_window(rule, expected):
+    assert windows(rule) == expected
+
+
+@pytest.mark.parametrize("rule", ["none", "window:90"])
+def test_a_rule_replaces_stated_deadlines_unless_they_are_kept(rule):
+    trace = trace_of(lst=[150, 250, 350, 450])
+    default = None if rule == "none" else 90
+    assert windows(rule, trace) == [default] * 4
+    assert windows(rule, trace, keep_stated=True) == [50] * 4
+
+
+def test_a_table_gives_deadlines_to_the_jobs_it_names(tmp_path):
+    path = tmp_path / "d.csv"
+    path.write_text("job_id,lst_s\n3,333\n77,5\n1,100\n")
+    assert windows(str(path)) == [0, None, 33, None]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("job,lst\n", "d.csv:1: columns 'job,lst'; expected job_id,lst_s"),
+        ("job_id,lst_s\n1,soon\n", "d.csv:2: 1,soon; expected two whole numbers"),
+        ("job_id,lst_s\n1,500\n1,600\n", "d.csv:3: a second deadline of job 1"),
+        ("job_id,lst_s\n2,199\n", "d.csv:2: lst_s 199; expected 200 (its est)"),
+    ],
+)
+def test_a_mistake_in_a_table_names_file_and_line(tmp_path, text, message):
+    path = tmp_path / "d.csv"
+    path.write_text(text)
+    with pytest.raises(InputError) as caught:
+        windows(str(path))
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "",
+        "soon",
+        "window",
+        "window:",
+        "window:x",
+        "window:-1",
+        "window:nan",
+        "factor:1e999999999",
+        "mean-wait:user",
+        "none:",
+    ],
+)
+def test_a_bad_rule_lists_the_known_forms(rule):
+    with pytest.raises(InputError, match="--deadlines") as caught:
+        windows(rule)
+    assert "\n" not in str(caught.value)
+    assert any(form in str(caught.value) for form in ("window:SECONDS", "a number from 0 to"))
+
+
+def test_mean_waits_need_waits_in_every_queue():
+    with pytest.raises(InputError, match="the trace states no waits for queue 'b'"):
+        windows("mean-wait:queue", trace_of(waits=(1, 2, -1, -1)))

@@ -1,0 +1,95 @@
+import numpy as np
+import pytest
+
+from dardis.model.errors import InputError
+from dardis.model.job import NO_TIME
+from dardis.workload.table import read_table, write_table
+
+HEADER = "job_id,submit_s,runtime_s,walltime_s,units,req_cores,req_memory"
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read_lines(*lines, strict=False):
+        path = tmp_path / "t.csv"
+        path.write_text("\n".join(lines) + "\n")
+        return read_table(path, strict=strict)
+
+    return read_lines
+
+
+def test_columns_and_their_defaults(read):
+    trace = read(
+        HEADER + ",req_gpu,est_s,lst_s,wait_s,queue,user,group,partition,after,think_s",
+        "1,10,50,60,2,8,4GiB,1,20,99,5,fast,ann,g,p,,",
+        "2,11,50,,1,1,,0,,,,,,,,1,7",
+    )
+    assert {kind: amounts.tolist() for kind, amounts in trace.request.items()} == {
+        "cores": [8, 1],
+        "memory": [4096, 0],
+        "gpu": [1, 0],
+    }
+    assert trace.units.tolist() == [2, 1]
+    assert trace.procs.tolist() == [16, 1]
+    assert trace.walltime.tolist() == [60, 50]
+    assert trace.est.tolist() == [20, 11]
+    assert trace.lst.tolist() == [99, NO_TIME]
+    assert trace.wait.tolist() == [5, -1]
+    assert (trace.queue.tolist(), trace.user.tolist()) == (["fast", ""], ["ann", ""])
+    assert (trace.after.tolist(), trace.think.tolist()) == ([-1, 1], [-1, 7])
+
+
+@pytest.mark.parametrize(
+    ("row", "reason", "malformed"),
+    [
+        ("2,0,5,5,1,1", "6 fields instead of 7", True),
+        ("2,0.5,5,5,1,1,1", "submit_s: '0.5' is no whole number", True),
+        ("2,-1,5,5,1,1,1", "negative submit time", True),
+        ("2,0,-5,5,1,1,1", "negative runtime", True),
+        ("2,0,5,5,1,1,4 stones", "req_memory: '4 stones' is not an amount", True),
+        ("2,0,5,5,1,-1,1", "req_cores: '-1' is not an amount", True),
+        ("2,0,5,5,1,0,0", "a unit asks for nothing", True),
+        ("2,0,5,5,1099511627776,1099511627776,0", "number out of range", True),
+        ("2,0,0,5,1,1,1", "no runtime", False),
+        ("2,0,5,5,0,1,1", "no units", False),
+    ],
+)
+def test_a_row_that_is_no_job_is_counted_with_line_and_reason(read, row, reason, malformed):
+    lines = (HEADER, "1,0,5,5,1,1,1", row)
+    trace = read(*lines)
+    assert trace.number.tolist() == [1]
+    assert [tuple(skip) for skip in trace.skipped] == [(3, reason, malformed)]
+    if malformed:
+        with pytest.raises(InputError, match=r"t\.csv:3"):
+            read(*lines, strict=True)
+
+
+@pytest.mark.parametrize(("est", "lst", "reason"), [(5, "", "est_s before submit_s"), (20, 19, "lst_s before est_s")])
+def test_a_window_must_be_in_order(read, est, lst, reason):
+    trace = read("job_id,submit_s,runtime_s,units,req_cores,est_s,lst_s", "1,10,5,1,1,,", f"2,10,5,1,1,{est},{lst}")
+    assert [skip.reason for skip in trace.skipped] == [reason]
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (HEADER + ",color", r"t\.csv:1: unknown column 'color'; expected columns among job_id, .*req_<kind>.*think_s"),
+        (HEADER + ",req_GPU", "unknown column 'req_GPU'"),
+        (HEADER + ",req_cores", "column 'req_cores' occurs twice"),
+        ("job_id,submit_s,units", "no column runtime_s, req_<kind>"),
+    ],
+)
+def test_a_wrong_header_is_an_error(read, header, message):
+    with pytest.raises(InputError, match=message):
+        read(header, "1,2,3")
+
+
+def test_what_is_written_reads_back_the_same(read, tmp_path):
+    trace = read(HEADER + ",lst_s,est_s,queue,wait_s", "1,10,50,60,2,8,4GiB,99,12,fast,", "2,11,50,70,1,1,,,,,")
+    path = tmp_path / "again.csv.gz"
+    write_table(trace, path)
+    again = read_table(path, strict=True)
+    for column in ("number", "submit", "est", "lst", "runtime", "walltime", "units", "procs", "wait"):
+        assert np.array_equal(getattr(again, column), getattr(trace, column)), column
+    assert again.queue.tolist() == trace.queue.tolist()
+    assert {k: v.tolist() for k, v in again.request.items()} == {k: v.tolist() for k, v in trace.request.items()}

@@ -1,0 +1,132 @@
+import gzip
+
+import numpy as np
+import pytest
+
+from dardis.model.errors import InputError
+from dardis.workload.swf import read_swf, write_swf
+
+
+def line(number=1, submit=0, wait=5, run=100, alloc=4, memory=-1, req=-1, time=200, queue=3, partition=-1, after=-1):
+    return (
+        f"{number} {submit} {wait} {run} {alloc} 99.5 -1 {req} {time} {memory} 1 7 2 -1 {queue} {partition} {after} 30"
+    )
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read_lines(*lines, strict=False):
+        path = tmp_path / "t.swf"
+        path.write_text("\n".join(lines) + "\n")
+        return read_swf(path, strict=strict)
+
+    return read_lines
+
+
+def test_fields_follow_the_rules(read):
+    trace = read(
+        "; UnixStartTime: 5",
+        "; Queue: 3 fast",
+        line(number=8, submit=50, req=6, time=-1, memory=2048),
+        line(number=9, submit=50, run=300, after=8),
+    )
+    assert trace.number.tolist() == [8, 9]
+    assert trace.procs.tolist() == [6, 4], "requested if stated, else allocated"
+    assert trace.walltime.tolist() == [100, 200], "requested time if positive, else the runtime"
+    assert trace.runtime.tolist() == [100, 300]
+    assert trace.memory_kb.tolist() == [2048, -1]
+    assert trace.queue.tolist() == ["3", "3"]
+    assert (trace.user.tolist(), trace.group.tolist(), trace.partition.tolist()) == (["7"] * 2, ["2"] * 2, ["", ""])
+    assert (trace.after.tolist(), trace.think.tolist()) == ([-1, 8], [30, 30])
+    assert trace.comments == ("; UnixStartTime: 5", "; Queue: 3 fast")
+    assert trace.counts_processors
+
+
+def test_rows_are_in_submit_order_and_times_are_not_shifted(read):
+    trace = read(line(number=5, submit=900), line(number=2, submit=700), line(number=1, submit=900))
+    assert list(zip(trace.submit.tolist(), trace.number.tolist(), strict=True)) == [(700, 2), (900, 1), (900, 5)]
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason", "malformed"),
+    [
+        ("1 2 3", "3 fields instead of 18", True),
+        (line(submit="x"), "'x' is no number", True),
+        (line(submit="nan"), "'nan' is no number", True),
+        (line(submit=-4), "negative submit time", True),
+        (line(run=-7), "negative runtime", True),
+        (line(alloc=-7), "negative number of processors", True),
+        (line(submit=10**30), "number out of range", True),
+        (line(submit=1 << 41), "number out of range", True),
+        (line(run=-1), "no runtime", False),
+        (line(run=0), "no runtime", False),
+        (line(alloc=0), "no processors", False),
+        (line(alloc=-1), "no processors", False),
+    ],
+)
+def test_a_line_that_is_no_job_is_counted_with_number_and_reason(read, bad, reason, malformed):
+    trace = read("; header", line(number=1), bad, line(number=2))
+    assert trace.number.tolist() == [1, 2]
+    assert [tuple(skip) for skip in trace.skipped] == [(3, reason, malformed)]
+    if malformed:
+        with pytest.raises(InputError) as caught:
+            read("; header", line(number=1), bad, line(number=2), strict=True)
+        assert f"t.swf:3: {reason}" in str(caught.value)
+    else:
+        assert len(read("; header", line(number=1), bad, line(number=2), strict=True)) == 2
+
+
+def test_strict_names_the_first_malformed_line(read):
+    with pytest.raises(InputError, match=r"t\.swf:2: negative submit"):
+        read(line(), line(submit=-2), "rubbish", strict=True)
+
+
+@pytest.mark.parametrize("text", ["", "; only a header", "hello world", line(run=-1)])
+def test_a_trace_without_a_job_is_an_error(read, text):
+    with pytest.raises(InputError, match="no valid job"):
+        read(text)
+
+
+def test_damaged_or_missing_files_are_errors(tmp_path):
+    packed = gzip.compress((line() + "\n").encode())
+    path = tmp_path / "t.swf.gz"
+    path.write_bytes(packed)
+    assert len(read_swf(path)) == 1
+    for damaged in (packed[:-10], packed[:12] + b"\xff" * 10 + packed[22:]):
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match="gzip"):
+            read_swf(path)
+    with pytest.raises(InputError, match="cannot be read"):
+        read_swf(tmp_path / "nix.swf")
+
+
+def test_metacentrum_lines_have_bytes_a_node_and_queue_names(read):
+    gib = 1 << 30
+    trace = read(
+        f"1 10 0 60 16 1 1024 16 90 {16 * gib} 1 5 1 1 -1 1 1 1 {{7,7}} q_1d 1:ppn=16:x",
+        f"2 11 0 60 16 1 1024 16 90 {4 * gib} 1 5 1 1 -1 1 1 1 {{7,8}} q_2d 2:ppn=8",
+        f"3 12 0 60 7 1 1024 7 90 {gib} 1 5 1 1 -1 1 1 1 {{7,8}} q_2d 1:ppn=1+3:ppn=2",
+        f"4 13 0 60 2 1 1024 2 90 {gib} 1 5 1 1 -1 1 1 1 {{7}} q_2d node7:ppn=2",
+        line(number=5),
+    )
+    assert trace.queue.tolist() == ["q_1d", "q_2d", "q_2d", "q_2d"]
+    assert trace.memory_kb.tolist() == [1 << 20, 1 << 19, -(-4 * (1 << 20) // 7), 1 << 19]
+    assert trace.skipped[0].reason == "18 fields instead of 21"
+
+
+@pytest.mark.parametrize("name", ["out.swf", "out.swf.gz"])
+def test_what_is_written_reads_back_the_same(read, tmp_path, name):
+    trace = read(
+        "; Version: 2.2",
+        "; Queue: 3 fast",
+        line(number=8, submit=50, req=6, memory=2048),
+        line(number=9, submit=60, after=8),
+    )
+    lost = write_swf(trace, tmp_path / name)
+    again = read_swf(tmp_path / name, strict=True)
+    assert lost == []
+    assert again.comments == trace.comments
+    for column in ("number", "submit", "wait", "runtime", "procs", "walltime", "memory_kb", "after", "think"):
+        assert np.array_equal(getattr(again, column), getattr(trace, column)), column
+    for column in ("user", "group", "queue", "partition"):
+        assert getattr(again, column).tolist() == getattr(trace, column).tolist()

@@ -1,0 +1,114 @@
+from math import ceil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dardis.model.errors import InputError
+from dardis.model.platform import NodeGroup, Platform
+from dardis.workload.jobs import to_jobs
+from dardis.workload.trace import build_trace
+
+FLAT = Platform("flat", (NodeGroup("n", 300, {"cores": 32, "memory": 131072}),))
+MIXED = Platform(
+    "mixed",
+    (NodeGroup("big", 20, {"cores": 80, "memory": 500_000}), NodeGroup("small", 48, {"cores": 12, "memory": 90_000})),
+    partitions={"1": (1,), "fat": (0,)},
+)
+
+
+def trace_of(procs, **columns):
+    count = len(procs)
+    numbers = np.arange(1, count + 1)
+    base = {"number": numbers, "submit": numbers * 10, "runtime": np.full(count, 50), "procs": np.array(procs)}
+    given_columns = {
+        name: values
+        if isinstance(values, dict)
+        else np.array(values, dtype=object if isinstance(values[0], str) else np.int64)
+        for name, values in columns.items()
+    }
+    return build_trace(Path("t"), numbers, base | given_columns, [], strict=True)
+
+
+def table_of(units, request, **columns):
+    request = {kind: np.array(amounts) for kind, amounts in request.items()}
+    return trace_of([1] * len(units), units=units, request=request, **columns)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 5000), st.integers(0, 4_000_000)), min_size=1, max_size=20),
+    st.sampled_from([None, 1, 7, 64]),
+)
+def test_units_follow_the_rule_on_equal_nodes(jobs, unit_cores):
+    procs, memory = zip(*jobs, strict=True)
+    workload = to_jobs(trace_of(procs, memory_kb=list(memory)), FLAT, unit_cores=unit_cores)
+    for job, wanted, kib in zip(workload.jobs, procs, memory, strict=True):
+        units = ceil(wanted / (unit_cores or 32))
+        cores = ceil(wanted / units)
+        assert (job.units, job.request) == (units, (cores, ceil(cores * kib / 1024)))
+
+
+def test_the_smallest_group_that_holds_a_unit_shapes_it():
+    procs, memory = [24, 24, 24, 100], [0, 8 << 20, 900 << 20, 0]
+    jobs = to_jobs(trace_of(procs, memory_kb=memory), MIXED).jobs
+    assert [(job.units, job.request[0]) for job in jobs] == [(2, 12), (1, 24), (1, 24), (9, 12)]
+    assert jobs[1].request[1] == 24 * 8192
+    assert jobs[2].request[1] > 500_000, "fits nowhere: shaped by the largest node, left to the simulator to reject"
+
+
+def test_a_partition_restricts_the_groups_and_the_shape():
+    jobs = to_jobs(trace_of([24, 24, 24], partition=["1", "fat", "other"]), MIXED).jobs
+    assert [(job.groups, job.units) for job in jobs] == [(0b10, 2), (0b01, 1), (0b11, 2)]
+
+
+def test_times_and_names_are_the_trace_s():
+    job = to_jobs(trace_of([4], walltime=[30], queue=["q"], user=["u"]), FLAT).jobs[0]
+    assert (job.number, job.submit, job.earliest, job.latest) == (1, 10, 10, None)
+    assert (job.runtime, job.walltime, job.duration) == (50, 30, 30)
+    assert (job.queue, job.user, job.after, job.think) == ("q", "u", None, 0)
+
+
+def test_a_table_s_units_requests_and_windows_are_taken_as_stated():
+    trace = table_of([3], {"memory": [512], "cores": [2]}, est=[40], lst=[90])
+    job = to_jobs(trace, FLAT).jobs[0]
+    assert (job.units, job.request, job.earliest, job.latest) == (3, (2, 512), 40, 90)
+
+
+def test_a_kind_that_the_platform_lacks_is_ignored_with_one_note():
+    trace = table_of([1, 1, 1], {"cores": [1, 1, 1], "gpu": [2, 0, 1], "mic": [0, 0, 0]})
+    workload = to_jobs(trace, FLAT)
+    assert workload.notes == ["gpu: ignored, the platform declares none and 2 of 3 jobs ask for it"]
+    assert [job.request for job in workload.jobs] == [(1, 0)] * 3
+
+
+def test_a_job_that_asks_only_for_what_the_platform_lacks_is_an_error():
+    with pytest.raises(InputError, match="job 2: asks for nothing that the platform declares"):
+        to_jobs(table_of([1, 1], {"cores": [1, 0], "gpu": [0, 1]}), FLAT)
+
+
+def test_a_job_number_that_occurs_twice_is_an_error():
+    with pytest.raises(InputError, match="job 7: its number occurs more than once"):
+        to_jobs(trace_of([1, 1, 1], number=[7, 3, 7]), FLAT)
+
+
+def test_unit_cores_is_checked_and_of_no_use_to_a_table():
+    with pytest.raises(InputError, match="unit_cores: 0"):
+        to_jobs(trace_of([1]), FLAT, unit_cores=0)
+    assert to_jobs(table_of([1], {"cores": [3]}), FLAT, unit_cores=1).notes == [
+        "unit_cores: ignored, the trace states its units"
+    ]
+
+
+def test_think_times_by_option_and_only_after_an_earlier_job():
+    trace = trace_of([1, 1, 1, 1], after=[2, 1, 3, 9], think=[5, 6, 7, 8])
+    assert [job.after for job in to_jobs(trace, FLAT).jobs] == [None] * 4
+    workload = to_jobs(trace, FLAT, think_times=True)
+    assert [(job.after, job.think) for job in workload.jobs] == [(None, 0), (1, 6), (None, 0), (None, 0)]
+    assert workload.notes == ["preceding job: ignored for 3 jobs, it is absent or not earlier"]
+
+
+def test_jobs_come_in_submit_and_number_order():
+    jobs = to_jobs(trace_of([1, 1, 1], number=[9, 5, 4], submit=[7, 7, 3]), FLAT).jobs
+    assert [job.number for job in jobs] == [4, 5, 9]

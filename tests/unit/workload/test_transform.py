@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+
+from dardis.model.errors import InputError
+from dardis.workload import transform
+from dardis.workload.table import parse_table
+
+TEXT = """job_id,submit_s,runtime_s,units,req_cores,queue,partition,est_s,lst_s
+1,100,5,1,1,a,x,,
+2,110,5,2,1,b,x,120,140
+3,130,5,4,2,a,y,,
+4,135,5,1,3,,y,,
+"""
+
+
+@pytest.fixture
+def trace(tmp_path):
+    return parse_table(tmp_path, TEXT, strict=True)
+
+
+def test_each_filter_keeps_its_jobs_and_their_numbers(trace):
+    kept = {
+        "partition": transform.in_partition(trace, ["y"]),
+        "queue": transform.in_queue(trace, ["a", "b"]),
+        "span": transform.submitted(trace, 110, 135),
+        "width": transform.of_width(trace, 2, 3),
+        "first": transform.first_jobs(trace, 2),
+    }
+    assert {name: part.number.tolist() for name, part in kept.items()} == {
+        "partition": [3, 4],
+        "queue": [1, 2, 3],
+        "span": [2, 3],
+        "width": [2, 4],
+        "first": [1, 2],
+    }
+    assert kept["width"].request["cores"].tolist() == [1, 3]
+
+
+def test_scaling_keeps_the_first_submit_the_runtimes_and_the_windows(trace):
+    scaled = transform.scale_load(trace, 2)
+    assert scaled.submit.tolist() == [100, 105, 115, 117]
+    assert scaled.runtime.tolist() == trace.runtime.tolist()
+    assert (scaled.est - scaled.submit).tolist() == [0, 10, 0, 0]
+    assert (scaled.lst - scaled.est)[1] == 20
+    assert np.array_equal(transform.scale_load(trace, 0.5).submit, [100, 120, 160, 170])
+
+
+def test_a_filter_that_leaves_nothing_is_an_error(trace):
+    with pytest.raises(InputError, match="queue z: no job of the 4"):
+        transform.in_queue(trace, ["z"])
+    with pytest.raises(InputError, match="load factor"):
+        transform.scale_load(trace, 0)
