@@ -1,6 +1,14 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# The same examples every time; `pytest --hypothesis-profile=search` looks for new ones, many more of them.
+settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=100, database=None)
+settings.register_profile(
+    "search", deadline=None, max_examples=3000, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.load_profile("repeatable")
 
 
 @pytest.fixture(scope="session")

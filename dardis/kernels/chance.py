@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from dardis.kernels.jit import kernel
+from dardis.kernels.jit import bare
 
 PURPOSE_START, PURPOSE_PICK, PURPOSE_NODE = 1, 2, 3
 """What a draw is for: a node's start times, the choice among common starts, the order of nodes."""
 
 
-@kernel
+@bare
 def mix(key: int, more: int) -> int:
     """Fold `more` into the 64-bit key and scramble it."""
     z = np.uint64(key) ^ (np.uint64(more) * np.uint64(0xD6E8FEB86659FD93))
@@ -23,19 +23,19 @@ def mix(key: int, more: int) -> int:
     return np.uint64(z ^ (z >> np.uint64(31)))
 
 
-@kernel
+@bare
 def draw_key(seed: int, job: int, attempt: int, node: int, purpose: int) -> int:
     """The 64-bit key of one decision's draws."""
     return mix(mix(mix(mix(mix(np.uint64(0), seed), job), attempt), node), purpose)
 
 
-@kernel
+@bare
 def below(key: int, counter: int, bound: int) -> int:
     """Draw number `counter` of a key: an integer in [0, bound), bound below 2^62 (bias below bound / 2^64)."""
     return np.int64(mix(key, counter) % np.uint64(bound))
 
 
-@kernel
+@bare
 def unit(key: int, counter: int) -> float:
     """Draw number `counter` of a key: a float in [0, 1)."""
     return np.float64(mix(key, counter) >> np.uint64(11)) * 2.0**-53

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dardis.kernels.jit import kernel
+from dardis.kernels.jit import bare
 from dardis.kernels.rows import Ints
 from dardis.model.job import FOREVER
 
@@ -18,9 +18,12 @@ Values = NDArray[Any]
 INDEX_BITS = 20
 ONE = 1 << INDEX_BITS
 """A fitting index of 1 (one unit fits exactly) in the fixed point that indices are kept in."""
+NODE, FROM, TO, INDEX, FREE_FROM, FREE_TO = range(6)
+"""Columns of pieces and of offers: node, first start, after the last start (both in s, or in instants of a grid),
+fitting index (fixed point), and the bounds of the time around in which a unit fits without a break."""
 
 
-@kernel
+@bare
 def segment_of(time: Ints, head: int, stop: int, moment: int) -> int:
     """The segment of a profile `time[head:stop]` that holds `moment`, or its first."""
     place = head
@@ -38,7 +41,7 @@ def segment_of(time: Ints, head: int, stop: int, moment: int) -> int:
     return place
 
 
-@kernel
+@bare
 def index_at(value: Values, place: int, request: Ints, respect: bool) -> int:
     """The fitting index over one segment: the least, over kinds, of wished / request, capped by free div request."""
     kinds = len(request)
@@ -63,7 +66,7 @@ def index_at(value: Values, place: int, request: Ints, respect: bool) -> int:
     return index
 
 
-@kernel
+@bare
 def fits_at(value: Values, place: int, request: Ints, respect: bool) -> bool:
     """Whether the fitting index over one segment is at least 1."""
     kinds = len(request)
@@ -75,7 +78,7 @@ def fits_at(value: Values, place: int, request: Ints, respect: bool) -> bool:
     return True
 
 
-@kernel
+@bare
 def slide(
     time: Ints,
     value: Values,
@@ -90,11 +93,12 @@ def slide(
     count: int,
     queue: Ints,
 ) -> int:
-    """Append the pieces (first start, after the last start, index) of starts in [first, last]; return the new count.
+    """Append the pieces (columns FROM, TO, INDEX) of starts in [first, last] to the first `count`; return the new count.
 
     A start's index is the least over the segments that its run touches (a monotonic queue of candidates). Pieces of
     index 0 are left out. `from_segment` holds `first`; `queue` has 2 columns and room for all segments, from 0.
     """
+    before = count
     a = from_segment
     j = a - 1
     front = back = 0
@@ -115,12 +119,12 @@ def slide(
         if j + 1 < stop:
             change = min(change, time[j + 1] - walltime + 1)
         if least > 0:
-            if count > 0 and pieces[count - 1, 1] == start and pieces[count - 1, 2] == least:
-                pieces[count - 1, 1] = change
+            if count > before and pieces[count - 1, TO] == start and pieces[count - 1, INDEX] == least:
+                pieces[count - 1, TO] = change
             else:
-                pieces[count, 0] = start
-                pieces[count, 1] = change
-                pieces[count, 2] = least
+                pieces[count, FROM] = start
+                pieces[count, TO] = change
+                pieces[count, INDEX] = least
                 count += 1
         start = change
         while a + 1 < stop and time[a + 1] <= start:
@@ -130,7 +134,7 @@ def slide(
     return count
 
 
-@kernel
+@bare
 def feasible_pieces(
     time: Ints,
     value: Values,
@@ -143,11 +147,12 @@ def feasible_pieces(
     respect: bool,
     now: int,
     pieces: Ints,
+    before: int,
     queue: Ints,
 ) -> int:
-    """Write the pieces (first start, after the last, index, free from, free to) of a node's starts with index >= 1.
+    """Append to the first `before` pieces those of a node's starts with index >= 1; return how many there are then.
 
-    The node's profile is `time[head:stop]`, `value[head:stop]`.
+    A piece has the columns below, but for the node; the node's profile is `time[head:stop]`, `value[head:stop]`.
 
     `free from` (at least `now`) and `free to` (FOREVER when open) bound the time over which one unit fits without a
     break around the piece's runs.
@@ -155,7 +160,7 @@ def feasible_pieces(
     place = segment_of(time, head, stop, first)
     while place > head and time[place] > now and fits_at(value, place, request, respect):
         place -= 1
-    count = 0
+    count = before
     while place < stop:
         if not fits_at(value, place, request, respect):
             place += 1
@@ -173,15 +178,15 @@ def feasible_pieces(
         if low <= high:
             while begin + 1 < place and time[begin + 1] <= low:
                 begin += 1
-            before = count
+            mine = count
             if place - begin == 1:
-                pieces[count, 0] = low
-                pieces[count, 1] = high + 1
-                pieces[count, 2] = index_at(value, begin, request, respect)
+                pieces[count, FROM] = low
+                pieces[count, TO] = high + 1
+                pieces[count, INDEX] = index_at(value, begin, request, respect)
                 count += 1
             else:
                 count = slide(time, value, begin, place, low, high, walltime, request, respect, pieces, count, queue)
-            for p in range(before, count):
-                pieces[p, 3] = free_from
-                pieces[p, 4] = free_to
+            for p in range(mine, count):
+                pieces[p, FREE_FROM] = free_from
+                pieces[p, FREE_TO] = free_to
     return count

@@ -32,5 +32,13 @@ if "NUMBA_CACHE_DIR" not in os.environ:
 
 
 def kernel(function: Function) -> Function:
-    """Compile a function that Python calls, or another kernel; its machine code is cached on disk."""
+    """Compile a function, cached on disk."""
     return cast("Function", numba.njit(cache=True, error_model="numpy")(function))
+
+
+def bare(function: Function) -> Function:
+    """Compile a function that makes no array: without counting references to those it is handed.
+
+    Counting them took two thirds of the time of an ask (456 against 165 µs for 5,832 nodes of three breakpoints).
+    """
+    return cast("Function", numba.njit(cache=True, error_model="numpy", _nrt=False)(function))

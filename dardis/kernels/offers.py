@@ -6,15 +6,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dardis.kernels.fitting import ONE, Values, feasible_pieces, segment_of, slide
-from dardis.kernels.jit import kernel
+from dardis.kernels.fitting import (
+    FREE_FROM,
+    FREE_TO,
+    FROM,
+    INDEX,
+    NODE,
+    TO,
+    Values,
+    feasible_pieces,
+    fits_at,
+    index_at,
+    segment_of,
+    slide,
+)
+from dardis.kernels.jit import bare
 from dardis.kernels.profile import without
 from dardis.kernels.rows import Ints, Rows
 from dardis.kernels.starts import FIRST, generate, to_grid
+from dardis.model.job import FOREVER
 
-NODE, FROM, TO, INDEX, FREE_FROM, FREE_TO = range(6)
-"""Columns of an offer: node, first instant, instant after the last, fitting index (fixed point), and the bounds of
-the time around it in which a unit fits without a break."""
 OUT_OF_SPACE = -1
 """What `answer` says when it needs more rows for its offers; ask again then."""
 
@@ -42,41 +53,69 @@ class Held(NamedTuple):
     end: Ints
 
 
-@kernel
+class Scratch(NamedTuple):
+    """Room that `answer` works in; what it holds between calls means nothing."""
+
+    pieces: Ints
+    weights: Ints
+    queue: Ints
+    chosen: Ints
+    next_free: Ints
+    time: Ints
+    value: Values
+
+
+def make_scratch(rows: Rows, quota: int, instants: int) -> Scratch:
+    """Return room for profiles as long as the longest, and for drawing `quota` of `instants` start times."""
+    longest = int(rows.size.max(initial=0)) + 4
+    return Scratch(
+        np.empty((2 * longest, 6), dtype=np.int64),
+        np.empty((2 * longest, 6), dtype=np.int64),
+        np.empty((longest, 2), dtype=np.int64),
+        np.empty((max(2 * longest, quota), 3), dtype=np.int64),
+        np.empty(instants if quota > 1 else 1, dtype=np.int64),
+        np.empty(longest, dtype=np.int64),
+        np.empty((longest, rows.value.shape[1]), dtype=rows.value.dtype),
+    )
+
+
+@bare
 def drawn_offers(
-    time: Ints, value: Values, head: int, stop: int, asks: Asks, i: int, respect: bool, kind: int, grain: int, seed: int, global_node: int,
-    pieces: Ints, found: int, queue: Ints, weights: Ints, chosen: Ints,
+    time: Ints, value: Values, head: int, stop: int, asks: Asks, i: int, respect: bool, kind: int, grain: int, seed: int,
+    global_node: int, out: Ints, before: int, count: int, scratch: Scratch,
 ) -> int:  # fmt: skip
-    """Choose what a node offers of its feasible pieces when it has a quota; return how many runs (see `starts`)."""
+    """Replace a node's feasible pieces `out[before:count]` by the runs that it offers of them; return the new count."""
     first, last = asks.first[i], asks.last[i]
-    quota = asks.quota[i]
+    pieces, weights, queue, chosen, next_free = (
+        scratch.pieces, scratch.weights, scratch.queue, scratch.chosen, scratch.next_free
+    )  # fmt: skip
+    found = count - before
+    for p in range(found):
+        for c in range(pieces.shape[1]):
+            pieces[p, c] = out[before + p, c]
     weight_pieces = pieces
     weight_count = found
     if kind != FIRST and respect:
         segment = segment_of(time, head, stop, first)
         weight_count = slide(
-            time, value, segment, stop, first, last, asks.walltime[i], asks.request[i], respect, weights, 0,
-            queue,
-        )  # fmt: skip
-        weight_count = to_grid(weights, weight_count, first, grain)
+            time, value, segment, stop, first, last, asks.walltime[i], asks.request[i], respect, weights, 0, queue
+        )
+        weight_count = to_grid(weights, 0, weight_count, first, grain)
         weight_pieces = weights
     decay = grain / (last - first + 1)
-    return generate(
-        pieces, found, weight_pieces, weight_count, kind, quota, decay, seed, asks.job[i], asks.attempt[i], global_node,
-        chosen,
+    runs = generate(
+        pieces, found, weight_pieces, weight_count, kind, asks.quota[i], decay, seed, asks.job[i], asks.attempt[i],
+        global_node, chosen, next_free,
     )  # fmt: skip
+    for r in range(runs):
+        for c in range(pieces.shape[1]):
+            out[before + r, c] = pieces[chosen[r, 2], c]
+        out[before + r, FROM] = chosen[r, 0]
+        out[before + r, TO] = chosen[r, 1]
+    return before + runs
 
 
-@kernel
-def longest_row(rows: Rows) -> int:
-    """The most breakpoints that any node has."""
-    longest = np.int64(0)
-    for node in range(len(rows.size)):
-        longest = max(longest, rows.size[node])
-    return longest
-
-
-@kernel
+@bare
 def answer(
     rows: Rows,
     group: Ints,
@@ -89,6 +128,7 @@ def answer(
     grain: int,
     seed: int,
     now: int,
+    scratch: Scratch,
     out: Ints,
     offset: Ints,
 ) -> int:
@@ -96,17 +136,8 @@ def answer(
 
     An ask's own reservation counts as free (such an ask must have no quota). Nothing is changed. With `held_only` only the nodes that hold it are asked.
     """
-    space = longest_row(rows) + 4
-    largest = np.int64(0)
-    for i in range(len(asks.job)):
-        largest = max(largest, asks.quota[i])
-    pieces = np.empty((2 * space, 5), dtype=np.int64)
-    weights = np.empty((2 * space, 5), dtype=np.int64)
-    queue = np.empty((space, 2), dtype=np.int64)
-    chosen = np.empty((max(2 * space, largest), 3), dtype=np.int64)
     heads, sizes, time, value = rows.head, rows.size, rows.time, rows.value
-    free_time = np.empty(space, dtype=np.int64)
-    free_value = np.empty((space, rows.value.shape[1]), dtype=rows.value.dtype)
+    queue, free_time, free_value = scratch.queue, scratch.time, scratch.value
     count = np.int64(0)
     offset[0] = 0
     for i in range(len(asks.job)):
@@ -116,47 +147,43 @@ def answer(
         first, last, walltime = asks.first[i], asks.last[i], asks.walltime[i]
         quota, groups = asks.quota[i], asks.groups[i]
         total = own_end - own if held_only else np.int64(len(group))
-        for step in range(total):
+        for step in range(total if quota != 0 else 0):
             node = held.node[own] if held_only else np.int64(step)
             mine = own < own_end and held.node[own] == node
-            if (groups >> group[node]) & 1 == 0 or quota == 0:
+            if (groups >> group[node]) & 1 == 0:
                 continue
+            before = count
             head = heads[node]
             stop = head + sizes[node]
+            if before + max(2 * (stop - head) + 4, quota) > len(out):
+                return OUT_OF_SPACE
             if mine:
                 stop = without(
                     time, value, head, stop, held.start[i], held.end[i], request, held.units[own], free_time, free_value
                 )
-                found = feasible_pieces(
-                    free_time, free_value, 0, stop, first, last, walltime, request, respect, now, pieces, queue
+                count = feasible_pieces(
+                    free_time, free_value, 0, stop, first, last, walltime, request, respect, now, out, before, queue
                 )
                 own += 1
-            else:
-                found = feasible_pieces(
-                    time, value, head, stop, first, last, walltime, request, respect, now, pieces, queue
+            elif stop - head > 1:
+                count = feasible_pieces(
+                    time, value, head, stop, first, last, walltime, request, respect, now, out, before, queue
                 )
-            if grain > 1:
-                found = to_grid(pieces, found, first, grain)
-            else:
-                for p in range(found):
-                    pieces[p, 0] -= first
-                    pieces[p, 1] -= first
-            runs = found
-            if quota > 0 and found > 0:
-                runs = drawn_offers(
-                    time, value, head, stop, asks, i, respect, kind, grain, seed, first_node + node, pieces, found,
-                    queue, weights, chosen,
-                )  # fmt: skip
-            if count + runs > len(out):
-                return OUT_OF_SPACE
-            for r in range(runs):
-                p = chosen[r, 2] if quota > 0 else np.int64(r)
-                out[count, NODE] = first_node + node
-                out[count, FROM] = chosen[r, 0] if quota > 0 else pieces[p, 0]
-                out[count, TO] = chosen[r, 1] if quota > 0 else pieces[p, 1]
-                out[count, INDEX] = pieces[p, 2]
-                out[count, FREE_FROM] = pieces[p, 3]
-                out[count, FREE_TO] = pieces[p, 4]
+            elif fits_at(value, head, request, respect):
+                # An empty node with a constant profile: the usual case on a large machine.
+                out[count, FROM] = first
+                out[count, TO] = last + 1
+                out[count, INDEX] = index_at(value, head, request, respect)
+                out[count, FREE_FROM] = max(time[head], now)
+                out[count, FREE_TO] = FOREVER
                 count += 1
+            count = to_grid(out, before, count, first, grain)
+            if quota > 0 and count > before:
+                count = drawn_offers(
+                    time, value, head, stop, asks, i, respect, kind, grain, seed, first_node + node, out, before, count,
+                    scratch,
+                )  # fmt: skip
+            for row in range(before, count):
+                out[row, NODE] = first_node + node
         offset[i + 1] = count
     return count

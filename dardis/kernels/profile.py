@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dardis.kernels.jit import kernel
+from dardis.kernels.jit import bare
 from dardis.kernels.rows import Ints, Rows, close_slot, find, forget_before, make_room, open_slot
 
 DONE, FULL, REFUSED = 0, 1, 2
 """What `reserve` answers: reserved, arena full (grow it and ask again), does not fit."""
 
 
-@kernel
+@bare
 def split_at(rows: Rows, node: int, moment: int) -> int:
     """See that the profile has a breakpoint at `moment`; return its arena index."""
     place = find(rows, node, moment)
@@ -31,7 +31,7 @@ def split_at(rows: Rows, node: int, moment: int) -> int:
     return place
 
 
-@kernel
+@bare
 def same_values(rows: Rows, a: int, b: int) -> bool:
     """Whether two entries hold the same values."""
     for c in range(rows.value.shape[1]):
@@ -40,7 +40,7 @@ def same_values(rows: Rows, a: int, b: int) -> bool:
     return True
 
 
-@kernel
+@bare
 def apply(rows: Rows, node: int, start: int, end: int, request: Ints, units: int) -> None:
     """Take `units` times `request` from all columns over `[start, end)`; negative units give back. Needs two slots."""
     first = split_at(rows, node, start)
@@ -57,7 +57,7 @@ def apply(rows: Rows, node: int, start: int, end: int, request: Ints, units: int
         close_slot(rows, node, first)
 
 
-@kernel
+@bare
 def holds(rows: Rows, node: int, start: int, end: int, request: Ints, units: int) -> bool:
     """Whether the node has the capacity for `units` units over all of `[start, end)`."""
     place = max(find(rows, node, start), rows.head[node])
@@ -70,7 +70,7 @@ def holds(rows: Rows, node: int, start: int, end: int, request: Ints, units: int
     return True
 
 
-@kernel
+@bare
 def reserve(rows: Rows, nodes: Ints, units: Ints, request: Ints, start: int, end: int, now: int) -> int:
     """Reserve `units[i]` units on `nodes[i]` over `[start, end)`, all or nothing. Answers DONE, FULL or REFUSED."""
     for i in range(len(nodes)):
@@ -85,7 +85,7 @@ def reserve(rows: Rows, nodes: Ints, units: Ints, request: Ints, start: int, end
     return DONE
 
 
-@kernel
+@bare
 def release(rows: Rows, nodes: Ints, units: Ints, request: Ints, start: int, end: int, now: int) -> int:
     """Give back what `reserve` took, over `[start, end)` (which may be its later part). Answers DONE or FULL."""
     for i in range(len(nodes)):
@@ -97,7 +97,7 @@ def release(rows: Rows, nodes: Ints, units: Ints, request: Ints, start: int, end
     return DONE
 
 
-@kernel
+@bare
 def without(
     time: Ints, value: NDArray[Any], head: int, stop: int, start: int, end: int, request: Ints, units: int,
     out_time: Ints, out_value: NDArray[Any],
@@ -126,7 +126,7 @@ def without(
     return count
 
 
-@kernel
+@bare
 def ends(rows: Rows, capacity: NDArray[np.int64]) -> tuple[int, int]:
     """The last breakpoint of any node, and the last instant at which any node has less than its capacity free."""
     horizon = last_end = -(np.int64(1) << 62)
@@ -145,7 +145,7 @@ def ends(rows: Rows, capacity: NDArray[np.int64]) -> tuple[int, int]:
     return horizon, last_end
 
 
-@kernel
+@bare
 def book(rows: Rows, nodes: Ints, job: int, start: int, now: int) -> int:
     """Note on each node that `job` will start at `start` (rows of starts, value = job). Answers DONE or FULL."""
     for i in range(len(nodes)):
@@ -163,7 +163,7 @@ def book(rows: Rows, nodes: Ints, job: int, start: int, now: int) -> int:
     return DONE
 
 
-@kernel
+@bare
 def unbook(rows: Rows, nodes: Ints, job: int, start: int) -> None:
     """Strike `job` from the nodes' lists; where it has begun it may be gone already."""
     for i in range(len(nodes)):
@@ -175,7 +175,7 @@ def unbook(rows: Rows, nodes: Ints, job: int, start: int) -> None:
             place -= 1
 
 
-@kernel
+@bare
 def later_jobs(rows: Rows, nodes: Ints, now: int, depth: int, out: Ints) -> int:
     """Write the first `depth` jobs that start after `now` on each node; their count, or less than 0 (minus the need)."""
     count = 0

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dardis.kernels.jit import kernel
+from dardis.kernels.jit import bare
 
 Ints = NDArray[np.int64]
 SLACK = 6
@@ -63,7 +63,7 @@ def grown(rows: Rows, extra: int = 0) -> Rows:
     return Rows(base, slots, base.copy(), rows.size.copy(), np.array([total], dtype=np.int64), time, value)
 
 
-@kernel
+@bare
 def forget_before(rows: Rows, node: int, now: int) -> None:
     """Drop a profile's entries that have been followed by another by `now`."""
     head = rows.head[node]
@@ -75,7 +75,7 @@ def forget_before(rows: Rows, node: int, now: int) -> None:
     rows.size[node] = size
 
 
-@kernel
+@bare
 def find(rows: Rows, node: int, moment: int) -> int:
     """Arena index of the last entry at or before `moment`; one before the row when there is none."""
     low = rows.head[node] - 1
@@ -89,7 +89,7 @@ def find(rows: Rows, node: int, moment: int) -> int:
     return low
 
 
-@kernel
+@bare
 def make_room(rows: Rows, node: int, entries: int) -> bool:
     """See that the row can take `entries` more; False when the arena is full (call `grown`, then again)."""
     head = rows.head[node]
@@ -115,7 +115,7 @@ def make_room(rows: Rows, node: int, entries: int) -> bool:
     return True
 
 
-@kernel
+@bare
 def open_slot(rows: Rows, node: int, place: int) -> None:
     """Shift the entries from arena index `place` on by one; room must have been made."""
     end = rows.head[node] + rows.size[node]
@@ -126,7 +126,7 @@ def open_slot(rows: Rows, node: int, place: int) -> None:
     rows.size[node] += 1
 
 
-@kernel
+@bare
 def close_slot(rows: Rows, node: int, place: int) -> None:
     """Remove the entry at arena index `place`."""
     end = rows.head[node] + rows.size[node]

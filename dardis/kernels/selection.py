@@ -9,9 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from dardis.kernels.chance import PURPOSE_NODE, PURPOSE_PICK, below, draw_key, mix
-from dardis.kernels.fitting import INDEX_BITS
+from dardis.kernels.fitting import FREE_FROM, FREE_TO, FROM, INDEX, INDEX_BITS, NODE, TO
 from dardis.kernels.jit import kernel
-from dardis.kernels.offers import FREE_FROM, FREE_TO, FROM, INDEX, NODE, TO
 from dardis.kernels.rows import Ints
 from dardis.model.job import FOREVER
 

@@ -9,42 +9,50 @@ from __future__ import annotations
 import numpy as np
 
 from dardis.kernels.chance import PURPOSE_START, below, draw_key, unit
-from dardis.kernels.fitting import ONE
-from dardis.kernels.jit import kernel
+from dardis.kernels.fitting import FROM, INDEX, TO
+from dardis.kernels.jit import bare
 from dardis.kernels.rows import Ints
 
 FIRST, UNIFORM, EXPONENTIAL = 0, 1, 2
 """Codes of the generators."""
 
 
-@kernel
-def to_grid(pieces: Ints, count: int, first: int, grain: int) -> int:
-    """Turn starts in seconds (columns 0, 1) into instants of the grid; drop pieces without one. Return their count."""
-    kept = 0
-    for p in range(count):
-        low = (pieces[p, 0] - first + grain - 1) // grain
-        high = (pieces[p, 1] - first + grain - 1) // grain
+@bare
+def to_grid(pieces: Ints, before: int, count: int, first: int, grain: int) -> int:
+    """Turn starts in seconds into instants of the grid, in the pieces from `before` on; drop those without one.
+
+    Returns the new count.
+    """
+    if grain == 1:
+        for p in range(before, count):
+            pieces[p, FROM] -= first
+            pieces[p, TO] -= first
+        return count
+    kept = before
+    for p in range(before, count):
+        low = (pieces[p, FROM] - first + grain - 1) // grain
+        high = (pieces[p, TO] - first + grain - 1) // grain
         if low < high:
             for c in range(pieces.shape[1]):
                 pieces[kept, c] = pieces[p, c]
-            pieces[kept, 0] = low
-            pieces[kept, 1] = high
+            pieces[kept, FROM] = low
+            pieces[kept, TO] = high
             kept += 1
     return kept
 
 
-@kernel
+@bare
 def offer_all(pieces: Ints, count: int, limit: int, chosen: Ints) -> int:
     """Offer the earliest `limit` instants (less than 0: all of them)."""
     rows = 0
     for p in range(count):
         if limit == 0:
             break
-        length = pieces[p, 1] - pieces[p, 0]
+        length = pieces[p, TO] - pieces[p, FROM]
         if 0 < limit < length:
             length = limit
-        chosen[rows, 0] = pieces[p, 0]
-        chosen[rows, 1] = pieces[p, 0] + length
+        chosen[rows, 0] = pieces[p, FROM]
+        chosen[rows, 1] = pieces[p, FROM] + length
         chosen[rows, 2] = p
         rows += 1
         if limit > 0:
@@ -52,35 +60,35 @@ def offer_all(pieces: Ints, count: int, limit: int, chosen: Ints) -> int:
     return rows
 
 
-@kernel
+@bare
 def drawn_instant(weights: Ints, count: int, kind: int, decay: float, key: int, counter: int) -> int:
     """Draw an instant with probability in proportion to index (uniform) or index · e^(−decay · instant) (exponential)."""
     if kind == UNIFORM:
         total = np.int64(0)
         for p in range(count):
-            total += weights[p, 2] * (weights[p, 1] - weights[p, 0])
+            total += weights[p, INDEX] * (weights[p, TO] - weights[p, FROM])
         place = below(key, counter, total)
         for p in range(count):
-            mass = weights[p, 2] * (weights[p, 1] - weights[p, 0])
+            mass = weights[p, INDEX] * (weights[p, TO] - weights[p, FROM])
             if place < mass:
-                return weights[p, 0] + place // weights[p, 2]
+                return weights[p, FROM] + place // weights[p, INDEX]
             place -= mass
-        return weights[count - 1, 1] - 1
+        return weights[count - 1, TO] - 1
     whole = 0.0
     for p in range(count):
-        whole += weights[p, 2] * (np.exp(-decay * weights[p, 0]) - np.exp(-decay * weights[p, 1]))
+        whole += weights[p, INDEX] * (np.exp(-decay * weights[p, FROM]) - np.exp(-decay * weights[p, TO]))
     rest = unit(key, counter) * whole
     for p in range(count):
-        top = np.exp(-decay * weights[p, 0])
-        part_mass = weights[p, 2] * (top - np.exp(-decay * weights[p, 1]))
+        top = np.exp(-decay * weights[p, FROM])
+        part_mass = weights[p, INDEX] * (top - np.exp(-decay * weights[p, TO]))
         if rest < part_mass:
-            instant = np.int64(np.floor(-np.log(top - rest / weights[p, 2]) / decay))
-            return min(max(instant, weights[p, 0]), weights[p, 1] - 1)
+            instant = np.int64(np.floor(-np.log(top - rest / weights[p, INDEX]) / decay))
+            return min(max(instant, weights[p, FROM]), weights[p, TO] - 1)
         rest -= part_mass
-    return weights[count - 1, 1] - 1
+    return weights[count - 1, TO] - 1
 
 
-@kernel
+@bare
 def free_rank(next_free: Ints, rank: int) -> int:
     """Follow taken ranks to the next one that is free (cyclic), shortening the path."""
     root = rank
@@ -93,7 +101,7 @@ def free_rank(next_free: Ints, rank: int) -> int:
     return root
 
 
-@kernel
+@bare
 def offer_drawn(
     pieces: Ints,
     count: int,
@@ -104,41 +112,42 @@ def offer_drawn(
     decay: float,
     key: int,
     chosen: Ints,
+    next_free: Ints,
 ) -> int:
     """Draw `quota` different feasible instants; a draw that is infeasible or taken moves on to the next, cyclically.
 
     `weights` are all pieces with a positive index, `pieces` those with index >= 1, which hold more than `quota` instants.
+    `next_free` has room for all of these.
     """
     feasible = np.int64(0)
     for p in range(count):
-        feasible += pieces[p, 1] - pieces[p, 0]
-    next_free = np.arange(feasible if quota > 1 else 0)
-    ranks = np.empty(quota, dtype=np.int64)
+        feasible += pieces[p, TO] - pieces[p, FROM]
+    for rank in range(feasible if quota > 1 else 0):
+        next_free[rank] = rank
+    rank = np.int64(0)
     for d in range(quota):
         instant = drawn_instant(weights, weight_count, kind, decay, key, d)
         rank = np.int64(0)
-        found = False
         for p in range(count):
-            if instant < pieces[p, 1]:
-                rank += max(instant - pieces[p, 0], 0)
-                found = True
+            if instant < pieces[p, TO]:
+                rank += max(instant - pieces[p, FROM], 0)
                 break
-            rank += pieces[p, 1] - pieces[p, 0]
-        if not found:
-            rank = 0
+            rank += pieces[p, TO] - pieces[p, FROM]
+        if rank == feasible:
+            rank = np.int64(0)
         if quota > 1:
             rank = free_rank(next_free, rank)
             next_free[rank] = rank + 1 if rank + 1 < feasible else 0
-        ranks[d] = rank
-    ranks.sort()
     rows = 0
     p = 0
     before = np.int64(0)
-    for d in range(quota):
-        while ranks[d] - before >= pieces[p, 1] - pieces[p, 0]:
-            before += pieces[p, 1] - pieces[p, 0]
+    for taken in range(0 if quota > 1 else rank, feasible if quota > 1 else rank + 1):
+        if quota > 1 and next_free[taken] == taken:
+            continue
+        while taken - before >= pieces[p, TO] - pieces[p, FROM]:
+            before += pieces[p, TO] - pieces[p, FROM]
             p += 1
-        instant = pieces[p, 0] + ranks[d] - before
+        instant = pieces[p, FROM] + taken - before
         if rows > 0 and chosen[rows - 1, 1] == instant and chosen[rows - 1, 2] == p:
             chosen[rows - 1, 1] += 1
         else:
@@ -149,16 +158,16 @@ def offer_drawn(
     return rows
 
 
-@kernel
+@bare
 def instants_in(pieces: Ints, count: int) -> int:
     """How many instants the pieces hold."""
     total = np.int64(0)
     for p in range(count):
-        total += pieces[p, 1] - pieces[p, 0]
+        total += pieces[p, TO] - pieces[p, FROM]
     return total
 
 
-@kernel
+@bare
 def generate(
     pieces: Ints,
     count: int,
@@ -172,14 +181,12 @@ def generate(
     attempt: int,
     node: int,
     chosen: Ints,
+    next_free: Ints,
 ) -> int:
-    """Write the runs of instants that a node offers; `quota` less than 0 means all feasible ones."""
-    if quota < 0 or instants_in(pieces, count) <= quota:
+    """Write the runs of instants that a node offers: at most `quota` instants, all feasible ones if there are no more."""
+    if instants_in(pieces, count) <= quota:
         return offer_all(pieces, count, -1, chosen)
     if kind == FIRST:
         return offer_all(pieces, count, quota, chosen)
     key = draw_key(seed, job, attempt, node, PURPOSE_START)
-    return offer_drawn(pieces, count, weights, weight_count, quota, kind, decay, key, chosen)
-
-
-__all__ = ["EXPONENTIAL", "FIRST", "ONE", "UNIFORM", "generate", "to_grid"]
+    return offer_drawn(pieces, count, weights, weight_count, quota, kind, decay, key, chosen, next_free)

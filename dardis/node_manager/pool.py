@@ -51,6 +51,11 @@ class NodePool:
         self._closed: dict[int, int] = {}
         self._finished: dict[int, int] = {}
 
+    @property
+    def idle(self) -> bool:
+        """Whether its nodes hold nothing, and it has no end left to tell."""
+        return not self._claims and not self._finished
+
     def handle(self, message: say.Message, now: int) -> list[Effect]:
         """Take a message at time `now`; return what is to be done."""
         match message:
@@ -67,8 +72,7 @@ class NodePool:
             case say.Timer():
                 return self._timer(message, now)
             case say.Noted():
-                self._finished.pop(message.job, None)
-                return []
+                return self._noted(message)
             case _:
                 raise ProtocolError(f"a node manager got {type(message).__name__}")
 
@@ -98,7 +102,7 @@ class NodePool:
         job, attempt = confirm.job, confirm.attempt
         refused = Send(job, say.Refused(job, attempt, self.host))
         old = self._claims.get(job)
-        if old is not None and old.attempt == attempt:
+        if self._finished.get(job) == attempt or (old is not None and old.attempt == attempt):
             return [Send(job, say.Reserved(job, attempt, self.host))] if confirm.tentative else []
         stale = confirm.incarnation != self._incarnation or attempt <= self._closed.get(job, -1)
         if stale or confirm.start < now or (old is not None and old.attempt > attempt):
@@ -155,6 +159,11 @@ class NodePool:
     def _report(self, job: int, attempt: int, now: int) -> list[Effect]:
         again = SetTimer(now + self._report_every, say.Timer(job, attempt, REPORT))
         return [Send(job, say.Finished(job, attempt, self.host)), again]
+
+    def _noted(self, noted: say.Noted) -> list[Effect]:
+        if self._finished.get(noted.job) == noted.attempt:  # a late one must not silence a later attempt's report
+            del self._finished[noted.job]
+        return []
 
     def _close(self, job: int, attempt: int, now: int) -> list[Effect]:
         """Drop what the job holds by this attempt or an earlier one, and take no more of them."""

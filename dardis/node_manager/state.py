@@ -124,10 +124,13 @@ class PoolState:
             ask.job, ask.attempt, ask.first, ask.last, ask.walltime, ask.quota, ask.groups, ask.request
         )
         respect = ask.respect and self.has_desired
+        quota = int(ask.quota.max())
+        instants = int((ask.last - ask.first).max()) // ask.grain + 1 if quota > 1 else 0
+        scratch = offers.make_scratch(self.profiles, quota, instants)
         while True:
             count = offers.answer(
                 self.profiles, self.group, self.first, asks, held, ask.held_only, respect, ask.generator,
-                ask.grain, seed, now, self._out, offset,
+                ask.grain, seed, now, scratch, self._out, offset,
             )  # fmt: skip
             if count >= 0:
                 return self._out[:count].copy(), offset

@@ -24,7 +24,7 @@ from dardis.wire.effects import Effect, Placed, Rejected, Send, Waiting
 from dardis.wire.messages import Ended, Later
 
 Progress = Callable[[int, int], None]
-"""Called with (jobs settled, virtual time)."""
+"""Called with (jobs settled, jobs in all)."""
 
 
 class Simulation:
@@ -69,7 +69,7 @@ class Simulation:
                 else:
                     self._ends(now)
             if progress is not None:
-                progress(self.recorder.settled, now)
+                progress(self.recorder.settled, len(self.jobs))
         for place, reason in sorted(self._waiting.items()):
             self.recorder.rejected(place, reason)
 
@@ -114,8 +114,7 @@ class Simulation:
         cuts = np.searchsorted(nodes, self._bounds).tolist()
         hosts = [host for host in range(len(cuts) - 1) if cuts[host] < cuts[host + 1]]
         answers, spent = self._hosts.exchange([Send(host, message) for host in hosts], now)
-        if spent:
-            recorder.decision_ns.append(spent)
+        recorder.upkeep_ns += spent
         for answer in answers:
             if not isinstance(answer, Later):
                 raise ProtocolError(f"job {job.number}: its end was answered by {type(answer).__name__}")

@@ -25,6 +25,8 @@ class Recorder:
         self.units: list[Ints | None] = [None] * count
         self.reasons: dict[int, str] = {}
         self.decision_ns: list[int] = []
+        self.upkeep_ns = 0
+        """CPU time inside the machines that belongs to no single decision."""
         self.settled = 0
 
     def placed(self, place: int, start: int, nodes: Ints, units: Ints) -> None:

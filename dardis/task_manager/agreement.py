@@ -1,8 +1,12 @@
 """Two-phase agreement on a claim where messages may be lost, doubled, late or out of order, and hosts may die.
 
-Claim everywhere (tentative), commit once all have reserved; at the first refusal or silence release everything, wait a
-drawn time and ask anew. Nobody waits for another job, so there is no deadlock; the drawn time grows, so that two jobs
-that keep refusing each other part. What must arrive is sent again until it is answered.
+Claim everywhere (tentative), commit once all have reserved; at the first refusal release everything, wait a drawn time
+and ask anew. Nobody waits for another job, so there is no deadlock; the drawn time grows, so that two jobs that keep
+refusing each other part. What must arrive is sent again until it is answered or the host is known to be dead.
+
+Two rules keep a job from running twice. Once commits are out only a refusal or a death calls a claim off, never
+silence: a host that has not committed by the start refuses for ever, so the answers settle it. And a job asks anew only
+when its last claim is released everywhere, so no two of its attempts are ever held at once.
 """
 
 from __future__ import annotations
@@ -36,11 +40,18 @@ class Phase(Enum):
     CLAIMING = "claiming"
     COMMITTING = "committing"
     RUNNING = "running"
+    RELEASING = "releasing"
+
+
+ANSWERS: dict[Phase, type[say.Reserved | say.Committed | say.Released]] = {
+    Phase.CLAIMING: say.Reserved, Phase.COMMITTING: say.Committed, Phase.RELEASING: say.Released,
+}  # fmt: skip
+"""What ends a phase once every host has said it."""
 
 
 @dataclass(slots=True)
 class Proposal:
-    """A claim that is being agreed on or runs: who has not answered in this phase, who has finished."""
+    """A claim that is being agreed on, runs or is called off: who has not answered in this phase, who has finished."""
 
     state: JobState
     attempt: int
@@ -48,24 +59,38 @@ class Proposal:
     missing: set[int]
     phase: Phase = Phase.CLAIMING
     finished: set[int] = field(default_factory=set)
+    reminded: bool = False
+    """Whether a timer is set for sending again."""
+
+    def demand(self, host: int) -> say.Message:
+        """What the host has to answer in this phase."""
+        match self.phase:
+            case Phase.CLAIMING:
+                return self.confirms[host]
+            case Phase.COMMITTING:
+                return say.Commit(self.state.job.number, self.attempt)
+            case _:
+                return say.Release(self.state.job.number, self.attempt)
 
 
 class Agreement:
-    """The claims of a task manager's jobs, at most one a job, and the releases that are not answered yet."""
+    """The claims of a task manager's jobs, at most one a job."""
 
     def __init__(self, pace: Pace, seed: int) -> None:
         """Begin with no claims."""
         self._pace = pace
         self._seed = seed
         self._open: dict[int, Proposal] = {}
-        self._releasing: dict[tuple[int, int], set[int]] = {}
+        self._dead: dict[int, int] = {}
+        """The last incarnation of each host that is known to be dead."""
         self._failures: dict[int, int] = {}
 
     def propose(self, state: JobState, confirms: dict[int, say.Confirm], now: int) -> list[Effect]:
         """Claim the chosen nodes."""
-        job = state.job.number
-        self._open[job] = Proposal(state, state.asks, confirms, set(confirms))
-        return self._say_again(job, state.asks, now)
+        if any(confirm.incarnation <= self._dead.get(host, -1) for host, confirm in confirms.items()):
+            return self.later(state, now)
+        proposal = self._open[state.job.number] = Proposal(state, state.asks, confirms, set(confirms))
+        return self._demand(proposal, now)
 
     def later(self, state: JobState, now: int) -> list[Effect]:
         """Ask anew after a drawn time."""
@@ -76,99 +101,94 @@ class Agreement:
         return [SetTimer(now + wait, say.Timer(job, state.asks, RETRY))]
 
     def wants_retry(self, timer: say.Timer) -> bool:
-        """Whether this timer means that its job is to ask anew."""
-        return timer.token == RETRY
+        """Whether this timer means that its job is to ask anew: not before its last claim is released everywhere."""
+        return timer.token == RETRY and timer.job not in self._open
 
     def handle(self, message: say.Message, now: int) -> list[Effect]:
         """Take an answer, a timer or the news of a death; return what is to be done."""
         match message:
-            case say.Timer(job=job, attempt=attempt, token=token):
-                return self._say_again(job, attempt, now) if token == RESEND else []
-            case say.Released(job=job, attempt=attempt, host=host):
-                self._discharge(job, attempt, host)
-                return []
             case say.HostDown(host=host, incarnation=incarnation):
                 return self._host_down(host, incarnation, now)
+            case say.Timer(job=job, token=token) if token == RETRY:
+                return [SetTimer(now + self._pace.resend, message)] if job in self._open else []
             case say.Finished(job=job, attempt=attempt, host=host):
-                return [Send(host, say.Noted(job, attempt)), *self._finish(job, attempt, host)]
-        if not isinstance(message, say.Reserved | say.Committed | say.Refused):
+                return [Send(host, say.Noted(job, attempt)), *self._finish(job, attempt, host, now)]
+        if not isinstance(message, say.Timer | say.Reserved | say.Committed | say.Refused | say.Released):
             return []
         proposal = self._open.get(message.job)
-        if proposal is None or proposal.attempt != message.attempt or message.host in proposal.finished:
+        if proposal is None or proposal.attempt != message.attempt:
             return []
-        if isinstance(message, say.Refused):
+        if isinstance(message, say.Timer):
+            proposal.reminded = False
+            return self._demand(proposal, now)
+        if isinstance(message, ANSWERS.get(proposal.phase, ())):
+            return self._answered(proposal, message.host, now)
+        called_off = isinstance(message, say.Refused) and proposal.phase in {Phase.CLAIMING, Phase.COMMITTING}
+        return self._abort(proposal, now) if called_off and message.host not in proposal.finished else []
+
+    def _demand(self, proposal: Proposal, now: int) -> list[Effect]:
+        """Send what is not answered yet (again), or give a claim up when it is too late for it."""
+        if proposal.phase is Phase.CLAIMING and now > proposal.state.start:
             return self._abort(proposal, now)
-        expected = Phase.CLAIMING if isinstance(message, say.Reserved) else Phase.COMMITTING
-        return self._answered(proposal, message.host, now) if proposal.phase is expected else []
+        effects: list[Effect] = [Send(host, proposal.demand(host)) for host in sorted(proposal.missing)]
+        if effects and not proposal.reminded:
+            proposal.reminded = True
+            again = say.Timer(proposal.state.job.number, proposal.attempt, RESEND)
+            effects.append(SetTimer(now + self._pace.resend, again))
+        return effects
 
     def _answered(self, proposal: Proposal, host: int, now: int) -> list[Effect]:
         proposal.missing.discard(host)
         if proposal.missing:
             return []
         state = proposal.state
-        if proposal.phase is Phase.CLAIMING:
-            proposal.phase = Phase.COMMITTING
-            proposal.missing = set(proposal.confirms)
-            return self._say_again(state.job.number, proposal.attempt, now)
-        proposal.phase = Phase.RUNNING
-        assert state.nodes is not None and state.units is not None
-        return [Placed(state.job.number, state.start, state.nodes, state.units)]
+        match proposal.phase:
+            case Phase.CLAIMING:
+                proposal.phase = Phase.COMMITTING
+                proposal.missing = set(proposal.confirms)
+                return self._demand(proposal, now)
+            case Phase.COMMITTING:
+                proposal.phase = Phase.RUNNING
+                self._failures.pop(state.job.number, None)
+                assert state.nodes is not None
+                assert state.units is not None
+                return [Placed(state.job.number, state.start, state.nodes, state.units)]
+            case _:
+                del self._open[state.job.number]
+                return []
 
-    def _finish(self, job: int, attempt: int, host: int) -> list[Effect]:
+    def _finish(self, job: int, attempt: int, host: int, now: int) -> list[Effect]:
         proposal = self._open.get(job)
-        if proposal is None or proposal.attempt != attempt:
+        if proposal is None or proposal.attempt != attempt or proposal.phase is Phase.RELEASING:
             return []
         proposal.finished.add(host)
-        proposal.missing.discard(host)
+        # What has finished had committed, even if the message that said so is lost or late.
+        effects = self._answered(proposal, host, now) if proposal.phase is Phase.COMMITTING else []
         if proposal.finished != set(proposal.confirms):
-            return []
+            return effects
         del self._open[job]
-        return [Done(job)]
-
-    def _say_again(self, job: int, attempt: int, now: int) -> list[Effect]:
-        """Send what is not answered yet (again), or give the claim up when it is too late for it."""
-        effects: list[Effect] = [
-            Send(host, say.Release(job, attempt)) for host in sorted(self._releasing.get((job, attempt), ()))
-        ]
-        proposal = self._open.get(job)
-        if proposal is not None and proposal.attempt == attempt and proposal.missing:
-            grace = 0 if proposal.phase is Phase.CLAIMING else self._pace.patience
-            if now > proposal.state.start + grace:
-                return effects + self._abort(proposal, now)
-            claiming = proposal.phase is Phase.CLAIMING
-            effects += [
-                Send(host, proposal.confirms[host] if claiming else say.Commit(job, attempt))
-                for host in sorted(proposal.missing)
-            ]
-        if effects:
-            effects.append(SetTimer(now + self._pace.resend, say.Timer(job, attempt, RESEND)))
-        return effects
+        return [*effects, Done(job)]
 
     def _abort(self, proposal: Proposal, now: int) -> list[Effect]:
-        job = proposal.state.job.number
-        del self._open[job]
+        """Release everywhere but where the claim died with its host, and ask anew later."""
         proposal.state.hosts, proposal.state.nodes, proposal.state.units = (), None, None
-        self._releasing[job, proposal.attempt] = set(proposal.confirms)
-        return self._say_again(job, proposal.attempt, now) + self.later(proposal.state, now)
+        proposal.phase = Phase.RELEASING
+        proposal.missing = {host for host in proposal.confirms if not self._died(proposal, host)}
+        if not proposal.missing:
+            del self._open[proposal.state.job.number]
+        return self._demand(proposal, now) + self.later(proposal.state, now)
 
-    def _discharge(self, job: int, attempt: int, host: int) -> None:
-        hosts = self._releasing.get((job, attempt))
-        if hosts is not None:
-            hosts.discard(host)
-            if not hosts:
-                del self._releasing[job, attempt]
+    def _died(self, proposal: Proposal, host: int) -> bool:
+        return proposal.confirms[host].incarnation <= self._dead.get(host, -1)
 
     def _host_down(self, host: int, incarnation: int, now: int) -> list[Effect]:
-        for job, attempt in list(self._releasing):
-            self._discharge(job, attempt, host)
-        hit = [
-            proposal
-            for proposal in self._open.values()
-            if host in proposal.confirms
-            and proposal.confirms[host].incarnation <= incarnation
-            and host not in proposal.finished
-        ]
+        self._dead[host] = max(incarnation, self._dead.get(host, -1))
         effects: list[Effect] = []
-        for proposal in hit:
-            effects += self._abort(proposal, now)
+        for proposal in list(self._open.values()):
+            if host not in proposal.confirms or not self._died(proposal, host):
+                continue
+            if proposal.phase is Phase.RELEASING:
+                effects += self._answered(proposal, host, now)
+            elif host not in proposal.finished:
+                effects += self._abort(proposal, now)
         return effects

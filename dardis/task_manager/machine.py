@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -170,16 +170,26 @@ class TaskManager:
         if this.moving:
             return self._move(this, chosen, now)
         state, search = this.states[0], this.searches[0]
+        if self._agreement is not None and not this.offers:
+            return self._agreement.later(state, now)
         if chosen is not None:
             return self._claim(state, this, chosen, now)
         if this.ask.quota[0] == 0:
             return self._ask_for(state, begin(state.job, now + self._lead, self._rules, this.horizon), now)
-        if self._agreement is not None and len(this.offers) < this.expected:
-            return self._agreement.later(state, now)
         following = advance(search, state.job, self._rules, this.horizon, this.last_end)
         if following is not None:
-            return self._ask_for(state, following, now)
-        return [self._give_up(state.job)]
+            return self._ask_for(state, self._ahead(following, now), now)
+        verdict = self._give_up(state.job)
+        if self._agreement is not None and isinstance(verdict, Waiting):
+            return [verdict, *self._agreement.later(state, now)]
+        return [verdict]
+
+    def _ahead(self, search: Search, now: int) -> Search:
+        """The search with starts far enough ahead of now: where answers take time, a window gets old."""
+        if self._pace is None:
+            return search
+        first = max(search.first, now + self._lead)
+        return replace(search, first=first, last=max(search.last, first))
 
     def _give_up(self, job: Job) -> Effect:
         distinct = self._setup.units_per_node is UnitsPerNode.DISTINCT

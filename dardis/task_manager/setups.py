@@ -99,6 +99,8 @@ class SetUp:
     """Later jobs a node tells of an early end; 0: the node's cores (same-nodes) or all (all-nodes)."""
     backfill_scope: BackfillScope = BackfillScope.SAME_NODES
     event_order: EventOrder = EventOrder.BATCHED
+    unit_cores: int = 0
+    """Cores of a unit of a job that asks for processors; 0: as many units as it needs nodes."""
 
     @property
     def grain(self) -> int:
@@ -112,7 +114,8 @@ class SetUp:
 
     def settings(self) -> dict[str, Any]:
         """The settings as plain values, by key."""
-        return {key: value for key, value in asdict(self).items() if key != "deadlines"}
+        plain = {key: value for key, value in asdict(self).items() if key != "deadlines"}
+        return plain | {"unit_cores": self.unit_cores or "node"}
 
 
 SETUPS: dict[str, SetUp] = {
@@ -135,11 +138,12 @@ DESCRIPTIONS: dict[str, str] = {
 def known_settings() -> dict[str, str]:
     """Every key of `--set` with the values it takes, for people."""
     hints = get_type_hints(SetUp)
-    return {
+    known = {
         f.name: "|".join(hints[f.name]) if issubclass(hints[f.name], StrEnum) else "N"
         for f in fields(SetUp)
         if f.name != "deadlines"
     }
+    return known | {"unit_cores": "node|N"}
 
 
 def with_settings(setup: SetUp, settings: Iterable[str]) -> SetUp:
@@ -157,6 +161,8 @@ def with_settings(setup: SetUp, settings: Iterable[str]) -> SetUp:
             if text not in list(kind):
                 raise InputError(f"--set {setting}", f"unknown value {text!r}", known[key])
             value = kind(text)
+        elif key == "unit_cores" and text == "node":
+            value = 0
         else:
             least = 0 if key == "backfill_depth" else 1
             if not text.isascii() or not text.isdigit() or int(text) < least or int(text) >= 1 << 31:

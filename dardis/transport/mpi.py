@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dardis.engine.clock import cpu_ns
 from dardis.model.errors import DardisError, ProtocolError
@@ -21,6 +22,7 @@ from dardis.wire.messages import Message
 if TYPE_CHECKING:
     from mpi4py import MPI
 
+Result = TypeVar("Result")
 TAG_WORK, TAG_ANSWER, TAG_STOP = 1, 2, 3
 INTERRUPTED = 130
 _SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_SIZE")
@@ -50,7 +52,7 @@ def broadcast(comm: MPI.Intracomm, value: object) -> Any:  # noqa: ANN401 (any p
     return unpack(bytes(buffer))
 
 
-def guarded(comm: MPI.Intracomm, work: Callable[[], int]) -> int:
+def guarded(comm: MPI.Intracomm, work: Callable[[], Result]) -> Result:
     """Run `work`; an exception on any rank ends all ranks, with a line that says which rank and why."""
     try:
         return work()
@@ -60,15 +62,13 @@ def guarded(comm: MPI.Intracomm, work: Callable[[], int]) -> int:
         status, text = error.exit_status, str(error)
     except OSError as error:
         status, text = 1, str(error)
-    except Exception as error:
-        import traceback
-
+    except BaseException as error:  # noqa: BLE001 (whatever it is, the other ranks must not wait for it)
         traceback.print_exc()
         status, text = 1, f"{type(error).__name__}: {error}"
     where = f"rank {comm.rank}: " if comm.size > 1 else ""
-    print(f"dardis: {where}{text}", file=sys.stderr, flush=True)  # noqa: T201
+    print(f"dardis: {where}{text}", file=sys.stderr, flush=True)  # noqa: T201 (errors go to standard error)
     comm.Abort(status)
-    return status
+    sys.exit(status)
 
 
 class MpiHosts:

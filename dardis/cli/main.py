@@ -1,0 +1,72 @@
+"""The `dardis` command. Promises one line and the right exit status for every mistake, and no traceback for a user's."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import click
+import typer
+
+from dardis import __version__
+from dardis.cli import audit, dispatchers, report, simulate, trace
+from dardis.model.errors import DardisError
+
+INTERRUPTED = 130
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Schedule jobs without a central scheduler: simulate, judge and look at the results.",
+)
+app.command()(simulate.simulate)
+app.command()(audit.audit)
+app.command()(report.report)
+app.command()(dispatchers.dispatchers)
+app.add_typer(trace.app, name="trace")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"dardis {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and end.")
+    ] = False,
+) -> None:
+    """Nothing is common to all commands but the version."""
+
+
+def main() -> None:
+    """Run the command and end the process with its exit status."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command; return its exit status. Mistakes become one line on standard error."""
+    try:
+        status = app(arguments, prog_name="dardis", standalone_mode=False)
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        return _tell("interrupted", INTERRUPTED)
+    except click.ClickException as error:
+        return _tell(error.format_message(), 2)
+    except DardisError as error:
+        return _tell(str(error), error.exit_status)
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 1
+    except OSError as error:
+        return _tell(f"{error.filename}: {error.strerror}" if error.filename else str(error), 1)
+    except MemoryError:
+        return _tell("out of memory", 1)
+    return status if isinstance(status, int) else 0
+
+
+def _tell(line: str, status: int) -> int:
+    print(f"dardis: {line}", file=sys.stderr, flush=True)  # noqa: T201 (errors go to standard error)
+    return status

@@ -1,0 +1,113 @@
+"""`dardis simulate`: a trace replayed under a dispatcher, in this process or over the ranks of `mpirun`."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dardis.model.errors import InputError
+
+if TYPE_CHECKING:
+    from dardis.sim.distributed import Progress
+    from dardis.sim.run import Outcome
+
+
+def simulate(
+    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="SWF, job table or Eurora CSV, plain or .gz.")],
+    platform: Annotated[Path, typer.Option(metavar="P.toml", help="The machine.")],
+    dispatcher: Annotated[str, typer.Option(metavar="NAME", help="See `dardis dispatchers`.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")],
+    seed: Annotated[int, typer.Option(min=0, max=2**62, help="Seed of every random choice.")] = 1,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Only the first N jobs.")] = None,
+    start: Annotated[int | None, typer.Option("--from", metavar="S", help="Only jobs submitted from this time.")] = None,
+    end: Annotated[int | None, typer.Option("--to", metavar="S", help="Only jobs submitted before this time.")] = None,
+    profile: Annotated[Path | None, typer.Option(metavar="F", help="Desired profile (CSV).")] = None,
+    deadlines: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RULE", help="none, window:SECONDS, factor:X, mean-wait:queue, mean-wait:partition or a table file."
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the dispatcher; repeatable.")
+    ] = None,
+    task_managers: Annotated[int, typer.Option(min=1, max=4096, help="Task managers that share the jobs.")] = 1,
+    trim: Annotated[
+        str | None, typer.Option(metavar="WARMUP_S,COOLDOWN_S", help="Count only the jobs between, for steady state.")
+    ] = None,
+    think_times: Annotated[
+        bool, typer.Option("--think-times", help="Submit a job after the one it follows (SWF fields 17, 18).")
+    ] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Refuse a trace with a malformed line.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the run that DIR holds.")] = False,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Draw no report.html (see `dardis report`).")] = False,
+) -> None:
+    """Replay TRACE on a machine and write jobs.csv, metrics.json, profile.csv, run.json and report.html to DIR."""
+    from dardis.sim.request import RunRequest
+    from dardis.sim.run import run, run_over_ranks
+    from dardis.transport.mpi import launched_by_mpi, world
+
+    request = RunRequest(
+        trace, platform, dispatcher, out, seed, jobs, start, end, profile, deadlines, tuple(settings or ()),
+        think_times, task_managers, _trim(trim), strict, force, not no_report,
+    )  # fmt: skip
+    if launched_by_mpi():
+        comm = world()
+        with _progress(shown=comm.rank == 0) as progress:
+            outcome = run_over_ranks(comm, request, progress)
+        if isinstance(outcome, int):
+            raise typer.Exit(outcome)
+    else:
+        with _progress(shown=True) as progress:
+            outcome = run(request, progress)
+    _show(outcome)
+
+
+def _trim(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    parts = text.split(",")
+    if len(parts) != 2 or not all(part.isascii() and part.isdigit() for part in parts):
+        raise InputError("--trim", repr(text), "WARMUP_S,COOLDOWN_S in whole seconds")
+    return int(parts[0]), int(parts[1])
+
+
+def _progress(*, shown: bool) -> AbstractContextManager[Progress | None]:
+    """A progress bar on a terminal, nothing in a pipe."""
+    import sys
+
+    if not shown or not sys.stdout.isatty():
+        return nullcontext()
+    from dardis.cli.progress import bar
+
+    return bar()
+
+
+def _show(outcome: Outcome) -> None:
+    """The few figures that everybody asks for first."""
+    metrics = outcome.metrics
+    rows = [
+        ("jobs", f"{metrics['jobs']} ({metrics['killed']} killed, {metrics['rejected']} rejected)"),
+        ("makespan", _hours(metrics["makespan_s"])),
+        ("mean wait", _hours(metrics["mean_wait_s"])),
+        ("longest wait", _hours(metrics["max_wait_s"])),
+        ("mean bounded slowdown", _figure(metrics["mean_bounded_slowdown"], "")),
+        ("utilisation", _figure(metrics["utilisation"], "share of cores")),
+        ("decisions", f"{metrics['decisions']}, {1e3 * (metrics['decision_mean_s'] or 0):.3f} ms CPU each"),
+        ("ranks", f"{metrics['ranks']}"),
+        ("schedule digest", metrics["schedule_digest"][:16]),
+    ]
+    for name, value in rows:
+        typer.echo(f"  {name:<22} {value}")
+    typer.echo(f"  {'results':<22} {outcome.out}")
+
+
+def _hours(seconds: float | None) -> str:
+    return "-" if seconds is None else f"{seconds:.0f} s" if seconds < 3600 else f"{seconds / 3600:.2f} h"
+
+
+def _figure(value: float | None, unit: str) -> str:
+    return "-" if value is None else f"{value:.3f} {unit}".rstrip()

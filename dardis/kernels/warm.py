@@ -1,0 +1,43 @@
+"""Compiles the kernels ahead of the first run: `python -m dardis.kernels.warm`. Promises that runs find them on disk."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dardis.kernels import offers, profile, selection, starts
+from dardis.kernels.rows import make_rows
+
+
+def warm() -> None:
+    """Call every kernel that Python calls, once, with the types that it gets (from disk where they lie there)."""
+    rows = make_rows(2, 1, 8, np.int32)
+    rows.time[rows.head] = -(1 << 62)
+    rows.value[rows.head] = 4
+    rows.size[:] = 1
+    capacity = np.full((2, 1), 4, dtype=np.int64)
+    node, one, request = (np.array([value], dtype=np.int64) for value in (0, 1, 1))
+    profile.reserve(rows, node, one, request, 5, 9, 0)
+    profile.ends(rows, capacity)
+    column = [np.array([value], dtype=np.int64) for value in (1, 1, 0, 99, 3, 2, 1)]
+    asks = offers.Asks(*column, np.ones((1, 1), dtype=np.int64))
+    ends = np.array([0, 1], dtype=np.int64)
+    held = offers.Held(ends, node, one, np.array([5], dtype=np.int64), np.array([9], dtype=np.int64))
+    out = np.empty((16, 6), dtype=np.int64)
+    group = np.zeros(2, dtype=np.int64)
+    offset = np.empty(2, dtype=np.int64)
+    for kind, grain in ((starts.FIRST, 1), (starts.UNIFORM, 60)):
+        offers.answer(rows, group, 0, asks, held, False, False, kind, grain, 1, 0, offers.make_scratch(rows, 2, 2), out, offset)
+    result = np.empty(3, dtype=np.int64)
+    selection.select_first(
+        out[: offset[1]], offset, asks.first, asks.walltime, one, asks.job, asks.attempt, 60,
+        selection.MIN_START, False, selection.BEST_FIT, 1, node.copy(), one.copy(), result,
+    )  # fmt: skip
+    profile.release(rows, node, one, request, 5, 9, 0)
+    books = make_rows(2, 1, 4, np.int64)
+    profile.book(books, node, 7, 5, 0)
+    profile.later_jobs(books, node, 0, 4, out[0])
+    profile.unbook(books, node, 7, 5)
+
+
+if __name__ == "__main__":
+    warm()

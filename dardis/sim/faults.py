@@ -1,0 +1,238 @@
+"""The machines under faults: late, lost, doubled and reordered messages, crashing nodes. Decides nothing, records the truth.
+
+The executor here is the world: it starts units when a node manager says so, ends them when they have run, and loses
+them with their host. What it records is what really happened, whatever the machines believe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from dardis.model.job import Job
+from dardis.model.platform import Platform
+from dardis.model.target import DesiredProfile
+from dardis.node_manager import NodePool
+from dardis.sim.spread import layout_of
+from dardis.task_manager import SetUp, TaskManager
+from dardis.task_manager.agreement import Pace
+from dardis.transport.virtual import Faults, VirtualNetwork
+from dardis.wire.effects import ALL_HOSTS, Done, Effect, Kill, Launch, Placed, Rejected, Send, SetTimer
+from dardis.wire.messages import Ended, HostDown, Message, Timer
+
+Log = Callable[[int, str], None]
+"""Called with the virtual time and what happened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """A host dies at `at` and is back, empty, at `back` (None: never). Task manager m hears of it at `heard[m]`."""
+
+    host: int
+    at: int
+    back: int | None
+    heard: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """All that a run depends on. Host h holds the nodes `[bounds[h], bounds[h+1])`; job i is task manager i mod M's."""
+
+    seed: int
+    platform: Platform
+    bounds: tuple[int, ...]
+    jobs: tuple[Job, ...]
+    setup: SetUp
+    managers: int
+    pace: Pace
+    faults: Faults
+    crashes: tuple[Crash, ...] = ()
+    desired: DesiredProfile | None = None
+
+
+class Fate(StrEnum):
+    """How units ended."""
+
+    ENDED = "ended"
+    KILLED = "killed"
+    CRASHED = "crashed"
+    RUNNING = "running"
+
+
+@dataclass(slots=True)
+class UnitRun:
+    """Units of a job's attempt that ran on a node in `[start, end)`."""
+
+    job: int
+    attempt: int
+    node: int
+    units: int
+    start: int
+    end: int
+    fate: Fate = Fate.RUNNING
+
+
+@dataclass
+class Host:
+    """A living host process: its machine, and what it was told to run by (job, attempt), empty until it has begun."""
+
+    pool: NodePool
+    launched: dict[tuple[int, int], list[UnitRun]] = field(default_factory=dict)
+
+
+PoolMaker = Callable[..., NodePool]
+
+
+class FaultSimulation:
+    """One run of a scenario. After `run`, the attributes say what happened."""
+
+    def __init__(self, scenario: Scenario, make_pool: PoolMaker = NodePool, log: Log | None = None) -> None:
+        """`make_pool` is called as NodePool is."""
+        self.scenario = scenario
+        self.runs: list[UnitRun] = []
+        """All units that were ever started."""
+        self.placed: dict[int, Placed] = {}
+        """The last reservation that each job's task manager told of."""
+        self.told: dict[int, list[Effect]] = {}
+        """What task managers told of each job's end (`Done`, `Rejected`), in order."""
+        self.placements = 0
+        """Reservations agreed on, over all jobs."""
+        self._log = log
+        self._make_pool = make_pool
+        self.network = VirtualNetwork(scenario.faults, scenario.seed, self._receive)
+        self._jobs = {job.number: job for job in scenario.jobs}
+        self._manager_of = {job.number: place % scenario.managers for place, job in enumerate(scenario.jobs)}
+        self._incarnation = [0] * (len(scenario.bounds) - 1)
+        self.hosts: list[Host | None] = [self._new_host(host) for host in range(len(scenario.bounds) - 1)]
+        layout = layout_of(scenario.platform, scenario.bounds, scenario.desired)
+        self._managers = [
+            TaskManager(scenario.setup, layout, scenario.seed, scenario.pace) for _ in range(scenario.managers)
+        ]
+        self._plan()
+
+    def _new_host(self, host: int) -> Host:
+        scenario = self.scenario
+        first, last = scenario.bounds[host : host + 2]
+        return Host(
+            self._make_pool(
+                scenario.platform, first, last, desired=scenario.desired, host=host, seed=scenario.seed,
+                incarnation=self._incarnation[host], report_every=scenario.pace.resend,
+            )
+        )  # fmt: skip
+
+    def _plan(self) -> None:
+        for place, job in enumerate(self.scenario.jobs):
+            manager = place % self.scenario.managers
+            self.network.at(job.submit, lambda now, m=manager, job=job: self._submit(m, job, now))
+        for crash in self.scenario.crashes:
+            self.network.at(crash.at, lambda now, crash=crash: self._crash(crash, now))
+
+    def run(self, is_over: Callable[[], bool], most_events: int) -> bool:
+        """Let time pass until `is_over`, or nothing is left to happen; return False if neither by `most_events`."""
+        while self.network.events < most_events:
+            if is_over() or not self.network.step():
+                return True
+        return False
+
+    @property
+    def quiet(self) -> bool:
+        """Whether no living host holds a reservation or has an end to tell."""
+        return all(host is None or host.pool.idle for host in self.hosts)
+
+    def _note(self, now: int, text: str) -> None:
+        if self._log is not None:
+            self._log(now, text)
+
+    def _receive(self, to: int, message: Message, now: int) -> None:
+        """Hand a message to a host (address 0 on) or to task manager m (address -1 - m)."""
+        if to < 0:
+            self._note(now, f"task manager {-1 - to} gets {message}")
+            self._obey_manager(-1 - to, self._managers[-1 - to].handle(message, now), now)
+            return
+        host = self.hosts[to]
+        self._note(now, f"host {to} {'misses' if host is None else 'gets'} {message}")
+        if host is not None:
+            self._obey_pool(to, host, host.pool.handle(message, now), now)
+
+    def _submit(self, manager: int, job: Job, now: int) -> None:
+        self._note(now, f"task manager {manager} gets {job}")
+        self._obey_manager(manager, self._managers[manager].submit(job, now), now)
+
+    def _obey_manager(self, manager: int, effects: list[Effect], now: int) -> None:
+        for effect in effects:
+            match effect:
+                case Send(to=to, message=message):
+                    for host in range(len(self.hosts)) if to == ALL_HOSTS else (to,):
+                        self.network.send(host, message)
+                case SetTimer(at=at, timer=timer):
+                    self.network.at(at, lambda now, timer=timer: self._receive(-1 - manager, timer, now))
+                case Placed(job=job):
+                    self._note(now, f"task manager {manager} says {effect}")
+                    self.placed[job] = effect
+                    self.placements += 1
+                case Done(job=job) | Rejected(job=job):
+                    self._note(now, f"task manager {manager} says {effect}")
+                    self.told.setdefault(job, []).append(effect)
+                    self._managers[manager].forget(job)
+
+    def _obey_pool(self, address: int, host: Host, effects: list[Effect], now: int) -> None:
+        for effect in effects:
+            match effect:
+                case Send(to=job, message=message):
+                    self.network.send(-1 - self._manager_of[job], message)
+                case SetTimer(at=at, timer=timer):
+                    self.network.at(at, lambda now, timer=timer: self._remind(address, host, timer, now))
+                case Launch(job=job, attempt=attempt, at=at):
+                    if (job, attempt) in host.launched:
+                        raise AssertionError(f"host {address} launches attempt {attempt} of job {job} twice")
+                    host.launched[job, attempt] = []
+                    self.network.at(at, lambda now, launch=effect: self._begin(address, host, launch, now))
+                case Kill(job=job, attempt=attempt):
+                    self._stop(host.launched.pop((job, attempt), []), Fate.KILLED, now)
+
+    def _remind(self, address: int, host: Host, timer: Timer, now: int) -> None:
+        if self.hosts[address] is host:
+            self._receive(address, timer, now)
+
+    def _begin(self, address: int, host: Host, launch: Launch, now: int) -> None:
+        begun = host.launched.get((launch.job, launch.attempt))
+        if begun is None:
+            return
+        end = min(now + self._jobs[launch.job].duration, launch.until)
+        for node, units in zip(launch.nodes.tolist(), launch.units.tolist(), strict=True):
+            begun.append(UnitRun(launch.job, launch.attempt, node, units, now, end))
+        self.runs += begun
+        self._note(now, f"host {address} starts attempt {launch.attempt} of job {launch.job} until {end}")
+        self.network.at(end, lambda now: self._end(address, host, launch, now))
+
+    def _end(self, address: int, host: Host, launch: Launch, now: int) -> None:
+        ended = host.launched.pop((launch.job, launch.attempt), None)
+        if ended is not None:
+            self._stop(ended, Fate.ENDED, now)
+            self._receive(address, Ended(launch.job, 0), now)
+
+    @staticmethod
+    def _stop(runs: list[UnitRun], fate: Fate, now: int) -> None:
+        for run in runs:
+            run.end, run.fate = now, fate
+
+    def _crash(self, crash: Crash, now: int) -> None:
+        host = self.hosts[crash.host]
+        if host is None:
+            return
+        self._note(now, f"host {crash.host} crashes")
+        for runs in host.launched.values():
+            self._stop(runs, Fate.CRASHED, now)
+        host.launched.clear()
+        self.hosts[crash.host] = None
+        news = HostDown(crash.host, self._incarnation[crash.host])
+        for manager, heard in enumerate(crash.heard):
+            self.network.at(heard, lambda now, m=manager: self._receive(-1 - m, news, now))
+        if crash.back is not None:
+            self.network.at(crash.back, lambda now: self._restart(crash.host, now))
+
+    def _restart(self, host: int, now: int) -> None:
+        self._note(now, f"host {host} is back")
+        self._incarnation[host] += 1
+        self.hosts[host] = self._new_host(host)

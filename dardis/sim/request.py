@@ -1,0 +1,117 @@
+"""What a run is asked to be, and everything read and checked that it needs, before anything runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dardis.config.platform import load_platform
+from dardis.config.profile import load_profile
+from dardis.model.errors import InputError
+from dardis.model.job import Job
+from dardis.model.platform import Platform
+from dardis.model.target import DesiredProfile
+from dardis.task_manager.setups import SETUPS, ProfileRule, SetUp, with_settings
+from dardis.workload.deadlines import with_deadlines
+from dardis.workload.jobs import to_jobs
+from dardis.workload.read import read_trace
+from dardis.workload.trace import Trace
+from dardis.workload.transform import first_jobs, submitted
+
+LINES_SHOWN = 5
+"""Line numbers that a warning names for each reason."""
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """The arguments of `dardis simulate`; times in s on the trace's clock."""
+
+    trace: Path
+    platform: Path
+    dispatcher: str
+    out: Path
+    seed: int = 1
+    jobs: int | None = None
+    start: int | None = None
+    end: int | None = None
+    profile: Path | None = None
+    deadlines: str | None = None
+    settings: tuple[str, ...] = ()
+    think_times: bool = False
+    task_managers: int = 1
+    trim: tuple[int, int] | None = None
+    strict: bool = False
+    force: bool = False
+    report: bool = True
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What the request named, read and checked."""
+
+    platform: Platform
+    setup: SetUp
+    jobs: list[Job]
+    deadlines: str
+    desired: DesiredProfile | None
+    unix_start: int | None
+    skipped: list[str]
+    warnings: list[str] = field(default_factory=list)
+
+
+def find_setup(name: str, settings: tuple[str, ...]) -> SetUp:
+    """The named dispatcher's set-up with settings applied; InputError lists the known names."""
+    if name not in SETUPS:
+        raise InputError("--dispatcher", f"unknown dispatcher {name!r}", f"one of {', '.join(SETUPS)}")
+    return with_settings(SETUPS[name], settings)
+
+
+def load_inputs(request: RunRequest) -> Inputs:
+    """Read everything that the request names. Raises InputError for whatever is wrong with it."""
+    setup = find_setup(request.dispatcher, request.settings)
+    platform = load_platform(request.platform)
+    trace = read_trace(request.trace, strict=request.strict)
+    skipped = _skipped_lines(trace)
+    warnings = [f"{request.trace}: {line}" for line in skipped]
+    if request.start is not None or request.end is not None:
+        trace = submitted(trace, request.start, request.end)
+    if request.jobs is not None:
+        trace = first_jobs(trace, request.jobs)
+    workload = to_jobs(trace, platform, unit_cores=setup.unit_cores or None, think_times=request.think_times)
+    warnings += workload.notes
+    deadlines = request.deadlines or setup.deadlines
+    jobs = with_deadlines(workload.jobs, trace, deadlines, keep_stated=request.deadlines is None)
+    desired = None
+    if request.profile is not None:
+        desired = load_profile(request.profile, platform, setup.profile_split)
+        last = desired.last_breakpoint
+        if last is not None and last < jobs[-1].submit:
+            warnings.append(
+                f"{request.profile}: the desired profile ends at {last} s, the trace at {jobs[-1].submit} s; "
+                "its last value holds"
+            )
+        if setup.profile is ProfileRule.OFF:
+            warnings.append(f"{request.profile}: read for the metrics only, since profile=off")
+    return Inputs(platform, setup, jobs, deadlines, desired, _unix_start(trace), skipped, warnings)
+
+
+def _skipped_lines(trace: Trace) -> list[str]:
+    """One line for each reason: how many lines of the trace gave no job, and which come first."""
+    counts = Counter((skip.reason, skip.malformed) for skip in trace.skipped)
+    found = []
+    for (reason, malformed), count in counts.items():
+        lines = [str(skip.line) for skip in trace.skipped if skip.reason == reason][:LINES_SHOWN]
+        more = ", …" if count > LINES_SHOWN else ""
+        what = "malformed" if malformed else "no job"
+        found.append(f"{count} {what} ({reason}), skipped: line {', '.join(lines)}{more}")
+    return found
+
+
+def _unix_start(trace: Trace) -> int | None:
+    """Unix time of the trace's time 0, where its header or its own clock says so."""
+    for comment in trace.comments:
+        name, _, value = comment.lstrip("; ").partition(":")
+        if name.strip() == "UnixStartTime" and value.strip().isdigit():
+            return int(value)
+    return 0 if int(trace.submit[0]) > 800_000_000 else None

@@ -1,0 +1,161 @@
+"""One run from its request to its folder: in this process, or over the ranks of an MPI launcher."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dardis import __version__
+from dardis.engine.clock import utc_now
+from dardis.kernels.warm import warm
+from dardis.model.platform_dict import platform_to_dict
+from dardis.sim.distributed import Progress, Simulation
+from dardis.sim.outputs import (
+    RUN_FILE,
+    claim_folder,
+    clear_folder,
+    decision_figures,
+    sha256_of,
+    write_decisions,
+    write_json,
+    write_tables,
+)
+from dardis.sim.request import Inputs, RunRequest, load_inputs
+from dardis.sim.spread import even_bounds, host_from_plan, host_plan, layout_of
+from dardis.task_manager import TaskManager
+from dardis.transport.base import Hosts
+from dardis.transport.local import LocalHosts
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+REJECTIONS_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a finished run left: its folder, its metrics, and what people should be told."""
+
+    out: Path
+    metrics: dict[str, Any]
+    warnings: list[str]
+    rejected: list[str]
+
+
+def run(request: RunRequest, progress: Progress | None = None) -> Outcome:
+    """Simulate in this process. Raises InputError before anything is written, OSError when writing fails."""
+    inputs = _prepare(request)
+    bounds = even_bounds(inputs.platform.node_count, 1)
+    pool = host_from_plan(host_plan(inputs.platform, inputs.desired, bounds, request.seed), 0)
+    return _finish(request, inputs, bounds, LocalHosts([pool]), progress)
+
+
+def run_over_ranks(comm: MPI.Intracomm, request: RunRequest, progress: Progress | None = None) -> Outcome | int:
+    """Simulate over all ranks: rank 0 reads, drives and writes; every rank holds nodes.
+
+    Returns the outcome on rank 0, elsewhere the exit status. What rank 0 raises before the run ends all ranks quietly.
+    """
+    from dardis.transport.mpi import MpiHosts, broadcast, guarded, serve
+
+    if comm.rank > 0:
+        plan = broadcast(comm, None)
+        if isinstance(plan, int):
+            return plan
+
+        def be_host() -> int:
+            warm()
+            serve(comm, host_from_plan(plan, comm.rank))
+            return 0
+
+        return guarded(comm, be_host)
+    try:
+        inputs = _prepare(request)
+        bounds = even_bounds(inputs.platform.node_count, comm.size)
+        plan = host_plan(inputs.platform, inputs.desired, bounds, request.seed)
+    except BaseException as error:
+        broadcast(comm, getattr(error, "exit_status", 1))
+        raise
+    broadcast(comm, plan)
+    return guarded(
+        comm, lambda: _finish(request, inputs, bounds, MpiHosts(comm, host_from_plan(plan, 0)), progress)
+    )
+
+
+def _prepare(request: RunRequest) -> Inputs:
+    claim_folder(request.out, force=request.force)
+    inputs = load_inputs(request)
+    for warning in inputs.warnings:
+        _tell(f"warning: {warning}")
+    warm()
+    return inputs
+
+
+def _tell(line: str) -> None:
+    print(f"dardis: {line}", file=sys.stderr, flush=True)  # noqa: T201 (warnings go to standard error)
+
+
+def _finish(
+    request: RunRequest, inputs: Inputs, bounds: tuple[int, ...], hosts: Hosts, progress: Progress | None
+) -> Outcome:
+    layout = layout_of(inputs.platform, bounds, inputs.desired)
+    managers = [TaskManager(inputs.setup, layout, request.seed) for _ in range(request.task_managers)]
+    simulation = Simulation(inputs.jobs, inputs.setup, managers, hosts, bounds)
+    simulation.run(progress)
+    recorder = simulation.recorder
+    recorder.upkeep_ns += hosts.close()
+    schedule = recorder.schedule(simulation.jobs, inputs.platform.kinds)
+    ranks = len(bounds) - 1
+    more = decision_figures(recorder.decision_ns, recorder.upkeep_ns) | {
+        "ranks": ranks,
+        "nodes_on_largest_rank": max(high - low for low, high in zip(bounds, bounds[1:], strict=False)),
+        "messages": sum(manager.messages for manager in managers) + simulation.notices,
+        "message_bytes": hosts.message_bytes,
+        "renegotiations": sum(manager.renegotiations for manager in managers),
+    }
+    rejected = [(simulation.jobs[place].number, reason) for place, reason in sorted(recorder.reasons.items())]
+    for number, reason in rejected[:REJECTIONS_SHOWN]:
+        _tell(f"job {number} rejected: {reason}")
+    if len(rejected) > REJECTIONS_SHOWN:
+        _tell(f"and {len(rejected) - REJECTIONS_SHOWN} more jobs rejected, each with its reason in {RUN_FILE}")
+    clear_folder(request.out)
+    metrics = write_tables(
+        request.out, schedule, inputs.platform, inputs.desired, request.trim, request.trace.name, more
+    )
+    write_decisions(request.out / "decisions.csv", recorder.decision_ns)
+    write_json(request.out / RUN_FILE, _run_record(request, inputs, ranks, rejected))
+    if request.report:
+        from dardis.report.page import draw_report
+
+        draw_report(request.out)
+    return Outcome(request.out, metrics, inputs.warnings, [f"{number}: {reason}" for number, reason in rejected])
+
+
+def _run_record(request: RunRequest, inputs: Inputs, ranks: int, rejected: list[tuple[int, str]]) -> dict[str, Any]:
+    """Everything needed to run it again."""
+    return {
+        "dardis_version": __version__,
+        "command": sys.argv,
+        "dispatcher": request.dispatcher,
+        "settings": inputs.setup.settings(),
+        "seed": request.seed,
+        "trace": str(request.trace.resolve()),
+        "trace_sha256": sha256_of(request.trace),
+        "jobs": request.jobs,
+        "from_s": request.start,
+        "to_s": request.end,
+        "think_times": request.think_times,
+        "platform_file": str(request.platform.resolve()),
+        "platform": platform_to_dict(inputs.platform),
+        "profile_file": str(request.profile.resolve()) if request.profile else None,
+        "deadlines": inputs.deadlines,
+        "task_managers": request.task_managers,
+        "trim": request.trim,
+        "ranks": ranks,
+        "unix_start": inputs.unix_start,
+        "warnings": inputs.warnings,
+        "skipped": inputs.skipped,
+        "rejected": [{"job": number, "reason": reason} for number, reason in rejected],
+        "started_utc": utc_now(),
+    }

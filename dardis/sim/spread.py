@@ -1,0 +1,56 @@
+"""Which host holds which nodes, and what a host must know to hold them, as plain values that travel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dardis.model.platform import Platform
+from dardis.model.platform_dict import platform_from_dict, platform_to_dict
+from dardis.model.profile import StepFunction
+from dardis.model.target import DesiredProfile, Split
+from dardis.node_manager import NodePool
+from dardis.task_manager.machine import Layout
+
+
+def even_bounds(nodes: int, hosts: int) -> tuple[int, ...]:
+    """Split nodes over hosts as evenly as can be: host h has [bounds[h], bounds[h+1])."""
+    return tuple(nodes * host // hosts for host in range(hosts + 1))
+
+
+def layout_of(platform: Platform, bounds: tuple[int, ...], desired: DesiredProfile | None) -> Layout:
+    """What task managers know of the machine."""
+    return Layout(
+        bounds,
+        tuple(group.count for group in platform.groups),
+        tuple(tuple(row) for row in platform.group_capacity.tolist()),
+        platform.kinds,
+        desired is not None,
+    )
+
+
+def host_plan(platform: Platform, desired: DesiredProfile | None, bounds: tuple[int, ...], seed: int) -> dict[str, Any]:
+    """What every host is told before a run."""
+    wished = None
+    if desired is not None:
+        wished = {
+            "split": str(desired.split),
+            "machine": [[kind, f.times, f.values] for kind, f in desired.machine.items()],
+            "nodes": [[node, kind, f.times, f.values] for (node, kind), f in desired.nodes.items()],
+        }
+    return {"platform": platform_to_dict(platform), "desired": wished, "bounds": list(bounds), "seed": seed}
+
+
+def host_from_plan(plan: dict[str, Any], host: int) -> NodePool:
+    """The node managers of one host."""
+    platform = platform_from_dict(plan["platform"])
+    desired = None
+    if plan["desired"] is not None:
+        wished = plan["desired"]
+        desired = DesiredProfile(
+            platform,
+            {kind: StepFunction(times, values) for kind, times, values in wished["machine"]},
+            {(node, kind): StepFunction(times, values) for node, kind, times, values in wished["nodes"]},
+            Split(wished["split"]),
+        )
+    first, last = plan["bounds"][host : host + 2]
+    return NodePool(platform, first, last, desired=desired, host=host, seed=plan["seed"])

@@ -1,0 +1,91 @@
+"""Random machines and jobs, small enough for the dense oracle."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import strategies as st
+
+from dardis.model.job import Job
+from dardis.model.platform import Maintenance, NodeGroup, Platform
+from dardis.model.profile import StepFunction
+from dardis.model.target import DesiredProfile, Split
+
+KINDS = ("cores", "gpu", "memory")
+
+
+@st.composite
+def platforms(draw, *, most_nodes: int = 6, until: int = 60) -> Platform:
+    """One to three unlike groups, one to three kinds, now and then a maintenance window before `until`."""
+    kinds = KINDS[: draw(st.integers(1, 3))]
+    groups = []
+    for name in "abc"[: draw(st.integers(1, 3))]:
+        amounts = [draw(st.integers(1, 5)), *(draw(st.integers(0, 6)) for _ in kinds[1:])]
+        groups.append(NodeGroup(name, draw(st.integers(1, max(1, most_nodes // 3))), dict(zip(kinds, amounts, strict=True))))
+    count = sum(group.count for group in groups)
+    windows = []
+    for _ in range(draw(st.integers(0, 2))):
+        closed = draw(st.sets(st.integers(0, count - 1), min_size=1))
+        start = draw(st.integers(0, until - 1))
+        windows.append(Maintenance(tuple(sorted(closed)), start, start + draw(st.integers(1, until // 2))))
+    return Platform("random", tuple(groups), maintenance=tuple(apart(windows)))
+
+
+def apart(windows: list[Maintenance]) -> list[Maintenance]:
+    """The windows that share no node with an overlapping one before them."""
+    kept: list[Maintenance] = []
+    for window in windows:
+        if not any({*window.nodes} & {*w.nodes} and window.start < w.end and w.start < window.end for w in kept):
+            kept.append(window)
+    return kept
+
+
+@st.composite
+def step_functions(draw, most: int, until: int) -> StepFunction:
+    """A value from 0 to `most` that changes at most four times."""
+    value = st.integers(0, most)
+    return StepFunction.from_steps(draw(value), draw(st.lists(st.tuples(st.integers(0, until), value), max_size=4)))
+
+
+@st.composite
+def desired_profiles(draw, platform: Platform, until: int = 60) -> DesiredProfile:
+    """Wishes for the whole machine, for single nodes, or for both."""
+    machine, nodes = {}, {}
+    for kind in range(len(platform.kinds)):
+        total = int(platform.capacity[:, kind].sum())
+        if draw(st.booleans()):
+            machine[kind] = draw(step_functions(total + 1, until))
+        if draw(st.booleans()):
+            node = draw(st.integers(0, platform.node_count - 1))
+            nodes[node, kind] = draw(step_functions(int(platform.capacity[node, kind]) + 1, until))
+    return DesiredProfile(platform, machine, nodes, draw(st.sampled_from(Split)))
+
+
+@st.composite
+def requests(draw, platform: Platform) -> tuple[int, ...]:
+    """What a unit asks for: most of the time some group can hold it."""
+    group = draw(st.sampled_from(platform.groups))
+    amounts = [draw(st.integers(0, max(1, group.resources.get(kind, 0)))) for kind in platform.kinds]
+    if max(amounts) == 0:
+        amounts[0] = 1
+    return tuple(amounts)
+
+
+@st.composite
+def jobs(draw, platform: Platform, *, most: int = 10, until: int = 60, following: bool = False) -> list[Job]:
+    """Jobs in (submit, number) order: early ends and kills, delayed earliest starts, deadlines, eligible groups."""
+    made = []
+    for number in range(1, draw(st.integers(1, most)) + 1):
+        submit = draw(st.integers(0, until))
+        earliest = submit + draw(st.sampled_from((0, 0, 0, 7)))
+        latest = draw(st.none() | st.integers(0, 40).map(lambda window, earliest=earliest: earliest + window))
+        walltime = draw(st.integers(1, 30))
+        runtime = draw(st.sampled_from((walltime, max(1, walltime // 2), 1, walltime + 5)))
+        job = Job(
+            number, submit, earliest, latest, walltime, runtime, draw(st.integers(1, 6)), draw(requests(platform)),
+            draw(st.integers(1, platform.all_groups)),
+        )  # fmt: skip
+        if following and made and draw(st.integers(0, 3)) == 0:
+            job = replace(job, after=draw(st.integers(1, number - 1)), think=draw(st.integers(0, 9)))
+        made.append(job)
+    return sorted(made, key=lambda job: (job.submit, job.number))

@@ -1,0 +1,63 @@
+"""Whole runs of the distributed simulation in this process; every message goes through the wire's encoding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dardis.model.job import Job
+from dardis.model.platform import Platform
+from dardis.model.schedule import Schedule
+from dardis.model.target import DesiredProfile
+from dardis.node_manager import NodePool
+from dardis.sim.distributed import Simulation
+from dardis.task_manager import SetUp, TaskManager
+from dardis.task_manager.machine import Layout
+from dardis.transport.local import LocalHosts
+
+
+@dataclass
+class Run:
+    """What came of it: the schedule, why jobs were rejected, and every start that each job was given, in turn."""
+
+    schedule: Schedule
+    reasons: dict[int, str]
+    starts: dict[int, list[int]] = field(default_factory=dict)
+
+
+def layout_of(platform: Platform, bounds: Sequence[int], desired: DesiredProfile | None) -> Layout:
+    capacity = tuple(tuple(row) for row in platform.group_capacity.tolist())
+    counts = tuple(group.count for group in platform.groups)
+    return Layout(tuple(bounds), counts, capacity, platform.kinds, desired is not None)
+
+
+def simulate(
+    platform: Platform,
+    jobs: Sequence[Job],
+    setup: SetUp,
+    *,
+    desired: DesiredProfile | None = None,
+    cuts: Sequence[int] = (),
+    managers: int = 1,
+    seed: int = 1,
+) -> Run:
+    """Run the jobs with the machine split over hosts at the node numbers `cuts`."""
+    bounds = [0, *cuts, platform.node_count]
+    pools = [
+        NodePool(platform, bounds[host], bounds[host + 1], desired=desired, host=host, seed=seed)
+        for host in range(len(bounds) - 1)
+    ]
+    layout = layout_of(platform, bounds, desired)
+    agents = [TaskManager(setup, layout, seed) for _ in range(managers)]
+    simulation = Simulation(jobs, setup, agents, LocalHosts(pools, encoded=True), layout.bounds)
+    starts: dict[int, list[int]] = {}
+    note = simulation.recorder.placed
+
+    def placed(place, start, nodes, units):
+        starts.setdefault(place, []).append(start)
+        note(place, start, nodes, units)
+
+    simulation.recorder.placed = placed  # type: ignore[method-assign]
+    simulation.run()
+    recorder = simulation.recorder
+    return Run(recorder.schedule(simulation.jobs, platform.kinds), recorder.reasons, starts)
