@@ -1,11 +1,10 @@
-"""The `dardis` command. Promises one line and the right exit status for every mistake, and no traceback for a user's."""
+"""The `dardis` command. Promises one line and the right exit status for a mistake, and no traceback for a user's."""
 
 from __future__ import annotations
 
 import sys
 from typing import Annotated
 
-import click
 import typer
 
 from dardis import __version__
@@ -13,6 +12,8 @@ from dardis.cli import audit, dispatchers, report, simulate, trace
 from dardis.model.errors import DardisError
 
 INTERRUPTED = 130
+# Typer brings its own copy of click from some version on; a usage mistake is the parent of both copies' BadParameter.
+UsageMistake: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -51,19 +52,23 @@ def run(arguments: list[str]) -> int:
     """Run the command; return its exit status. Mistakes become one line on standard error."""
     try:
         status = app(arguments, prog_name="dardis", standalone_mode=False)
-    except (click.exceptions.Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt):
         return _tell("interrupted", INTERRUPTED)
-    except click.ClickException as error:
-        return _tell(error.format_message(), 2)
     except DardisError as error:
         return _tell(str(error), error.exit_status)
     except BrokenPipeError:
         sys.stderr.close()
         return 1
+    except UsageMistake as error:
+        # Without any argument the help has been shown, and there is nothing to add.
+        text = error.format_message() if arguments else ""
+        return _tell(f"{text} Try 'dardis --help'." if text else "no command given", 2)
     except OSError as error:
         return _tell(f"{error.filename}: {error.strerror}" if error.filename else str(error), 1)
     except MemoryError:
         return _tell("out of memory", 1)
+    if status == INTERRUPTED:
+        return _tell("interrupted", INTERRUPTED)
     return status if isinstance(status, int) else 0
 
 

@@ -18,7 +18,8 @@ PERIOD_S = 0.2
 def bar() -> Iterator[Progress | None]:
     """Yield a function to tell progress to: jobs settled, jobs in all."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress as Bars, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
 
     console = Console()
     if console.is_dumb_terminal:

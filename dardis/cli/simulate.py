@@ -22,7 +22,9 @@ def simulate(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")],
     seed: Annotated[int, typer.Option(min=0, max=2**62, help="Seed of every random choice.")] = 1,
     jobs: Annotated[int | None, typer.Option(min=1, help="Only the first N jobs.")] = None,
-    start: Annotated[int | None, typer.Option("--from", metavar="S", help="Only jobs submitted from this time.")] = None,
+    start: Annotated[
+        int | None, typer.Option("--from", metavar="S", help="Only jobs submitted from this time.")
+    ] = None,
     end: Annotated[int | None, typer.Option("--to", metavar="S", help="Only jobs submitted before this time.")] = None,
     profile: Annotated[Path | None, typer.Option(metavar="F", help="Desired profile (CSV).")] = None,
     deadlines: Annotated[
@@ -52,7 +54,7 @@ def simulate(
 
     request = RunRequest(
         trace, platform, dispatcher, out, seed, jobs, start, end, profile, deadlines, tuple(settings or ()),
-        think_times, task_managers, _trim(trim), strict, force, not no_report,
+        think_times, task_managers, _trim(trim), strict, force,
     )  # fmt: skip
     if launched_by_mpi():
         comm = world()
@@ -63,6 +65,10 @@ def simulate(
     else:
         with _progress(shown=True) as progress:
             outcome = run(request, progress)
+    if not no_report:
+        from dardis.report.page import draw_report
+
+        draw_report(outcome.out)
     _show(outcome)
 
 

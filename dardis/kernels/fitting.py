@@ -93,7 +93,7 @@ def slide(
     count: int,
     queue: Ints,
 ) -> int:
-    """Append the pieces (columns FROM, TO, INDEX) of starts in [first, last] to the first `count`; return the new count.
+    """Append the pieces (FROM, TO, INDEX) of starts in [first, last] to the first `count`; return the new count.
 
     A start's index is the least over the segments that its run touches (a monotonic queue of candidates). Pieces of
     index 0 are left out. `from_segment` holds `first`; `queue` has 2 columns and room for all segments, from 0.

@@ -1,7 +1,7 @@
-"""How kernels are compiled: the machine code is cached on disk, in a folder named by the kernels' own sources.
+"""Decides how kernels are compiled: machine code is cached on disk, in a folder named by the kernels' own sources.
 
-Numba renews a cached kernel when its own file changes, but not when a file that it calls does; so the folder is keyed by
-all of them.
+Numba renews a cached kernel when its own file changes, but not when a file that it calls does; so the folder is keyed
+by all of them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def _cache_folder() -> Path:
     """A folder for this version of the kernels: beside them where that can be written, else the user's."""
     here = Path(__file__).resolve().parent
-    sources = sorted(here.glob("*.py")) + [here.parent / "model" / "job.py"]
+    sources = [*sorted(here.glob("*.py")), here.parent / "model" / "job.py"]
     key = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
     if os.access(here, os.W_OK):
         return here / "__pycache__" / f"kernels-{key}"
@@ -28,7 +28,7 @@ def _cache_folder() -> Path:
 
 
 if "NUMBA_CACHE_DIR" not in os.environ:
-    numba.config.CACHE_DIR = str(_cache_folder())
+    numba.config.CACHE_DIR = str(_cache_folder())  # type: ignore[attr-defined]
 
 
 def kernel(function: Function) -> Function:

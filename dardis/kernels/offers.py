@@ -81,8 +81,8 @@ def make_scratch(rows: Rows, quota: int, instants: int) -> Scratch:
 
 @bare
 def drawn_offers(
-    time: Ints, value: Values, head: int, stop: int, asks: Asks, i: int, respect: bool, kind: int, grain: int, seed: int,
-    global_node: int, out: Ints, before: int, count: int, scratch: Scratch,
+    time: Ints, value: Values, head: int, stop: int, asks: Asks, i: int, respect: bool, kind: int, grain: int,
+    seed: int, global_node: int, out: Ints, before: int, count: int, scratch: Scratch,
 ) -> int:  # fmt: skip
     """Replace a node's feasible pieces `out[before:count]` by the runs that it offers of them; return the new count."""
     first, last = asks.first[i], asks.last[i]
@@ -132,9 +132,10 @@ def answer(
     out: Ints,
     offset: Ints,
 ) -> int:
-    """Write the offers to ask i as `out[offset[i]:offset[i+1]]`, nodes ascending; return their count or OUT_OF_…
+    """Write the offers to ask i as `out[offset[i]:offset[i+1]]`, nodes ascending; return their count or OUT_OF_SPACE.
 
-    An ask's own reservation counts as free (such an ask must have no quota). Nothing is changed. With `held_only` only the nodes that hold it are asked.
+    An ask's own reservation counts as free (such an ask must have no quota). Nothing is changed but that
+    the past is forgotten. With `held_only` only the nodes that hold it are asked.
     """
     heads, sizes, time, value = rows.head, rows.size, rows.time, rows.value
     queue, free_time, free_value = scratch.queue, scratch.time, scratch.value
@@ -155,6 +156,10 @@ def answer(
             before = count
             head = heads[node]
             stop = head + sizes[node]
+            while head + 1 < stop and time[head + 1] <= now:
+                head += 1
+            heads[node] = head
+            sizes[node] = stop - head
             if before + max(2 * (stop - head) + 4, quota) > len(out):
                 return OUT_OF_SPACE
             if mine:

@@ -177,7 +177,7 @@ def unbook(rows: Rows, nodes: Ints, job: int, start: int) -> None:
 
 @bare
 def later_jobs(rows: Rows, nodes: Ints, now: int, depth: int, out: Ints) -> int:
-    """Write the first `depth` jobs that start after `now` on each node; their count, or less than 0 (minus the need)."""
+    """Write the first `depth` jobs that start after `now` on each node; return their count, or minus the need."""
     count = 0
     for i in range(len(nodes)):
         place = find(rows, nodes[i], now) + 1

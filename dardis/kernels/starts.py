@@ -62,7 +62,7 @@ def offer_all(pieces: Ints, count: int, limit: int, chosen: Ints) -> int:
 
 @bare
 def drawn_instant(weights: Ints, count: int, kind: int, decay: float, key: int, counter: int) -> int:
-    """Draw an instant with probability in proportion to index (uniform) or index · e^(−decay · instant) (exponential)."""
+    """Draw an instant, as likely as its index (uniform) or its index · e^(−decay · instant) (exponential)."""
     if kind == UNIFORM:
         total = np.int64(0)
         for p in range(count):
@@ -116,8 +116,8 @@ def offer_drawn(
 ) -> int:
     """Draw `quota` different feasible instants; a draw that is infeasible or taken moves on to the next, cyclically.
 
-    `weights` are all pieces with a positive index, `pieces` those with index >= 1, which hold more than `quota` instants.
-    `next_free` has room for all of these.
+    `weights` are all pieces with a positive index, `pieces` those with index >= 1, which hold more than `quota`
+    instants; `next_free` has room for all of these.
     """
     feasible = np.int64(0)
     for p in range(count):
@@ -183,7 +183,7 @@ def generate(
     chosen: Ints,
     next_free: Ints,
 ) -> int:
-    """Write the runs of instants that a node offers: at most `quota` instants, all feasible ones if there are no more."""
+    """Write the runs of instants that a node offers: at most `quota` instants, or all feasible ones."""
     if instants_in(pieces, count) <= quota:
         return offer_all(pieces, count, -1, chosen)
     if kind == FIRST:

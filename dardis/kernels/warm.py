@@ -1,4 +1,4 @@
-"""Compiles the kernels ahead of the first run: `python -m dardis.kernels.warm`. Promises that runs find them on disk."""
+"""Compiles the kernels ahead of the first run (`python -m dardis.kernels.warm`), so that runs find them on disk."""
 
 from __future__ import annotations
 
@@ -18,15 +18,19 @@ def warm() -> None:
     node, one, request = (np.array([value], dtype=np.int64) for value in (0, 1, 1))
     profile.reserve(rows, node, one, request, 5, 9, 0)
     profile.ends(rows, capacity)
-    column = [np.array([value], dtype=np.int64) for value in (1, 1, 0, 99, 3, 2, 1)]
-    asks = offers.Asks(*column, np.ones((1, 1), dtype=np.int64))
+    asks = offers.Asks(
+        job=one, attempt=one, first=0 * one, last=99 * one, walltime=3 * one, quota=2 * one, groups=one,
+        request=np.ones((1, 1), dtype=np.int64),
+    )  # fmt: skip
     ends = np.array([0, 1], dtype=np.int64)
     held = offers.Held(ends, node, one, np.array([5], dtype=np.int64), np.array([9], dtype=np.int64))
     out = np.empty((16, 6), dtype=np.int64)
     group = np.zeros(2, dtype=np.int64)
     offset = np.empty(2, dtype=np.int64)
     for kind, grain in ((starts.FIRST, 1), (starts.UNIFORM, 60)):
-        offers.answer(rows, group, 0, asks, held, False, False, kind, grain, 1, 0, offers.make_scratch(rows, 2, 2), out, offset)
+        offers.answer(
+            rows, group, 0, asks, held, False, False, kind, grain, 1, 0, offers.make_scratch(rows, 2, 2), out, offset
+        )
     result = np.empty(3, dtype=np.int64)
     selection.select_first(
         out[: offset[1]], offset, asks.first, asks.walltime, one, asks.job, asks.attempt, 60,

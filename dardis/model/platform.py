@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dardis.model.resources import CORES
+from dardis.model.resources import CORES, amount_in_words
 
 MAX_GROUPS = 62
 """Node groups a platform may have: a job's eligible groups are bits of one signed 64-bit integer."""
@@ -109,6 +109,6 @@ class Platform:
         """One line for people: nodes and what they hold."""
         parts = []
         for group in self.groups:
-            what = ", ".join(f"{amount} {kind}" for kind, amount in group.resources.items() if amount)
+            what = ", ".join(amount_in_words(kind, amount) for kind, amount in group.resources.items() if amount)
             parts.append(f"{group.count} nodes × ({what})")
         return " + ".join(parts)

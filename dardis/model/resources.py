@@ -41,3 +41,10 @@ def parse_amount(kind: str, value: int | str) -> int:
     if unit is None and "b" in value.lower():
         return int(float(number) / 2**20)
     return int(float(number) * _MEBIBYTES[(unit or "").lower()])
+
+
+def amount_in_words(kind: str, amount: int) -> str:
+    """The amount for people: `16 cores`, `32 GiB memory`."""
+    if kind != MEMORY:
+        return f"{amount} {kind}"
+    return f"{amount / 1024:g} GiB memory" if amount >= 1024 else f"{amount} MiB memory"

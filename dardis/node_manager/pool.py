@@ -40,7 +40,7 @@ class NodePool:
         incarnation: int = 0,
         report_every: int = 0,
     ) -> None:
-        """Hold empty nodes. With `report_every` s, ends are told to task managers until they are noted."""
+        """Hold empty nodes. With `report_every` s messages may be lost: releases are answered, and ends told until noted."""
         self.state = PoolState(platform, first, last, desired)
         self.host = host
         self._seed = seed
@@ -142,12 +142,12 @@ class NodePool:
     def _ended(self, ended: say.Ended, now: int) -> list[Effect]:
         claim = self._claims.get(ended.job)
         if claim is None:
-            return [Send(ended.job, say.Later(self.host, _EMPTY))] if ended.depth else []
+            return [Send(ended.job, say.Later(self.host, _EMPTY, 0))] if ended.depth else []
         self._take_back(ended.job, claim, now)
         effects: list[Effect] = []
         if ended.depth:
             depth = self._cores if ended.depth < 0 else ended.depth
-            effects.append(Send(ended.job, say.Later(self.host, self.state.later_jobs(claim.nodes, now, depth))))
+            effects.append(Send(ended.job, say.Later(self.host, *self.state.later_jobs(claim.nodes, now, depth))))
         if self._report_every:
             self._closed[ended.job] = claim.attempt
             self._finished[ended.job] = claim.attempt
@@ -178,6 +178,8 @@ class NodePool:
         effects = self._close(release.job, release.attempt, now)
         if self._finished.get(release.job, FOREVER) <= release.attempt:
             del self._finished[release.job]
+        if not self._report_every:
+            return effects
         return [*effects, Send(release.job, say.Released(release.job, release.attempt, self.host))]
 
     def _commit(self, commit: say.Commit, now: int) -> list[Effect]:

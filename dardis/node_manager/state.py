@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dardis.kernels import offers, profile
-from dardis.kernels.rows import Rows, grown, make_rows
+from dardis.kernels.rows import grown, make_rows
 from dardis.model.job import NO_TIME
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
@@ -108,21 +108,19 @@ class PoolState:
         """Strike the job from its nodes' lists."""
         profile.unbook(self.books, nodes, job, start)
 
-    def later_jobs(self, nodes: Ints, now: int, depth: int) -> Ints:
-        """The first `depth` jobs that start after `now` on each of the nodes, each once, ascending."""
+    def later_jobs(self, nodes: Ints, now: int, depth: int) -> tuple[Ints, int]:
+        """The first `depth` jobs that start after `now` on each node: each once, ascending; and how many with repeats."""
         room = np.empty(64 + len(nodes) * min(depth, 64), dtype=np.int64)
         count = profile.later_jobs(self.books, nodes, now, depth, room)
         if count < 0:
             room = np.empty(-count, dtype=np.int64)
             count = profile.later_jobs(self.books, nodes, now, depth, room)
-        return np.unique(room[:count])
+        return np.unique(room[:count]), count
 
     def offers(self, ask: Ask, held: offers.Held, seed: int, now: int) -> tuple[Ints, Ints]:
         """Return (rows, offset) of the offers of all nodes to all asks of the message."""
         offset = np.empty(len(ask.job) + 1, dtype=np.int64)
-        asks = offers.Asks(
-            ask.job, ask.attempt, ask.first, ask.last, ask.walltime, ask.quota, ask.groups, ask.request
-        )
+        asks = offers.Asks(ask.job, ask.attempt, ask.first, ask.last, ask.walltime, ask.quota, ask.groups, ask.request)
         respect = ask.respect and self.has_desired
         quota = int(ask.quota.max())
         instants = int((ask.last - ask.first).max()) // ask.grain + 1 if quota > 1 else 0

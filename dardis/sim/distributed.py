@@ -1,7 +1,8 @@
 """A trace through task managers and node managers in virtual time. Takes turns in (submit, job number) order.
 
 The driver is the world, not a scheduler: it knows runtimes, lets time pass, and hands events to the machines. At one
-instant ends come first, then those who may gain by them, then arrivals (`batched`); or arrivals, then each end by itself.
+instant ends come first, then those who may gain by them, then arrivals (`batched`); or arrivals, then each end
+by itself.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from dardis.wire.effects import Effect, Placed, Rejected, Send, Waiting
 from dardis.wire.messages import Ended, Later
 
 Progress = Callable[[int, int], None]
-"""Called with (jobs settled, jobs in all)."""
+"""What is called with (jobs settled, jobs in all)."""
 
 
 class Simulation:
-    """One run. Jobs must be in (submit, number) order; task manager m serves jobs m, m + M, …"""
+    """One run. Jobs must be in (submit, number) order; of M task managers the m-th serves jobs m, m + M and so on."""
 
     def __init__(
         self, jobs: Sequence[Job], setup: SetUp, managers: Sequence[TaskManager], hosts: Hosts, bounds: Sequence[int]
@@ -118,7 +119,7 @@ class Simulation:
         for answer in answers:
             if not isinstance(answer, Later):
                 raise ProtocolError(f"job {job.number}: its end was answered by {type(answer).__name__}")
-            self.notices += len(answer.jobs)
+            self.notices += answer.told
             later.update(self._place[number] for number in answer.jobs.tolist())
         self._submit_followers(place, now)
         return early

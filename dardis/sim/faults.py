@@ -1,4 +1,4 @@
-"""The machines under faults: late, lost, doubled and reordered messages, crashing nodes. Decides nothing, records the truth.
+"""The machines where messages are late, lost, doubled and reordered and nodes crash. Decides nothing, records the truth.
 
 The executor here is the world: it starts units when a node manager says so, ends them when they have run, and loses
 them with their host. What it records is what really happened, whatever the machines believe.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 
 from dardis.model.job import Job
 from dardis.model.platform import Platform
@@ -124,9 +125,9 @@ class FaultSimulation:
     def _plan(self) -> None:
         for place, job in enumerate(self.scenario.jobs):
             manager = place % self.scenario.managers
-            self.network.at(job.submit, lambda now, m=manager, job=job: self._submit(m, job, now))
+            self.network.at(job.submit, partial(self._submit, manager, job))
         for crash in self.scenario.crashes:
-            self.network.at(crash.at, lambda now, crash=crash: self._crash(crash, now))
+            self.network.at(crash.at, partial(self._crash, crash))
 
     def run(self, is_over: Callable[[], bool], most_events: int) -> bool:
         """Let time pass until `is_over`, or nothing is left to happen; return False if neither by `most_events`."""
@@ -139,6 +140,11 @@ class FaultSimulation:
     def quiet(self) -> bool:
         """Whether no living host holds a reservation or has an end to tell."""
         return all(host is None or host.pool.idle for host in self.hosts)
+
+    @property
+    def renegotiations(self) -> int:
+        """Asks and claims after the first, over all jobs."""
+        return sum(manager.renegotiations for manager in self._managers)
 
     def _note(self, now: int, text: str) -> None:
         if self._log is not None:
@@ -166,7 +172,7 @@ class FaultSimulation:
                     for host in range(len(self.hosts)) if to == ALL_HOSTS else (to,):
                         self.network.send(host, message)
                 case SetTimer(at=at, timer=timer):
-                    self.network.at(at, lambda now, timer=timer: self._receive(-1 - manager, timer, now))
+                    self.network.at(at, partial(self._receive, -1 - manager, timer))
                 case Placed(job=job):
                     self._note(now, f"task manager {manager} says {effect}")
                     self.placed[job] = effect
@@ -182,12 +188,12 @@ class FaultSimulation:
                 case Send(to=job, message=message):
                     self.network.send(-1 - self._manager_of[job], message)
                 case SetTimer(at=at, timer=timer):
-                    self.network.at(at, lambda now, timer=timer: self._remind(address, host, timer, now))
+                    self.network.at(at, partial(self._remind, address, host, timer))
                 case Launch(job=job, attempt=attempt, at=at):
                     if (job, attempt) in host.launched:
                         raise AssertionError(f"host {address} launches attempt {attempt} of job {job} twice")
                     host.launched[job, attempt] = []
-                    self.network.at(at, lambda now, launch=effect: self._begin(address, host, launch, now))
+                    self.network.at(at, partial(self._begin, address, host, effect))
                 case Kill(job=job, attempt=attempt):
                     self._stop(host.launched.pop((job, attempt), []), Fate.KILLED, now)
 
@@ -204,7 +210,7 @@ class FaultSimulation:
             begun.append(UnitRun(launch.job, launch.attempt, node, units, now, end))
         self.runs += begun
         self._note(now, f"host {address} starts attempt {launch.attempt} of job {launch.job} until {end}")
-        self.network.at(end, lambda now: self._end(address, host, launch, now))
+        self.network.at(end, partial(self._end, address, host, launch))
 
     def _end(self, address: int, host: Host, launch: Launch, now: int) -> None:
         ended = host.launched.pop((launch.job, launch.attempt), None)
@@ -228,9 +234,9 @@ class FaultSimulation:
         self.hosts[crash.host] = None
         news = HostDown(crash.host, self._incarnation[crash.host])
         for manager, heard in enumerate(crash.heard):
-            self.network.at(heard, lambda now, m=manager: self._receive(-1 - m, news, now))
+            self.network.at(heard, partial(self._receive, -1 - manager, news))
         if crash.back is not None:
-            self.network.at(crash.back, lambda now: self._restart(crash.host, now))
+            self.network.at(crash.back, partial(self._restart, crash.host))
 
     def _restart(self, host: int, now: int) -> None:
         self._note(now, f"host {host} is back")

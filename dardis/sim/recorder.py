@@ -1,4 +1,4 @@
-"""What happened: an append-only record of starts, ends, refusals and decision times, turned into a schedule at the end."""
+"""What happened: a record of starts, ends, refusals and decision times, turned into a schedule at the end."""
 
 from __future__ import annotations
 

@@ -43,7 +43,6 @@ class RunRequest:
     trim: tuple[int, int] | None = None
     strict: bool = False
     force: bool = False
-    report: bool = True
 
 
 @dataclass(frozen=True)

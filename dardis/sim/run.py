@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ from dardis.transport.base import Hosts
 from dardis.transport.local import LocalHosts
 
 if TYPE_CHECKING:
-    from mpi4py import MPI
+    from dardis.transport.mpi import Communicator
 
 REJECTIONS_SHOWN = 10
 
@@ -52,7 +53,7 @@ def run(request: RunRequest, progress: Progress | None = None) -> Outcome:
     return _finish(request, inputs, bounds, LocalHosts([pool]), progress)
 
 
-def run_over_ranks(comm: MPI.Intracomm, request: RunRequest, progress: Progress | None = None) -> Outcome | int:
+def run_over_ranks(comm: Communicator, request: RunRequest, progress: Progress | None = None) -> Outcome | int:
     """Simulate over all ranks: rank 0 reads, drives and writes; every rank holds nodes.
 
     Returns the outcome on rank 0, elsewhere the exit status. What rank 0 raises before the run ends all ranks quietly.
@@ -78,9 +79,7 @@ def run_over_ranks(comm: MPI.Intracomm, request: RunRequest, progress: Progress 
         broadcast(comm, getattr(error, "exit_status", 1))
         raise
     broadcast(comm, plan)
-    return guarded(
-        comm, lambda: _finish(request, inputs, bounds, MpiHosts(comm, host_from_plan(plan, 0)), progress)
-    )
+    return guarded(comm, lambda: _finish(request, inputs, bounds, MpiHosts(comm, host_from_plan(plan, 0)), progress))
 
 
 def _prepare(request: RunRequest) -> Inputs:
@@ -109,7 +108,7 @@ def _finish(
     ranks = len(bounds) - 1
     more = decision_figures(recorder.decision_ns, recorder.upkeep_ns) | {
         "ranks": ranks,
-        "nodes_on_largest_rank": max(high - low for low, high in zip(bounds, bounds[1:], strict=False)),
+        "nodes_on_largest_rank": max(high - low for low, high in pairwise(bounds)),
         "messages": sum(manager.messages for manager in managers) + simulation.notices,
         "message_bytes": hosts.message_bytes,
         "renegotiations": sum(manager.renegotiations for manager in managers),
@@ -125,10 +124,6 @@ def _finish(
     )
     write_decisions(request.out / "decisions.csv", recorder.decision_ns)
     write_json(request.out / RUN_FILE, _run_record(request, inputs, ranks, rejected))
-    if request.report:
-        from dardis.report.page import draw_report
-
-        draw_report(request.out)
     return Outcome(request.out, metrics, inputs.warnings, [f"{number}: {reason}" for number, reason in rejected])
 
 

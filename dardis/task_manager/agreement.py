@@ -14,20 +14,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from dardis.model.job import Job
 from dardis.model.randomness import stream
 from dardis.task_manager.rounds import JobState
 from dardis.wire import messages as say
 from dardis.wire.effects import Done, Effect, Placed, Send, SetTimer
 
-RESEND, RETRY = 1, 2
-"""Tokens of timers: send again what was not answered; ask anew."""
+OFFERS, SILENT, RESEND, RETRY = range(4)
+"""Tokens of timers: go on with the offers that are there; ask again who has not answered; send again what was not
+answered; ask anew."""
 LONGEST_BACKOFF = 6
-"""The drawn wait doubles with each failure, this often at most."""
+"""All waits of a job grow with each of its failures, this often at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How long to wait, in s: for offers; before sending again; and how far ahead of now starts must lie."""
+    """How long to wait at first, in s: for offers; before sending again; and how far ahead of now starts must lie."""
 
     patience: int
     resend: int
@@ -92,12 +94,32 @@ class Agreement:
         proposal = self._open[state.job.number] = Proposal(state, state.asks, confirms, set(confirms))
         return self._demand(proposal, now)
 
+    def _allowance(self, job: int) -> int:
+        """What a job's failures add to every wait: whatever made it fail, in time the waits are long enough."""
+        failures = self._failures.get(job, 0)
+        return self._pace.resend << min(failures, LONGEST_BACKOFF) if failures else 0
+
+    def lead(self, job: Job) -> int:
+        """How far ahead of now the job's start must lie, so that all can agree on it before."""
+        return self._pace.lead + self._allowance(job.number)
+
+    def watch(self, job: Job, number: int, now: int) -> list[Effect]:
+        """Set the timers of a round, whose number they bear."""
+        patience = self._pace.patience + self._allowance(job.number)
+        return [
+            SetTimer(now + patience, say.Timer(job.number, number, OFFERS)),
+            self.again(say.Timer(job.number, number, SILENT), now),
+        ]
+
+    def again(self, timer: say.Timer, now: int) -> SetTimer:
+        """Set the timer for when it is time to send again."""
+        return SetTimer(now + self._pace.resend, timer)
+
     def later(self, state: JobState, now: int) -> list[Effect]:
         """Ask anew after a drawn time."""
         job = state.job.number
-        failures = self._failures[job] = self._failures.get(job, 0) + 1
-        longest = self._pace.resend << min(failures, LONGEST_BACKOFF)
-        wait = 1 + int(stream(self._seed, "backoff", job, state.asks).integers(longest))
+        self._failures[job] = self._failures.get(job, 0) + 1
+        wait = 1 + int(stream(self._seed, "backoff", job, state.asks).integers(self._allowance(job)))
         return [SetTimer(now + wait, say.Timer(job, state.asks, RETRY))]
 
     def wants_retry(self, timer: say.Timer) -> bool:
@@ -110,7 +132,7 @@ class Agreement:
             case say.HostDown(host=host, incarnation=incarnation):
                 return self._host_down(host, incarnation, now)
             case say.Timer(job=job, token=token) if token == RETRY:
-                return [SetTimer(now + self._pace.resend, message)] if job in self._open else []
+                return [self.again(message, now)] if job in self._open else []
             case say.Finished(job=job, attempt=attempt, host=host):
                 return [Send(host, say.Noted(job, attempt)), *self._finish(job, attempt, host, now)]
         if not isinstance(message, say.Timer | say.Reserved | say.Committed | say.Refused | say.Released):
@@ -133,8 +155,7 @@ class Agreement:
         effects: list[Effect] = [Send(host, proposal.demand(host)) for host in sorted(proposal.missing)]
         if effects and not proposal.reminded:
             proposal.reminded = True
-            again = say.Timer(proposal.state.job.number, proposal.attempt, RESEND)
-            effects.append(SetTimer(now + self._pace.resend, again))
+            effects.append(self.again(say.Timer(proposal.state.job.number, proposal.attempt, RESEND), now))
         return effects
 
     def _answered(self, proposal: Proposal, host: int, now: int) -> list[Effect]:

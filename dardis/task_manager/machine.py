@@ -14,17 +14,16 @@ import numpy as np
 
 from dardis.model.errors import ProtocolError
 from dardis.model.job import Job
-from dardis.task_manager.agreement import Agreement, Pace
+from dardis.model.resources import amount_in_words
+from dardis.task_manager.agreement import OFFERS, SILENT, Agreement, Pace
 from dardis.task_manager.rounds import JobState, Pick, Round, make_ask, pick, quota_of
 from dardis.task_manager.search import Search, SearchRules, advance, begin
 from dardis.task_manager.setups import BackfillScope, ProfileRule, SetUp, UnitsPerNode
 from dardis.wire import messages as say
-from dardis.wire.effects import ALL_HOSTS, Effect, Placed, Rejected, Send, SetTimer, Waiting
+from dardis.wire.effects import ALL_HOSTS, Effect, Placed, Rejected, Send, Waiting
 
 FIRST_BATCH, LARGEST_BATCH = 4, 64
 """How many jobs ask again in one message: few at first, since one that moves makes the later answers void."""
-OFFERS = 0
-"""Token of the timer after which a round goes on with the offers it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +62,6 @@ class TaskManager:
         self._seed = seed
         respect = setup.profile is not ProfileRule.OFF and layout.has_desired
         self._rules = SearchRules(setup.drawn, respect, setup.profile is ProfileRule.SOFT)
-        self._pace = pace
-        self._lead = pace.lead if pace else 0
         self._agreement = Agreement(pace, seed) if pace else None
         self._states: dict[int, JobState] = {}
         self._rounds: dict[int, Round] = {}
@@ -88,7 +85,7 @@ class TaskManager:
             # Without a deadline the window ends where nothing changes any more: hear first when that is.
             search = Search(0, max(state.job.earliest, now), None, now, now, self._rules.respect, quota=True)
             return self._ask([state], [search], [0], now)
-        return self._ask_for(state, begin(state.job, now + self._lead, self._rules, now), now)
+        return self._ask_for(state, begin(state.job, self._soonest(state.job, now), self._rules, now), now)
 
     def ask_again(self, numbers: Iterable[int], now: int) -> list[Effect]:
         """Let jobs with reservations ask, in this order, for starts in `[now, start)`; those that gain move."""
@@ -113,9 +110,11 @@ class TaskManager:
                 return []
             this.offers[message.host] = message
             return self._decide(this, now) if len(this.offers) == this.expected else []
-        if isinstance(message, say.Timer) and message.token == OFFERS:
+        if isinstance(message, say.Timer) and message.token in {OFFERS, SILENT}:
             late = self._rounds.get(message.attempt)
-            return self._decide(late, now) if late is not None else []
+            if late is None:
+                return []
+            return self._decide(late, now) if message.token == OFFERS else self._ask_the_silent(late, message, now)
         if self._agreement is None:
             raise ProtocolError(f"job: a node manager said {type(message).__name__} out of turn")
         effects = self._agreement.handle(message, now)
@@ -145,9 +144,15 @@ class TaskManager:
             asked = self._layout.bounds[-1] if not held_only or state.nodes is None else len(state.nodes)
             self.messages += 2 * asked
         effects: list[Effect] = [Send(host, ask) for host in hosts]
-        if self._pace:
-            effects.append(SetTimer(now + self._pace.patience, say.Timer(states[0].job.number, ask.round, OFFERS)))
+        if self._agreement is not None:
+            effects += self._agreement.watch(states[0].job, ask.round, now)
         return effects
+
+    def _ask_the_silent(self, this: Round, timer: say.Timer, now: int) -> list[Effect]:
+        """Ask those again that have not answered: the ask or the answer may be lost."""
+        assert self._agreement is not None
+        silent = [host for host in range(this.expected) if host not in this.offers]
+        return [*(Send(host, this.ask) for host in silent), self._agreement.again(timer, now)]
 
     def _ask_batch(self, now: int) -> list[Effect]:
         batch: list[JobState] = []
@@ -175,28 +180,29 @@ class TaskManager:
         if chosen is not None:
             return self._claim(state, this, chosen, now)
         if this.ask.quota[0] == 0:
-            return self._ask_for(state, begin(state.job, now + self._lead, self._rules, this.horizon), now)
+            soonest = self._soonest(state.job, now)
+            return self._ask_for(state, begin(state.job, soonest, self._rules, this.horizon), now)
         following = advance(search, state.job, self._rules, this.horizon, this.last_end)
         if following is not None:
-            return self._ask_for(state, self._ahead(following, now), now)
+            # Where answers take time, a window gets old.
+            first = max(following.first, self._soonest(state.job, now))
+            following = replace(following, first=first, last=max(following.last, first))
+            return self._ask_for(state, following, now)
         verdict = self._give_up(state.job)
         if self._agreement is not None and isinstance(verdict, Waiting):
             return [verdict, *self._agreement.later(state, now)]
         return [verdict]
 
-    def _ahead(self, search: Search, now: int) -> Search:
-        """The search with starts far enough ahead of now: where answers take time, a window gets old."""
-        if self._pace is None:
-            return search
-        first = max(search.first, now + self._lead)
-        return replace(search, first=first, last=max(search.last, first))
+    def _soonest(self, job: Job, now: int) -> int:
+        """The first start that can still be agreed on."""
+        return now if self._agreement is None else now + self._agreement.lead(job)
 
     def _give_up(self, job: Job) -> Effect:
         distinct = self._setup.units_per_node is UnitsPerNode.DISTINCT
         could = self._layout.could_hold(job, distinct=distinct)
         if could < job.units:
             parts = zip(job.request, self._layout.kinds, strict=True)
-            unit = ", ".join(f"{amount} {kind}" for amount, kind in parts if amount)
+            unit = ", ".join(amount_in_words(kind, amount) for amount, kind in parts if amount)
             return Rejected(job.number, f"asks for {job.units} units of ({unit}); the machine holds {could}")
         return Waiting(job.number, "no start within a hard desired profile")
 
@@ -237,6 +243,6 @@ class TaskManager:
                 continue
             confirms[host] = say.Confirm(
                 job.number, state.asks, this.offers[host].incarnation, chosen.start, job.walltime, request,
-                chosen.nodes[mine], chosen.units[mine], tentative=self._pace is not None,
+                chosen.nodes[mine], chosen.units[mine], tentative=self._agreement is not None,
             )  # fmt: skip
         return confirms

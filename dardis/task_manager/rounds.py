@@ -93,24 +93,25 @@ def make_ask(
     number: int, setup: SetUp, states: list[JobState], searches: list[Search], quotas: list[int], *, held_only: bool
 ) -> say.Ask:
     """Build the message that asks for all these jobs at once."""
-    jobs = [state.job for state in states]
-    columns = np.array(
-        [
-            [job.number for job in jobs],
-            [state.asks for state in states],
-            [search.first for search in searches],
-            [search.last for search in searches],
-            [job.walltime for job in jobs],
-            [job.units for job in jobs],
-            quotas,
-            [job.groups for job in jobs],
-        ],
-        dtype=np.int64,
-    )
+    rows = [
+        (
+            state.job.number, state.asks, search.first, search.last, state.job.walltime, state.job.units, quota,
+            state.job.groups,
+        )
+        for state, search, quota in zip(states, searches, quotas, strict=True)
+    ]  # fmt: skip
+    job, attempt, first, last, walltime, units, quota_column, groups = np.array(rows, dtype=np.int64).T.copy()
     return say.Ask(
         number,
-        *columns,
-        np.array([job.request for job in jobs], dtype=np.int64),
+        job,
+        attempt,
+        first,
+        last,
+        walltime,
+        units,
+        quota_column,
+        groups,
+        np.array([state.job.request for state in states], dtype=np.int64),
         GENERATORS[setup.generator],
         setup.grain,
         searches[0].respect,

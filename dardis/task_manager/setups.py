@@ -119,9 +119,7 @@ class SetUp:
 
 
 SETUPS: dict[str, SetUp] = {
-    "dardis-throughput": SetUp(
-        Generator.FIRST, Selection.MIN_START, NodeChoice.BEST_FIT, Switch.ON, deadlines="none"
-    ),
+    "dardis-throughput": SetUp(Generator.FIRST, Selection.MIN_START, NodeChoice.BEST_FIT, Switch.ON, deadlines="none"),
     "dardis-profile": SetUp(Generator.UNIFORM, Selection.RANDOM, NodeChoice.RANDOM, Switch.OFF, deadlines="factor:1"),
     "dardis-balance": SetUp(
         Generator.EXPONENTIAL, Selection.MAX_PROBABILITY, NodeChoice.WORST_FIT, Switch.OFF, deadlines="factor:1"

@@ -7,6 +7,7 @@ travel with it. An error on one rank ends all of them with that rank's message.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -22,6 +23,8 @@ from dardis.wire.messages import Message
 if TYPE_CHECKING:
     from mpi4py import MPI
 
+    Communicator = MPI.Intracomm
+
 Result = TypeVar("Result")
 TAG_WORK, TAG_ANSWER, TAG_STOP = 1, 2, 3
 INTERRUPTED = 130
@@ -33,14 +36,14 @@ def launched_by_mpi() -> bool:
     return any(name in os.environ for name in _SIZE_VARIABLES) or "PMIX_RANK" in os.environ
 
 
-def world() -> MPI.Intracomm:
+def world() -> Communicator:
     """The communicator of all ranks; starts MPI."""
     from mpi4py import MPI
 
     return MPI.COMM_WORLD
 
 
-def broadcast(comm: MPI.Intracomm, value: object) -> Any:  # noqa: ANN401 (any plain value)
+def broadcast(comm: Communicator, value: object) -> Any:  # noqa: ANN401 (any plain value)
     """Give rank 0's value (plain values and arrays) to all ranks."""
     size = bytearray(8)
     payload = pack(value) if comm.rank == 0 else b""
@@ -52,8 +55,10 @@ def broadcast(comm: MPI.Intracomm, value: object) -> Any:  # noqa: ANN401 (any p
     return unpack(bytes(buffer))
 
 
-def guarded(comm: MPI.Intracomm, work: Callable[[], Result]) -> Result:
+def guarded(comm: Communicator, work: Callable[[], Result]) -> Result:
     """Run `work`; an exception on any rank ends all ranks, with a line that says which rank and why."""
+    # A launcher that is interrupted ends its ranks by SIGTERM: let them put their files in order.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return work()
     except KeyboardInterrupt:
@@ -74,7 +79,7 @@ def guarded(comm: MPI.Intracomm, work: Callable[[], Result]) -> Result:
 class MpiHosts:
     """Rank 0's view: host h is on rank h; its own machine runs here."""
 
-    def __init__(self, comm: MPI.Intracomm, own: Machine) -> None:
+    def __init__(self, comm: Communicator, own: Machine) -> None:
         """Take over the ranks, which must be in `serve`."""
         self._comm = comm
         self._own = own
@@ -125,7 +130,7 @@ class MpiHosts:
         return decode(payload)
 
 
-def _receive(comm: MPI.Intracomm, source: int) -> tuple[bytes, int]:
+def _receive(comm: Communicator, source: int) -> tuple[bytes, int]:
     """The next payload from a rank, and its tag."""
     from mpi4py import MPI
 
@@ -136,7 +141,7 @@ def _receive(comm: MPI.Intracomm, source: int) -> tuple[bytes, int]:
     return bytes(buffer), status.Get_tag()
 
 
-def serve(comm: MPI.Intracomm, machine: Machine) -> None:
+def serve(comm: Communicator, machine: Machine) -> None:
     """Be a host: take messages from rank 0 and answer until told to stop."""
     unsaid = 0
     while True:

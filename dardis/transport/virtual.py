@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from dardis.engine.queue import EventQueue
 from dardis.model.randomness import stream
@@ -21,7 +22,7 @@ Action = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """How bad the network is: the longest delay in s (a message takes 1 to this), and how likely one is lost or doubled."""
+    """How bad a network is: the longest delay in s (the shortest is 1), and how likely a message is lost or doubled."""
 
     longest_delay: int
     drop: float = 0.0
@@ -66,7 +67,7 @@ class VirtualNetwork:
             return
         copies = 1 + (doubled < self._faults.duplicate)
         for delay in self._draws.integers(1, self._faults.longest_delay, size=copies, endpoint=True).tolist():
-            self.at(self.now + delay, lambda now: self._deliver(to, payload, now))
+            self.at(self.now + delay, partial(self._deliver, to, payload))
 
     def _deliver(self, to: int, payload: bytes, now: int) -> None:
         self._traffic.update(b"%d %d " % (now, to) + payload)

@@ -16,7 +16,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Task manager to all node managers: when could these jobs start? Arrays of shape (asks,), `request` (asks, kinds)."""
+    """Task manager to all node managers: when could these jobs start? Arrays of (asks,), `request` (asks, kinds)."""
 
     round: int
     job: Ints
@@ -63,8 +63,8 @@ class Offers:
 class Confirm:
     """Task manager to the chosen: reserve. A reservation that the job has here already is replaced.
 
-    A tentative one is answered by `Reserved`, and lapses at its start unless a `Commit` came. Where messages can't be lost
-    or overtake each other it is final at once, and only a refusal is answered.
+    A tentative one is answered by `Reserved`, and lapses at its start unless a `Commit` came. Where messages can't be
+    lost or overtake each other it is final at once, and only a refusal is answered.
     """
 
     job: int
@@ -147,6 +147,9 @@ class Later:
 
     host: int
     jobs: Ints
+    """Each once, ascending, however many nodes tell it."""
+    told: int
+    """How many messages this stands for: one from each node to each of its next jobs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,9 +29,7 @@ def starts_that_count(offers: Offers, units: int, distinct: bool) -> dict[int, i
     return found
 
 
-def choose_start(
-    offers: Offers, units: int, policy: int, distinct: bool, key: tuple[int, int, int]
-) -> int | None:
+def choose_start(offers: Offers, units: int, policy: int, distinct: bool, key: tuple[int, int, int]) -> int | None:
     found = starts_that_count(offers, units, distinct)
     if not found:
         return None
@@ -78,7 +76,10 @@ def take_runs(whole: dict[int, int], units: int) -> dict[int, int]:
     while units > 0:
         left = sorted(set(whole) - set(taken))
         runs = [
-            range(low, high + 1) for low in left for high in left if high >= low and set(range(low, high + 1)) <= {*left}
+            range(low, high + 1)
+            for low in left
+            for high in left
+            if high >= low and set(range(low, high + 1)) <= {*left}
         ]
         held = {run: sum(whole[node] for node in run) for run in runs}
         enough = [run for run in runs if held[run] >= units]

@@ -21,7 +21,9 @@ def platforms(draw, *, most_nodes: int = 6, until: int = 60) -> Platform:
     groups = []
     for name in "abc"[: draw(st.integers(1, 3))]:
         amounts = [draw(st.integers(1, 5)), *(draw(st.integers(0, 6)) for _ in kinds[1:])]
-        groups.append(NodeGroup(name, draw(st.integers(1, max(1, most_nodes // 3))), dict(zip(kinds, amounts, strict=True))))
+        groups.append(
+            NodeGroup(name, draw(st.integers(1, max(1, most_nodes // 3))), dict(zip(kinds, amounts, strict=True)))
+        )
     count = sum(group.count for group in groups)
     windows = []
     for _ in range(draw(st.integers(0, 2))):

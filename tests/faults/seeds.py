@@ -1,0 +1,389 @@
+"""One seed is one run: it draws a scenario, runs the fault simulation, and judges what really happened."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dardis.metrics.audit import audit
+from dardis.model.job import Job
+from dardis.model.platform import NodeGroup, Platform
+from dardis.model.profile import StepFunction
+from dardis.model.randomness import stream
+from dardis.model.target import DesiredProfile
+from dardis.node_manager import NodePool
+from dardis.sim.faults import Crash, Fate, FaultSimulation, Log, PoolMaker, Scenario, UnitRun
+from dardis.sim.recorder import Recorder
+from dardis.task_manager import SETUPS, SetUp
+from dardis.task_manager.agreement import Pace
+from dardis.task_manager.setups import NodeChoice, OfferRule, UnitsPerNode
+from dardis.transport.virtual import Faults
+from dardis.wire.effects import Done
+
+MOST_EVENTS = 400_000
+KINDS = ("cores", "memory", "gpu")
+NAMES = ("dardis-throughput", "dardis-profile", "dardis-balance")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a seed; `violations` is empty when all is well."""
+
+    seed: int
+    violations: tuple[str, ...]
+    digest: str
+    jobs: int
+    done: int
+    rejected: int
+    waiting: int
+    """Jobs that need a node that never came back."""
+    placements: int
+    cut: int
+    """Attempts that were launched and called off."""
+    repeated: int
+    """Attempts that ran in full, yet a host died before it could tell."""
+    renegotiations: int
+    crashes: int
+    messages: int
+    lost: int
+    end_s: int
+    events: int
+
+    def __str__(self) -> str:
+        problems = "".join(f"\n  {violation}" for violation in self.violations)
+        return (
+            f"seed {self.seed}: {self.jobs} jobs, {self.done} done, {self.rejected} rejected, {self.waiting} waiting; "
+            f"{self.placements} placements, {self.cut} attempts cut, {self.repeated} repeated; {self.crashes} crashes; "
+            f"{self.messages} messages, {self.lost} lost; {self.events} events to {self.end_s} s; "
+            f"digest {self.digest[:16]}{problems}"
+        )
+
+
+def run_seed(seed: int, *, reliable: bool = False, make_pool: PoolMaker = NodePool, log: Log | None = None) -> Outcome:
+    """Draw, run and judge. With `reliable`, messages come late and out of order, but all come, and no node crashes."""
+    return judge(draw_scenario(seed, reliable=reliable), make_pool, log)
+
+
+# ------------------------------------------------------------------------------------------------------------- drawing
+
+
+def draw_scenario(seed: int, *, reliable: bool = False) -> Scenario:
+    rng = stream(seed, "scenario")
+    platform = _draw_platform(rng)
+    managers = int(rng.integers(1, 5))
+    delay = int(rng.integers(1, 21))
+    resend = int(rng.integers(delay, 3 * delay + 1))
+    pace = Pace(
+        patience=int(rng.integers(delay, 3 * delay + 2)),
+        resend=resend,
+        lead=3 * delay + resend * int(rng.integers(1, 6)),
+    )
+    setup = _draw_setup(rng)
+    jobs = _draw_jobs(rng, platform, setup)
+    bounds = _draw_bounds(rng, platform.node_count)
+    faults = Faults(delay)
+    crashes: tuple[Crash, ...] = ()
+    if not reliable:
+        faults = Faults(
+            delay, drop=float(rng.choice([0.0, 0.02, 0.1, 0.25])), duplicate=float(rng.choice([0.0, 0.1, 0.3]))
+        )
+        crashes = _draw_crashes(rng, len(bounds) - 1, managers, delay)
+    return Scenario(seed, platform, bounds, jobs, setup, managers, pace, faults, crashes, _draw_desired(rng, platform))
+
+
+def _draw_platform(rng: np.random.Generator) -> Platform:
+    kinds = KINDS[: int(rng.integers(1, 4))]
+    groups = []
+    for group in range(int(rng.integers(1, 4))):
+        resources = {"cores": int(rng.integers(2, 9))}
+        for kind in kinds[1:]:
+            resources[kind] = int(rng.integers(0, 9)) if kind == "gpu" else int(rng.integers(4, 33))
+        groups.append(NodeGroup(f"g{group}n", int(rng.integers(1, 4 if group else 5)), resources))
+    if sum(group.count for group in groups) < 2:
+        groups[0] = replace(groups[0], count=2)
+    while sum(group.count for group in groups) > 8:
+        groups.pop()
+    return Platform("faulty", tuple(groups))
+
+
+def _draw_setup(rng: np.random.Generator) -> SetUp:
+    setup = SETUPS[NAMES[int(rng.integers(len(NAMES)))]]
+    return replace(
+        setup,
+        start_grain_s=int(rng.choice([1, 7, 60])),
+        units_per_node=UnitsPerNode.DISTINCT if rng.random() < 0.4 else UnitsPerNode.PACK,
+        node_choice=setup.node_choice if rng.random() < 0.5 else list(NodeChoice)[int(rng.integers(len(NodeChoice)))],
+        offers=OfferRule.QUOTA if rng.random() < 0.2 else OfferRule.RUNS,
+    )
+
+
+def _draw_bounds(rng: np.random.Generator, nodes: int) -> tuple[int, ...]:
+    """Mostly one node a host."""
+    cuts = np.arange(1, nodes)
+    if rng.random() < 0.2:
+        cuts = cuts[rng.random(len(cuts)) < 0.5]
+    return (0, *cuts.tolist(), nodes)
+
+
+def _draw_jobs(rng: np.random.Generator, platform: Platform, setup: SetUp) -> tuple[Job, ...]:
+    """Many at about the same time, so that claims race; a few that no such machine can hold."""
+    count = int(rng.integers(5, 26))
+    submits = np.sort(rng.integers(0, int(rng.choice([1, 60, 1500])), size=count)).tolist()
+    longest = int(rng.choice([30, 300, 900]))
+    deadlines = rng.random() < 0.5
+    jobs = []
+    for number, submit in enumerate(submits, start=100):
+        groups = int(rng.integers(1, platform.all_groups + 1)) if rng.random() < 0.2 else platform.all_groups
+        request, units = _draw_units(rng, platform, setup, groups)
+        walltime = int(rng.integers(1, longest))
+        earliest = submit + (int(rng.integers(0, 400)) if rng.random() < 0.2 else 0)
+        latest = earliest + int(rng.integers(0, 2 * longest)) if deadlines and rng.random() < 0.8 else None
+        runtime = int(rng.integers(1, walltime + 10))
+        jobs.append(Job(number, submit, earliest, latest, walltime, runtime, units, request, groups))
+    return tuple(jobs)
+
+
+def _draw_units(rng: np.random.Generator, platform: Platform, setup: SetUp, groups: int) -> tuple[tuple[int, ...], int]:
+    """What a unit asks for, and how many units."""
+    largest = platform.capacity[[groups >> int(group) & 1 == 1 for group in platform.group_of_node]].max(axis=0)
+    request = [int(rng.integers(1, max(2, largest[0] + 1)))]
+    request += [int(rng.integers(0, most + 1)) if rng.random() < 0.6 else 0 for most in largest[1:].tolist()]
+    units = int(rng.integers(1, 7))
+    held = holds(platform, setup, tuple(request), groups)
+    if held and rng.random() < 0.97:
+        units = min(units, held)
+    return tuple(request), units
+
+
+def _draw_crashes(rng: np.random.Generator, hosts: int, managers: int, delay: int) -> tuple[Crash, ...]:
+    """Up to three crashes a host, never two at once; in a few scenarios one host stays dead."""
+    crashes = []
+    for host in range(hosts):
+        now = 0
+        for _ in range(int(rng.choice([0, 0, 1, 1, 2, 3]))):
+            at = now + int(rng.integers(1, 1200))
+            back = at + int(rng.integers(1, 400))
+            heard = tuple((at + rng.integers(1, 6 * delay, size=managers)).tolist())
+            crashes.append(Crash(host, at, back, heard))
+            now = back
+    if crashes and rng.random() < 0.15:
+        host = int(rng.integers(hosts))
+        own = [crash for crash in crashes if crash.host == host]
+        if own:
+            last = max(own, key=lambda crash: crash.at)
+            crashes[crashes.index(last)] = replace(last, back=None)
+    return tuple(crashes)
+
+
+def _draw_desired(rng: np.random.Generator, platform: Platform) -> DesiredProfile | None:
+    """In some scenarios a soft cap on the machine's cores that changes."""
+    if rng.random() < 0.7:
+        return None
+    times = np.cumsum(rng.integers(50, 900, size=4)).tolist()
+    caps = rng.integers(0, platform.cores + 1, size=4).tolist()
+    return DesiredProfile(platform, {0: StepFunction.from_steps(platform.cores, zip(times, caps, strict=True))})
+
+
+# ------------------------------------------------------------------------------------------------------------- judging
+
+
+def _doomed(scenario: Scenario) -> set[int]:
+    """Jobs that fit the machine, yet not what stays of it: they may wait for ever."""
+    platform, setup, bounds = scenario.platform, scenario.setup, scenario.bounds
+    lost = [crash.host for crash in scenario.crashes if crash.back is None]
+    dead = {node for host in lost for node in range(bounds[host], bounds[host + 1])}
+    return {
+        job.number
+        for job in scenario.jobs
+        if holds(platform, setup, job.request, job.groups, dead) < job.units
+        and holds(platform, setup, job.request, job.groups) >= job.units
+    }
+
+
+def judge(scenario: Scenario, make_pool: PoolMaker = NodePool, log: Log | None = None) -> Outcome:
+    """Run a scenario until every job that can end has ended and all is quiet; then look at what happened."""
+    simulation = FaultSimulation(scenario, make_pool, log)
+    doomed = _doomed(scenario)
+    last_crash = max((crash.at for crash in scenario.crashes if crash.back is None), default=0)
+
+    def is_over() -> bool:
+        """Only jobs that need a dead node are left: they go on asking for ever."""
+        return bool(
+            doomed
+            and simulation.network.now > last_crash
+            and all(job.number in simulation.told or job.number in doomed for job in scenario.jobs)
+            and simulation.quiet
+        )
+
+    violations: list[str] = []
+    try:
+        if not simulation.run(is_over, MOST_EVENTS):
+            stuck = [job.number for job in scenario.jobs if job.number not in simulation.told]
+            violations.append(f"still not over at {simulation.network.now} s; without an end: {stuck}")
+    except Exception as error:  # noqa: BLE001 (whatever goes wrong, the seed is what has to be told)
+        violations.append(f"{type(error).__name__}: {error}")
+    verdict = Verdict(simulation, doomed)
+    violations += verdict.all()
+    record = repr((simulation.network.digest(), simulation.runs, sorted(simulation.told.items())))
+    ends = [effect for effects in simulation.told.values() for effect in effects]
+    return Outcome(
+        seed=scenario.seed,
+        violations=tuple(violations),
+        digest=hashlib.sha256(record.encode()).hexdigest(),
+        jobs=len(scenario.jobs),
+        done=sum(isinstance(end, Done) for end in ends),
+        rejected=sum(not isinstance(end, Done) for end in ends),
+        waiting=sum(job.number not in simulation.told for job in scenario.jobs),
+        placements=simulation.placements,
+        cut=verdict.cut,
+        repeated=verdict.repeated,
+        renegotiations=simulation.renegotiations,
+        crashes=len(scenario.crashes),
+        messages=simulation.network.sent,
+        lost=simulation.network.lost,
+        end_s=simulation.network.now,
+        events=simulation.network.events,
+    )
+
+
+def holds(
+    platform: Platform, setup: SetUp, request: tuple[int, ...], groups: int, without: Collection[int] = ()
+) -> int:
+    """Units of a job that the empty machine holds, counted node by node, less the nodes `without`."""
+    total = 0
+    for node in range(platform.node_count):
+        if node in without or not groups >> int(platform.group_of_node[node]) & 1:
+            continue
+        fit = min(have // need for have, need in zip(platform.capacity[node].tolist(), request, strict=True) if need)
+        total += min(fit, 1) if setup.units_per_node is UnitsPerNode.DISTINCT else fit
+    return total
+
+
+class Verdict:
+    """What is wrong with a run, judged by what the executor saw."""
+
+    def __init__(self, simulation: FaultSimulation, doomed: set[int]) -> None:
+        self.simulation = simulation
+        self.scenario = simulation.scenario
+        self.doomed = doomed
+        self.cut = 0
+        self.repeated = 0
+        self.attempts: dict[int, dict[int, list[UnitRun]]] = defaultdict(dict)
+        for run in simulation.runs:
+            self.attempts[run.job].setdefault(run.attempt, []).append(run)
+        self.accepted: dict[int, list[UnitRun]] = {}
+
+    def all(self) -> list[str]:
+        return [
+            *self._overbooked(),
+            *(problem for job in self.scenario.jobs for problem in self._job(job)),
+            *self._schedule(),
+            *self._leaks(),
+        ]
+
+    def _overbooked(self) -> Iterator[str]:
+        request = {job.number: np.array(job.request) for job in self.scenario.jobs}
+        changes: dict[int, list[tuple[int, bool, int, np.ndarray]]] = defaultdict(list)
+        for run in self.simulation.runs:
+            if run.end > run.start:
+                amount = run.units * request[run.job]
+                changes[run.node] += [(run.start, True, run.job, amount), (run.end, False, run.job, -amount)]
+        for node, events in sorted(changes.items()):
+            used = np.zeros(len(self.scenario.platform.kinds), dtype=np.int64)
+            for time, _, job, change in sorted(events, key=lambda event: event[:3]):
+                used += change
+                if (used > self.scenario.platform.capacity[node]).any():
+                    yield f"node {node} is overbooked at {time} s by job {job}: runs {used.tolist()}"
+                    break
+
+    def _job(self, job: Job) -> Iterator[str]:
+        name = f"job {job.number}"
+        told = self.simulation.told.get(job.number, [])
+        attempts = self.attempts[job.number]
+        possible = holds(self.scenario.platform, self.scenario.setup, job.request, job.groups) >= job.units
+        if len(told) > 1:
+            yield f"{name} was told to have ended {len(told)} times"
+        if not told and job.number not in self.doomed:
+            yield f"{name} is lost"
+        if told and isinstance(told[0], Done) != possible:
+            yield f"{name} was {'rejected, yet fits' if possible else 'run, yet does not fit'} the machine"
+        if attempts and not possible:
+            yield f"{name} does not fit the machine, yet was started"
+        complete = {attempt for attempt, runs in attempts.items() if self._is_complete(job, runs)}
+        if told and isinstance(told[0], Done):
+            placed = self.simulation.placed[job.number]
+            where = dict(zip(placed.nodes.tolist(), placed.units.tolist(), strict=True))
+            right = [
+                attempt
+                for attempt in complete
+                if {(run.node, run.units) for run in attempts[attempt]} == set(where.items())
+                and all(run.start == placed.start for run in attempts[attempt])
+            ]
+            if len(right) != 1:
+                yield f"{name} is done, yet {len(right)} attempts ran as agreed on"
+            else:
+                self.accepted[job.number] = attempts[right[0]]
+        yield from self._other_attempts(job, complete)
+
+    def _is_complete(self, job: Job, runs: list[UnitRun]) -> bool:
+        ran = all(run.fate is Fate.ENDED and run.end - run.start == job.duration for run in runs)
+        return ran and len({run.start for run in runs}) == 1 and sum(run.units for run in runs) == job.units
+
+    def _other_attempts(self, job: Job, complete: set[int]) -> Iterator[str]:
+        """One attempt after the other; what was not accepted was cut, or is repeated since a host died too soon."""
+        free_from = 0
+        for attempt, runs in sorted(self.attempts[job.number].items()):
+            name = f"attempt {attempt} of job {job.number}"
+            if min(run.start for run in runs) < free_from:
+                yield f"{name} runs while an earlier one does"
+            free_from = max(run.end for run in runs)
+            if len({run.start for run in runs}) > 1:
+                yield f"{name} does not start everywhere at once"
+            if any(run.fate is Fate.RUNNING for run in runs):
+                yield f"{name} runs on"
+            if sum(run.units for run in runs) > job.units:
+                yield f"{name} runs more units than the job has"
+            if self.accepted.get(job.number) is runs:
+                continue
+            self.cut += attempt not in complete
+            self.repeated += attempt in complete
+            if attempt in complete and not self._a_host_died(runs):
+                yield f"{name} ran in full, all its hosts lived, and the job was not done"
+
+    def _a_host_died(self, runs: list[UnitRun]) -> bool:
+        bounds = self.scenario.bounds
+        return any(
+            bounds[crash.host] <= run.node < bounds[crash.host + 1] and crash.at >= run.start
+            for crash in self.scenario.crashes
+            for run in runs
+        )
+
+    def _schedule(self) -> Iterator[str]:
+        """The attempts that counted are a legal schedule."""
+        jobs = self.scenario.jobs
+        recorder = Recorder(len(jobs))
+        for place, job in enumerate(jobs):
+            runs = sorted(self.accepted.get(job.number, []), key=lambda run: run.node)
+            if not runs:
+                recorder.rejected(place, "did not run")
+                continue
+            nodes, units = np.array([[run.node, run.units] for run in runs], dtype=np.int64).T
+            recorder.placed(place, runs[0].start, nodes, units)
+            recorder.ended(place, runs[0].end)
+        schedule = recorder.schedule(jobs, self.scenario.platform.kinds)
+        expected = {job.number for job in jobs}
+        for violation in audit(schedule, self.scenario.platform, expected=expected):
+            yield f"audit: {violation}"
+
+    def _leaks(self) -> Iterator[str]:
+        """Nothing is held any more when all is over."""
+        if not self.simulation.quiet:
+            yield "a host still holds a reservation or has an end to tell"
+        now = self.simulation.network.now
+        for address, host in enumerate(self.simulation.hosts):
+            if host is not None and host.pool.state.ends()[1] > now:
+                yield f"host {address} has something reserved after {now} s, the end of all"

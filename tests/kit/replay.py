@@ -1,0 +1,105 @@
+"""Oracle of whole runs: goes through a schedule in the order of decisions, with one array entry a second.
+
+Only for runs without backfilling: then a job's first reservation is its last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from kit.dense import ONE, DenseNode, dense_nodes
+
+from dardis.model.job import Job
+from dardis.model.platform import Platform
+from dardis.model.schedule import Schedule
+from dardis.model.target import DesiredProfile
+from dardis.task_manager import SetUp
+from dardis.task_manager.setups import EventOrder, ProfileRule, UnitsPerNode
+
+
+@dataclass
+class Decision:
+    """A job when it was decided on, and the nodes as it found them."""
+
+    job: Job
+    place: int
+    nodes: list[DenseNode]
+    eligible: list[int]
+    distinct: bool
+    last_end: int
+
+    def whole_units(self, first: int, last: int, *, respect: bool) -> np.ndarray:
+        """Units that the machine holds at each start from first to last."""
+        total = np.zeros(last - first + 1, dtype=np.int64)
+        for node in self.eligible:
+            request = np.array(self.job.request)
+            index = self.nodes[node].index_of_starts(first, last, self.job.walltime, request, respect) // ONE
+            total += np.minimum(index, 1) if self.distinct else index
+        return total
+
+    def earliest(self, first: int, last: int, *, respect: bool) -> int | None:
+        """The earliest start in the window that the machine holds."""
+        enough = np.flatnonzero(self.whole_units(first, last, respect=respect) >= self.job.units)
+        return first + int(enough[0]) if len(enough) else None
+
+
+def horizon_of(platform: Platform, jobs: Sequence[Job], desired: DesiredProfile | None) -> int:
+    """A second from which on nothing changes, however the jobs are placed."""
+    last = max([0, *(job.submit for job in jobs), *(job.earliest for job in jobs), *(job.latest or 0 for job in jobs)])
+    last = max([last, *(window.end for window in platform.maintenance)])
+    last = max(last, (desired.last_breakpoint if desired else None) or 0)
+    # A window of at most 40 s, doubled three times; without a deadline drawn starts lie up to an hour ahead.
+    return last + sum(job.walltime + 600 for job in jobs) + (3600 if any(job.latest is None for job in jobs) else 0)
+
+
+def decisions(
+    platform: Platform, schedule: Schedule, jobs: Sequence[Job], setup: SetUp, desired: DesiredProfile | None
+) -> Iterator[Decision]:
+    """Every job as it was decided on: what had ended by then is free, what was decided before is reserved."""
+    seconds = horizon_of(platform, jobs, desired)
+    distinct = setup.units_per_node is UnitsPerNode.DISTINCT
+    ends_first = setup.event_order is EventOrder.BATCHED
+    for place, job in enumerate(jobs):
+        nodes = dense_nodes(platform, desired, seconds)
+        last_end = max((window.end for window in platform.maintenance), default=0)
+        for earlier in range(place):
+            if not schedule.ran[earlier]:
+                continue
+            start, finish = int(schedule.start[earlier]), int(schedule.finish[earlier])
+            over = finish <= job.submit if ends_first else finish < job.submit
+            end = finish if over else start + int(schedule.walltime[earlier])
+            last_end = max(last_end, end)
+            for node, units in placement(schedule, earlier).items():
+                nodes[node].take(start, end, units * schedule.request[earlier])
+        eligible = [n for n in range(platform.node_count) if job.groups >> int(platform.group_of_node[n]) & 1]
+        yield Decision(job, place, nodes, eligible, distinct, last_end)
+
+
+def placement(schedule: Schedule, place: int) -> dict[int, int]:
+    """Node to units."""
+    mine = slice(schedule.offsets[place], schedule.offsets[place + 1])
+    return dict(zip(schedule.nodes[mine].tolist(), schedule.node_units[mine].tolist(), strict=True))
+
+
+def earliest_by_the_rules(decision: Decision, setup: SetUp, until: int, *, has_desired: bool) -> int | None:
+    """The start that a throughput set-up owes the job: window by window as in thesis 5.3.6, second by second."""
+    job = decision.job
+    binds = has_desired and setup.profile is not ProfileRule.OFF
+    ways = [True, False] if binds and setup.profile is ProfileRule.SOFT else [binds]
+    first = job.earliest
+    last = until if job.latest is None else job.latest
+    for shift in range(5):
+        for respect in ways:
+            start = decision.earliest(first, last, respect=respect)
+            if start is not None:
+                return start
+        if job.latest is None:
+            return None
+        length = last - first
+        if shift < 3:
+            first, last = last, last + 2 * max(length, 1)
+        else:
+            first, last = max(decision.last_end, first), until
+    return None

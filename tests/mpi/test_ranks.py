@@ -1,0 +1,119 @@
+"""The same digest at any number of ranks; payloads that no pickle touches; what every rank says of the run."""
+
+import json
+
+import pytest
+from mpi4py import MPI
+
+from dardis.metrics.audit import audit
+from dardis.metrics.table import read_jobs
+from dardis.model.platform_dict import platform_from_dict
+from dardis.sim.request import RunRequest
+from dardis.sim.run import Outcome, run, run_over_ranks
+from dardis.transport.mpi import broadcast
+from dardis.workload.generate import generate
+from dardis.workload.table import write_table
+
+PLATFORM = """
+name = "mixed"
+[[nodes]]
+count = 9
+prefix = "g"
+resources = { cores = 16, memory = "16GiB", gpu = 2 }
+[[nodes]]
+count = 8
+prefix = "m"
+resources = { cores = 16, memory = "16GiB", mic = 2 }
+[[maintenance]]
+nodes = "3-4"
+start_s = 20000
+end_s = 30000
+"""
+PROFILE = "time_s,node,kind,value\n20000,*,cores,150\n40000,*,cores,272\n40000,2,cores,8\n60000,*,cores,100\n"
+COMM = MPI.COMM_WORLD
+
+SETUPS = [
+    ("dardis-throughput", ()),
+    ("dardis-throughput", ("backfill_scope=all-nodes", "node_choice=contiguous", "units_per_node=distinct")),
+    ("dardis-throughput", ("offers=quota", "profile=hard", "event_order=per-event")),
+    ("dardis-profile", ()),
+    ("dardis-profile", ("profile=off", "backfill=on")),
+    ("dardis-balance", ()),
+    ("dardis-balance", ("selection=random", "units_per_node=distinct", "start_grain_s=7")),
+]
+
+
+@pytest.fixture
+def inputs(mpi_tmp_path):
+    """Files that rank 0 writes and all ranks name."""
+    if COMM.rank == 0:
+        (mpi_tmp_path / "platform.toml").write_text(PLATFORM)
+        (mpi_tmp_path / "profile.csv").write_text(PROFILE)
+        write_table(generate("eurora", 120, 3), mpi_tmp_path / "trace.csv")
+    COMM.Barrier()
+    return mpi_tmp_path
+
+
+def request_of(folder, dispatcher, settings, out, managers=1):
+    return RunRequest(
+        folder / "trace.csv", folder / "platform.toml", dispatcher, folder / out, profile=folder / "profile.csv",
+        settings=settings, task_managers=managers, seed=5,
+    )  # fmt: skip
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(("dispatcher", "settings"), SETUPS)
+def test_digest_is_that_of_one_process(inputs, dispatcher, settings):
+    outcome = run_over_ranks(COMM, request_of(inputs, dispatcher, settings, "ranks", managers=3))
+    if COMM.rank > 0:
+        assert outcome == 0
+        return
+    assert isinstance(outcome, Outcome)
+    alone = run(request_of(inputs, dispatcher, settings, "alone", managers=3))
+    assert outcome.metrics["schedule_digest"] == alone.metrics["schedule_digest"]
+    assert outcome.metrics["messages"] == alone.metrics["messages"]
+    assert outcome.metrics["ranks"] == COMM.size
+    assert outcome.metrics["nodes_on_largest_rank"] == -(-17 // COMM.size)
+    assert (outcome.metrics["message_bytes"] > 0) == (COMM.size > 1)
+    schedule = read_jobs(inputs / "ranks" / "jobs.csv")
+    platform = platform_from_dict(json.loads((inputs / "ranks" / "run.json").read_text())["platform"])
+    assert audit(schedule, platform, expected=list(range(1, 121))) == []
+
+
+@pytest.mark.mpi
+def test_no_payload_is_pickled(inputs, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("pickled")
+
+    monkeypatch.setattr(MPI, "pickle", MPI.Pickle(dumps=refuse, loads=refuse))
+    outcome = run_over_ranks(COMM, request_of(inputs, "dardis-throughput", (), "plain"))
+    assert outcome == 0 if COMM.rank else outcome.metrics["jobs"] == 120
+
+
+@pytest.mark.mpi
+def test_more_ranks_than_nodes(inputs):
+    if COMM.rank == 0:
+        (inputs / "platform.toml").write_text('name = "one"\n[[nodes]]\ncount = 1\nprefix = "n"\n'
+                                              'resources = { cores = 512, memory = "512GiB", gpu = 64, mic = 64 }\n')  # fmt: skip
+        (inputs / "profile.csv").write_text("time_s,node,kind,value\n0,*,cores,512\n")
+    COMM.Barrier()
+    outcome = run_over_ranks(COMM, request_of(inputs, "dardis-throughput", (), "single"))
+    if COMM.rank == 0:
+        alone = run(request_of(inputs, "dardis-throughput", (), "alone"))
+        assert outcome.metrics["schedule_digest"] == alone.metrics["schedule_digest"]
+
+
+@pytest.mark.mpi
+def test_a_mistake_ends_all_ranks_quietly(inputs):
+    request = request_of(inputs, "dardis-throughput", ("generator=last",), "never")
+    if COMM.rank == 0:
+        with pytest.raises(Exception, match="generator=last"):
+            run_over_ranks(COMM, request)
+    else:
+        assert run_over_ranks(COMM, request) == 2
+
+
+@pytest.mark.mpi
+def test_broadcast_of_plain_values():
+    value = {"a": [1, "x", None], "b": 2.5, 3: b"bytes"}
+    assert broadcast(COMM, value if COMM.rank == 0 else None) == value

@@ -1,0 +1,195 @@
+"""Whole runs over random machines, jobs and settings: legal, the same however they are split, and as good as promised."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.dense import ONE, DenseNode, dense_nodes
+from kit.effort import examples
+from kit.machine import desired_profiles, jobs, platforms
+from kit.replay import decisions, earliest_by_the_rules, horizon_of, placement
+from kit.run import Run, simulate
+
+from dardis.metrics.audit import audit
+from dardis.model.job import Job
+from dardis.model.platform import Platform
+from dardis.model.schedule import Schedule
+from dardis.model.target import DesiredProfile
+from dardis.task_manager import SETUPS, SetUp
+from dardis.task_manager.setups import (
+    BackfillScope,
+    EventOrder,
+    NodeChoice,
+    OfferRule,
+    ProfileRule,
+    Selection,
+    Switch,
+    UnitsPerNode,
+)
+
+THROUGHPUT = SETUPS["dardis-throughput"]
+
+
+@dataclass
+class Case:
+    """What a run is made of."""
+
+    platform: Platform
+    jobs: list[Job]
+    setup: SetUp
+    desired: DesiredProfile | None
+
+    def run(self, cuts: Sequence[int] = (), managers: int = 1) -> Run:
+        return simulate(self.platform, self.jobs, self.setup, desired=self.desired, cuts=cuts, managers=managers)
+
+
+@st.composite
+def setups(draw) -> SetUp:
+    """One of the named set-ups, with any settings."""
+    return replace(
+        draw(st.sampled_from([SETUPS[name] for name in sorted(SETUPS)])),
+        selection=draw(st.sampled_from(Selection)),
+        node_choice=draw(st.sampled_from(NodeChoice)),
+        start_grain_s=draw(st.sampled_from((1, 7, 60))),
+        units_per_node=draw(st.sampled_from(UnitsPerNode)),
+        profile=draw(st.sampled_from(ProfileRule)),
+        offers=draw(st.sampled_from(OfferRule)),
+        backfill=draw(st.sampled_from(Switch)),
+        backfill_depth=draw(st.sampled_from((0, 0, 2))),
+        backfill_scope=draw(st.sampled_from(BackfillScope)),
+        event_order=draw(st.sampled_from(EventOrder)),
+    )
+
+
+@st.composite
+def cases(draw, *, following: bool = False, **fixed) -> Case:
+    """Any set-up, with these settings fixed."""
+    platform = draw(platforms())
+    desired = draw(st.none() | desired_profiles(platform))
+    setup = draw(setups())
+    return Case(platform, draw(jobs(platform, following=following)), replace(setup, **fixed), desired)
+
+
+def legal(case: Case, run: Run) -> Schedule:
+    assert audit(run.schedule, case.platform, expected=[job.number for job in case.jobs]) == []
+    return run.schedule
+
+
+@given(cases(following=True))
+@examples(2)
+def test_every_schedule_is_legal(case):
+    run = case.run()
+    schedule = legal(case, run)
+    assert {place for place in range(len(case.jobs)) if not schedule.ran[place]} == {*run.reasons}
+
+
+@given(cases(following=True), st.data())
+@examples(1.5)
+def test_hosts_and_task_managers_do_not_change_the_schedule(case, data):
+    expected = case.run().schedule.digest()
+    inside = st.integers(1, case.platform.node_count - 1)
+    cuts = sorted(data.draw(st.sets(inside, max_size=2))) if case.platform.node_count > 1 else []
+    assert case.run(cuts).schedule.digest() == expected
+    assert case.run(cuts, managers=data.draw(st.integers(2, 3))).schedule.digest() == expected
+
+
+@given(cases(following=True, backfill=Switch.ON))
+@examples(1)
+def test_backfilling_only_ever_gains(case):
+    run = case.run()
+    assert all(late > soon for starts in run.starts.values() for late, soon in zip(starts, starts[1:], strict=False))
+    final = {place: starts[-1] for place, starts in run.starts.items()}
+    assert final == {place: int(run.schedule.start[place]) for place in final}
+
+
+@given(cases(backfill=Switch.OFF))
+@examples(1.5)
+def test_the_throughput_setup_finds_the_earliest_start(case):
+    case.setup = replace(
+        THROUGHPUT,
+        backfill=Switch.OFF,
+        units_per_node=case.setup.units_per_node,
+        node_choice=case.setup.node_choice,
+        profile=case.setup.profile,
+        event_order=case.setup.event_order,
+    )
+    schedule = legal(case, case.run())
+    until = horizon_of(case.platform, case.jobs, case.desired)
+    for decision in decisions(case.platform, schedule, case.jobs, case.setup, case.desired):
+        owed = earliest_by_the_rules(decision, case.setup, until, has_desired=case.desired is not None)
+        if schedule.ran[decision.place]:
+            assert schedule.start[decision.place] == owed
+        elif schedule.finish.max() <= decision.job.submit or case.setup.profile is not ProfileRule.HARD:
+            assert owed is None
+
+
+def wished_breaks(nodes: list[DenseNode], schedule: Schedule, place: int) -> bool:
+    """Whether the job, where it was put, exceeds what its nodes wish."""
+    start = int(schedule.start[place])
+    run = slice(start, start + int(schedule.walltime[place]))
+    asked = np.flatnonzero(schedule.request[place])
+    return any(
+        (nodes[node].wished[run][:, asked] < units * schedule.request[place][asked]).any()
+        for node, units in placement(schedule, place).items()
+    )
+
+
+def last_change(nodes: list[DenseNode]) -> int:
+    """From then on nothing changes on any node."""
+    rows = np.concatenate([array for node in nodes for array in (node.free, node.wished) if array is not None], axis=1)
+    return int(np.flatnonzero((rows != rows[-1]).any(axis=1)).max(initial=-1)) + 1
+
+
+@given(cases(backfill=Switch.OFF, profile=ProfileRule.SOFT))
+@examples(1.5)
+def test_deadline_and_soft_profile_give_way_only_when_they_must(case):
+    """In its window a job exceeds the profile only if it fits at no start that respects it; it is late only if at none."""
+    schedule = legal(case, case.run())
+    for decision in decisions(case.platform, schedule, case.jobs, case.setup, case.desired):
+        job, place = decision.job, decision.place
+        if not schedule.ran[place]:
+            continue
+        last = job.latest if job.latest is not None else max(job.earliest, last_change(decision.nodes))
+        grid = slice(None, None, case.setup.grain)
+        if job.latest is not None and schedule.start[place] > last:
+            assert (decision.whole_units(job.earliest, last, respect=False)[grid] < job.units).all()
+        elif case.desired is not None and wished_breaks(decision.nodes, schedule, place):
+            assert (decision.whole_units(job.earliest, last, respect=True)[grid] < job.units).all()
+
+
+@given(cases(following=True, profile=ProfileRule.HARD))
+@examples(1)
+def test_a_hard_profile_is_never_exceeded(case):
+    schedule = legal(case, case.run())
+    if case.desired is None:
+        return
+    seconds = max(int(schedule.finish.max()), 0) + 1
+    nodes = dense_nodes(replace(case.platform, maintenance=()), case.desired, seconds)
+    used = np.zeros((len(nodes), seconds, len(case.platform.kinds)), dtype=np.int64)
+    for place in np.flatnonzero(schedule.ran).tolist():
+        for node, units in placement(schedule, place).items():
+            used[node, schedule.start[place] : schedule.finish[place]] += units * schedule.request[place]
+    for node, oracle in enumerate(nodes):
+        assert (used[node] <= np.maximum(oracle.wished, 0)).all()
+
+
+@given(cases(following=True))
+@examples(1)
+def test_only_a_job_that_can_never_run_is_rejected(case):
+    """The empty machine, when all maintenance is over and the profile has had its last step, does not hold it."""
+    run = case.run()
+    schedule = legal(case, run)
+    binds = case.desired is not None and case.setup.profile is ProfileRule.HARD
+    until = horizon_of(case.platform, case.jobs, case.desired)
+    empty = dense_nodes(case.platform, case.desired if binds else None, until)
+    for place in np.flatnonzero(~schedule.ran).tolist():
+        job = case.jobs[place]
+        index = [
+            int(node.index_of_starts(until, until, job.walltime, np.array(job.request), binds)[0]) // ONE
+            for number, node in enumerate(empty)
+            if job.groups >> int(case.platform.group_of_node[number]) & 1
+        ]
+        distinct = case.setup.units_per_node is UnitsPerNode.DISTINCT
+        assert sum(min(whole, 1) if distinct else whole for whole in index) < job.units, run.reasons[place]
