@@ -6,7 +6,11 @@ from hypothesis import HealthCheck, settings
 # The same examples every time; `pytest --hypothesis-profile=search` looks for new ones, many more of them.
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=100, database=None)
 settings.register_profile(
-    "search", deadline=None, max_examples=int(__import__("os").environ.get("N", 3000)), suppress_health_check=[HealthCheck.too_slow], print_blob=True
+    "search",
+    deadline=None,
+    max_examples=int(__import__("os").environ.get("N", 3000)),
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
 )
 settings.load_profile("repeatable")
 

@@ -75,3 +75,7 @@ def run(arguments: list[str]) -> int:
 def _tell(line: str, status: int) -> int:
     print(f"dardis: {line}", file=sys.stderr, flush=True)  # noqa: T201 (errors go to standard error)
     return status
+
+
+if __name__ == "__main__":
+    main()

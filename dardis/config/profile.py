@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
-import zlib
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 
 from dardis.config.platform import LATEST
 from dardis.model.errors import InputError
+from dardis.model.files import csv_rows, read_text
 from dardis.model.platform import Platform
 from dardis.model.profile import StepFunction
 from dardis.model.resources import parse_amount
@@ -26,7 +23,7 @@ def load_profile(path: Path, platform: Platform, split: Split) -> DesiredProfile
     Node `*` is the whole machine, and `split` says how its value becomes node values. A value holds until the next
     row of that node and kind; before the first, capacity is wished. InputError names file and line.
     """
-    rows = _rows(path)
+    rows = csv_rows(path, read_text(path))
     _, header = next(rows, (1, []))
     if tuple(header) != COLUMNS:
         raise InputError(f"{path}:1", f"columns {','.join(header)!r}", ",".join(COLUMNS))
@@ -66,26 +63,3 @@ def _row(place: str, fields: list[str], platform: Platform) -> tuple[int, int | 
     # More than everything is everything; the bound keeps any text within 64 bits.
     amount = min(amount, int(platform.capacity[:, platform.kinds.index(kind)].sum()))
     return int(time), None if node == WHOLE_MACHINE else int(node), platform.kinds.index(kind), amount
-
-
-def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Line number and fields of each line that is not empty."""
-    reader = csv.reader(_text(path).splitlines())
-    try:
-        for fields in reader:
-            if fields:
-                yield reader.line_num, [field.strip() for field in fields]
-    except csv.Error as error:
-        raise InputError(f"{path}:{reader.line_num}", f"no CSV ({error})") from None
-
-
-def _text(path: Path) -> str:
-    try:
-        data = path.read_bytes()
-        return (gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data).decode("utf-8-sig")
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(path, f"damaged gzip file ({error})") from None
-    except OSError as error:
-        raise InputError(path, f"cannot be read ({error.strerror})", "a CSV file") from None
-    except UnicodeDecodeError:
-        raise InputError(path, "is no UTF-8 text", "a CSV file") from None

@@ -1,25 +1,69 @@
-"""Output files appear whole or not at all."""
+"""Text files: damaged input is an InputError, output appears whole or not at all."""
 
 from __future__ import annotations
 
+import csv
+import gzip
 import os
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
+
+from dardis.model.errors import InputError
+
+_GZIP_MAGIC = b"\x1f\x8b"
 
 
 @contextmanager
 def atomic_text(path: Path) -> Iterator[TextIO]:
     """Open a UTF-8 text file that takes the place of `path` when the block ends, and vanishes when it fails.
 
-    Lines end as they are written (LF). Raises OSError as `open` does.
+    Lines end as they are written (LF). Raises OSError that names the file.
     """
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with part.open("w", encoding="utf-8", newline="") as file:
             yield file
         part.replace(path)
-    except BaseException:
+    except BaseException as error:
         part.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:
+            raise OSError(error.errno, error.strerror, str(path)) from error  # a full disk does not say which file
         raise
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file, unpacked when it is gzip; a byte that is no UTF-8 becomes a replacement character."""
+    try:
+        data = path.read_bytes()
+        if data.startswith(_GZIP_MAGIC):
+            data = gzip.decompress(data)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(path, f"damaged or truncated gzip file ({error})") from None
+    except OSError as error:
+        raise InputError(path, f"cannot be read ({error.strerror})", "a file that can be read") from None
+    return data.decode("utf-8-sig", errors="replace")
+
+
+def csv_rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
+    """Line number and fields, without outer blanks, of each line that is not empty; InputError for what is no CSV."""
+    reader = csv.reader(text.splitlines())
+    try:
+        for fields in reader:
+            if fields:
+                yield reader.line_num, [field.strip() for field in fields]
+    except csv.Error as error:
+        raise InputError(f"{path}:{reader.line_num}", f"no CSV ({error})") from None
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace `path` by `text` in one step; gzipped (the same bytes each time) when its name ends in `.gz`."""
+    if not path.parent.is_dir():
+        raise InputError(path, "its folder does not exist", "a file in a folder that exists")
+    data = text.encode()
+    if path.suffix == ".gz":
+        data = gzip.compress(data, mtime=0)
+    with atomic_text(path) as file:
+        file.buffer.write(data)

@@ -38,9 +38,11 @@ def parse_amount(kind: str, value: int | str) -> int:
         if unit is not None or "b" in value.lower() or "." in number:
             raise ValueError(f"{value!r} is not a whole number")
         return int(number)
-    if unit is None and "b" in value.lower():
-        return int(float(number) / 2**20)
-    return int(float(number) * _MEBIBYTES[(unit or "").lower()])
+    bytes_alone = unit is None and "b" in value.lower()
+    amount = float(number) * (2.0**-20 if bytes_alone else _MEBIBYTES[(unit or "").lower()])
+    if amount >= 2**53:
+        raise ValueError(f"{value!r} is more memory than there is")
+    return int(amount)
 
 
 def amount_in_words(kind: str, amount: int) -> str:

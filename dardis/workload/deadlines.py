@@ -10,8 +10,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from dardis.model.errors import InputError
+from dardis.model.files import csv_rows, read_text
 from dardis.model.job import Job
-from dardis.workload.files import csv_rows, read_text
 from dardis.workload.trace import LARGEST, Trace
 
 FORMS = (

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dardis.model.errors import InputError
+from dardis.model.files import csv_rows
 from dardis.model.resources import CORES, MEMORY
-from dardis.workload.files import csv_rows
 from dardis.workload.table import processors
 from dardis.workload.trace import LARGEST, OUT_OF_RANGE, Skipped, Trace, build_trace
 

@@ -6,8 +6,8 @@ import io
 from pathlib import Path
 
 from dardis.model.errors import InputError
+from dardis.model.files import read_text
 from dardis.workload.eurora import ALLOCATION, parse_eurora
-from dardis.workload.files import read_text
 from dardis.workload.swf import parse_swf
 from dardis.workload.table import parse_table
 from dardis.workload.trace import Trace

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from dardis.model.files import read_text, write_text
 from dardis.model.job import NO_TIME
 from dardis.model.resources import CORES, MEMORY
-from dardis.workload.files import read_text, write_text
 from dardis.workload.trace import LARGEST, OUT_OF_RANGE, UNKNOWN, Ints, Skipped, Texts, Trace, build_trace
 
 FIELDS = 18

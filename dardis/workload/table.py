@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from dardis.model.errors import InputError
+from dardis.model.files import csv_rows, read_text, write_text
 from dardis.model.job import NO_TIME
 from dardis.model.resources import CORES, KIND_NAME, parse_amount
-from dardis.workload.files import csv_rows, read_text, write_text
 from dardis.workload.trace import LARGEST, UNKNOWN, Ints, Skipped, Trace, build_trace
 
 REQUEST = "req_"

@@ -34,7 +34,7 @@ def test_a_gzipped_profile_says_the_same(tmp_path):
     path.write_bytes(gzip.compress((HEADER + "5,*,cores,3\n").encode()))
     assert load_profile(path, PLATFORM, Split.PROPORTIONAL).total(0).values.tolist() == [64, 3]
     path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(InputError, match="damaged gzip"):
+    with pytest.raises(InputError, match="damaged or truncated gzip"):
         load_profile(path, PLATFORM, Split.PROPORTIONAL)
 
 

@@ -1,0 +1,94 @@
+"""What a task manager picks of any offers, against instants counted one by one and nodes sorted."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from kit import choices
+from kit.dense import ONE, Offer
+from kit.effort import examples
+
+from dardis.kernels import selection
+from dardis.model.job import FOREVER
+
+SEED = 3
+POLICIES = (selection.MIN_START, selection.MAX_PROBABILITY, selection.RANDOM)
+CHOICES = (selection.BEST_FIT, selection.WORST_FIT, selection.ANY_NODE, selection.FIRST_FIT, selection.CONTIGUOUS)
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One job's ask, and the offers to it as rows."""
+
+    job: int
+    attempt: int
+    first: int
+    walltime: int
+    units: int
+    rows: np.ndarray
+
+
+@st.composite
+def asks(draw, grain: int) -> Ask:
+    """Up to eight nodes, each with up to three runs of instants; whole and broken indices, many of them equal."""
+    first, walltime = draw(st.integers(0, 100)), draw(st.integers(1, 20))
+    rows = []
+    for node in sorted(draw(st.sets(st.integers(0, 9), max_size=8))):
+        edges = sorted(draw(st.sets(st.integers(0, 12), min_size=2, max_size=6)))
+        for low, high in zip(edges[::2], edges[1::2], strict=False):
+            index = draw(st.integers(1, 3)) * ONE + draw(st.sampled_from((0, 0, 1, ONE // 2)))
+            free_from = first + low * grain - draw(st.integers(0, 2))
+            beyond = first + (high - 1) * grain + walltime + draw(st.integers(0, 2))
+            rows.append([node, low, high, index, free_from, draw(st.sampled_from((beyond, FOREVER)))])
+    table = np.array(rows, dtype=np.int64).reshape(-1, 6)
+    return Ask(draw(st.integers(1, 99)), draw(st.integers(1, 9)), first, walltime, draw(st.integers(1, 9)), table)
+
+
+def instant_by_instant(rows: np.ndarray) -> choices.Offers:
+    offers: choices.Offers = {}
+    for node, low, high, *rest in rows.tolist():
+        offers.setdefault(node, {}).update(dict.fromkeys(range(low, high), Offer(*rest)))
+    return offers
+
+
+def expected(ask: Ask, grain: int, policy: int, choice: int, *, distinct: bool) -> tuple[int, dict[int, int]] | None:
+    offers, key = instant_by_instant(ask.rows), (SEED, ask.job, ask.attempt)
+    instant = choices.choose_start(offers, ask.units, policy, distinct, key)
+    if instant is None:
+        return None
+    start = ask.first + instant * grain
+    return start, choices.choose_nodes(offers, instant, start, ask.walltime, ask.units, distinct, choice, key)
+
+
+@given(
+    st.sampled_from((1, 7)).flatmap(
+        lambda grain: st.tuples(st.just(grain), st.lists(asks(grain), min_size=1, max_size=3))
+    ),
+    st.sampled_from(POLICIES),
+    st.sampled_from(CHOICES),
+    st.booleans(),
+)
+@examples(4)
+def test_the_first_ask_that_can_gets_its_start_and_nodes(several, policy, choice, distinct):
+    grain, batch = several
+    found = [expected(ask, grain, policy, choice, distinct=distinct) for ask in batch]
+    place = next((i for i, one in enumerate(found) if one is not None), -1)
+
+    def column(name: str) -> np.ndarray:
+        return np.array([getattr(ask, name) for ask in batch], dtype=np.int64)
+
+    offset = np.cumsum([0, *(len(ask.rows) for ask in batch)])
+    nodes, units, result = np.zeros(9, np.int64), np.zeros(9, np.int64), np.zeros(3, np.int64)
+    selection.select_first(
+        np.concatenate([ask.rows for ask in batch]), offset, column("first"), column("walltime"), column("units"),
+        column("job"), column("attempt"), grain, policy, distinct, choice, SEED, nodes, units, result,
+    )  # fmt: skip
+    assert result[0] == place
+    if place >= 0:
+        start, taken = found[place]
+        count = result[2]
+        assert result[1] == start
+        assert dict(zip(nodes[:count].tolist(), units[:count].tolist(), strict=True)) == taken
+        assert (np.diff(nodes[:count]) > 0).all()
+        assert units[:count].sum() == batch[place].units

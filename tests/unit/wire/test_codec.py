@@ -1,0 +1,72 @@
+from dataclasses import fields
+from typing import get_args
+
+import msgpack
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dardis.model.errors import ProtocolError
+from dardis.wire import codec, messages
+from dardis.wire.messages import Message
+
+whole = st.integers(-(2**63), 2**63 - 1)
+lists = st.lists(whole, max_size=5).map(lambda values: np.array(values, dtype=np.int64))
+tables = st.tuples(st.integers(0, 4), st.integers(1, 6)).map(lambda s: np.arange(s[0] * s[1]).reshape(s) - 2**62)
+VALUES = {"int": whole, "bool": st.booleans(), "Ints": lists | tables}
+
+
+def any_of(kind):
+    return st.builds(kind, **{field.name: VALUES[field.type] for field in fields(kind)})
+
+
+def same(a: object, b: object) -> bool:
+    if isinstance(a, np.ndarray):
+        return isinstance(b, np.ndarray) and a.dtype == b.dtype and a.shape == b.shape and bool((a == b).all())
+    return type(a) is type(b) and a == b
+
+
+def assert_same(a: Message, b: Message) -> None:
+    assert type(a) is type(b)
+    assert all(same(getattr(a, field.name), getattr(b, field.name)) for field in fields(a))
+
+
+@pytest.mark.parametrize("kind", get_args(Message), ids=lambda kind: kind.__name__)
+@given(data=st.data())
+def test_every_message_comes_back_as_it_was(kind, data):
+    sent = data.draw(st.lists(st.tuples(whole, any_of(kind)), max_size=3))
+    cpu_ns, batch = codec.decode(codec.encode(7, sent))
+    assert cpu_ns == 7
+    assert [now for now, _ in batch] == [now for now, _ in sent]
+    for (_, before), (_, after) in zip(sent, batch, strict=True):
+        assert_same(before, after)
+
+
+def test_what_comes_back_may_be_written_to():
+    sent = messages.Later(1, np.arange(3))
+    _, [(_, message)] = codec.decode(codec.encode(0, [(5, sent)]))
+    message.jobs[0] = 9
+    assert sent.jobs[0] == 0
+
+
+def test_numbers_of_arrays_count_as_numbers():
+    _, [(_, message)] = codec.decode(codec.encode(0, [(5, messages.Noted(np.int64(4), np.int32(2)))]))
+    assert message == messages.Noted(4, 2)
+
+
+def test_another_version_is_refused_by_name():
+    payload = msgpack.packb([codec.VERSION + 1, 0, []])
+    with pytest.raises(ProtocolError, match=f"version {codec.VERSION + 1}.*version {codec.VERSION}"):
+        codec.decode(payload)
+
+
+def test_unknown_extensions_are_refused():
+    with pytest.raises(ProtocolError, match="extension 9"):
+        codec.unpack(msgpack.packb(msgpack.ExtType(9, b"")))
+
+
+@pytest.mark.parametrize("value", [np.zeros(2), np.zeros((1, 1, 1), dtype=np.int64), {1, 2}, object()])
+def test_what_is_no_part_of_a_message_is_refused(value):
+    with pytest.raises(TypeError, match="no part of a message"):
+        codec.pack(value)
