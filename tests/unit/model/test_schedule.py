@@ -1,0 +1,42 @@
+import hashlib
+from dataclasses import replace
+
+import numpy as np
+
+from dardis.model.job import NO_TIME, Status
+from dardis.model.schedule import Schedule
+
+
+def column(*values: int) -> np.ndarray:
+    return np.array(values, dtype=np.int64)
+
+
+TWO = Schedule(
+    kinds=("cores",), number=column(10, 9, 8), submit=column(0, 0, 0), earliest=column(0, 0, 0),
+    latest=column(NO_TIME, NO_TIME, NO_TIME), walltime=column(5, 5, 5), units=column(3, 1, 9),
+    request=column(1, 1, 1).reshape(3, 1), status=np.array([Status.COMPLETED, Status.KILLED, Status.REJECTED], np.int8),
+    start=column(0, 5, NO_TIME), finish=column(4, 10, NO_TIME), attempts=column(1, 1, 5), offsets=column(0, 2, 3, 3),
+    nodes=column(0, 7, 1), node_units=column(1, 2, 1), queue=["", "", ""], user=["", "", ""],
+)  # fmt: skip
+
+
+def test_units_by_node():
+    assert [TWO.units_by_node(job) for job in range(3)] == ["0:1 7:2", "1:1", ""]
+    assert TWO.ran.tolist() == [True, True, False]
+
+
+def test_the_digest_is_of_the_sorted_lines():
+    lines = b"10,0,4,0:1 7:2\n8,,,\n9,5,10,1:1\n"
+    assert TWO.digest() == hashlib.sha256(lines).hexdigest()
+
+
+def test_the_digest_forgets_the_order_of_jobs_but_no_start_end_or_node():
+    swapped = replace(
+        TWO, number=TWO.number[::-1].copy(), status=TWO.status[::-1].copy(), start=TWO.start[::-1].copy(),
+        finish=TWO.finish[::-1].copy(), offsets=column(0, 0, 1, 3), nodes=column(1, 0, 7), node_units=column(1, 1, 2),
+    )  # fmt: skip
+    assert swapped.digest() == TWO.digest()
+    for field in ("start", "finish", "nodes", "node_units", "number"):
+        changed = getattr(TWO, field).copy()
+        changed[0] += 1
+        assert replace(TWO, **{field: changed}).digest() != TWO.digest()
