@@ -42,7 +42,7 @@ def job_metrics(schedule: Schedule, counted: NDArray[np.int64]) -> dict[str, Num
     wait = start - submit
     bound = schedule.latest[ran] != NO_TIME
     delay = np.maximum(start - schedule.latest[ran], 0)[bound]
-    some, deadlines = len(ran) > 0, bool(bound.any())
+    some = len(ran) > 0
     return {
         "jobs": len(counted),
         "completed": int(np.count_nonzero(status == Status.COMPLETED)),
@@ -55,8 +55,8 @@ def job_metrics(schedule: Schedule, counted: NDArray[np.int64]) -> dict[str, Num
         "p95_wait_s": float(np.percentile(wait, 95)) if some else None,
         "max_wait_s": int(wait.max()) if some else None,
         "mean_bounded_slowdown": float(bounded_slowdown(wait, finish - start).mean()) if some else None,
-        "tardiness_s": int(delay.sum()) if deadlines else None,
-        "late_jobs": int(np.count_nonzero(delay)) if deadlines else None,
+        "tardiness_s": int(delay.sum()),
+        "late_jobs": int(np.count_nonzero(delay)),
     }
 
 

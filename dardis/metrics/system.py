@@ -68,7 +68,7 @@ def schedule_metrics(
     for kind in platform.kinds:
         name = "overutilisation_core_s" if kind == CORES else f"overutilisation_{kind}_s"
         wished = desired_total(platform, desired, kind)
-        figures[name] = None if desired is None else overutilisation(used_profile(schedule, kind), wished, window)
+        figures[name] = overutilisation(used_profile(schedule, kind), wished, window)
     figures["dissimilarity"] = None
     deadlines = schedule.latest[schedule.latest != NO_TIME]
     if desired is not None and len(deadlines) and schedule.ran.any():

@@ -1,4 +1,4 @@
-"""The machines where messages are late, lost, doubled and reordered and nodes crash. Decides nothing, records the truth.
+"""The machines where messages get late, lost, doubled and reordered and nodes crash. Decides nothing, tells the truth.
 
 The executor here is the world: it starts units when a node manager says so, ends them when they have run, and loses
 them with their host. What it records is what really happened, whatever the machines believe.
@@ -146,23 +146,23 @@ class FaultSimulation:
         """Asks and claims after the first, over all jobs."""
         return sum(manager.renegotiations for manager in self._managers)
 
-    def _note(self, now: int, text: str) -> None:
+    def _note(self, now: int, *words: object) -> None:
         if self._log is not None:
-            self._log(now, text)
+            self._log(now, " ".join(map(str, words)))
 
     def _receive(self, to: int, message: Message, now: int) -> None:
         """Hand a message to a host (address 0 on) or to task manager m (address -1 - m)."""
         if to < 0:
-            self._note(now, f"task manager {-1 - to} gets {message}")
+            self._note(now, "task manager", -1 - to, "gets", message)
             self._obey_manager(-1 - to, self._managers[-1 - to].handle(message, now), now)
             return
         host = self.hosts[to]
-        self._note(now, f"host {to} {'misses' if host is None else 'gets'} {message}")
+        self._note(now, "host", to, "misses" if host is None else "gets", message)
         if host is not None:
             self._obey_pool(to, host, host.pool.handle(message, now), now)
 
     def _submit(self, manager: int, job: Job, now: int) -> None:
-        self._note(now, f"task manager {manager} gets {job}")
+        self._note(now, "task manager", manager, "gets", job)
         self._obey_manager(manager, self._managers[manager].submit(job, now), now)
 
     def _obey_manager(self, manager: int, effects: list[Effect], now: int) -> None:
@@ -174,11 +174,11 @@ class FaultSimulation:
                 case SetTimer(at=at, timer=timer):
                     self.network.at(at, partial(self._receive, -1 - manager, timer))
                 case Placed(job=job):
-                    self._note(now, f"task manager {manager} says {effect}")
+                    self._note(now, "task manager", manager, "says", effect)
                     self.placed[job] = effect
                     self.placements += 1
                 case Done(job=job) | Rejected(job=job):
-                    self._note(now, f"task manager {manager} says {effect}")
+                    self._note(now, "task manager", manager, "says", effect)
                     self.told.setdefault(job, []).append(effect)
                     self._managers[manager].forget(job)
 
@@ -209,7 +209,7 @@ class FaultSimulation:
         for node, units in zip(launch.nodes.tolist(), launch.units.tolist(), strict=True):
             begun.append(UnitRun(launch.job, launch.attempt, node, units, now, end))
         self.runs += begun
-        self._note(now, f"host {address} starts attempt {launch.attempt} of job {launch.job} until {end}")
+        self._note(now, "host", address, "starts", launch, "for", end - now, "s")
         self.network.at(end, partial(self._end, address, host, launch))
 
     def _end(self, address: int, host: Host, launch: Launch, now: int) -> None:
@@ -227,7 +227,7 @@ class FaultSimulation:
         host = self.hosts[crash.host]
         if host is None:
             return
-        self._note(now, f"host {crash.host} crashes")
+        self._note(now, "host", crash.host, "crashes")
         for runs in host.launched.values():
             self._stop(runs, Fate.CRASHED, now)
         host.launched.clear()
@@ -239,6 +239,6 @@ class FaultSimulation:
             self.network.at(crash.back, partial(self._restart, crash.host))
 
     def _restart(self, host: int, now: int) -> None:
-        self._note(now, f"host {host} is back")
+        self._note(now, "host", host, "is back")
         self._incarnation[host] += 1
         self.hosts[host] = self._new_host(host)

@@ -315,23 +315,23 @@ class Verdict:
             yield f"{name} does not fit the machine, yet was started"
         complete = {attempt for attempt, runs in attempts.items() if self._is_complete(job, runs)}
         if told and isinstance(told[0], Done):
-            placed = self.simulation.placed[job.number]
-            where = dict(zip(placed.nodes.tolist(), placed.units.tolist(), strict=True))
-            right = [
-                attempt
-                for attempt in complete
-                if {(run.node, run.units) for run in attempts[attempt]} == set(where.items())
-                and all(run.start == placed.start for run in attempts[attempt])
-            ]
-            if len(right) != 1:
-                yield f"{name} is done, yet {len(right)} attempts ran as agreed on"
-            else:
+            right = [attempt for attempt in complete if self._is_as_agreed(job, attempts[attempt])]
+            if len(right) == 1:
                 self.accepted[job.number] = attempts[right[0]]
+            else:
+                yield f"{name} is done, yet {len(right)} attempts ran as agreed on"
         yield from self._other_attempts(job, complete)
 
     def _is_complete(self, job: Job, runs: list[UnitRun]) -> bool:
         ran = all(run.fate is Fate.ENDED and run.end - run.start == job.duration for run in runs)
         return ran and len({run.start for run in runs}) == 1 and sum(run.units for run in runs) == job.units
+
+    def _is_as_agreed(self, job: Job, runs: list[UnitRun]) -> bool:
+        placed = self.simulation.placed.get(job.number)
+        if placed is None or {run.start for run in runs} != {placed.start}:
+            return False
+        where = dict(zip(placed.nodes.tolist(), placed.units.tolist(), strict=True))
+        return where == {run.node: run.units for run in runs} and len(where) == len(runs)
 
     def _other_attempts(self, job: Job, complete: set[int]) -> Iterator[str]:
         """One attempt after the other; what was not accepted was cut, or is repeated since a host died too soon."""

@@ -14,7 +14,7 @@ from kit.run import Run, simulate
 
 from dardis.metrics.audit import audit
 from dardis.model.job import Job
-from dardis.model.platform import Platform
+from dardis.model.platform import NodeGroup, Platform
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile
 from dardis.task_manager import SETUPS, SetUp
@@ -93,6 +93,18 @@ def test_hosts_and_task_managers_do_not_change_the_schedule(case, data):
     cuts = sorted(data.draw(st.sets(inside, max_size=2))) if case.platform.node_count > 1 else []
     assert case.run(cuts).schedule.digest() == expected
     assert case.run(cuts, managers=data.draw(st.integers(2, 3))).schedule.digest() == expected
+
+
+@given(st.lists(st.tuples(st.integers(1, 8), st.integers(2, 30)), min_size=4, max_size=25), st.integers(2, 3), setups())
+@examples(0.5)
+def test_chance_in_backfilling_does_not_depend_on_who_asks_with_whom(sizes, managers, setup):
+    """Jobs that all end early, on equal nodes: many ask again at once, in messages of several jobs."""
+    platform = Platform("equal", (NodeGroup("n", 8, {"cores": 2}),))
+    queue = [Job(n, 0, 0, None, time, time // 2, units, (1,), 1) for n, (units, time) in enumerate(sizes)]
+    case = Case(platform, queue, replace(setup, backfill=Switch.ON), None)
+    expected = case.run().schedule.digest()
+    assert case.run(managers=managers).schedule.digest() == expected
+    assert case.run([3, 5]).schedule.digest() == expected
 
 
 @given(cases(following=True, backfill=Switch.ON))

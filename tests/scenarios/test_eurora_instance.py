@@ -1,0 +1,52 @@
+"""Thesis tables 3.2 and 3.3: five jobs that wait at once on Eurora's 64 nodes."""
+
+import pytest
+from kit.run import simulate
+
+from dardis.metrics.audit import audit
+from dardis.model.job import Job
+from dardis.model.platform import NodeGroup, Platform
+from dardis.task_manager import SETUPS
+from dardis.task_manager.setups import NodeChoice, with_settings
+
+EURORA = Platform(
+    "eurora",
+    (
+        NodeGroup("gpu", 32, {"cores": 16, "gpu": 2, "mic": 0, "memory": 16_000_000}),
+        NodeGroup("mic", 32, {"cores": 16, "gpu": 0, "mic": 2, "memory": 16_000_000}),
+    ),
+)
+TABLE = [  # units, cores, gpu, mic, memory (kB), duration
+    (32, 4, 1, 0, 1_000_000, 14000),
+    (1, 14, 1, 0, 400_000, 600),
+    (2, 4, 1, 0, 200_000, 14400),
+    (32, 16, 0, 0, 400_000, 800),
+    (32, 3, 0, 2, 800_000, 400),
+]
+JOBS = [
+    Job(number, 0, 0, None, duration, duration, units, tuple(request), EURORA.all_groups)
+    for number, (units, *request, duration) in enumerate(TABLE)
+]
+PUBLISHED = [0, 0, 600, 0, 800]
+
+
+def starts(*settings: str) -> list[int]:
+    setup = with_settings(SETUPS["dardis-throughput"], settings)
+    schedule = simulate(EURORA, JOBS, setup, cuts=(20, 40)).schedule
+    assert audit(schedule, EURORA, expected=range(5)) == []
+    return schedule.start.tolist()
+
+
+@pytest.mark.parametrize("choice", NodeChoice)
+def test_no_job_starts_later_than_in_the_published_solution(choice):
+    assert all(ours <= theirs for ours, theirs in zip(starts(f"node_choice={choice}"), PUBLISHED, strict=True))
+
+
+def test_best_fit_starts_four_jobs_at_once():
+    """Job 0 takes 16 nodes, two units on each, so that job 2 need not wait for job 1; job 4 needs every MIC."""
+    assert starts() == [0, 0, 0, 0, 800]
+
+
+def test_one_unit_a_node_makes_job_1_wait():
+    """Job 0 is on every node with a GPU then; 14 cores are free there only after it."""
+    assert starts("units_per_node=distinct") == [0, 14000, 0, 0, 800]

@@ -1,0 +1,127 @@
+from itertools import groupby, pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dardis.model.job import NO_TIME, Job
+from dardis.task_manager.rounds import quota_of
+from dardis.task_manager.search import SHIFTS, Search, SearchRules, advance, begin
+
+RUNS = SearchRules(drawn=False, respect=False, soft=False)
+
+
+def job_with(latest: int | None, *, earliest: int = 0, walltime: int = 60) -> Job:
+    return Job(1, 0, earliest, latest, walltime, 1, 1, (1,), 1)
+
+
+def all_windows(
+    job: Job, rules: SearchRules, *, now: int = 0, horizon: int = 0, last_end: int = NO_TIME
+) -> list[Search]:
+    """Every window that is asked for when none brings a start."""
+    found = []
+    search: Search | None = begin(job, now, rules, horizon)
+    while search is not None:
+        found.append(search)
+        search = advance(search, job, rules, horizon, last_end)
+    return found
+
+
+@st.composite
+def searches(draw):
+    """A job, the rules, and all its windows."""
+    earliest = draw(st.integers(0, 10**5))
+    latest = draw(st.none() | st.integers(0, 10**5).map(lambda window: earliest + window))
+    job = job_with(latest, earliest=earliest, walltime=draw(st.integers(1, 10**5)))
+    rules = SearchRules(draw(st.booleans()), draw(st.booleans()), draw(st.booleans()))
+    now, horizon = draw(st.integers(0, 10**5)), draw(st.integers(0, 10**6))
+    last_end = draw(st.integers(0, 10**6).map(lambda end: min(end, horizon)) | st.just(NO_TIME))
+    return job, rules, horizon, all_windows(job, rules, now=now, horizon=horizon, last_end=last_end), now, last_end
+
+
+@given(searches())
+def test_the_windows_of_an_attempt_leave_no_gap_and_do_not_overlap(case):
+    job, rules, horizon, windows, _, _ = case
+    for (_, _), group in groupby(windows, key=lambda search: (search.attempt, search.respect)):
+        mine = [search for search in group if not search.quota]
+        assert mine[0].first == mine[0].earliest
+        assert all(search.first <= search.last for search in mine)
+        assert all(after.first == before.last + 1 for before, after in pairwise(mine))
+        if mine[0].latest is None:
+            assert mine[-1].last >= horizon
+        else:
+            assert mine[-1].last == mine[0].latest
+        lengths = [search.last - search.first + 1 for search in mine]
+        assert all(after == 2 * before for before, after in pairwise(lengths[:-1]))
+        if len(lengths) > 1:
+            assert lengths[-1] <= 2 * lengths[-2]
+            assert lengths[0] == max(job.walltime, 3600)
+        if rules.drawn:
+            assert len(mine) == 1
+
+
+@given(searches())
+def test_a_quota_is_followed_by_all_runs_of_the_same_window(case):
+    _, rules, _, windows, _, _ = case
+    assert any(search.quota for search in windows) == rules.drawn
+    for before, after in pairwise(windows):
+        if before.quota:
+            assert (after.first, after.last, after.quota) == (before.first, before.last, False)
+
+
+@given(searches())
+def test_the_profile_binds_first_and_a_soft_one_gives_way_before_the_window_moves(case):
+    job, rules, _, windows, _, _ = case
+    order = [key for key, _ in groupby((search.attempt, search.respect) for search in windows)]
+    ways = [rules.respect] + [False] * (rules.respect and rules.soft)
+    attempts = 1 if job.latest is None else SHIFTS + 2
+    assert order == [(attempt, way) for attempt in range(attempts) for way in ways]
+
+
+@given(searches())
+def test_shifted_windows_begin_at_the_latest_start_and_double(case):
+    job, _, horizon, windows, now, last_end = case
+    if job.latest is None:
+        return
+    spans = [key for key, _ in groupby((search.earliest, search.latest) for search in windows)]
+    first = max(job.earliest, now)
+    assert spans[0] == (first, max(job.latest, first))
+    for (earliest, latest), after in pairwise(spans[: SHIFTS + 1]):
+        assert after == (latest, latest + 2 * max(latest - earliest, 1))
+    earliest, latest = windows[-1].earliest, windows[-1].latest
+    assert earliest == max(last_end, spans[SHIFTS][0])
+    assert latest >= max(earliest, horizon)
+
+
+def test_windows_double_until_nothing_changes_any_more():
+    windows = all_windows(job_with(None), RUNS, horizon=20000)
+    assert [(search.first, search.last) for search in windows] == [(0, 3599), (3600, 10799), (10800, 20000)]
+
+
+def test_a_long_job_begins_with_a_window_of_its_walltime():
+    assert begin(job_with(None, walltime=7200), 10, RUNS, 0).last == 10 + 7199
+
+
+def test_a_deadline_in_the_past_is_a_window_of_one_instant():
+    search = begin(job_with(5), 100, RUNS, 0)
+    assert (search.first, search.last) == (100, 100)
+
+
+@pytest.mark.parametrize(
+    ("units", "window", "nodes", "grain", "quota"),
+    [
+        (1, 86400, 300, 1, 1),
+        (256, 86400, 300, 1, 255 * 86400 // 300 + 1),
+        (256, 86400, 300, 60, 255 * 1440 // 300 + 1),
+        (3, 5, 2, 1, 6),
+        (2, 61, 4, 60, 1 * 2 // 4 + 1),  # 61 s hold two instants of the grid: 0 and 60
+    ],
+)
+def test_quotas(units, window, nodes, grain, quota):
+    """Thesis 5.3.2: floor((units - 1) * window / nodes) + 1, with the window counted in instants of the grid."""
+    search = Search(0, 0, window - 1, 0, window - 1, respect=False, quota=True)
+    assert quota_of(search, units, nodes, grain) == quota
+
+
+def test_without_a_quota_all_is_asked_for():
+    assert quota_of(Search(0, 0, 9, 0, 9, respect=False, quota=False), 5, 2, 1) == -1

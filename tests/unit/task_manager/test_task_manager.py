@@ -1,0 +1,155 @@
+"""One task manager against a pool, message by message."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from kit.run import layout_of
+
+from dardis.model.errors import ProtocolError
+from dardis.model.job import Job
+from dardis.model.platform import NodeGroup, Platform
+from dardis.model.profile import StepFunction
+from dardis.model.target import DesiredProfile
+from dardis.node_manager import NodePool
+from dardis.task_manager import SETUPS, TaskManager
+from dardis.task_manager.setups import ProfileRule, UnitsPerNode
+from dardis.wire.effects import Effect, Placed, Rejected, Send, Waiting
+from dardis.wire.messages import Ask, Confirm, Ended, Reserved
+
+THROUGHPUT = SETUPS["dardis-throughput"]
+MACHINE = Platform("m", (NodeGroup("a", 2, {"cores": 4, "memory": 2048}), NodeGroup("b", 2, {"cores": 2, "gpu": 1})))
+
+
+def job_of(number: int = 1, *, units: int = 1, request=(1, 0, 0), groups: int = 0b11, **more) -> Job:
+    return Job(number, 0, 0, more.pop("latest", None), more.pop("walltime", 100), 50, units, request, groups, **more)
+
+
+class Machine:
+    """A pool that answers a task manager until nothing is left to say."""
+
+    def __init__(self, setup=THROUGHPUT, desired=None) -> None:
+        self.pool = NodePool(MACHINE, 0, 4, desired=desired)
+        self.manager = TaskManager(setup, layout_of(MACHINE, (0, 4), desired), 1)
+        self.said: list[object] = []
+
+    def settle(self, effects: list[Effect], now: int = 0) -> list[Effect]:
+        """Carry the messages; return the effects that are none."""
+        left: list[Effect] = []
+        while effects:
+            left += [effect for effect in effects if not isinstance(effect, Send)]
+            messages = [effect.message for effect in effects if isinstance(effect, Send)]
+            self.said += messages
+            answers = [a.message for m in messages for a in self.pool.handle(m, now) if isinstance(a, Send)]
+            effects = [effect for answer in answers for effect in self.manager.handle(answer, now)]
+        return left
+
+    def submit(self, job: Job, now: int = 0) -> Effect:
+        (effect,) = self.settle(self.manager.submit(job, now), now)
+        return effect
+
+
+def units_of(effect: Effect) -> dict[int, int]:
+    assert isinstance(effect, Placed)
+    return dict(zip(effect.nodes.tolist(), effect.units.tolist(), strict=True))
+
+
+def test_a_round_is_ask_offers_confirm():
+    machine = Machine()
+    effect = machine.submit(job_of(units=3))
+    assert units_of(effect) == {2: 2, 3: 1}  # the nodes with the least room that hold it
+    assert [type(message) for message in machine.said] == [Ask, Confirm]
+    # Never more than three messages for each of the four nodes: asked, answered, and the two chosen confirmed.
+    assert machine.manager.messages == 4 + 4 + 2
+    assert machine.manager.renegotiations == 0
+    assert machine.manager.attempts(1) == 1
+
+
+def test_only_eligible_nodes_are_used():
+    assert set(units_of(Machine().submit(job_of(units=3, groups=0b01)))) <= {0, 1}
+    assert set(units_of(Machine().submit(job_of(units=2, groups=0b10)))) <= {2, 3}
+
+
+def test_distinct_units_go_to_nodes_of_their_own():
+    machine = Machine(replace(THROUGHPUT, units_per_node=UnitsPerNode.DISTINCT))
+    assert set(units_of(machine.submit(job_of(units=4))).values()) == {1}
+
+
+def test_a_full_machine_means_a_later_start():
+    machine = Machine()
+    assert machine.submit(job_of(1, units=2, request=(4, 0, 0), groups=1)).start == 0
+    assert machine.submit(job_of(2, request=(4, 0, 0))).start == 100
+    assert machine.manager.attempts(2) == 1
+
+
+def test_what_no_machine_holds_is_rejected_with_the_reason():
+    effect = Machine().submit(job_of(units=3, request=(1, 0, 1)))
+    assert isinstance(effect, Rejected)
+    assert "3 units of (1 cores, 1 gpu)" in effect.reason
+    assert effect.reason.endswith("holds 2")
+    packed = Machine(replace(THROUGHPUT, units_per_node=UnitsPerNode.DISTINCT)).submit(job_of(units=5))
+    assert isinstance(packed, Rejected)
+
+
+def test_a_hard_profile_makes_a_job_wait_and_ask_again():
+    none = DesiredProfile(MACHINE, {0: StepFunction.from_steps(0, [])})
+    machine = Machine(replace(THROUGHPUT, profile=ProfileRule.HARD), none)
+    assert isinstance(machine.submit(job_of()), Waiting)
+    assert [type(effect) for effect in machine.settle(machine.manager.retry(1, 5), 5)] == [Waiting]
+
+
+def test_a_soft_profile_gives_way():
+    none = DesiredProfile(MACHINE, {0: StepFunction.from_steps(0, [])})
+    assert isinstance(Machine(THROUGHPUT, none).submit(job_of()), Placed)
+    assert isinstance(Machine(replace(THROUGHPUT, profile=ProfileRule.OFF), none).submit(job_of()), Placed)
+
+
+def test_a_late_job_counts_its_windows():
+    machine = Machine()
+    machine.submit(job_of(1, units=4, request=(2, 0, 0), walltime=1000))
+    machine.submit(job_of(2, units=2, request=(2, 0, 0), walltime=1000))
+    effect = machine.submit(job_of(3, latest=10))
+    assert effect.start == 1000
+    # Windows to 10, 30, 70, 150, then after the last end.
+    assert machine.manager.attempts(3) == 5
+
+
+def ask_again(machine: Machine, numbers: Iterable[int], now: int) -> dict[int, int]:
+    effects = machine.settle(machine.manager.ask_again(numbers, now), now)
+    return {effect.job: effect.start for effect in effects if isinstance(effect, Placed)}
+
+
+@pytest.mark.parametrize("waiting", [1, 3, 9, 70])
+def test_jobs_that_ask_again_move_in_the_order_given(waiting):
+    """Jobs that each fill the machine, one behind the other: the first ends 60 s early, and all others gain that."""
+    machine = Machine()
+    machine.submit(job_of(1, units=4, request=(2, 0, 0), groups=1))
+    numbers = range(2, 2 + waiting)
+    first = {n: machine.submit(job_of(n, units=4, request=(2, 0, 0), groups=1)).start for n in numbers}
+    assert list(first.values()) == [100 * (place + 1) for place in range(waiting)]
+    machine.pool.handle(Ended(1, 0), 40)
+    moved = ask_again(machine, numbers, 40)
+    assert moved == {n: 40 + 100 * place for place, n in enumerate(numbers)}
+
+
+def test_nobody_moves_without_gain_or_after_it_began():
+    machine = Machine()
+    machine.submit(job_of(1, units=4, request=(2, 0, 0), groups=1))
+    machine.submit(job_of(2, units=4, request=(2, 0, 0), groups=1))
+    assert ask_again(machine, [2], 40) == {}
+    assert ask_again(machine, [1, 2], 100) == {}
+
+
+def test_an_answer_to_nothing_asked_is_a_defect():
+    with pytest.raises(ProtocolError, match="out of turn"):
+        Machine().manager.handle(Reserved(1, 1, 0), 0)
+
+
+def test_late_offers_of_a_settled_round_are_dropped():
+    machine = Machine()
+    asked = machine.manager.submit(job_of(), 0)
+    (answer,) = machine.pool.handle(asked[0].message, 0)
+    machine.settle(machine.manager.handle(answer.message, 0))
+    assert machine.manager.handle(answer.message, 0) == []
+    assert np.array_equal(asked[0].message.job, [1])
