@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dardis.model.schedule import Schedule
+from dardis.model.schedule import Schedule, joined_by_job
 
 REQUEST_PREFIX: Final = "req_"
 BATSIM: Final = (
@@ -39,20 +37,7 @@ def interval_sets(schedule: Schedule, first: int, last: int) -> list[str]:
     places = np.flatnonzero(opens)
     ends = nodes[np.append(places[1:], len(nodes)) - 1]
     texts = [str(a) if a == b else f"{a}-{b}" for a, b in zip(nodes[places].tolist(), ends.tolist(), strict=True)]
-    return _join_by_job(texts, np.searchsorted(places, edges))
-
-
-def units_by_node(schedule: Schedule, first: int, last: int) -> list[str]:
-    """Units of the jobs `[first, last)` by node (`0:1 1:1 7:2`), empty for a job that did not run."""
-    bounds = schedule.offsets[first : last + 1]
-    span = slice(bounds[0], bounds[-1])
-    pairs = zip(schedule.nodes[span].tolist(), schedule.node_units[span].tolist(), strict=True)
-    return _join_by_job([f"{node}:{units}" for node, units in pairs], bounds - bounds[0])
-
-
-def _join_by_job(texts: list[str], edges: NDArray[np.int64]) -> list[str]:
-    """Texts `[edges[i], edges[i+1])` as one, for every i."""
-    return [texts[a] if b - a == 1 else " ".join(texts[a:b]) for a, b in pairwise(edges.tolist())]
+    return joined_by_job(texts, np.searchsorted(places, edges))
 
 
 def canonical_interval_set(text: str) -> str:

@@ -64,7 +64,7 @@ def rows(schedule: Schedule, first: int, last: int, workload: str = "") -> Itera
         *(_where(ran, values) for values in (start, execution, finish, start - submit, turnaround, stretch)),
         columns.interval_sets(schedule, first, last),
         schedule.units[span].tolist(),
-        columns.units_by_node(schedule, first, last),
+        schedule.units_by_node(first, last),
         *request.T.tolist(),
         schedule.earliest[span].tolist(),
         _where(latest != NO_TIME, latest),

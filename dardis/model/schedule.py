@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,18 +43,24 @@ class Schedule:
         """Which jobs ran (completed or killed)."""
         return np.asarray(self.status != Status.REJECTED)
 
-    def units_by_node(self, job: int) -> str:
-        """`0:1 1:1 7:2`: units of job `job` (its index) by node; empty when it did not run."""
-        span = slice(self.offsets[job], self.offsets[job + 1])
-        return " ".join(
-            f"{n}:{u}" for n, u in zip(self.nodes[span].tolist(), self.node_units[span].tolist(), strict=True)
-        )
+    def units_by_node(self, first: int, last: int) -> list[str]:
+        """Units of the jobs at `[first, last)` by node (`0:1 1:1 7:2`), empty for a job that did not run."""
+        edges = self.offsets[first : last + 1]
+        span = slice(edges[0], edges[-1])
+        pairs = zip(self.nodes[span].tolist(), self.node_units[span].tolist(), strict=True)
+        return joined_by_job([f"{node}:{units}" for node, units in pairs], edges - edges[0])
 
     def digest(self) -> str:
         """Sha256 over the sorted lines `job_id,starting_time,finish_time,units_by_node` (a line ends in LF)."""
-        lines = []
-        columns = zip(self.number.tolist(), self.start.tolist(), self.finish.tolist(), self.ran.tolist(), strict=True)
-        for index, (number, start, finish, ran) in enumerate(columns):
-            lines.append(f"{number},{start},{finish},{self.units_by_node(index)}\n" if ran else f"{number},,,\n")
-        lines.sort()
+        count = len(self.number)
+        columns = (self.number.tolist(), self.start.tolist(), self.finish.tolist(), self.ran.tolist())
+        lines = sorted(
+            f"{number},{start},{finish},{placed}\n" if ran else f"{number},,,\n"
+            for number, start, finish, ran, placed in zip(*columns, self.units_by_node(0, count), strict=True)
+        )
         return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def joined_by_job(texts: list[str], edges: NDArray[np.int64]) -> list[str]:
+    """Texts `[edges[i], edges[i+1])` as one, with blanks between, for every i."""
+    return [texts[a] if b - a == 1 else " ".join(texts[a:b]) for a, b in pairwise(edges.tolist())]

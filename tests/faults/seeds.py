@@ -160,7 +160,7 @@ def _draw_units(rng: np.random.Generator, platform: Platform, setup: SetUp, grou
 
 
 def _draw_crashes(rng: np.random.Generator, hosts: int, managers: int, delay: int) -> tuple[Crash, ...]:
-    """Up to three crashes a host, never two at once; in a few scenarios one host stays dead."""
+    """Up to three crashes a host, one after the other; in a few scenarios one host stays dead."""
     crashes = []
     for host in range(hosts):
         now = 0

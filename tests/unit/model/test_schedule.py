@@ -21,7 +21,8 @@ TWO = Schedule(
 
 
 def test_units_by_node():
-    assert [TWO.units_by_node(job) for job in range(3)] == ["0:1 7:2", "1:1", ""]
+    assert TWO.units_by_node(0, 3) == ["0:1 7:2", "1:1", ""]
+    assert TWO.units_by_node(1, 2) == ["1:1"]
     assert TWO.ran.tolist() == [True, True, False]
 
 

@@ -1,0 +1,180 @@
+"""Several task managers at once, whatever the network and the nodes do: nobody overbooks, nothing hangs, no job is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+from faults.seeds import Outcome, draw_scenario, judge, run_seed
+
+from dardis.model.job import Job
+from dardis.model.platform import NodeGroup, Platform
+from dardis.node_manager import NodePool
+from dardis.sim.faults import FaultSimulation, PoolMaker, Scenario
+from dardis.task_manager import SETUPS
+from dardis.task_manager.agreement import RETRY, Agreement, Pace
+from dardis.transport.virtual import Faults
+from dardis.wire import messages as say
+from dardis.wire.effects import Effect, Kill
+
+FEW, MANY, BLOCK = range(150), range(1000, 3200), 100
+
+
+def check(seeds: Iterable[int], *, reliable: bool = False) -> list[Outcome]:
+    """Run the seeds; a failing one prints itself and how to see it again."""
+    outcomes = [run_seed(seed, reliable=reliable) for seed in seeds]
+    failed = [outcome for outcome in outcomes if outcome.violations]
+    option = " --reliable" if reliable else ""
+    lines = [f"{outcome}\n  replay: python scripts/replay_fault {outcome.seed}{option}" for outcome in failed]
+    assert not failed, "\n".join([f"{len(failed)} of {len(outcomes)} seeds failed", *lines])
+    return outcomes
+
+
+def test_nothing_breaks_under_faults():
+    outcomes = check(FEW)
+    # The faults did bite: otherwise this would show nothing.
+    for what, least in {
+        "crashes": 300, "lost": 10_000, "cut": 50, "repeated": 1, "rejected": 20, "waiting": 20, "done": 1500,
+    }.items():  # fmt: skip
+        assert sum(getattr(outcome, what) for outcome in outcomes) >= least, what
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", MANY[::BLOCK])
+def test_nothing_breaks_under_faults_in_many_seeds(first):
+    check(range(first, first + BLOCK))
+
+
+def test_messages_in_any_order_are_harmless():
+    outcomes = check(FEW, reliable=True)
+    assert all(outcome.cut == outcome.repeated == outcome.waiting == outcome.lost == 0 for outcome in outcomes)
+    assert all(outcome.placements == outcome.done for outcome in outcomes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", MANY[::BLOCK])
+def test_messages_in_any_order_are_harmless_in_many_seeds(first):
+    check(range(first, first + BLOCK), reliable=True)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_seed_replays(seed):
+    first, second = run_seed(seed), run_seed(seed)
+    assert first == second
+    assert first.digest != run_seed(seed, reliable=True).digest
+
+
+def test_without_contention_every_first_claim_holds():
+    platform = Platform("roomy", (NodeGroup("n", 4, {"cores": 8}),))
+    jobs = tuple(
+        Job(number, 3 * number, 3 * number, None, walltime=500, runtime=100, units=2, request=(1,), groups=1)
+        for number in range(8)
+    )
+    pace = Pace(patience=30, resend=25, lead=90)
+    scenario = Scenario(
+        7,
+        platform,
+        (0, 1, 2, 3, 4),
+        jobs,
+        SETUPS["dardis-throughput"],
+        3,
+        pace,
+        Faults(longest_delay=10, duplicate=0.5),
+    )
+    outcome = judge(scenario)
+    assert outcome.violations == ()
+    assert (outcome.done, outcome.placements, outcome.renegotiations) == (8, 8, 0)
+    simulation = FaultSimulation(scenario)
+    simulation.run(lambda: False, most_events=100_000)
+    assert {job: placed.start for job, placed in simulation.placed.items()} == {
+        job.number: job.submit + pace.lead for job in jobs
+    }
+
+
+# ----------------------------------------------------------------------------------- rules that are broken are found out
+
+
+class NoFitTest(NodePool):
+    """Takes every claim, whether it fits or not."""
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        self.state.reserve = lambda *_: True
+        self.state.release = lambda *_: None
+
+
+class NoKill(NodePool):
+    """Gives reservations back, yet lets their units run on."""
+
+    def handle(self, message: say.Message, now: int) -> list[Effect]:
+        return [effect for effect in super().handle(message, now) if not isinstance(effect, Kill)]
+
+
+class NoLapse(NodePool):
+    """Keeps what was claimed and not committed, and starts late what is committed late."""
+
+    def _timer(self, timer: say.Timer, now: int) -> list[Effect]:
+        return super()._timer(timer, now) if timer.token else []
+
+    def _commit(self, commit: say.Commit, now: int) -> list[Effect]:
+        claim = self._claims.get(commit.job)
+        return super()._commit(commit, now if claim is None else min(now, claim.start))
+
+
+class NoReport(NodePool):
+    """Tells that units have ended once, and not again if that is lost."""
+
+    def _timer(self, timer: say.Timer, now: int) -> list[Effect]:
+        return [] if timer.token else super()._timer(timer, now)
+
+
+class AnyIncarnation(NodePool):
+    """Takes up what was agreed on with the host that died."""
+
+    def _confirm(self, confirm: say.Confirm, now: int) -> list[Effect]:
+        self._closed.pop(confirm.job, None)
+        return super()._confirm(confirm, now)
+
+
+@pytest.mark.parametrize(
+    ("pool", "found"),
+    [
+        (NoFitTest, "is overbooked"),
+        (NoKill, "is overbooked"),
+        (NoLapse, "lies before the present"),
+        (NoReport, "is lost"),
+        (AnyIncarnation, "holds a reservation"),
+    ],
+)
+def test_a_broken_node_manager_is_found_out(pool: PoolMaker, found: str, monkeypatch):
+    monkeypatch.setattr("faults.seeds.MOST_EVENTS", 10_000)
+    assert finds(found, pool)
+
+
+def finds(found: str, pool: PoolMaker = NodePool) -> bool:
+    """Whether one of the seeds shows it."""
+    return any(found in text for seed in FEW for text in run_seed(seed, make_pool=pool).violations)
+
+
+def test_asking_anew_before_all_is_released_is_found_out(monkeypatch):
+    monkeypatch.setattr(Agreement, "wants_retry", lambda _, timer: timer.token == RETRY)
+    assert finds("while an earlier one does")
+
+
+def test_calling_off_what_is_committed_for_silence_is_found_out(monkeypatch):
+    right = Agreement._demand
+
+    def impatient(self, proposal, now):
+        late = now > proposal.state.start and proposal.phase.value == "committing"
+        return self._abort(proposal, now) if late else right(self, proposal, now)
+
+    monkeypatch.setattr(Agreement, "_demand", impatient)
+    assert finds("all its hosts lived, and the job was not done")
+
+
+def test_the_scenarios_differ():
+    scenarios = [draw_scenario(seed) for seed in FEW]
+    assert {scenario.managers for scenario in scenarios} == {1, 2, 3, 4}
+    assert {scenario.setup.generator for scenario in scenarios} == {setup.generator for setup in SETUPS.values()}
+    assert {len(scenario.platform.kinds) for scenario in scenarios} == {1, 2, 3}
+    assert {scenario.platform.node_count for scenario in scenarios} == set(range(2, 9))
