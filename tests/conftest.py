@@ -8,7 +8,7 @@ settings.register_profile("repeatable", derandomize=True, deadline=None, max_exa
 settings.register_profile(
     "search",
     deadline=None,
-    max_examples=int(__import__("os").environ.get("N", 3000)),
+    max_examples=3000,
     suppress_health_check=[HealthCheck.too_slow],
     print_blob=True,
 )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dardis.kernels.jit import bare
+from dardis.kernels.jit import bare, inlined
 from dardis.kernels.rows import Ints
 from dardis.model.job import FOREVER
 
@@ -23,7 +23,7 @@ NODE, FROM, TO, INDEX, FREE_FROM, FREE_TO = range(6)
 fitting index (fixed point), and the bounds of the time around in which a unit fits without a break."""
 
 
-@bare
+@inlined
 def segment_of(time: Ints, head: int, stop: int, moment: int) -> int:
     """The segment of a profile `time[head:stop]` that holds `moment`, or its first."""
     place = head
@@ -41,7 +41,7 @@ def segment_of(time: Ints, head: int, stop: int, moment: int) -> int:
     return place
 
 
-@bare
+@inlined
 def index_at(value: Values, place: int, request: Ints, respect: bool) -> int:
     """The fitting index over one segment: the least, over kinds, of wished / request, capped by free div request."""
     kinds = len(request)
@@ -66,7 +66,7 @@ def index_at(value: Values, place: int, request: Ints, respect: bool) -> int:
     return index
 
 
-@bare
+@inlined
 def fits_at(value: Values, place: int, request: Ints, respect: bool) -> bool:
     """Whether the fitting index over one segment is at least 1."""
     kinds = len(request)
@@ -134,7 +134,7 @@ def slide(
     return count
 
 
-@bare
+@inlined
 def feasible_pieces(
     time: Ints,
     value: Values,

@@ -156,10 +156,11 @@ def answer(
             before = count
             head = heads[node]
             stop = head + sizes[node]
-            while head + 1 < stop and time[head + 1] <= now:
-                head += 1
-            heads[node] = head
-            sizes[node] = stop - head
+            if head + 1 < stop and time[head + 1] <= now:
+                while head + 1 < stop and time[head + 1] <= now:
+                    head += 1
+                heads[node] = head
+                sizes[node] = stop - head
             if before + max(2 * (stop - head) + 4, quota) > len(out):
                 return OUT_OF_SPACE
             if mine:

@@ -20,6 +20,8 @@ BEST_FIT, WORST_FIT, ANY_NODE, FIRST_FIT, CONTIGUOUS = range(5)
 """Codes of the node choices."""
 OPEN_GAP = 1 << 33
 """The free time after a run when nothing follows."""
+GAP_BITS, WHOLE_BITS = 35, 27
+"""Bits of a best-fit key: the idle gap in s (a thousand years) below the whole index (134 million units a node)."""
 NONE = -1
 """No start was found."""
 
@@ -130,11 +132,8 @@ def choose_start(offers: Ints, units: int, policy: int, distinct: bool, seed: in
 
 @kernel
 def ahead(keys: Ints, a: int, b: int) -> bool:
-    """Whether candidate a goes before candidate b."""
-    for c in range(keys.shape[1]):
-        if keys[a, c] != keys[b, c]:
-            return keys[a, c] < keys[b, c]
-    return False
+    """Whether candidate a goes before candidate b: by key, then by place, which is the order of nodes."""
+    return keys[a] < keys[b] or (keys[a] == keys[b] and a < b)
 
 
 @kernel
@@ -217,32 +216,30 @@ def choose_nodes(
     n = len(offers)
     node = np.empty(n, dtype=np.int64)
     whole = np.empty(n, dtype=np.int64)
-    keys = np.empty((n, 2), dtype=np.int64)
+    keys = np.empty(n, dtype=np.int64)
     start = first + instant * grain
     size = 0
     for o in range(n):
         if offers[o, FROM] <= instant < offers[o, TO]:
             node[size] = offers[o, NODE]
             whole[size] = units_of(offers[o, INDEX], distinct)
-            keys[size, 0] = keys[size, 1] = 0
+            keys[size] = 0
             if choice == BEST_FIT:
                 after = OPEN_GAP if offers[o, FREE_TO] == FOREVER else offers[o, FREE_TO] - start - walltime
-                keys[size, 0] = whole[size] if not distinct else offers[o, INDEX] >> INDEX_BITS
-                keys[size, 1] = start - offers[o, FREE_FROM] + after
+                gap = start - offers[o, FREE_FROM] + after
+                fits = min(offers[o, INDEX] >> INDEX_BITS, (1 << WHOLE_BITS) - 1)
+                keys[size] = (fits << GAP_BITS) | min(gap, (1 << GAP_BITS) - 1)
             elif choice == WORST_FIT:
-                keys[size, 0] = -offers[o, INDEX]
+                keys[size] = -offers[o, INDEX]
             elif choice == ANY_NODE:
-                keys[size, 0] = np.int64(mix(draw_key(seed, job, attempt, node[size], PURPOSE_NODE), 0) >> np.uint64(1))
+                keys[size] = np.int64(mix(draw_key(seed, job, attempt, node[size], PURPOSE_NODE), 0) >> np.uint64(1))
             size += 1
     # Offers of several hosts come in the order of nodes, so a candidate's place breaks ties by node number.
     taken = np.zeros(size, dtype=np.int64)
     if choice == CONTIGUOUS:
         take_contiguous(node[:size], whole[:size], units, taken)
     else:
-        ranked = np.empty((size, 3), dtype=np.int64)
-        ranked[:, :2] = keys[:size]
-        ranked[:, 2] = np.arange(size)
-        take_in_order(ranked, whole[:size], units, taken)
+        take_in_order(keys[:size], whole[:size], units, taken)
     count = 0
     for i in range(size):
         if taken[i] > 0:

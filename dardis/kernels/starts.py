@@ -10,14 +10,14 @@ import numpy as np
 
 from dardis.kernels.chance import PURPOSE_START, below, draw_key, unit
 from dardis.kernels.fitting import FROM, INDEX, TO
-from dardis.kernels.jit import bare
+from dardis.kernels.jit import bare, inlined
 from dardis.kernels.rows import Ints
 
 FIRST, UNIFORM, EXPONENTIAL = 0, 1, 2
 """Codes of the generators."""
 
 
-@bare
+@inlined
 def to_grid(pieces: Ints, before: int, count: int, first: int, grain: int) -> int:
     """Turn starts in seconds into instants of the grid, in the pieces from `before` on; drop those without one.
 

@@ -107,20 +107,24 @@ class NodePool:
         stale = confirm.incarnation != self._incarnation or attempt <= self._closed.get(job, -1)
         if stale or confirm.start < now or (old is not None and old.attempt > attempt):
             return [refused]
-        if old is not None:
+        effects: list[Effect] = []
+        if old is not None and confirm.tentative:
+            # A later claim tells that the earlier one is called off, even if that is said elsewhere and late.
+            effects, old = self._close(job, old.attempt, now), None
+        elif old is not None:
             self._take_back(job, old, now)
         nodes = confirm.nodes - self.state.first
         end = confirm.start + confirm.walltime
         if not self.state.reserve(nodes, confirm.units, confirm.request, confirm.start, end, now):
             if old is not None:
                 self._hold(job, old, now)
-            return [refused]
+            return [*effects, refused]
         claim = Claim(attempt, nodes, confirm.units, confirm.request, confirm.start, end, not confirm.tentative)
         self._claims[job] = claim
         self.state.book(nodes, job, claim.start, now)
         if confirm.tentative:
             lapse = SetTimer(claim.start, say.Timer(job, attempt, LAPSE))
-            return [Send(job, say.Reserved(job, attempt, self.host)), lapse]
+            return [*effects, Send(job, say.Reserved(job, attempt, self.host)), lapse]
         return [self._launch(job, claim)]
 
     def _launch(self, job: int, claim: Claim) -> Launch:

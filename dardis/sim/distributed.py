@@ -69,10 +69,17 @@ class Simulation:
                     self._arrive(self._events.pop()[2], now)
                 else:
                     self._ends(now)
+            if self._events.next_time() is None:
+                self._give_up_waiting(now)
             if progress is not None:
                 progress(self.recorder.settled, len(self.jobs))
+
+    def _give_up_waiting(self, now: int) -> None:
+        """Nothing will change any more: who waits for a change is rejected, and who follows is submitted."""
         for place, reason in sorted(self._waiting.items()):
             self.recorder.rejected(place, reason)
+            self._submit_followers(place, now)
+        self._waiting.clear()
 
     def _manager(self, place: int) -> TaskManager:
         return self._managers[place % len(self._managers)]

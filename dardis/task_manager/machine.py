@@ -61,7 +61,7 @@ class TaskManager:
         self._layout = layout
         self._seed = seed
         respect = setup.profile is not ProfileRule.OFF and layout.has_desired
-        self._rules = SearchRules(setup.drawn, respect, setup.profile is ProfileRule.SOFT)
+        self._rules = SearchRules(setup.drawn, respect, setup.profile is ProfileRule.SOFT, setup.grain)
         self._agreement = Agreement(pace, seed) if pace else None
         self._states: dict[int, JobState] = {}
         self._rounds: dict[int, Round] = {}
@@ -135,7 +135,7 @@ class TaskManager:
             if not moving:
                 state.search = search
         held_only = moving and self._setup.backfill_scope is BackfillScope.SAME_NODES
-        ask = make_ask(self._next_round, self._setup, states, searches, quotas, held_only=held_only)
+        ask = make_ask(self._next_round, self._setup, states, searches, quotas, moving=moving, held_only=held_only)
         hosts = sorted({host for state in states for host in state.hosts}) if held_only else [ALL_HOSTS]
         expected = len(hosts) if held_only else len(self._layout.bounds) - 1
         self._rounds[ask.round] = Round(ask.round, states, searches, ask, expected, moving)

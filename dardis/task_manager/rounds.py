@@ -35,7 +35,7 @@ class JobState:
 
     job: Job
     asks: int = 0
-    """Rounds so far, counted from 1: keys the draws and names the claims."""
+    """Rounds so far, counted from 1: names the claims, and keys the draws of a first search."""
     claims: int = 0
     search: Search | None = None
     start: int = 0
@@ -90,12 +90,17 @@ def quota_of(search: Search, units: int, nodes: int, grain: int) -> int:
 
 
 def make_ask(
-    number: int, setup: SetUp, states: list[JobState], searches: list[Search], quotas: list[int], *, held_only: bool
-) -> say.Ask:
-    """Build the message that asks for all these jobs at once."""
+    number: int, setup: SetUp, states: list[JobState], searches: list[Search], quotas: list[int], *,
+    moving: bool, held_only: bool,
+) -> say.Ask:  # fmt: skip
+    """Build the message that asks for all these jobs at once.
+
+    A job that wants to move may ask several times in one instant, as others in its message move: its draws are keyed
+    by that instant, so that they do not depend on who shares a message.
+    """
     rows = [
         (
-            state.job.number, state.asks, search.first, search.last, state.job.walltime, state.job.units, quota,
+            state.job.number, search.first if moving else state.asks, search.first, search.last, state.job.walltime, state.job.units, quota,
             state.job.groups,
         )
         for state, search, quota in zip(states, searches, quotas, strict=True)

@@ -40,12 +40,21 @@ class SearchRules:
     drawn: bool
     respect: bool
     soft: bool
+    grain: int = 1
+    """Distance of the start times that are considered, in s."""
+
+
+def _limit(search: Search, rules: SearchRules, horizon: int) -> int:
+    """Last start of the attempt's whole window; without a deadline the first of the grid after all changes."""
+    if search.latest is not None:
+        return search.latest
+    return max(horizon, search.earliest) + rules.grain - 1
 
 
 def open_window(search: Search, job: Job, rules: SearchRules, horizon: int) -> Search:
     """Return the search at the first window of its attempt."""
     span = max(job.walltime, SHORTEST_WINDOW_S)
-    limit = search.latest if search.latest is not None else max(horizon, search.earliest)
+    limit = _limit(search, rules, horizon)
     if rules.drawn:
         last = limit if search.latest is not None else max(limit, search.earliest + span - 1)
     else:
@@ -66,7 +75,7 @@ def advance(search: Search, job: Job, rules: SearchRules, horizon: int, last_end
     """Return the window to ask for after `search` brought no start; None when no window is left."""
     if search.quota:
         return replace(search, quota=False)
-    limit = search.latest if search.latest is not None else max(horizon, search.earliest)
+    limit = _limit(search, rules, horizon)
     if search.last < limit:
         first = search.last + 1
         return replace(search, first=first, last=min(limit, first + 2 * (first - search.first) - 1), quota=rules.drawn)
@@ -79,6 +88,6 @@ def advance(search: Search, job: Job, rules: SearchRules, horizon: int, last_end
         earliest, latest = search.latest, search.latest + 2 * max(length, 1)
     else:
         earliest = max(last_end, search.earliest)
-        latest = max(earliest, horizon) + length
+        latest = max(earliest, horizon) + max(length, rules.grain - 1)
     shifted = replace(search, attempt=search.attempt + 1, earliest=earliest, latest=latest, respect=rules.respect)
     return open_window(shifted, job, rules, horizon)

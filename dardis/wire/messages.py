@@ -21,7 +21,7 @@ class Ask:
     round: int
     job: Ints
     attempt: Ints
-    """How often the job has asked before: keys its draws, and names its claims."""
+    """Keys the job's draws."""
     first: Ints
     """First start of the window; also where the grid of start times is anchored."""
     last: Ints

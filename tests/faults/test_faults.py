@@ -1,4 +1,4 @@
-"""Several task managers at once, whatever the network and the nodes do: nobody overbooks, nothing hangs, no job is lost."""
+"""Several task managers at once on a bad network: nobody overbooks, nothing hangs, no job is lost."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.sim.faults import FaultSimulation, PoolMaker, Scenario
 from dardis.task_manager import SETUPS
-from dardis.task_manager.agreement import RETRY, Agreement, Pace
+from dardis.task_manager.agreement import Agreement, Pace
 from dardis.transport.virtual import Faults
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Kill
 
-FEW, MANY, BLOCK = range(150), range(1000, 3200), 100
+FEW, MANY, BLOCK = range(100), range(1000, 3200), 100
 
 
 def check(seeds: Iterable[int], *, reliable: bool = False) -> list[Outcome]:
@@ -34,7 +34,7 @@ def test_nothing_breaks_under_faults():
     outcomes = check(FEW)
     # The faults did bite: otherwise this would show nothing.
     for what, least in {
-        "crashes": 300, "lost": 10_000, "cut": 50, "repeated": 1, "rejected": 20, "waiting": 20, "done": 1500,
+        "crashes": 200, "lost": 10_000, "cut": 50, "repeated": 1, "rejected": 20, "waiting": 20, "done": 1000,
     }.items():  # fmt: skip
         assert sum(getattr(outcome, what) for outcome in outcomes) >= least, what
 
@@ -52,7 +52,7 @@ def test_messages_in_any_order_are_harmless():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", MANY[::BLOCK])
+@pytest.mark.parametrize("first", MANY[: len(MANY) // 2 : BLOCK])
 def test_messages_in_any_order_are_harmless_in_many_seeds(first):
     check(range(first, first + BLOCK), reliable=True)
 
@@ -91,7 +91,7 @@ def test_without_contention_every_first_claim_holds():
     }
 
 
-# ----------------------------------------------------------------------------------- rules that are broken are found out
+# --------------------------------------------------------------------------------- rules that are broken are found out
 
 
 class NoFitTest(NodePool):
@@ -128,8 +128,8 @@ class NoReport(NodePool):
         return [] if timer.token else super()._timer(timer, now)
 
 
-class AnyIncarnation(NodePool):
-    """Takes up what was agreed on with the host that died."""
+class NoMemory(NodePool):
+    """Takes claims again that were released."""
 
     def _confirm(self, confirm: say.Confirm, now: int) -> list[Effect]:
         self._closed.pop(confirm.job, None)
@@ -143,7 +143,7 @@ class AnyIncarnation(NodePool):
         (NoKill, "is overbooked"),
         (NoLapse, "lies before the present"),
         (NoReport, "is lost"),
-        (AnyIncarnation, "holds a reservation"),
+        (NoMemory, "holds a reservation"),
     ],
 )
 def test_a_broken_node_manager_is_found_out(pool: PoolMaker, found: str, monkeypatch):
@@ -156,8 +156,8 @@ def finds(found: str, pool: PoolMaker = NodePool) -> bool:
     return any(found in text for seed in FEW for text in run_seed(seed, make_pool=pool).violations)
 
 
-def test_asking_anew_before_all_is_released_is_found_out(monkeypatch):
-    monkeypatch.setattr(Agreement, "wants_retry", lambda _, timer: timer.token == RETRY)
+def test_taking_a_new_incarnation_for_the_dead_one_is_found_out(monkeypatch):
+    monkeypatch.setattr(Agreement, "_died", lambda self, _, host: host in self._dead)
     assert finds("while an earlier one does")
 
 

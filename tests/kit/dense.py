@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from kit.chance import draw_key, unit, uniform_below
+from kit.chance import draw_key, uniform_below, unit
 from numpy.typing import NDArray
 
 from dardis.kernels.starts import EXPONENTIAL, FIRST

@@ -83,18 +83,20 @@ def placement(schedule: Schedule, place: int) -> dict[int, int]:
     return dict(zip(schedule.nodes[mine].tolist(), schedule.node_units[mine].tolist(), strict=True))
 
 
-def earliest_by_the_rules(decision: Decision, setup: SetUp, until: int, *, has_desired: bool) -> int | None:
-    """The start that a throughput set-up owes the job: window by window as in thesis 5.3.6, second by second."""
+def earliest_by_the_rules(
+    decision: Decision, setup: SetUp, until: int, *, now: int, has_desired: bool
+) -> tuple[int, bool] | None:
+    """What a throughput set-up owes the job, window by window as in thesis 5.3.6: (start, whether the profile binds)."""
     job = decision.job
     binds = has_desired and setup.profile is not ProfileRule.OFF
     ways = [True, False] if binds and setup.profile is ProfileRule.SOFT else [binds]
-    first = job.earliest
-    last = until if job.latest is None else job.latest
+    first = max(job.earliest, now)
+    last = until if job.latest is None else max(job.latest, first)
     for shift in range(5):
         for respect in ways:
             start = decision.earliest(first, last, respect=respect)
             if start is not None:
-                return start
+                return start, respect
         if job.latest is None:
             return None
         length = last - first

@@ -78,16 +78,18 @@ class World:
 
     def check_later(self, depth: int) -> None:
         nodes = np.arange(self.platform.node_count)
-        expected = set()
+        expected, messages = set(), 0
         for node in nodes.tolist():
             later = sorted((c.start, c.job) for c in self.claims if node in c.nodes and c.start > self.now)
-            told = self.state.later_jobs(np.array([node]), self.now, depth).tolist()
+            told = self.state.later_jobs(np.array([node]), self.now, depth)[0].tolist()
             assert {job for start, job in later if job in told} == {*told}
             starts = {job: start for start, job in later}
             # Jobs that start together may come in any order, but nobody is told who starts after somebody who is not.
             assert sorted(starts[job] for job in told) == [start for start, _ in later[:depth]]
             expected |= {*told}
-        assert self.state.later_jobs(nodes, self.now, depth).tolist() == sorted(expected)
+            messages += len(told)
+        jobs, count = self.state.later_jobs(nodes, self.now, depth)
+        assert (jobs.tolist(), count) == (sorted(expected), messages)
 
     def check_ends(self) -> None:
         horizon, last_end = self.state.ends()

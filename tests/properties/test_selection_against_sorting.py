@@ -31,13 +31,13 @@ class Ask:
 
 @st.composite
 def asks(draw, grain: int) -> Ask:
-    """Up to eight nodes, each with up to three runs of instants; whole and broken indices, many of them equal."""
+    """Up to eight nodes, each with up to three runs of instants. Indices are whole or broken, many equal, some huge (a MiB of TiB)."""
     first, walltime = draw(st.integers(0, 100)), draw(st.integers(1, 20))
     rows = []
     for node in sorted(draw(st.sets(st.integers(0, 9), max_size=8))):
         edges = sorted(draw(st.sets(st.integers(0, 12), min_size=2, max_size=6)))
         for low, high in zip(edges[::2], edges[1::2], strict=False):
-            index = draw(st.integers(1, 3)) * ONE + draw(st.sampled_from((0, 0, 1, ONE // 2)))
+            index = draw(st.sampled_from((1, 2, 3, 2**22))) * ONE + draw(st.sampled_from((0, 0, 1, ONE // 2)))
             free_from = first + low * grain - draw(st.integers(0, 2))
             beyond = first + (high - 1) * grain + walltime + draw(st.integers(0, 2))
             rows.append([node, low, high, index, free_from, draw(st.sampled_from((beyond, FOREVER)))])

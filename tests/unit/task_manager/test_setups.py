@@ -1,7 +1,15 @@
 import pytest
 
 from dardis.model.errors import InputError
-from dardis.task_manager.setups import DESCRIPTIONS, SETUPS, NodeChoice, Selection, Switch, known_settings, with_settings
+from dardis.task_manager.setups import (
+    DESCRIPTIONS,
+    SETUPS,
+    NodeChoice,
+    Selection,
+    Switch,
+    known_settings,
+    with_settings,
+)
 
 THROUGHPUT, PROFILE = SETUPS["dardis-throughput"], SETUPS["dardis-profile"]
 

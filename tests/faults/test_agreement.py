@@ -1,0 +1,216 @@
+"""Two-phase agreement, message by message: the cases that the fault simulation meets once in thousands of seeds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dardis.model.job import Job
+from dardis.model.platform import NodeGroup, Platform
+from dardis.node_manager import NodePool
+from dardis.sim.spread import layout_of
+from dardis.task_manager import SETUPS, TaskManager
+from dardis.task_manager.agreement import OFFERS, RETRY, SILENT, Pace
+from dardis.wire import messages as say
+from dardis.wire.effects import Done, Effect, Kill, Launch, Placed, Send, SetTimer
+
+PACE = Pace(patience=10, resend=4, lead=20)
+PLATFORM = Platform("two", (NodeGroup("n", 2, {"cores": 4}),))
+JOB = Job(5, 0, 0, None, walltime=50, runtime=30, units=2, request=(4,), groups=1)
+
+
+def said(effects: list[Effect]) -> list[say.Message]:
+    return [effect.message for effect in effects if isinstance(effect, Send)]
+
+
+def timers(effects: list[Effect], token: int) -> list[SetTimer]:
+    return [effect for effect in effects if isinstance(effect, SetTimer) and effect.timer.token == token]
+
+
+def confirm(attempt: int = 1, start: int = 100, incarnation: int = 0) -> say.Confirm:
+    one = np.array([1])
+    return say.Confirm(5, attempt, incarnation, start, 50, np.array([4]), np.array([0]), one, tentative=True)
+
+
+@pytest.fixture
+def pool() -> NodePool:
+    return NodePool(PLATFORM, 0, 1, host=0, report_every=4)
+
+
+class TestNodeManager:
+    def test_a_claim_is_answered_once_more_not_taken_twice(self, pool):
+        assert said(pool.handle(confirm(), 10)) == [say.Reserved(5, 1, 0)]
+        assert said(pool.handle(confirm(), 11)) == [say.Reserved(5, 1, 0)]
+        pool.handle(say.Release(5, 1), 12)
+        assert pool.idle
+
+    def test_a_claim_that_comes_after_its_release_is_refused(self, pool):
+        assert said(pool.handle(say.Release(5, 1), 10)) == [say.Released(5, 1, 0)]
+        assert said(pool.handle(confirm(), 11)) == [say.Refused(5, 1, 0)]
+        assert said(pool.handle(confirm(attempt=2), 12)) == [say.Reserved(5, 2, 0)]
+
+    def test_a_claim_with_another_incarnation_is_refused(self, pool):
+        assert said(pool.handle(confirm(incarnation=1), 10)) == [say.Refused(5, 1, 0)]
+
+    def test_what_does_not_fit_is_refused_at_once(self, pool):
+        pool.handle(confirm(), 10)
+        other = say.Confirm(6, 1, 0, 120, 50, np.array([1]), np.array([0]), np.array([1]), tentative=True)
+        assert said(pool.handle(other, 11)) == [say.Refused(6, 1, 0)]
+
+    def test_a_tentative_claim_lapses_at_its_start(self, pool):
+        (lapse,) = [effect for effect in pool.handle(confirm(), 10) if isinstance(effect, SetTimer)]
+        assert lapse.at == 100
+        pool.handle(lapse.timer, 100)
+        assert pool.idle
+        assert said(pool.handle(say.Commit(5, 1), 101)) == [say.Refused(5, 1, 0)]
+
+    def test_a_commit_after_the_start_is_refused_even_before_the_lapse(self, pool):
+        pool.handle(confirm(), 10)
+        assert said(pool.handle(say.Commit(5, 1), 101)) == [say.Refused(5, 1, 0)]
+        assert pool.idle
+
+    def test_a_commit_is_answered_again_and_launches_once(self, pool):
+        pool.handle(confirm(), 10)
+        first, second = pool.handle(say.Commit(5, 1), 20), pool.handle(say.Commit(5, 1), 21)
+        assert [type(effect) for effect in first] == [Send, Launch]
+        assert said(second) == said(first) == [say.Committed(5, 1, 0)]
+        assert len(second) == 1
+
+    def test_a_later_claim_kills_what_the_earlier_one_runs(self, pool):
+        pool.handle(confirm(), 10)
+        pool.handle(say.Commit(5, 1), 20)
+        effects = pool.handle(confirm(attempt=2, start=130), 110)
+        assert effects[0] == Kill(5, 1)
+        assert said(effects) == [say.Reserved(5, 2, 0)]
+
+    def ended(self, pool: NodePool, attempt: int, now: int) -> None:
+        pool.handle(confirm(attempt=attempt, start=now), now - 10)
+        pool.handle(say.Commit(5, attempt), now - 5)
+        assert said(pool.handle(say.Ended(5, 0), now + 30)) == [say.Finished(5, attempt, 0)]
+
+    def test_a_copy_of_a_claim_that_has_ended_calls_nothing_off(self, pool):
+        self.ended(pool, 1, 100)
+        assert said(pool.handle(confirm(), 131)) == [say.Reserved(5, 1, 0)]
+        assert said(pool.handle(say.Commit(5, 1), 131)) == [say.Committed(5, 1, 0)]
+
+    def test_an_end_is_told_until_it_is_noted(self, pool):
+        self.ended(pool, 1, 100)
+        again = say.Timer(5, 1, 1)
+        assert said(pool.handle(again, 134)) == [say.Finished(5, 1, 0)]
+        pool.handle(say.Noted(5, 1), 135)
+        assert pool.handle(again, 138) == []
+
+    def test_a_late_note_of_an_earlier_attempt_does_not_silence_a_later_one(self, pool):
+        self.ended(pool, 1, 100)
+        pool.handle(say.Release(5, 1), 140)
+        self.ended(pool, 2, 200)
+        pool.handle(say.Noted(5, 1), 231)
+        assert said(pool.handle(say.Timer(5, 2, 1), 234)) == [say.Finished(5, 2, 0)]
+
+
+class Talk:
+    """A task manager with one job that needs both hosts, and the pools to ask for their offers."""
+
+    def __init__(self) -> None:
+        self.manager = TaskManager(SETUPS["dardis-throughput"], layout_of(PLATFORM, (0, 1, 2), None), 1, PACE)
+        self.asked = self.manager.submit(JOB, 0)
+
+    def tell(self, message: say.Message, now: int) -> list[Effect]:
+        return self.manager.handle(message, now)
+
+    def offers(self, incarnation: int = 0) -> list[say.Message]:
+        (ask,) = said(self.asked)
+        pools = [NodePool(PLATFORM, host, host + 1, host=host, incarnation=incarnation) for host in (0, 1)]
+        return [message for pool in pools for message in said(pool.handle(ask, 1))]
+
+    def claim(self) -> list[Effect]:
+        first, second = self.offers()
+        assert self.tell(first, 2) == []
+        return self.tell(second, 2)
+
+    def both(self, kind: type, now: int) -> list[Effect]:
+        return self.tell(kind(5, 1, 0), now) + self.tell(kind(5, 1, 1), now)
+
+
+@pytest.fixture
+def talk() -> Talk:
+    return Talk()
+
+
+class TestTaskManager:
+    def test_all_reserve_then_all_commit_then_all_finish(self, talk):
+        assert [type(message) for message in said(talk.claim())] == [say.Confirm, say.Confirm]
+        assert said(talk.both(say.Reserved, 4)) == [say.Commit(5, 1)] * 2
+        (placed,) = talk.both(say.Committed, 6)
+        assert (type(placed), placed.start) == (Placed, 20)
+        assert talk.both(say.Finished, 50)[-1] == Done(5)
+
+    def test_who_is_silent_is_asked_again(self, talk):
+        talk.tell(talk.offers()[0], 2)
+        (again,) = timers(talk.asked, SILENT)
+        effects = talk.tell(again.timer, again.at)
+        assert [effect.to for effect in effects if isinstance(effect, Send)] == [1]
+
+    def test_without_any_offer_it_asks_anew_later(self, talk):
+        (late,) = timers(talk.asked, OFFERS)
+        effects = talk.tell(late.timer, late.at)
+        (retry,) = timers(effects, RETRY)
+        assert [type(message) for message in said(talk.tell(retry.timer, retry.at))] == [say.Ask]
+
+    def test_a_refusal_releases_everywhere_and_waits_for_it(self, talk):
+        talk.claim()
+        effects = talk.tell(say.Refused(5, 1, 1), 3)
+        assert said(effects) == [say.Release(5, 1)] * 2
+        (retry,) = timers(effects, RETRY)
+        assert said(talk.tell(retry.timer, retry.at)) == []
+        talk.both(say.Released, retry.at)
+        assert [type(message) for message in said(talk.tell(retry.timer, retry.at + 4))] == [say.Ask]
+
+    def test_silence_calls_off_a_claim_but_not_a_commit(self, talk):
+        effects = talk.claim()
+        (again,) = timers(effects, 2)
+        assert said(talk.tell(again.timer, 21)) == [say.Release(5, 1)] * 2
+        talk = Talk()
+        talk.claim()
+        talk.both(say.Reserved, 4)
+        assert said(talk.tell(again.timer, 5000)) == [say.Commit(5, 1)] * 2
+
+    def test_an_end_says_that_all_was_committed(self, talk):
+        talk.claim()
+        talk.both(say.Reserved, 4)
+        talk.tell(say.Committed(5, 1, 0), 6)
+        effects = talk.tell(say.Finished(5, 1, 1), 51)
+        assert [type(effect) for effect in effects] == [Send, Placed]
+        assert talk.tell(say.Finished(5, 1, 0), 52)[-1] == Done(5)
+
+    def test_a_death_calls_off_and_needs_no_release_from_the_dead(self, talk):
+        talk.claim()
+        talk.both(say.Reserved, 4)
+        effects = talk.tell(say.HostDown(1, 0), 5)
+        assert [effect.to for effect in effects if isinstance(effect, Send)] == [0]
+        (retry,) = timers(effects, RETRY)
+        talk.tell(say.Released(5, 1, 0), 6)
+        assert [type(message) for message in said(talk.tell(retry.timer, retry.at))] == [say.Ask]
+
+    def test_news_of_an_earlier_incarnation_s_death_is_no_release(self, talk):
+        first, second = talk.offers(incarnation=1)
+        talk.tell(first, 2)
+        talk.tell(second, 2)
+        talk.tell(say.Refused(5, 1, 0), 3)
+        assert talk.tell(say.HostDown(1, 0), 4) == []
+        talk.tell(say.Released(5, 1, 0), 5)
+        assert said(talk.tell(say.Timer(5, 1, 2), 7)) == [say.Release(5, 1)]
+
+    def test_offers_of_the_dead_are_not_claimed(self, talk):
+        talk.tell(say.HostDown(1, 0), 1)
+        effects = talk.claim()
+        assert said(effects) == []
+        assert len(timers(effects, RETRY)) == 1
+
+    def test_a_death_after_the_end_was_told_changes_nothing(self, talk):
+        talk.claim()
+        talk.both(say.Reserved, 4)
+        talk.both(say.Committed, 6)
+        talk.tell(say.Finished(5, 1, 1), 50)
+        assert talk.tell(say.HostDown(1, 0), 51) == []
+        assert talk.tell(say.Finished(5, 1, 0), 52)[-1] == Done(5)

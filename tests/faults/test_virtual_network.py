@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+
+from dardis.transport.virtual import Faults, VirtualNetwork
+from dardis.wire.messages import Commit, Message
+
+Received = list[tuple[int, int, Message]]
+
+
+def network(faults: Faults, seed: int = 1) -> tuple[VirtualNetwork, Received]:
+    received: Received = []
+    return VirtualNetwork(faults, seed, lambda to, message, now: received.append((now, to, message))), received
+
+
+def run(faults: Faults, seed: int = 1) -> tuple[VirtualNetwork, Received]:
+    net, received = network(faults, seed)
+    for job in range(200):
+        net.send(job % 3, Commit(job, 1))
+    while net.step():
+        pass
+    return net, received
+
+
+def test_all_arrive_within_the_longest_delay_and_in_another_order():
+    net, received = run(Faults(longest_delay=9))
+    assert sorted(message.job for _, _, message in received) == list(range(200))
+    assert [message.job for _, _, message in received] != list(range(200))
+    assert all(to == message.job % 3 for _, to, message in received)
+    assert {now for now, _, _ in received} == set(range(1, 10))
+    assert (net.sent, net.lost) == (200, 0)
+
+
+@pytest.mark.parametrize(("faults", "copies"), [(Faults(5, drop=1.0), 0), (Faults(5, duplicate=1.0), 2)])
+def test_messages_are_lost_or_doubled(faults, copies):
+    net, received = run(faults)
+    assert len(received) == copies * 200
+    assert net.lost == (0 if copies else 200)
+
+
+def test_a_seed_decides_everything():
+    faults = Faults(9, drop=0.3, duplicate=0.3)
+    (one, same), (again, other) = (run(faults)[0], run(faults)[0]), (run(faults, seed=2))
+    assert one.digest() == same.digest() != again.digest()
+    assert 0 < len(other) < 400
+
+
+def test_what_is_set_for_one_moment_happens_in_the_order_it_was_set():
+    net, _ = network(Faults(1))
+    seen: list[int] = []
+    for number in (3, 1, 2):
+        net.at(7, lambda _, number=number: seen.append(number))
+    while net.step():
+        pass
+    assert (seen, net.now, net.events) == ([3, 1, 2], 7, 3)
+
+
+def test_nothing_can_be_set_for_the_past():
+    net, _ = network(Faults(1))
+    net.at(7, lambda _: None)
+    net.step()
+    with pytest.raises(ValueError, match="6 s lies before the present, 7 s"):
+        net.at(6, lambda _: None)
