@@ -1,7 +1,7 @@
 """A second throughput scheduler, whole and slow: what the distributed one must do, start by start and node by node.
 
-One process, one array entry a second, no messages: earliest start by the windows of thesis 5.3.6, nodes by sorting; after
-an early end all jobs that wait ask again once, in order of arrival. Events are batched; nothing is drawn.
+One process, one array entry a second, no messages: earliest start by the windows of thesis 5.3.6, nodes by sorting;
+after an early end all jobs that wait ask again once, in order of arrival. Events are batched; nothing is drawn.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def placement(schedule: Schedule, place: int) -> dict[int, int]:
 def earliest_by_the_rules(
     decision: Decision, setup: SetUp, until: int, *, now: int, has_desired: bool
 ) -> tuple[int, bool] | None:
-    """What a throughput set-up owes the job, window by window as in thesis 5.3.6: (start, whether the profile binds)."""
+    """What a throughput set-up owes the job, window by window (thesis 5.3.6): start, and whether the profile binds."""
     job = decision.job
     binds = has_desired and setup.profile is not ProfileRule.OFF
     ways = [True, False] if binds and setup.profile is ProfileRule.SOFT else [binds]

@@ -31,7 +31,7 @@ class Ask:
 
 @st.composite
 def asks(draw, grain: int) -> Ask:
-    """Up to eight nodes, each with up to three runs of instants. Indices are whole or broken, many equal, some huge (a MiB of TiB)."""
+    """Up to eight nodes with up to three runs each; indices whole or broken, many equal, some huge (MiB of TiB)."""
     first, walltime = draw(st.integers(0, 100)), draw(st.integers(1, 20))
     rows = []
     for node in sorted(draw(st.sets(st.integers(0, 9), max_size=8))):

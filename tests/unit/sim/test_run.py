@@ -1,0 +1,174 @@
+"""A run from its files to its folder: what is written, that it agrees with itself, and that it can be done again."""
+
+import csv
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dardis.metrics.audit import audit
+from dardis.metrics.table import read_jobs
+from dardis.model.errors import InputError
+from dardis.model.job import NO_TIME, Status
+from dardis.model.platform_dict import platform_from_dict
+from dardis.sim.request import RunRequest
+from dardis.sim.run import run
+
+PLATFORM = """
+name = "two kinds"
+[[nodes]]
+count = 3
+prefix = "a"
+resources = { cores = 4, gpu = 1 }
+[[nodes]]
+count = 2
+prefix = "b"
+resources = { cores = 8 }
+"""
+HEADER = "job_id,submit_s,runtime_s,walltime_s,units,req_cores,req_gpu,queue,user,after,think_s\n"
+ROWS = [
+    "1,100,50,60,3,4,0,long,ann,,",
+    "2,100,90,60,1,8,0,short,bob,,",
+    "3,110,10,100,2,8,0,long,ann,,",
+    "4,110,10,100,1,4,1,short,bob,,",
+    "5,120,30,30,5,2,0,short,cyd,1,40",
+    "6,400,5,10,1,9,0,short,cyd,,",
+    "7,500,5,10,2,2,0,long,bob,,",
+]
+
+
+@pytest.fixture
+def request_for(tmp_path):
+    (tmp_path / "p.toml").write_text(PLATFORM)
+    (tmp_path / "t.csv").write_text(HEADER + "\n".join(ROWS) + "\n")
+    return RunRequest(tmp_path / "t.csv", tmp_path / "p.toml", "dardis-throughput", tmp_path / "out", force=True)
+
+
+def schedule_of(request):
+    """Run, check what every run must satisfy, and return (schedule, metrics, run.json)."""
+    outcome = run(request)
+    record = json.loads((request.out / "run.json").read_text())
+    metrics = json.loads((request.out / "metrics.json").read_text())
+    schedule = read_jobs(request.out / "jobs.csv")
+    assert metrics == outcome.metrics
+    assert schedule.digest() == metrics["schedule_digest"]
+    assert audit(schedule, platform_from_dict(record["platform"])) == []
+    assert metrics["completed"] + metrics["killed"] + metrics["rejected"] == metrics["jobs"] == len(schedule.number)
+    return schedule, metrics, record
+
+
+def start_of(schedule):
+    return dict(zip(schedule.number.tolist(), schedule.start.tolist(), strict=True))
+
+
+def test_starts_kills_and_rejections(request_for):
+    schedule, metrics, record = schedule_of(request_for)
+    # Job 1 has the three small nodes, and 2 a large one, where it is killed at 160. Job 3 needs both large ones. Job 4
+    # needs a small one: reserved at 160, it moves to 150 when 1 ends early. Job 5 moves from 260 to 160, when 4 ends.
+    assert start_of(schedule) == {1: 100, 2: 100, 3: 160, 4: 150, 5: 160, 6: NO_TIME, 7: 500}
+    assert schedule.finish[1] == 160
+    assert schedule.status.tolist() == [0, Status.KILLED, 0, 0, 0, Status.REJECTED, 0]
+    assert record["rejected"] == [{"job": 6, "reason": "asks for 1 units of (9 cores); the machine holds 0"}]
+    assert metrics["makespan_s"] == 405
+    assert metrics["total_wait_s"] == 50 + 40 + 40
+    assert metrics["renegotiations"] > 0
+
+
+def test_every_file_is_there_and_the_profile_adds_up(request_for):
+    schedule, metrics, _ = schedule_of(request_for)
+    assert {path.name for path in request_for.out.iterdir()} == {
+        "jobs.csv", "metrics.json", "metrics_by.csv", "profile.csv", "decisions.csv", "run.json",
+    }  # fmt: skip
+    rows = list(csv.DictReader((request_for.out / "profile.csv").read_text().splitlines()))
+    times = np.array([int(row["time_s"]) for row in rows])
+    used = np.array([int(row["cores_used"]) for row in rows])
+    ran = schedule.ran
+    volume = (schedule.finish - schedule.start)[ran] @ (schedule.units * schedule.request[:, 0])[ran]
+    assert np.diff(times) @ used[:-1] == volume
+    assert {row["cores_desired"] for row in rows} == {"28"}
+    decisions = list(csv.DictReader((request_for.out / "decisions.csv").read_text().splitlines()))
+    assert sum(int(row["decisions"]) for row in decisions) == metrics["decisions"] >= 7
+
+
+def test_jobs_that_follow_others(request_for):
+    schedule, _, _ = schedule_of(replace(request_for, think_times=True))
+    # Job 1 ends at 150; its user thinks for 40 s.
+    assert schedule.submit[schedule.number == 5].tolist() == [190]
+    assert start_of(schedule)[5] == 190
+
+
+def test_a_part_of_the_trace(request_for):
+    assert schedule_of(replace(request_for, jobs=2))[0].number.tolist() == [1, 2]
+    assert schedule_of(replace(request_for, start=110, end=400))[0].number.tolist() == [3, 4, 5]
+
+
+def test_trimmed_figures_count_the_jobs_between(request_for):
+    _, metrics, record = schedule_of(request_for)
+    trimmed = run(replace(request_for, trim=(10, 100))).metrics
+    assert (metrics["jobs"], trimmed["jobs"]) == (7, 4)
+    assert record["trim"] is None
+    with pytest.raises(InputError, match="--trim"):
+        run(replace(request_for, trim=(10, 500)))
+
+
+def test_deadlines_bind_and_are_counted(request_for, tmp_path):
+    (tmp_path / "lst.csv").write_text("job_id,lst_s\n3,130\n4,111\n")
+    schedule, metrics, record = schedule_of(replace(request_for, deadlines=str(tmp_path / "lst.csv")))
+    assert schedule.latest.tolist() == [NO_TIME, NO_TIME, 130, 111, NO_TIME, NO_TIME, NO_TIME]
+    assert metrics["late_jobs"] == 2
+    assert metrics["tardiness_s"] == start_of(schedule)[3] - 130 + start_of(schedule)[4] - 111
+    # Both found nothing in their windows and tried shifted ones; the second, of one second, all of them.
+    assert schedule.attempts.tolist()[:4] == [1, 1, 2, 5]
+    assert record["deadlines"].endswith("lst.csv")
+
+
+def test_a_soft_profile_gives_way_to_a_deadline_and_a_hard_one_does_not(request_for, tmp_path):
+    (tmp_path / "cap.csv").write_text("time_s,node,kind,value\n0,*,cores,0\n1000,*,cores,28\n")
+    capped = replace(request_for, profile=tmp_path / "cap.csv", deadlines="window:60", jobs=2)
+    soft, metrics, _ = schedule_of(capped)
+    assert start_of(soft) == {1: 100, 2: 100}
+    assert metrics["overutilisation_core_s"] == 12 * 50 + 8 * 60
+    hard, metrics, _ = schedule_of(replace(capped, settings=("profile=hard",)))
+    assert min(start_of(hard).values()) >= 1000
+    assert metrics["overutilisation_core_s"] == 0
+    assert metrics["late_jobs"] == 2
+    ignored, metrics, _ = schedule_of(replace(capped, settings=("profile=off",)))
+    assert start_of(ignored) == {1: 100, 2: 100}
+
+
+def test_the_record_is_enough_to_run_it_again(request_for, tmp_path):
+    original = replace(
+        request_for, dispatcher="dardis-profile", seed=9, settings=("start_grain_s=7", "selection=max-probability"),
+        deadlines="factor:2", jobs=6,
+    )  # fmt: skip
+    _, metrics, record = schedule_of(original)
+    settings = tuple(f"{key}={value}" for key, value in record["settings"].items())
+    again = RunRequest(
+        Path(record["trace"]), Path(record["platform_file"]), record["dispatcher"], tmp_path / "again",
+        seed=record["seed"], jobs=record["jobs"], deadlines=record["deadlines"], settings=settings,
+    )  # fmt: skip
+    assert schedule_of(again)[1]["schedule_digest"] == metrics["schedule_digest"]
+
+
+def test_units_of_a_number_of_cores(tmp_path, request_for):
+    line = "1 100 0 50 10 -1 -1 10 60 -1 1 1 1 -1 1 1 -1 -1\n"
+    (tmp_path / "t.swf").write_text(line)
+    whole = replace(request_for, trace=tmp_path / "t.swf")
+    assert schedule_of(whole)[0].units.tolist() == [3]
+    single = schedule_of(replace(whole, settings=("unit_cores=1",)))[0]
+    assert (single.units.tolist(), single.request[:, 0].tolist()) == ([10], [1])
+
+
+def test_help_loads_no_heavy_library():
+    heavy = ("numba", "numpy", "pandas", "matplotlib", "mpi4py", "pydantic")
+    program = (
+        "import sys\nfrom dardis.cli.main import run\nrun(['--help'])\n"
+        f"print([name for name in {heavy} if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert "simulate" in done.stdout
+    assert done.stderr.strip() == "[]"
