@@ -176,12 +176,12 @@ def unbook(rows: Rows, nodes: Ints, job: int, start: int) -> None:
 
 
 @bare
-def later_jobs(rows: Rows, nodes: Ints, now: int, depth: int, out: Ints) -> int:
-    """Write the first `depth` jobs that start after `now` on each node; return their count, or minus the need."""
+def later_jobs(rows: Rows, nodes: Ints, now: int, depth: Ints, out: Ints) -> int:
+    """Write the first `depth[i]` jobs that start after `now` on `nodes[i]`; return their count, or minus the need."""
     count = 0
     for i in range(len(nodes)):
         place = find(rows, nodes[i], now) + 1
-        stop = min(rows.head[nodes[i]] + rows.size[nodes[i]], place + depth)
+        stop = min(rows.head[nodes[i]] + rows.size[nodes[i]], place + depth[i])
         while place < stop:
             if count < len(out):
                 out[count] = rows.value[place, 0]

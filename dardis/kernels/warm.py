@@ -39,7 +39,7 @@ def warm() -> None:
     profile.release(rows, node, one, request, 5, 9, 0)
     books = make_rows(2, 1, 4, np.int64)
     profile.book(books, node, 7, 5, 0)
-    profile.later_jobs(books, node, 0, 4, out[0])
+    profile.later_jobs(books, node, 0, one, out[0])
     profile.unbook(books, node, 7, 5)
 
 

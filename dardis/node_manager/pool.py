@@ -46,7 +46,6 @@ class NodePool:
         self._seed = seed
         self._incarnation = incarnation
         self._report_every = report_every
-        self._cores = int(self.state.capacity[:, 0].max(initial=0))
         self._claims: dict[int, Claim] = {}
         self._closed: dict[int, int] = {}
         self._finished: dict[int, int] = {}
@@ -150,8 +149,8 @@ class NodePool:
         self._take_back(ended.job, claim, now)
         effects: list[Effect] = []
         if ended.depth:
-            depth = self._cores if ended.depth < 0 else ended.depth
-            effects.append(Send(ended.job, say.Later(self.host, *self.state.later_jobs(claim.nodes, now, depth))))
+            later = self.state.later_jobs(claim.nodes, now, ended.depth)
+            effects.append(Send(ended.job, say.Later(self.host, *later)))
         if self._report_every:
             self._closed[ended.job] = claim.attempt
             self._finished[ended.job] = claim.attempt

@@ -109,12 +109,16 @@ class PoolState:
         profile.unbook(self.books, nodes, job, start)
 
     def later_jobs(self, nodes: Ints, now: int, depth: int) -> tuple[Ints, int]:
-        """The first `depth` jobs that start after `now` on each node: each once, ascending; and how many with repeats."""
-        room = np.empty(64 + len(nodes) * min(depth, 64), dtype=np.int64)
-        count = profile.later_jobs(self.books, nodes, now, depth, room)
+        """The first `depth` jobs that start after `now` on each node: each once, ascending; and how many with repeats.
+
+        A depth less than 0 stands for each node's cores.
+        """
+        depths = self.capacity[nodes, 0] if depth < 0 else np.full(len(nodes), depth)
+        room = np.empty(1024, dtype=np.int64)
+        count = profile.later_jobs(self.books, nodes, now, depths, room)
         if count < 0:
             room = np.empty(-count, dtype=np.int64)
-            count = profile.later_jobs(self.books, nodes, now, depth, room)
+            count = profile.later_jobs(self.books, nodes, now, depths, room)
         return np.unique(room[:count]), count
 
     def offers(self, ask: Ask, held: offers.Held, seed: int, now: int) -> tuple[Ints, Ints]:

@@ -85,6 +85,10 @@ class Agreement:
         self._open: dict[int, Proposal] = {}
         self._dead: dict[int, int] = {}
         """The last incarnation of each host that is known to be dead."""
+        self._alive: dict[int, int] = {}
+        """The last incarnation of each host that was heard of."""
+        self.gone: set[int] = set()
+        """Hosts that died and were not heard of since: nobody waits for their answers."""
         self._failures: dict[int, int] = {}
 
     def propose(self, state: JobState, confirms: dict[int, say.Confirm], now: int) -> list[Effect]:
@@ -100,8 +104,17 @@ class Agreement:
         return self._pace.resend << min(failures, LONGEST_BACKOFF) if failures else 0
 
     def lead(self, job: Job) -> int:
-        """How far ahead of now the job's start must lie, so that all can agree on it before."""
-        return self._pace.lead + self._allowance(job.number)
+        """How far ahead of now the job's start must lie, so that all can answer and agree before.
+
+        It grows twice as fast as the patience, or a start could be too close whenever patience runs out.
+        """
+        return self._pace.lead + 2 * self._allowance(job.number)
+
+    def hear(self, host: int, incarnation: int) -> None:
+        """Take note that a host has answered."""
+        self._alive[host] = max(incarnation, self._alive.get(host, -1))
+        if self._alive[host] > self._dead.get(host, -1):
+            self.gone.discard(host)
 
     def watch(self, job: Job, number: int, now: int) -> list[Effect]:
         """Set the timers of a round, whose number they bear."""
@@ -204,6 +217,8 @@ class Agreement:
 
     def _host_down(self, host: int, incarnation: int, now: int) -> list[Effect]:
         self._dead[host] = max(incarnation, self._dead.get(host, -1))
+        if self._alive.get(host, -1) <= self._dead[host]:
+            self.gone.add(host)
         effects: list[Effect] = []
         for proposal in list(self._open.values()):
             if host not in proposal.confirms or not self._died(proposal, host):

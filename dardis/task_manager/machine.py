@@ -38,8 +38,8 @@ class Layout:
     has_desired: bool
 
     def asked(self, groups: int) -> int:
-        """Nodes that a job may use."""
-        return sum(count for group, count in enumerate(self.group_counts) if groups >> group & 1)
+        """Nodes that a job may use, at least 1."""
+        return max(sum(count for group, count in enumerate(self.group_counts) if groups >> group & 1), 1)
 
     def could_hold(self, job: Job, *, distinct: bool) -> int:
         """Units of the job that the machine would hold were it empty; at most one a node if `distinct`."""
@@ -63,6 +63,7 @@ class TaskManager:
         respect = setup.profile is not ProfileRule.OFF and layout.has_desired
         self._rules = SearchRules(setup.drawn, respect, setup.profile is ProfileRule.SOFT, setup.grain)
         self._agreement = Agreement(pace, seed) if pace else None
+        self._gone: set[int] = self._agreement.gone if self._agreement else set()
         self._states: dict[int, JobState] = {}
         self._rounds: dict[int, Round] = {}
         self._next_round = 0
@@ -105,11 +106,14 @@ class TaskManager:
     def handle(self, message: say.Message, now: int) -> list[Effect]:
         """Take a message at time `now`; return what is to be done."""
         if isinstance(message, say.Offers):
+            if self._agreement is not None:
+                self._agreement.hear(message.host, message.incarnation)
             this = self._rounds.get(message.round)
             if this is None:
                 return []
             this.offers[message.host] = message
-            return self._decide(this, now) if len(this.offers) == this.expected else []
+            silent = this.expected - len(this.offers)
+            return self._decide(this, now) if silent == len(self._gone.difference(this.offers)) else []
         if isinstance(message, say.Timer) and message.token in {OFFERS, SILENT}:
             late = self._rounds.get(message.attempt)
             if late is None:
@@ -151,7 +155,7 @@ class TaskManager:
     def _ask_the_silent(self, this: Round, timer: say.Timer, now: int) -> list[Effect]:
         """Ask those again that have not answered: the ask or the answer may be lost."""
         assert self._agreement is not None
-        silent = [host for host in range(this.expected) if host not in this.offers]
+        silent = [host for host in range(this.expected) if host not in this.offers and host not in self._gone]
         return [*(Send(host, this.ask) for host in silent), self._agreement.again(timer, now)]
 
     def _ask_batch(self, now: int) -> list[Effect]:

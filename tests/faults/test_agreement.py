@@ -12,7 +12,7 @@ from dardis.sim.spread import layout_of
 from dardis.task_manager import SETUPS, TaskManager
 from dardis.task_manager.agreement import OFFERS, RETRY, SILENT, Pace
 from dardis.wire import messages as say
-from dardis.wire.effects import Done, Effect, Kill, Launch, Placed, Send, SetTimer
+from dardis.wire.effects import Done, Effect, Kill, Launch, Placed, Send, SetTimer, Waiting
 
 PACE = Pace(patience=10, resend=4, lead=20)
 PLATFORM = Platform("two", (NodeGroup("n", 2, {"cores": 4}),))
@@ -206,6 +206,17 @@ class TestTaskManager:
         effects = talk.claim()
         assert said(effects) == []
         assert len(timers(effects, RETRY)) == 1
+
+    def test_nobody_waits_for_the_dead_until_they_are_heard_again(self, talk):
+        first, _ = talk.offers()
+        talk.tell(say.HostDown(1, 0), 1)
+        effects = talk.tell(first, 2)
+        assert isinstance(effects[0], Waiting)
+        (retry,) = timers(effects, RETRY)
+        talk.asked = talk.tell(retry.timer, retry.at)
+        first, second = talk.offers(incarnation=1)
+        assert talk.tell(second, retry.at + 1) == []
+        assert [type(message) for message in said(talk.tell(first, retry.at + 2))] == [say.Confirm, say.Confirm]
 
     def test_a_death_after_the_end_was_told_changes_nothing(self, talk):
         talk.claim()

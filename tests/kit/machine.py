@@ -77,12 +77,13 @@ def requests(draw, platform: Platform) -> tuple[int, ...]:
 def jobs(draw, platform: Platform, *, most: int = 10, until: int = 60, following: bool = False) -> list[Job]:
     """Jobs in (submit, number) order: early ends and kills, delayed earliest starts, deadlines, eligible groups."""
     made = []
+    spread = draw(st.sampled_from((0, 10, until)))
     for number in range(1, draw(st.integers(1, most)) + 1):
-        submit = draw(st.integers(0, until))
+        submit = draw(st.integers(0, spread))
         earliest = submit + draw(st.sampled_from((0, 0, 0, 7)))
         latest = draw(st.none() | st.integers(0, 40).map(lambda window, earliest=earliest: earliest + window))
         walltime = draw(st.integers(1, 30))
-        runtime = draw(st.sampled_from((walltime, max(1, walltime // 2), 1, walltime + 5)))
+        runtime = draw(st.sampled_from((walltime, max(1, walltime - 1), max(1, walltime // 2), 1, walltime + 5)))
         job = Job(
             number, submit, earliest, latest, walltime, runtime, draw(st.integers(1, 6)), draw(requests(platform)),
             draw(st.integers(1, platform.all_groups)),
