@@ -98,13 +98,11 @@ def make_ask(
     A job that wants to move may ask several times in one instant, as others in its message move: its draws are keyed
     by that instant, so that they do not depend on who shares a message.
     """
+    draws = [search.first if moving else state.asks for state, search in zip(states, searches, strict=True)]
     rows = [
-        (
-            state.job.number, search.first if moving else state.asks, search.first, search.last, state.job.walltime, state.job.units, quota,
-            state.job.groups,
-        )
-        for state, search, quota in zip(states, searches, quotas, strict=True)
-    ]  # fmt: skip
+        (job.number, draw, search.first, search.last, job.walltime, job.units, quota, job.groups)
+        for job, draw, search, quota in zip((state.job for state in states), draws, searches, quotas, strict=True)
+    ]
     job, attempt, first, last, walltime, units, quota_column, groups = np.array(rows, dtype=np.int64).T.copy()
     return say.Ask(
         number,

@@ -93,8 +93,9 @@ def test_no_payload_is_pickled(inputs, monkeypatch):
 @pytest.mark.mpi
 def test_more_ranks_than_nodes(inputs):
     if COMM.rank == 0:
-        (inputs / "platform.toml").write_text('name = "one"\n[[nodes]]\ncount = 1\nprefix = "n"\n'
-                                              'resources = { cores = 512, memory = "512GiB", gpu = 64, mic = 64 }\n')  # fmt: skip
+        resources = '{ cores = 512, memory = "512GiB", gpu = 64, mic = 64 }'
+        one = f'name = "one"\n[[nodes]]\ncount = 1\nprefix = "n"\nresources = {resources}\n'
+        (inputs / "platform.toml").write_text(one)
         (inputs / "profile.csv").write_text("time_s,node,kind,value\n0,*,cores,512\n")
     COMM.Barrier()
     outcome = run_over_ranks(COMM, request_of(inputs, "dardis-throughput", (), "single"))

@@ -206,7 +206,8 @@ def test_a_malformed_profile(simulate, folder, row):
 def command(folder, out):
     return [
         sys.executable, "-m", "dardis.cli.main", "simulate", str(folder / "t.swf"),
-        "--platform", str(folder / "p.toml"), "--dispatcher", "dardis-throughput", "--out", str(folder / out), "--no-report",
+        "--platform", str(folder / "p.toml"), "--dispatcher", "dardis-throughput",
+        "--out", str(folder / out), "--no-report",
     ]  # fmt: skip
 
 
