@@ -40,7 +40,7 @@ class NodePool:
         incarnation: int = 0,
         report_every: int = 0,
     ) -> None:
-        """Hold empty nodes. With `report_every` s, messages may be lost: ends are told until noted, releases answered."""
+        """Hold empty nodes. With `report_every` s, messages may be lost: ends are told until noted."""
         self.state = PoolState(platform, first, last, desired)
         self.host = host
         self._seed = seed

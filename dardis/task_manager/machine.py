@@ -194,7 +194,8 @@ class TaskManager:
             return self._ask_for(state, following, now)
         verdict = self._give_up(state.job)
         if self._agreement is not None and isinstance(verdict, Waiting):
-            return [verdict, *self._agreement.later(state, now)]
+            waiting = Waiting(state.job.number, "no start on the nodes that answered")
+            return [waiting, *self._agreement.later(state, now)]
         return [verdict]
 
     def _soonest(self, job: Job, now: int) -> int:

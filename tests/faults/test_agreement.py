@@ -202,8 +202,10 @@ class TestTaskManager:
         assert said(talk.tell(say.Timer(5, 1, 2), 7)) == [say.Release(5, 1)]
 
     def test_offers_of_the_dead_are_not_claimed(self, talk):
-        talk.tell(say.HostDown(1, 0), 1)
-        effects = talk.claim()
+        first, second = talk.offers()
+        talk.tell(second, 2)
+        talk.tell(say.HostDown(1, 0), 3)
+        effects = talk.tell(first, 4)
         assert said(effects) == []
         assert len(timers(effects, RETRY)) == 1
 

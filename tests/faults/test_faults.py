@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
-from faults.seeds import Outcome, draw_scenario, judge, run_seed
+from faults.scenarios import draw_scenario
+from faults.seeds import Outcome, judge, run_seed
 
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
@@ -25,7 +26,7 @@ def check(seeds: Iterable[int], *, reliable: bool = False) -> list[Outcome]:
     outcomes = [run_seed(seed, reliable=reliable) for seed in seeds]
     failed = [outcome for outcome in outcomes if outcome.violations]
     option = " --reliable" if reliable else ""
-    lines = [f"{outcome}\n  replay: python scripts/replay_fault {outcome.seed}{option}" for outcome in failed]
+    lines = [f"{outcome}\n  replay: .venv/bin/python scripts/replay_fault {outcome.seed}{option}" for outcome in failed]
     assert not failed, "\n".join([f"{len(failed)} of {len(outcomes)} seeds failed", *lines])
     return outcomes
 
