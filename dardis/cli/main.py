@@ -9,9 +9,8 @@ import typer
 
 from dardis import __version__
 from dardis.cli import audit, dispatchers, report, simulate, trace
-from dardis.model.errors import DardisError
+from dardis.model.errors import INTERRUPTED, DardisError
 
-INTERRUPTED = 130
 # Typer brings its own copy of click from some version on; a usage mistake is the parent of both copies' BadParameter.
 UsageMistake: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 
@@ -73,6 +72,11 @@ def run(arguments: list[str]) -> int:
 
 
 def _tell(line: str, status: int) -> int:
+    """Say what went wrong, once, however many ranks found it out, and hand the exit status on."""
+    from dardis.transport.mpi import is_first_rank
+
+    if not is_first_rank():
+        return status
     print(f"dardis: {line}", file=sys.stderr, flush=True)  # noqa: T201 (errors go to standard error)
     return status
 

@@ -12,7 +12,7 @@ from dardis.model.errors import InputError
 from dardis.model.platform import MAX_GROUPS, Maintenance, NodeGroup, NodePower, Platform
 from dardis.model.resources import CORES, KIND_NAME, parse_amount
 
-LARGEST_AMOUNT = 1 << 40
+LARGEST_AMOUNT = (1 << 31) - 1
 """Of one kind on one node: the fixed-point fitting index (2^20 a unit) then fits 64 bits."""
 LARGEST_CORES = 1 << 20
 LATEST = 1 << 40

@@ -23,13 +23,17 @@ def _cache_folder() -> Path:
     here = Path(__file__).resolve().parent
     sources = [*sorted(here.glob("*.py")), here.parent / "model" / "job.py"]
     name = "kernels-" + hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
-    for parent in (here / "__pycache__", Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "dardis"):
+    users = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")) / "dardis"
+    for parent in (here / "__pycache__", users, Path(tempfile.gettempdir()) / f"dardis-{os.getuid()}"):
         try:
-            (parent / name).mkdir(parents=True, exist_ok=True)
-        except OSError:
+            folder = parent.expanduser() / name
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            owner = folder.stat().st_uid
+        except (OSError, RuntimeError):  # not to be written, or a user without a home
             continue
-        if os.access(parent / name, os.W_OK):
-            return parent / name
+        # Machine code is only taken from a folder that nobody else has made.
+        if os.access(folder, os.W_OK) and owner in {os.getuid(), here.stat().st_uid}:
+            return folder
     return Path(tempfile.mkdtemp(prefix="dardis-kernels-"))
 
 

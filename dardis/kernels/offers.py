@@ -34,7 +34,7 @@ class Asks(NamedTuple):
     """A batch of asks as arrays of shape (asks,), `request` (asks, kinds). A quota less than 0 asks for all runs."""
 
     job: Ints
-    attempt: Ints
+    draw_key: Ints
     first: Ints
     last: Ints
     walltime: Ints
@@ -104,7 +104,7 @@ def drawn_offers(
         weight_pieces = weights
     decay = grain / (last - first + 1)
     runs = generate(
-        pieces, found, weight_pieces, weight_count, kind, asks.quota[i], decay, seed, asks.job[i], asks.attempt[i],
+        pieces, found, weight_pieces, weight_count, kind, asks.quota[i], decay, seed, asks.job[i], asks.draw_key[i],
         global_node, chosen, next_free,
     )  # fmt: skip
     for r in range(runs):
@@ -161,7 +161,7 @@ def answer(
                     head += 1
                 heads[node] = head
                 sizes[node] = stop - head
-            if before + max(2 * (stop - head) + 4, quota) > len(out):
+            if before + max(2 * (stop - head) + 4, quota if kind != FIRST else 0) > len(out):
                 return OUT_OF_SPACE
             if mine:
                 stop = without(

@@ -19,7 +19,7 @@ def warm() -> None:
     profile.reserve(rows, node, one, request, 5, 9, 0)
     profile.ends(rows, capacity)
     asks = offers.Asks(
-        job=one, attempt=one, first=0 * one, last=99 * one, walltime=3 * one, quota=2 * one, groups=one,
+        job=one, draw_key=one, first=0 * one, last=99 * one, walltime=3 * one, quota=2 * one, groups=one,
         request=np.ones((1, 1), dtype=np.int64),
     )  # fmt: skip
     ends = np.array([0, 1], dtype=np.int64)
@@ -33,7 +33,7 @@ def warm() -> None:
         )
     result = np.empty(3, dtype=np.int64)
     selection.select_first(
-        out[: offset[1]], offset, asks.first, asks.walltime, one, asks.job, asks.attempt, 60,
+        out[: offset[1]], offset, asks.first, asks.walltime, one, asks.job, asks.draw_key, 60,
         selection.MIN_START, False, selection.BEST_FIT, 1, node.copy(), one.copy(), result,
     )  # fmt: skip
     profile.release(rows, node, one, request, 5, 9, 0)

@@ -47,12 +47,17 @@ def trimmed(schedule: Schedule, trim: tuple[int, int] | None) -> tuple[NDArray[n
     everyone = np.arange(len(schedule.number))
     if trim is None or len(everyone) == 0:
         return everyone, None
-    first, last = int(schedule.submit.min()), int(schedule.submit.max())
+    start, end = trim_window(int(schedule.submit.min()), int(schedule.submit.max()), trim)
+    return np.flatnonzero((schedule.submit >= start) & (schedule.submit <= end)), (start, end)
+
+
+def trim_window(first: int, last: int, trim: tuple[int, int]) -> tuple[int, int]:
+    """What `trim` leaves of the time from the first submission to the last. Raises InputError when that is nothing."""
     start, end = first + trim[0], last - trim[1]
     if min(trim) < 0 or start > end:
         found = f"{trim[0]},{trim[1]} leaves nothing of {last - first} s from the first submission to the last"
         raise InputError("--trim", found, "WARMUP_S,COOLDOWN_S from 0, shorter together")
-    return np.flatnonzero((schedule.submit >= start) & (schedule.submit <= end)), (start, end)
+    return start, end
 
 
 def schedule_metrics(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+INTERRUPTED = 130
+"""Exit status after Ctrl-C."""
+
 
 class DardisError(Exception):
     """A failure that is told in one line; `exit_status` is what the command ends with."""

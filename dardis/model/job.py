@@ -7,6 +7,8 @@ from enum import IntEnum
 
 NO_TIME = -(1 << 62)
 """Stands where a time is unknown or has no meaning."""
+SHORTEST_WINDOW_S = 3600
+"""The least that a window of start times spans, in s, however short the job."""
 FOREVER = 1 << 62
 """Later than any time that occurs."""
 

@@ -99,6 +99,18 @@ class Platform:
         """The bit set of every group."""
         return (1 << len(self.groups)) - 1
 
+    def closed_spans(self, node: int) -> list[tuple[int, int]]:
+        """When the node is in maintenance: spans `[start, end)` that neither touch nor overlap, ascending."""
+        spans: list[tuple[int, int]] = []
+        for window in sorted(self.maintenance, key=lambda window: (window.start, window.end)):
+            if node not in window.nodes:
+                continue
+            if spans and window.start <= spans[-1][1]:
+                spans[-1] = (spans[-1][0], max(spans[-1][1], window.end))
+            else:
+                spans.append((window.start, window.end))
+        return spans
+
     def node_name(self, node: int) -> str:
         """Name of a node: its group's prefix and its place in the group."""
         group = int(self.group_of_node[node])

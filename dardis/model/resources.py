@@ -5,6 +5,7 @@ A resource vector is a tuple of integers in the order of a platform's `kinds`; m
 
 from __future__ import annotations
 
+import math
 import re
 
 CORES = "cores"
@@ -19,8 +20,10 @@ _QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([kmgt]i?)?b)?\s*", re.IGNORECA
 KIND_NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
-def parse_amount(kind: str, value: int | str) -> int:
+def parse_amount(kind: str, value: int | str, *, round_up: bool = False) -> int:
     """Return the amount of `kind` as an integer; memory may say its unit (`"16GiB"`) and becomes MiB.
+
+    A part of a MiB is dropped, or counts as a whole one with `round_up` (for what is asked, not what is there).
 
     Raises ValueError when the value is no amount, is negative, or has a unit and is no memory.
     """
@@ -42,7 +45,7 @@ def parse_amount(kind: str, value: int | str) -> int:
     amount = float(number) * (2.0**-20 if bytes_alone else _MEBIBYTES[(unit or "").lower()])
     if amount >= 2**53:
         raise ValueError(f"{value!r} is more memory than there is")
-    return int(amount)
+    return math.ceil(amount) if round_up else int(amount)
 
 
 def amount_in_words(kind: str, amount: int) -> str:

@@ -61,8 +61,9 @@ class DesiredProfile:
         if self.split is Split.WHOLE_NODES:
             values = np.where(wished >= after, capacity, 0)
         else:
-            # Exact in Python integers only: memory times memory does not fit 64 bits.
-            values = np.array([int(v) * after // total - int(v) * before // total if total else 0 for v in wished])
+            # Memory times memory may not fit 64 bits; Python's integers do.
+            exact = wished if int(wished.max()) * max(total, 1) < 1 << 62 else wished.astype(object)
+            values = (exact * after // max(total, 1) - exact * before // max(total, 1)).astype(np.int64)
         return StepFunction(whole.times, values.astype(np.int64))
 
     def total(self, kind: int) -> StepFunction:

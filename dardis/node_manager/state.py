@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dardis.kernels import offers, profile
+from dardis.kernels import offers, profile, starts
 from dardis.kernels.rows import grown, make_rows
+from dardis.model.errors import ProtocolError
 from dardis.model.job import NO_TIME
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
@@ -58,11 +59,13 @@ class PoolState:
             rows.time[rows.head] = NO_TIME
             rows.value[rows.head] = self.capacity
             rows.size[:] = 1
-        for window in platform.maintenance:
-            local_nodes = np.array([n - self.first for n in window.nodes], dtype=np.int64)
-            for node in local_nodes[(local_nodes >= 0) & (local_nodes < self.count)]:
-                # Nothing fits: the node's free amounts are taken whole, kind by kind.
-                self.reserve(np.array([node]), np.array([1]), self.capacity[node], window.start, window.end, NO_TIME)
+        one = np.ones(1, dtype=np.int64)
+        for node in range(self.first, self.first + self.count) if platform.maintenance else ():
+            place = np.array([node - self.first], dtype=np.int64)
+            for start, end in platform.closed_spans(node):
+                # Nothing fits then: all that the node holds is taken.
+                if not self.reserve(place, one, self.capacity[node - self.first], start, end, NO_TIME):
+                    raise ProtocolError(f"node {node}: its maintenance from {start} to {end} s cannot be reserved")
 
     def _set_row(self, local: int, times: Ints, wished: Ints) -> None:
         while self.profiles.slots[local] < len(times) + 2:
@@ -124,9 +127,9 @@ class PoolState:
     def offers(self, ask: Ask, held: offers.Held, seed: int, now: int) -> tuple[Ints, Ints]:
         """Return (rows, offset) of the offers of all nodes to all asks of the message."""
         offset = np.empty(len(ask.job) + 1, dtype=np.int64)
-        asks = offers.Asks(ask.job, ask.attempt, ask.first, ask.last, ask.walltime, ask.quota, ask.groups, ask.request)
+        asks = offers.Asks(ask.job, ask.draw_key, ask.first, ask.last, ask.walltime, ask.quota, ask.groups, ask.request)
         respect = ask.respect and self.has_desired
-        quota = int(ask.quota.max())
+        quota = 0 if ask.generator == starts.FIRST else int(ask.quota.max())
         instants = int((ask.last - ask.first).max()) // ask.grain + 1 if quota > 1 else 0
         scratch = offers.make_scratch(self.profiles, quota, instants)
         while True:

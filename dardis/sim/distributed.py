@@ -76,10 +76,20 @@ class Simulation:
 
     def _give_up_waiting(self, now: int) -> None:
         """Nothing will change any more: who waits for a change is rejected, and who follows is submitted."""
-        for place, reason in sorted(self._waiting.items()):
-            self.recorder.rejected(place, reason)
-            self._submit_followers(place, now)
-        self._waiting.clear()
+        waiting, self._waiting = self._waiting, {}
+        for place in sorted(waiting, key=self._arrival):
+            self._reject(place, waiting[place], now)
+
+    def _reject(self, place: int, reason: str, now: int) -> None:
+        number = self.jobs[place].number
+        self.recorder.attempts[place] = self._manager(place).attempts(number)
+        self.recorder.rejected(place, reason)
+        self._manager(place).forget(number)
+        self._submit_followers(place, now)
+
+    def _arrival(self, place: int) -> tuple[int, int]:
+        """What the order of turns is by; the place in the trace is not, where jobs follow others."""
+        return self.jobs[place].submit, self.jobs[place].number
 
     def _manager(self, place: int) -> TaskManager:
         return self._managers[place % len(self._managers)]
@@ -138,7 +148,7 @@ class Simulation:
 
     def _repair(self, later: set[int], now: int) -> None:
         """Let waiting jobs search anew, then those with later starts ask for earlier ones, in arrival order."""
-        for place in sorted(self._waiting):
+        for place in sorted(self._waiting, key=self._arrival):
             del self._waiting[place]
             number = self.jobs[place].number
             self._decide(place, lambda manager, number=number: manager.retry(number, now), now)  # type: ignore[misc]
@@ -148,7 +158,7 @@ class Simulation:
             start = self.recorder.start
             self._pending = {place for place in self._pending if start[place] > now}
             later = self._pending
-        order = sorted(later)
+        order = sorted(later, key=self._arrival)
         if self._setup.backfill_scope is BackfillScope.ALL_NODES and self._setup.backfill_depth:
             order = order[: self._setup.backfill_depth]
         for _, places in groupby(order, key=lambda place: place % len(self._managers)):
@@ -186,8 +196,6 @@ class Simulation:
                 self._events.put(end, 0 if self._batched else 1, place, self._version[place])
             case Rejected(job=number, reason=reason):
                 place = self._place[number]
-                self.recorder.rejected(place, reason)
-                self._manager(place).forget(number)
-                self._submit_followers(place, now)
+                self._reject(place, reason, now)
             case Waiting(job=number, reason=reason):
                 self._waiting[self._place[number]] = reason

@@ -5,7 +5,10 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-from collections.abc import Sequence
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,31 +24,62 @@ from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile
 
 RUN_FILE = "run.json"
+PART_PREFIX = ".part-"
+"""How the folder begins in which a run's files are written before they are put in place."""
 FILES = (
     "jobs.csv", "metrics.json", "metrics_by.csv", "profile.csv", "decisions.csv", "report.html", RUN_FILE,
 )  # fmt: skip
 
 
-def claim_folder(out: Path, *, force: bool) -> None:
-    """Make the folder, or check that it may be used: empty, or an earlier run and `force`. Raises InputError."""
+def check_folder(out: Path, *, force: bool) -> None:
+    """See that a run may be written to the folder. Raises InputError.
+
+    It must be absent, empty, or with `force` hold nothing but a run's files.
+    """
+    try:
+        found = {path.name for path in out.iterdir()} if out.exists() else set()
+    except OSError as error:
+        raise InputError(f"--out {out}", error.strerror or "can't be read", "a folder") from None
+    leftovers = {name for name in found if name.startswith(PART_PREFIX)}
+    if found - leftovers - set(FILES):
+        raise InputError(f"--out {out}", "holds something else than a run", "an empty folder")
+    if found and not force:
+        raise InputError(f"--out {out}", "is not empty", "an empty folder, or --force to replace the run")
+
+
+def make_folder(out: Path) -> None:
+    """Make the folder, with nothing of a run in it that never ended. Raises InputError where it can't be."""
     try:
         out.mkdir(parents=True, exist_ok=True)
-        found = {path.name for path in out.iterdir()}
+        for leftover in out.glob(f"{PART_PREFIX}*"):
+            shutil.rmtree(leftover)
+        tempfile.TemporaryFile(dir=out).close()
     except OSError as error:
         raise InputError(f"--out {out}", error.strerror or "can't be made", "a folder that can be written") from None
-    if found and not (force and RUN_FILE in found):
-        expected = "an empty folder" if RUN_FILE not in found else "an empty folder, or --force to replace the run"
-        raise InputError(f"--out {out}", "is not empty", expected)
 
 
-def clear_folder(out: Path) -> None:
-    """Remove an earlier run's files."""
-    for name in FILES:
-        (out / name).unlink(missing_ok=True)
+@contextmanager
+def written_together(out: Path) -> Iterator[Path]:
+    """Yield a folder to write a run's files to; when the block ends they take the place of the run that `out` holds.
+
+    When the block fails, nothing of that run has changed.
+    """
+    part = Path(tempfile.mkdtemp(prefix=PART_PREFIX, dir=out))
+    try:
+        yield part
+        for name in FILES:
+            if (part / name).exists():
+                (part / name).replace(out / name)
+            else:
+                (out / name).unlink(missing_ok=True)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
 
 
-def sha256_of(path: Path) -> str:
-    """Digest of a file's bytes."""
+def sha256_of(path: Path | None) -> str | None:
+    """Digest of a file's bytes; None for no file, or one that can't be read twice (a pipe)."""
+    if path is None or not path.is_file():
+        return None
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(1 << 20):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from dardis.config.platform import load_platform
 from dardis.config.profile import load_profile
+from dardis.metrics.system import trim_window
 from dardis.model.errors import InputError
 from dardis.model.job import Job
 from dardis.model.platform import Platform
@@ -16,11 +17,13 @@ from dardis.task_manager.setups import SETUPS, ProfileRule, SetUp, with_settings
 from dardis.workload.deadlines import with_deadlines
 from dardis.workload.jobs import to_jobs
 from dardis.workload.read import read_trace
-from dardis.workload.trace import Trace
+from dardis.workload.trace import Skipped, Trace
 from dardis.workload.transform import first_jobs, submitted
 
 LINES_SHOWN = 5
-"""Line numbers that a warning names for each reason."""
+"""Line numbers that a warning names for each kind of reason."""
+_QUOTED = re.compile(r"'.*'|\d+")
+"""What differs between reasons of one kind: the text that was found, a number of fields."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,8 @@ class Inputs:
     setup: SetUp
     jobs: list[Job]
     deadlines: str
+    deadlines_stated: bool
+    """Whether deadlines that the trace states stay: when nobody asked for a rule."""
     desired: DesiredProfile | None
     unix_start: int | None
     skipped: list[str]
@@ -70,7 +75,7 @@ def load_inputs(request: RunRequest) -> Inputs:
     """Read everything that the request names. Raises InputError for whatever is wrong with it."""
     setup = find_setup(request.dispatcher, request.settings)
     platform = load_platform(request.platform)
-    trace = read_trace(request.trace, strict=request.strict)
+    trace = whole = read_trace(request.trace, strict=request.strict)
     skipped = _skipped_lines(trace)
     warnings = [f"{request.trace}: {line}" for line in skipped]
     if request.start is not None or request.end is not None:
@@ -80,7 +85,10 @@ def load_inputs(request: RunRequest) -> Inputs:
     workload = to_jobs(trace, platform, unit_cores=setup.unit_cores or None, think_times=request.think_times)
     warnings += workload.notes
     deadlines = request.deadlines or setup.deadlines
-    jobs = with_deadlines(workload.jobs, trace, deadlines, keep_stated=request.deadlines is None)
+    stated = request.deadlines is None
+    jobs = with_deadlines(workload.jobs, whole, deadlines, keep_stated=stated)
+    if request.trim is not None:
+        trim_window(jobs[0].submit, jobs[-1].submit, request.trim)
     desired = None
     if request.profile is not None:
         desired = load_profile(request.profile, platform, setup.profile_split)
@@ -92,18 +100,20 @@ def load_inputs(request: RunRequest) -> Inputs:
             )
         if setup.profile is ProfileRule.OFF:
             warnings.append(f"{request.profile}: read for the metrics only, since profile=off")
-    return Inputs(platform, setup, jobs, deadlines, desired, _unix_start(trace), skipped, warnings)
+    return Inputs(platform, setup, jobs, deadlines, stated, desired, _unix_start(trace), skipped, warnings)
 
 
 def _skipped_lines(trace: Trace) -> list[str]:
-    """One line for each reason: how many lines of the trace gave no job, and which come first."""
-    counts = Counter((skip.reason, skip.malformed) for skip in trace.skipped)
+    """One line for each kind of reason: how many lines of the trace gave no job, an example, and which come first."""
+    kinds: dict[tuple[str, bool], list[Skipped]] = {}
+    for skip in trace.skipped:
+        kinds.setdefault((_QUOTED.sub("", skip.reason), skip.malformed), []).append(skip)
     found = []
-    for (reason, malformed), count in counts.items():
-        lines = [str(skip.line) for skip in trace.skipped if skip.reason == reason][:LINES_SHOWN]
-        more = ", …" if count > LINES_SHOWN else ""
+    for (_, malformed), skips in kinds.items():
+        lines = ", ".join(str(skip.line) for skip in skips[:LINES_SHOWN])
+        more = ", …" if len(skips) > LINES_SHOWN else ""
         what = "malformed" if malformed else "no job"
-        found.append(f"{count} {what} ({reason}), skipped: line {', '.join(lines)}{more}")
+        found.append(f"{len(skips)} {what} ({skips[0].reason}), skipped: line {lines}{more}")
     return found
 
 

@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING, Any
 from dardis import __version__
 from dardis.engine.clock import utc_now
 from dardis.kernels.warm import warm
+from dardis.model.errors import INTERRUPTED
 from dardis.model.platform_dict import platform_to_dict
 from dardis.sim.distributed import Progress, Simulation
 from dardis.sim.outputs import (
     RUN_FILE,
-    claim_folder,
-    clear_folder,
+    check_folder,
     decision_figures,
+    make_folder,
     sha256_of,
     write_decisions,
     write_json,
     write_tables,
+    written_together,
 )
 from dardis.sim.request import Inputs, RunRequest, load_inputs
 from dardis.sim.spread import even_bounds, host_from_plan, host_plan, layout_of
@@ -76,15 +78,17 @@ def run_over_ranks(comm: Communicator, request: RunRequest, progress: Progress |
         bounds = even_bounds(inputs.platform.node_count, comm.size)
         plan = host_plan(inputs.platform, inputs.desired, bounds, request.seed)
     except BaseException as error:
-        broadcast(comm, getattr(error, "exit_status", 1))
+        interrupted = INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+        broadcast(comm, getattr(error, "exit_status", interrupted))
         raise
     broadcast(comm, plan)
     return guarded(comm, lambda: _finish(request, inputs, bounds, MpiHosts(comm, host_from_plan(plan, 0)), progress))
 
 
 def _prepare(request: RunRequest) -> Inputs:
-    claim_folder(request.out, force=request.force)
+    check_folder(request.out, force=request.force)
     inputs = load_inputs(request)
+    make_folder(request.out)
     for warning in inputs.warnings:
         _tell(f"warning: {warning}")
     warm()
@@ -118,12 +122,10 @@ def _finish(
         _tell(f"job {number} rejected: {reason}")
     if len(rejected) > REJECTIONS_SHOWN:
         _tell(f"and {len(rejected) - REJECTIONS_SHOWN} more jobs rejected, each with its reason in {RUN_FILE}")
-    clear_folder(request.out)
-    metrics = write_tables(
-        request.out, schedule, inputs.platform, inputs.desired, request.trim, request.trace.name, more
-    )
-    write_decisions(request.out / "decisions.csv", recorder.decision_ns)
-    write_json(request.out / RUN_FILE, _run_record(request, inputs, ranks, rejected))
+    with written_together(request.out) as part:
+        metrics = write_tables(part, schedule, inputs.platform, inputs.desired, request.trim, request.trace.name, more)
+        write_decisions(part / "decisions.csv", recorder.decision_ns)
+        write_json(part / RUN_FILE, _run_record(request, inputs, ranks, rejected))
     return Outcome(request.out, metrics, inputs.warnings, [f"{number}: {reason}" for number, reason in rejected])
 
 
@@ -144,7 +146,11 @@ def _run_record(request: RunRequest, inputs: Inputs, ranks: int, rejected: list[
         "platform_file": str(request.platform.resolve()),
         "platform": platform_to_dict(inputs.platform),
         "profile_file": str(request.profile.resolve()) if request.profile else None,
+        "profile_sha256": sha256_of(request.profile),
         "deadlines": inputs.deadlines,
+        "deadlines_stated": inputs.deadlines_stated,
+        "deadlines_sha256": sha256_of(Path(inputs.deadlines)),
+        "strict": request.strict,
         "task_managers": request.task_managers,
         "trim": request.trim,
         "ranks": ranks,

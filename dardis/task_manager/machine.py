@@ -112,8 +112,7 @@ class TaskManager:
             if this is None:
                 return []
             this.offers[message.host] = message
-            silent = this.expected - len(this.offers)
-            return self._decide(this, now) if silent == len(self._gone.difference(this.offers)) else []
+            return [] if self._silent(this) else self._decide(this, now)
         if isinstance(message, say.Timer) and message.token in {OFFERS, SILENT}:
             late = self._rounds.get(message.attempt)
             if late is None:
@@ -140,14 +139,14 @@ class TaskManager:
                 state.search = search
         held_only = moving and self._setup.backfill_scope is BackfillScope.SAME_NODES
         ask = make_ask(self._next_round, self._setup, states, searches, quotas, moving=moving, held_only=held_only)
-        hosts = sorted({host for state in states for host in state.hosts}) if held_only else [ALL_HOSTS]
-        expected = len(hosts) if held_only else len(self._layout.bounds) - 1
-        self._rounds[ask.round] = Round(ask.round, states, searches, ask, expected, moving)
+        everybody = tuple(range(len(self._layout.bounds) - 1))
+        hosts = tuple(sorted({host for state in states for host in state.hosts})) if held_only else everybody
+        self._rounds[ask.round] = Round(ask.round, states, searches, ask, hosts, moving)
         self._next_round += 1
         for state in states:
             asked = self._layout.bounds[-1] if not held_only or state.nodes is None else len(state.nodes)
             self.messages += 2 * asked
-        effects: list[Effect] = [Send(host, ask) for host in hosts]
+        effects: list[Effect] = [Send(host, ask) for host in (hosts if held_only else (ALL_HOSTS,))]
         if self._agreement is not None:
             effects += self._agreement.watch(states[0].job, ask.round, now)
         return effects
@@ -155,8 +154,11 @@ class TaskManager:
     def _ask_the_silent(self, this: Round, timer: say.Timer, now: int) -> list[Effect]:
         """Ask those again that have not answered: the ask or the answer may be lost."""
         assert self._agreement is not None
-        silent = [host for host in range(this.expected) if host not in this.offers and host not in self._gone]
-        return [*(Send(host, this.ask) for host in silent), self._agreement.again(timer, now)]
+        return [*(Send(host, this.ask) for host in self._silent(this)), self._agreement.again(timer, now)]
+
+    def _silent(self, this: Round) -> list[int]:
+        """The hosts that have not answered and are not known to be dead."""
+        return [host for host in this.hosts if host not in this.offers and host not in self._gone]
 
     def _ask_batch(self, now: int) -> list[Effect]:
         batch: list[JobState] = []
@@ -192,24 +194,24 @@ class TaskManager:
             first = max(following.first, self._soonest(state.job, now))
             following = replace(following, first=first, last=max(following.last, first))
             return self._ask_for(state, following, now)
-        verdict = self._give_up(state.job)
-        if self._agreement is not None and isinstance(verdict, Waiting):
+        could = self._layout.could_hold(state.job, distinct=self._setup.units_per_node is UnitsPerNode.DISTINCT)
+        if could < state.job.units:
+            return [self._reject(state.job, could)]
+        if self._agreement is not None:
             waiting = Waiting(state.job.number, "no start on the nodes that answered")
             return [waiting, *self._agreement.later(state, now)]
-        return [verdict]
+        if self._rules.soft or not self._rules.respect:
+            raise ProtocolError(f"job {state.job.number}: the empty machine could hold it, yet it found no start")
+        return [Waiting(state.job.number, "no start within the hard desired profile")]
 
     def _soonest(self, job: Job, now: int) -> int:
         """The first start that can still be agreed on."""
         return now if self._agreement is None else now + self._agreement.lead(job)
 
-    def _give_up(self, job: Job) -> Effect:
-        distinct = self._setup.units_per_node is UnitsPerNode.DISTINCT
-        could = self._layout.could_hold(job, distinct=distinct)
-        if could < job.units:
-            parts = zip(job.request, self._layout.kinds, strict=True)
-            unit = ", ".join(amount_in_words(kind, amount) for amount, kind in parts if amount)
-            return Rejected(job.number, f"asks for {job.units} units of ({unit}); the machine holds {could}")
-        return Waiting(job.number, "no start within a hard desired profile")
+    def _reject(self, job: Job, could: int) -> Effect:
+        parts = zip(job.request, self._layout.kinds, strict=True)
+        unit = ", ".join(amount_in_words(kind, amount) for amount, kind in parts if amount)
+        return Rejected(job.number, f"asks for {job.units} units of ({unit}); the machine holds {could}")
 
     def _move(self, this: Round, chosen: Pick | None, now: int) -> list[Effect]:
         if chosen is None:

@@ -28,6 +28,9 @@ _CHOICES = {
     NodeChoice.CONTIGUOUS: selection.CONTIGUOUS,
 }  # fmt: skip
 
+MOST_DRAWN_FROM = 1 << 22
+"""Instants of a grid (eight years of minutes) beyond which nodes offer all their runs instead of drawing from it."""
+
 
 @dataclass(slots=True)
 class JobState:
@@ -55,7 +58,8 @@ class Round:
     states: list[JobState]
     searches: list[Search]
     ask: say.Ask
-    expected: int
+    hosts: tuple[int, ...]
+    """Who was asked."""
     moving: bool
     """Whether the jobs have reservations already and want earlier ones."""
     offers: dict[int, say.Offers] = field(default_factory=dict)
@@ -83,9 +87,9 @@ class Pick:
 
 def quota_of(search: Search, units: int, nodes: int, grain: int) -> int:
     """Start times a node offers so that `units` nodes must agree on one (thesis 5.3.2); -1 for all."""
-    if not search.quota:
-        return -1
     instants = (search.last - search.first) // grain + 1
+    if not search.quota or (grain > 1 and instants > MOST_DRAWN_FROM):
+        return -1
     return (units - 1) * instants // nodes + 1
 
 
@@ -103,11 +107,11 @@ def make_ask(
         (job.number, draw, search.first, search.last, job.walltime, job.units, quota, job.groups)
         for job, draw, search, quota in zip((state.job for state in states), draws, searches, quotas, strict=True)
     ]
-    job, attempt, first, last, walltime, units, quota_column, groups = np.array(rows, dtype=np.int64).T.copy()
+    job, draw_key, first, last, walltime, units, quota_column, groups = np.array(rows, dtype=np.int64).T.copy()
     return say.Ask(
         number,
         job,
-        attempt,
+        draw_key,
         first,
         last,
         walltime,
@@ -141,7 +145,7 @@ def pick(this: Round, setup: SetUp, seed: int) -> Pick | None:
     nodes, units = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
     result = np.empty(3, dtype=np.int64)
     selection.select_first(
-        rows, offset, ask.first, ask.walltime, ask.units, ask.job, ask.attempt, ask.grain,
+        rows, offset, ask.first, ask.walltime, ask.units, ask.job, ask.draw_key, ask.grain,
         _POLICIES[setup.selection], setup.units_per_node is UnitsPerNode.DISTINCT, _CHOICES[setup.node_choice], seed,
         nodes, units, result,
     )  # fmt: skip

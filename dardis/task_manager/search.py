@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from dardis.model.job import Job
+from dardis.model.job import SHORTEST_WINDOW_S, Job
 
 SHIFTS = 3
 """Shifted windows that are tried before the one after the last reservation's end (thesis 5.3.6)."""
-SHORTEST_WINDOW_S = 3600
-"""The least that a window spans at first, in s."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dardis.engine.clock import cpu_ns
-from dardis.model.errors import DardisError, ProtocolError
+from dardis.model.errors import INTERRUPTED, DardisError, ProtocolError
 from dardis.transport.base import Machine, answers_of, awaits_answer
 from dardis.wire.codec import decode, encode, pack, unpack
 from dardis.wire.effects import ALL_HOSTS, Send
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 TAG_WORK, TAG_ANSWER, TAG_STOP = 1, 2, 3
-INTERRUPTED = 130
+_RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK")
 _SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_SIZE")
 
 
@@ -36,10 +36,17 @@ def launched_by_mpi() -> bool:
     return any(name in os.environ for name in _SIZE_VARIABLES) or "PMIX_RANK" in os.environ
 
 
+def is_first_rank() -> bool:
+    """Whether this process is the launcher's rank 0, or alone; what all ranks find out, it tells."""
+    return all(os.environ.get(name, "0") == "0" for name in _RANK_VARIABLES)
+
+
 def world() -> Communicator:
     """The communicator of all ranks; starts MPI."""
     from mpi4py import MPI
 
+    # A launcher that is interrupted ends its ranks by SIGTERM: let them put their files in order.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     return MPI.COMM_WORLD
 
 
@@ -57,8 +64,6 @@ def broadcast(comm: Communicator, value: object) -> Any:  # noqa: ANN401 (any pl
 
 def guarded(comm: Communicator, work: Callable[[], Result]) -> Result:
     """Run `work`; an exception on any rank ends all ranks, with a line that says which rank and why."""
-    # A launcher that is interrupted ends its ranks by SIGTERM: let them put their files in order.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return work()
     except KeyboardInterrupt:

@@ -20,8 +20,8 @@ class Ask:
 
     round: int
     job: Ints
-    attempt: Ints
-    """Keys the job's draws."""
+    draw_key: Ints
+    """Keys the job's draws: how often it has asked, or, of one that wants to move, the instant at which it asks."""
     first: Ints
     """First start of the window; also where the grid of start times is anchored."""
     last: Ints

@@ -11,14 +11,13 @@ from pathlib import Path
 
 from dardis.model.errors import InputError
 from dardis.model.files import csv_rows, read_text
-from dardis.model.job import Job
+from dardis.model.job import SHORTEST_WINDOW_S, Job
 from dardis.workload.trace import LARGEST, Trace
 
 FORMS = (
     "none, window:SECONDS, factor:X, mean-wait:queue, mean-wait:partition, or a table file with columns job_id,lst_s"
 )
-SHORTEST_WINDOW = 3600
-"""`factor` counts walltimes as at least this long (s)."""
+
 
 _Rule = Callable[[Job], int | None]
 
@@ -45,7 +44,7 @@ def _rule(jobs: list[Job], trace: Trace, rule: str) -> _Rule:
             return lambda job: job.earliest + window
         case "factor", ":", _:
             factor = _number(rule, value)
-            return lambda job: job.earliest + min(int(factor * max(job.walltime, SHORTEST_WINDOW)), LARGEST)
+            return lambda job: job.earliest + min(int(factor * max(job.walltime, SHORTEST_WINDOW_S)), LARGEST)
         case "mean-wait", ":", "queue" | "partition":
             waits = _mean_waits(trace, value)
             return lambda job: job.earliest + waits[job.number]

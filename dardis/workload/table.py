@@ -78,7 +78,7 @@ def _converter(name: str) -> Callable[[str], Any]:
     if name in _OPTIONAL:
         return lambda text: max(_whole(text), UNKNOWN) if text else UNKNOWN
     kind = name.removeprefix(REQUEST)
-    return lambda text: min(parse_amount(kind, text), LARGEST + 1) if text else 0
+    return lambda text: min(parse_amount(kind, text, round_up=True), LARGEST + 1) if text else 0
 
 
 def _whole(text: str) -> int:

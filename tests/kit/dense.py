@@ -133,7 +133,8 @@ def dense_nodes(platform: Platform, desired: DesiredProfile | None, seconds: int
             kinds = range(len(platform.kinds))
             wished = np.stack([desired.of_node(node, kind).at(np.arange(seconds)) for kind in kinds], axis=1)
         nodes.append(DenseNode(platform.capacity[node], seconds, wished))
-    for window in platform.maintenance:
-        for node in window.nodes:
-            nodes[node].take(window.start, window.end, platform.capacity[node])
+    for node, dense in enumerate(nodes):
+        mine = [window for window in platform.maintenance if node in window.nodes]
+        for second in {second for window in mine for second in range(window.start, window.end)}:
+            dense.take(second, second + 1, platform.capacity[node])
     return nodes

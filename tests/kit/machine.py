@@ -30,16 +30,7 @@ def platforms(draw, *, most_nodes: int = 6, until: int = 60) -> Platform:
         closed = draw(st.sets(st.integers(0, count - 1), min_size=1))
         start = draw(st.integers(0, until - 1))
         windows.append(Maintenance(tuple(sorted(closed)), start, start + draw(st.integers(1, until // 2))))
-    return Platform("random", tuple(groups), maintenance=tuple(apart(windows)))
-
-
-def apart(windows: list[Maintenance]) -> list[Maintenance]:
-    """The windows that share no node with an overlapping one before them."""
-    kept: list[Maintenance] = []
-    for window in windows:
-        if not any({*window.nodes} & {*w.nodes} and window.start < w.end and w.start < window.end for w in kept):
-            kept.append(window)
-    return kept
+    return Platform("random", tuple(groups), maintenance=tuple(windows))
 
 
 @st.composite

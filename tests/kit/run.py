@@ -11,8 +11,8 @@ from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile
 from dardis.node_manager import NodePool
 from dardis.sim.distributed import Simulation
+from dardis.sim.spread import layout_of
 from dardis.task_manager import SetUp, TaskManager
-from dardis.task_manager.machine import Layout
 from dardis.transport.local import LocalHosts
 
 
@@ -23,12 +23,6 @@ class Run:
     schedule: Schedule
     reasons: dict[int, str]
     starts: dict[int, list[int]] = field(default_factory=dict)
-
-
-def layout_of(platform: Platform, bounds: Sequence[int], desired: DesiredProfile | None) -> Layout:
-    capacity = tuple(tuple(row) for row in platform.group_capacity.tolist())
-    counts = tuple(group.count for group in platform.groups)
-    return Layout(tuple(bounds), counts, capacity, platform.kinds, desired is not None)
 
 
 def simulate(
@@ -47,7 +41,7 @@ def simulate(
         NodePool(platform, bounds[host], bounds[host + 1], desired=desired, host=host, seed=seed)
         for host in range(len(bounds) - 1)
     ]
-    layout = layout_of(platform, bounds, desired)
+    layout = layout_of(platform, tuple(bounds), desired)
     agents = [TaskManager(setup, layout, seed) for _ in range(managers)]
     simulation = Simulation(jobs, setup, agents, LocalHosts(pools, encoded=True), layout.bounds)
     starts: dict[int, list[int]] = {}

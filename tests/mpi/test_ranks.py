@@ -23,7 +23,7 @@ resources = { cores = 16, memory = "16GiB", gpu = 2 }
 [[nodes]]
 count = 8
 prefix = "m"
-resources = { cores = 16, memory = "16GiB", mic = 2 }
+resources = { cores = 48, memory = "16GiB", mic = 2 }
 [[maintenance]]
 nodes = "3-4"
 start_s = 20000
@@ -35,6 +35,7 @@ COMM = MPI.COMM_WORLD
 SETUPS = [
     ("dardis-throughput", ()),
     ("dardis-throughput", ("backfill_scope=all-nodes", "node_choice=contiguous", "units_per_node=distinct")),
+    ("dardis-throughput", ("backfill_depth=2", "node_choice=first-fit")),
     ("dardis-throughput", ("offers=quota", "profile=hard", "event_order=per-event")),
     ("dardis-profile", ()),
     ("dardis-profile", ("profile=off", "backfill=on")),

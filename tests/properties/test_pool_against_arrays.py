@@ -206,7 +206,7 @@ def expected_answers(world: World, ask, dense) -> dict[int, dict[int, Offer]]:
             continue
         feasible = oracle.offers(world.now, first, last, walltime, request, respect, ask.grain)
         index = oracle.index_of_starts(first, last, walltime, request, respect)
-        key = (SEED, int(ask.job[0]), int(ask.attempt[0]), node)
+        key = (SEED, int(ask.job[0]), int(ask.draw_key[0]), node)
         weights = weights_of(index, ask.generator, ask.grain)
         offered = oracle.quota_offers(feasible, quota, ask.generator, weights, key)
         if offered:

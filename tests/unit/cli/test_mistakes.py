@@ -167,8 +167,8 @@ def test_out_that_cannot_be_made(simulate, folder):
 def test_out_that_holds_something_else(simulate, folder):
     (folder / "out").mkdir()
     (folder / "out" / "thesis.tex").write_text("dear")
-    expect_refusal(simulate(), "not empty")
-    expect_refusal(simulate("--force"), "not empty")
+    expect_refusal(simulate(), "something else")
+    expect_refusal(simulate("--force"), "something else")
     assert (folder / "out" / "thesis.tex").read_text() == "dear"
 
 
@@ -185,7 +185,23 @@ def test_a_mistake_leaves_an_earlier_run_as_it_was(simulate, folder):
     simulate()
     before = {path.name: path.read_bytes() for path in (folder / "out").iterdir()}
     expect_refusal(simulate("--force", "--set", "speed=9"))
+    expect_refusal(simulate("--force", "--trim", "999,0"), "--trim")
     assert {path.name: path.read_bytes() for path in (folder / "out").iterdir()} == before
+
+
+def test_a_mistake_makes_no_folder(simulate, folder):
+    expect_refusal(simulate("--set", "speed=9"))
+    expect_refusal(simulate("--trim", "999,0"))
+    assert not (folder / "out").exists()
+
+
+def test_many_malformed_lines_are_few_words(simulate, folder):
+    (folder / "t.swf").write_text(TRACE + "".join(f"x{n} 1\n" for n in range(300)) + "1 2 3\n" + line(99, -7))
+    status, said = simulate()
+    assert status == 0
+    assert len(said) == 2
+    assert "301 malformed" in said[0]
+    assert "negative submit" in said[1]
 
 
 def test_a_profile_that_ends_before_the_trace(simulate, folder):
@@ -222,6 +238,23 @@ def test_a_full_disk_leaves_whole_files_or_none(folder):
     assert "File too large" in done.stderr
     assert "jobs.csv" in done.stderr
     assert [path.name for path in (folder / "out").iterdir()] == []
+
+
+def test_a_full_disk_leaves_the_earlier_run_whole(folder, simulate):
+    simulate()
+    before = {path.name: path.read_bytes() for path in (folder / "out").iterdir()}
+    # Room for all files but the largest: it fails when some have been written.
+    limit = max(map(len, before.values())) - 1
+    done = subprocess.run(
+        [*command(folder, "out"), "--force", "--seed", "7"], capture_output=True, text=True, timeout=120, check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),  # noqa: PLW1509
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert {path.name: path.read_bytes() for path in (folder / "out").iterdir()} == before
+    (folder / "out" / ".part-left").mkdir()
+    assert simulate("--force", "--seed", "7")[0] == 0
+    assert json.loads((folder / "out" / "run.json").read_text())["seed"] == 7
+    assert not (folder / "out" / ".part-left").exists()
 
 
 def test_ctrl_c_ends_with_130(folder):
