@@ -74,16 +74,17 @@ def schedule_metrics(
         name = "overutilisation_core_s" if kind == CORES else f"overutilisation_{kind}_s"
         wished = desired_total(platform, desired, kind)
         figures[name] = overutilisation(used_profile(schedule, kind), wished, window)
-    figures["dissimilarity"] = None
     deadlines = schedule.latest[schedule.latest != NO_TIME]
-    if desired is not None and len(deadlines) and schedule.ran.any():
-        start, end = window or (int(schedule.submit.min()), FOREVER)
-        figures["dissimilarity"] = dissimilarity(
-            used_profile(schedule, CORES),
-            desired_total(platform, desired, CORES),
-            start,
-            min(end, int(deadlines.max())),
-        )
+    start, end = window or (0, FOREVER)
+    for name, since in (
+        ("dissimilarity", start),
+        ("dissimilarity_from_first_submission", max(start, int(schedule.submit.min(initial=FOREVER)))),
+    ):
+        figures[name] = None
+        if desired is not None and len(deadlines) and schedule.ran.any():
+            until = min(end, int(deadlines.max()))
+            wished = desired_total(platform, desired, CORES)
+            figures[name] = dissimilarity(used_profile(schedule, CORES), wished, since, until)
     return figures
 
 
