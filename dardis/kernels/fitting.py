@@ -190,3 +190,19 @@ def feasible_pieces(
                 pieces[p, FREE_FROM] = free_from
                 pieces[p, FREE_TO] = free_to
     return count
+
+
+@inlined
+def constant_piece(
+    time: Ints, value: Values, head: int, first: int, last: int, request: Ints, respect: bool, now: int,
+    pieces: Ints, before: int,
+) -> int:  # fmt: skip
+    """The same for a profile of one segment, the usual case on a large machine: every start, or none."""
+    if not fits_at(value, head, request, respect):
+        return before
+    pieces[before, FROM] = first
+    pieces[before, TO] = last + 1
+    pieces[before, INDEX] = index_at(value, head, request, respect)
+    pieces[before, FREE_FROM] = max(time[head], now)
+    pieces[before, FREE_TO] = FOREVER
+    return before + 1

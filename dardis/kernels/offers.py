@@ -7,24 +7,19 @@ from typing import NamedTuple
 import numpy as np
 
 from dardis.kernels.fitting import (
-    FREE_FROM,
-    FREE_TO,
     FROM,
-    INDEX,
     NODE,
     TO,
     Values,
+    constant_piece,
     feasible_pieces,
-    fits_at,
-    index_at,
     segment_of,
     slide,
 )
 from dardis.kernels.jit import bare
 from dardis.kernels.profile import without
-from dardis.kernels.rows import Ints, Rows
+from dardis.kernels.rows import Ints, Rows, forget_before
 from dardis.kernels.starts import FIRST, generate, to_grid
-from dardis.model.job import FOREVER
 
 OUT_OF_SPACE = -1
 """What `answer` says when it needs more rows for its offers; ask again then."""
@@ -154,13 +149,9 @@ def answer(
             if (groups >> group[node]) & 1 == 0:
                 continue
             before = count
+            forget_before(rows, node, now)
             head = heads[node]
             stop = head + sizes[node]
-            if head + 1 < stop and time[head + 1] <= now:
-                while head + 1 < stop and time[head + 1] <= now:
-                    head += 1
-                heads[node] = head
-                sizes[node] = stop - head
             if before + max(2 * (stop - head) + 4, quota if kind != FIRST else 0) > len(out):
                 return OUT_OF_SPACE
             if mine:
@@ -175,14 +166,8 @@ def answer(
                 count = feasible_pieces(
                     time, value, head, stop, first, last, walltime, request, respect, now, out, before, queue
                 )
-            elif fits_at(value, head, request, respect):
-                # An empty node with a constant profile: the usual case on a large machine.
-                out[count, FROM] = first
-                out[count, TO] = last + 1
-                out[count, INDEX] = index_at(value, head, request, respect)
-                out[count, FREE_FROM] = max(time[head], now)
-                out[count, FREE_TO] = FOREVER
-                count += 1
+            else:
+                count = constant_piece(time, value, head, first, last, request, respect, now, out, before)
             count = to_grid(out, before, count, first, grain)
             if quota > 0 and count > before:
                 count = drawn_offers(

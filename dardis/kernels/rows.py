@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dardis.kernels.jit import bare
+from dardis.kernels.jit import bare, inlined
 
 Ints = NDArray[np.int64]
 SLACK = 6
@@ -63,16 +63,12 @@ def grown(rows: Rows, extra: int = 0) -> Rows:
     return Rows(base, slots, base.copy(), rows.size.copy(), np.array([total], dtype=np.int64), time, value)
 
 
-@bare
+@inlined
 def forget_before(rows: Rows, node: int, now: int) -> None:
     """Drop a profile's entries that have been followed by another by `now`."""
-    head = rows.head[node]
-    size = rows.size[node]
-    while size > 1 and rows.time[head + 1] <= now:
-        head += 1
-        size -= 1
-    rows.head[node] = head
-    rows.size[node] = size
+    while rows.size[node] > 1 and rows.time[rows.head[node] + 1] <= now:
+        rows.head[node] += 1
+        rows.size[node] -= 1
 
 
 @bare

@@ -247,7 +247,7 @@ def test_a_full_disk_leaves_the_earlier_run_whole(folder, simulate):
     limit = max(map(len, before.values())) - 1
     done = subprocess.run(
         [*command(folder, "out"), "--force", "--seed", "7"], capture_output=True, text=True, timeout=120, check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),  # noqa: PLW1509
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
     )  # fmt: skip
     assert done.returncode == 1
     assert {path.name: path.read_bytes() for path in (folder / "out").iterdir()} == before
