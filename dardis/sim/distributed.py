@@ -7,7 +7,7 @@ by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -16,7 +16,7 @@ import numpy as np
 from dardis.engine.clock import cpu_ns
 from dardis.engine.queue import EventQueue
 from dardis.model.errors import ProtocolError
-from dardis.model.job import Job
+from dardis.model.job import NO_TIME, Job
 from dardis.sim.recorder import Recorder
 from dardis.task_manager import SetUp, TaskManager
 from dardis.task_manager.setups import BackfillScope, EventOrder, Switch
@@ -48,6 +48,8 @@ class Simulation:
         self._version = [0] * len(self.jobs)
         self._pending: set[int] = set()
         self._waiting: dict[int, str] = {}
+        self._moved_until = 0
+        """Until when what moved jobs have left was reserved, since they last began to ask."""
         self._followers: dict[int, list[int]] = {}
         self.notices = 0
         """Messages of node managers to jobs that may gain by an early end."""
@@ -105,27 +107,27 @@ class Simulation:
     def _ends(self, now: int) -> None:
         """Let the next end happen, or all ends of this instant, and those ask who may gain by them."""
         later: set[int] = set()
-        ended_early = False
+        freed_until = now
         priority = self._events.next_priority()
         while self._events.next_time() == now and self._events.next_priority() == priority:
             _, _, place, version = self._events.pop()
             if version == self._version[place]:
-                ended_early |= self._end(place, now, later)
+                freed_until = max(freed_until, self._end(place, now, later))
             if not self._batched:
                 break
-        if ended_early:
-            self._repair(later, now)
+        if freed_until > now:
+            self._repair(later, freed_until, now)
 
-    def _end(self, place: int, now: int, later: set[int]) -> bool:
-        """End a job; add to `later` whom its nodes tell. Return whether it ended before its reservation."""
+    def _end(self, place: int, now: int, later: set[int]) -> int:
+        """End a job; add to `later` whom its nodes tell. Return when its reservation would have ended."""
         job, recorder = self.jobs[place], self.recorder
-        early = now < recorder.start[place] + job.walltime
+        reserved_until = recorder.start[place] + job.walltime
         recorder.ended(place, now)
         self._pending.discard(place)
         manager = self._manager(place)
         recorder.attempts[place] = manager.attempts(job.number)
         manager.forget(job.number)
-        tells = early and self._repairs and self._setup.backfill_scope is BackfillScope.SAME_NODES
+        tells = now < reserved_until and self._repairs and self._setup.backfill_scope is BackfillScope.SAME_NODES
         message = Ended(job.number, (self._setup.backfill_depth or -1) if tells else 0)
         nodes = recorder.nodes[place]
         assert nodes is not None
@@ -139,32 +141,35 @@ class Simulation:
             self.notices += answer.told
             later.update(self._place[number] for number in answer.jobs.tolist())
         self._submit_followers(place, now)
-        return early
+        return reserved_until
 
     def _submit_followers(self, place: int, now: int) -> None:
         for follower in self._followers.pop(place, ()):
             job = self.jobs[follower]
             self._events.put(max(job.submit, now + job.think), 1 if self._batched else 0, follower, 0)
 
-    def _repair(self, later: set[int], now: int) -> None:
-        """Let waiting jobs search anew, then those with later starts ask for earlier ones, in arrival order."""
-        for place in sorted(self._waiting, key=self._arrival):
-            del self._waiting[place]
-            number = self.jobs[place].number
-            self._decide(place, lambda manager, number=number: manager.retry(number, now), now)  # type: ignore[misc]
+    def _repair(self, later: set[int], freed_until: int, now: int) -> None:
+        """Let those ask again who may gain by what has been freed: who waits, then who has a later start."""
+        self._ask_again(self._waiting, freed_until, now)
         if not self._repairs:
             return
         if self._setup.backfill_scope is BackfillScope.ALL_NODES:
             start = self.recorder.start
             self._pending = {place for place in self._pending if start[place] > now}
             later = self._pending
-        order = sorted(later, key=self._arrival)
-        if self._setup.backfill_scope is BackfillScope.ALL_NODES and self._setup.backfill_depth:
-            order = order[: self._setup.backfill_depth]
-        for _, places in groupby(order, key=lambda place: place % len(self._managers)):
-            mine = list(places)
+        depth = self._setup.backfill_depth if self._setup.backfill_scope is BackfillScope.ALL_NODES else 0
+        self._moved_until = 0
+        self._ask_again(later, 0, now, depth)
+        if self._moved_until > now:
+            self._ask_again(self._waiting, self._moved_until, now)
+
+    def _ask_again(self, places: Iterable[int], freed_until: int, now: int, most: int = 0) -> None:
+        """Let jobs ask again in arrival order, the first `most` of them (0: all)."""
+        order = sorted(places, key=self._arrival)[: most or None]
+        for _, group in groupby(order, key=lambda place: place % len(self._managers)):
+            mine = list(group)
             numbers = [self.jobs[place].number for place in mine]
-            self._decide(mine[0], lambda manager, numbers=numbers: manager.ask_again(numbers, now), now)  # type: ignore[misc]
+            self._decide(mine[0], lambda manager, ask=numbers: manager.ask_again(ask, now, freed_until), now)  # type: ignore[misc]
 
     def _decide(self, place: int, event: Callable[[TaskManager], list[Effect]], now: int) -> None:
         """Give a task manager its turn: carry out effects and bring answers until nothing more is to be said."""
@@ -189,6 +194,8 @@ class Simulation:
         match effect:
             case Placed(job=number, start=start, nodes=nodes, units=units):
                 place = self._place[number]
+                if self._waiting.pop(place, None) is None and self.recorder.start[place] != NO_TIME:
+                    self._moved_until = max(self._moved_until, self.recorder.start[place] + self.jobs[place].walltime)
                 self.recorder.placed(place, start, nodes, units)
                 self._version[place] += 1
                 self._pending.add(place)

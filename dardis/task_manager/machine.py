@@ -69,6 +69,7 @@ class TaskManager:
         self._next_round = 0
         self._queue: deque[JobState] = deque()
         self._batch = FIRST_BATCH
+        self._freed_until = 0
         self.messages = 0
         """Messages between its jobs and node managers, one for each node."""
         self.renegotiations = 0
@@ -88,10 +89,15 @@ class TaskManager:
             return self._ask([state], [search], [0], now)
         return self._ask_for(state, begin(state.job, self._soonest(state.job, now), self._rules, now), now)
 
-    def ask_again(self, numbers: Iterable[int], now: int) -> list[Effect]:
-        """Let jobs with reservations ask, in this order, for starts in `[now, start)`; those that gain move."""
+    def ask_again(self, numbers: Iterable[int], now: int, freed_until: int = 0) -> list[Effect]:
+        """Let jobs ask again, in this order, after something was freed; those that gain by it move.
+
+        All of them have reservations, and ask for starts in `[now, start)`; or none has, and they ask for starts in
+        `[now, freed_until)`: only a run that begins before then can use what was freed.
+        """
         self._queue.extend(self._states[number] for number in numbers)
         self._batch = FIRST_BATCH
+        self._freed_until = freed_until
         return self._ask_batch(now)
 
     def forget(self, number: int) -> None:
@@ -137,7 +143,8 @@ class TaskManager:
             state.asks += 1
             if not moving:
                 state.search = search
-        held_only = moving and self._setup.backfill_scope is BackfillScope.SAME_NODES
+        same_nodes = self._setup.backfill_scope is BackfillScope.SAME_NODES
+        held_only = moving and same_nodes and states[0].nodes is not None
         ask = make_ask(self._next_round, self._setup, states, searches, quotas, moving=moving, held_only=held_only)
         everybody = tuple(range(len(self._layout.bounds) - 1))
         hosts = tuple(sorted({host for state in states for host in state.hosts})) if held_only else everybody
@@ -164,16 +171,17 @@ class TaskManager:
         batch: list[JobState] = []
         while self._queue and len(batch) < self._batch:
             state = self._queue.popleft()
-            if state.nodes is not None and state.start > max(now, state.job.earliest):
+            if max(now, state.job.earliest) < self._ask_before(state):
                 batch.append(state)
         if not batch:
             return []
-        searches = [
-            Search(0, first, state.start - 1, first, state.start - 1, self._rules.respect, quota=False)
-            for state in batch
-            for first in [max(now, state.job.earliest)]
-        ]
+        spans = [(max(now, state.job.earliest), self._ask_before(state) - 1) for state in batch]
+        searches = [Search(0, first, last, first, last, self._rules.respect, quota=False) for first, last in spans]
         return self._ask(batch, searches, [-1] * len(batch), now, moving=True)
+
+    def _ask_before(self, state: JobState) -> int:
+        """The end of the starts that a job asks again for."""
+        return self._freed_until if state.nodes is None else state.start
 
     def _decide(self, this: Round, now: int) -> list[Effect]:
         del self._rounds[this.number]
@@ -202,7 +210,8 @@ class TaskManager:
             return [waiting, *self._agreement.later(state, now)]
         if self._rules.soft or not self._rules.respect:
             raise ProtocolError(f"job {state.job.number}: the empty machine could hold it, yet it found no start")
-        return [Waiting(state.job.number, "no start within the hard desired profile")]
+        how = f"as it is split over nodes (profile_split={self._setup.profile_split})"
+        return [Waiting(state.job.number, f"no start within the hard desired profile, {how}")]
 
     def _soonest(self, job: Job, now: int) -> int:
         """The first start that can still be agreed on."""
