@@ -12,5 +12,5 @@ def dispatchers() -> None:
     for name, setup in SETUPS.items():
         typer.echo(f"{name}\n  {DESCRIPTIONS[name]}")
         settings = " ".join(f"{key}={value}" for key, value in setup.settings().items())
-        typer.echo(f"  {settings} deadlines={setup.deadlines}\n")
+        typer.echo(f"  {settings}\n  without --deadlines: {setup.deadlines}\n")
     typer.echo("--set takes: " + ", ".join(f"{key}={values}" for key, values in known_settings().items()))

@@ -10,6 +10,8 @@ import re
 
 CORES = "cores"
 MEMORY = "memory"
+POWER = "power"
+"""A resource kind like any other when jobs state watts; one unit is 1 W."""
 
 _MEBIBYTES = {
     "": 1.0,
@@ -51,5 +53,5 @@ def parse_amount(kind: str, value: int | str, *, round_up: bool = False) -> int:
 def amount_in_words(kind: str, amount: int) -> str:
     """The amount for people: `16 cores`, `32 GiB memory`."""
     if kind != MEMORY:
-        return f"{amount} {kind}"
+        return f"{amount} {'W power' if kind == POWER else kind}"
     return f"{amount / 1024:g} GiB memory" if amount >= 1024 else f"{amount} MiB memory"

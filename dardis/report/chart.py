@@ -13,6 +13,7 @@ import numpy as np
 from matplotlib import dates
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, Formatter, FuncFormatter
 from numpy.typing import NDArray
 
 BLUE: Final = "#0072B2"
@@ -63,6 +64,12 @@ def finish(drawing: Figure, title: str, caption: str) -> Chart:
     drawing.savefig(buffer, format="svg", metadata={"Date": None}, dpi=150)
     picture = "data:image/svg+xml;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
     return Chart(title, picture, caption, wide=bool(drawing.get_figwidth() > HALF))
+
+
+def amounts() -> Formatter:
+    """Ticks of amounts and counts: 500, 12k, 1.5M."""
+    large = EngFormatter(sep="")
+    return FuncFormatter(lambda value, _: f"{value:g}" if abs(value) < 1000 else large(value))
 
 
 @dataclass(frozen=True)

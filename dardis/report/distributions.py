@@ -107,7 +107,8 @@ def waits_by_width(schedule: Schedule) -> Chart:
         axes.plot([place, place], [p25, p75], color=chart.BLUE, linewidth=9, alpha=0.45, solid_capstyle="butt")
         axes.plot(place, p50, "o", color=chart.VERMILLION, markersize=5, zorder=3)
         low, high = bounds[index - 1] + 1 if index else 0, bounds[index]
-        names.append(f"{high if low + 1 >= high else f'{low:,}–{high:,}'}\n{len(mine):,}")
+        widths = _short(high) if low + 1 >= high else f"{_short(low)}–{_short(high)}"
+        names.append(f"{widths}\n{_short(len(mine))}")
     axes.set_yscale("log")
     axes.set_ylim(bottom=0.8)
     _time_ticks(axes, "y", int(wait.max(initial=1)))
@@ -119,6 +120,11 @@ def waits_by_width(schedule: Schedule) -> Chart:
     axes.set_ylabel("wait (1 s stands for less, too)")
     caption = "Dot: median; bar: middle half of the jobs; line: 5th to 95th percentile."
     return chart.finish(drawing, "Waits by width", caption)
+
+
+def _short(count: int) -> str:
+    """A count that is read at a glance: 256, 4.1k."""
+    return str(count) if count < 1000 else f"{count / 1000:.2g}k" if count < 100_000 else f"{count / 1000:.0f}k"
 
 
 def decision_times(histogram: NDArray[np.float64]) -> Chart:

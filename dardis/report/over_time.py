@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.ticker import EngFormatter
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from dardis.model.platform import Platform
@@ -67,7 +67,8 @@ def utilisation(profile: dict[str, StepFunction], platform: Platform, axis: Time
         axes.axhline(capacity / scale, color=chart.GREY, linestyle=(0, (4, 3)), linewidth=1, label="capacity")
         axes.set_ylim(0, max(1.04 * capacity / scale, 1e-9))
         axes.set_ylabel(name)
-        axes.yaxis.set_major_formatter(EngFormatter(sep=""))
+        axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+        axes.yaxis.set_major_formatter(chart.amounts())
         handles, labels = axes.get_legend_handles_labels()
         labelled |= dict(zip(labels, handles, strict=True))
     panels[0].legend(
@@ -89,6 +90,7 @@ def queue(schedule: Schedule, axis: TimeAxis) -> Chart:
         draw_steps(axes, axis, waiting, 1.0, colour=chart.BLUE, label=f"{name} waiting", filled=True)
         axes.set_ylim(bottom=0)
         axes.set_ylabel(f"{name} waiting")
-        axes.yaxis.set_major_formatter(EngFormatter(sep=""))
+        axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+        axes.yaxis.set_major_formatter(chart.amounts())
     axis.dress(panels[-1])
     return chart.finish(drawing, "The queue", "Submitted jobs that have not started, and the cores they ask for.")

@@ -39,11 +39,12 @@ _KNOWN: Final[dict[str, tuple[str, Say, str]]] = {
     "tardiness_s": ("Tardiness", words.duration, "starts after the latest start, added up"),
     "late_jobs": ("Late jobs", words.number, "started after their latest start"),
     "dissimilarity": ("Dissimilarity", words.number, "0: use has the shape of the desired profile; 1: nothing of it"),
-    "decisions": ("Decisions", words.number, ""),
+    "dissimilarity_from_first_submission": ("Dissimilarity since the first submission", words.number, "the same"),
+    "decisions": ("Decisions", words.number, "submissions, searches anew, rounds of asking for earlier starts"),
     "decision_cpu_s": ("CPU time of decisions", words.duration, "all ranks"),
-    "decision_mean_s": ("Mean decision", words.duration, ""),
+    "decision_mean_s": ("Mean decision", words.duration, "CPU inside task and node managers"),
     "decision_p99_s": ("99th percentile of decisions", words.duration, ""),
-    "ranks": ("Ranks", words.number, ""),
+    "ranks": ("Ranks", words.number, "processes that held nodes"),
     "nodes_on_largest_rank": ("Nodes on the largest rank", words.number, ""),
     "messages": ("Messages", words.number, "between task and node managers"),
     "message_bytes": ("Message payload", words.data_size, "between host processes"),
@@ -55,8 +56,10 @@ _BY_COLUMNS: Final = ("jobs", "mean_wait_s", "p95_wait_s", "max_wait_s", "mean_b
 
 
 def headlines(metrics: dict[str, Any]) -> list[Row]:
-    """The few figures to see first, those that have a value."""
-    return [row for key, row in _rows(metrics) if key in _HEADLINES and row.value != words.NOTHING]
+    """The few figures to see first: those that have a value, and late jobs and over-use where there are any."""
+    shown = {key for key in _HEADLINES if metrics.get(key) is not None} - {"late_jobs"}
+    shown |= {key for key, value in metrics.items() if (key == "late_jobs" or key.startswith(_EXCESS)) and value}
+    return [row for key, row in _rows(metrics) if key in shown]
 
 
 def figures(metrics: dict[str, Any]) -> list[Row]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from dardis.model.resources import CORES, MEMORY
+from dardis.model.resources import CORES, MEMORY, POWER
 
 _DURATIONS: Final = ((2 * 365 * 86400, 365 * 86400, "years"), (2 * 86400, 86400, "d"), (2 * 3600, 3600, "h"))
 _SHORT: Final = ((1, 1, "s"), (1e-3, 1e-3, "ms"), (0, 1e-6, "µs"))
@@ -48,9 +48,9 @@ def data_size(size: float) -> str:
 def axis_unit(kind: str, most: float) -> tuple[str, float]:
     """What an axis of this kind counts in, and by what its amounts are divided; `most` is the largest shown."""
     if kind != MEMORY:
-        return kind, 1.0
+        return "power (W)" if kind == POWER else kind, 1.0
     steps = 0
-    while most >= 1024 and steps < 3:
+    while most >= 4096 and steps < 3:
         most, steps = most / 1024, steps + 1
     return f"{kind} ({_BYTES[steps + 2]})", 1024.0**steps
 
