@@ -60,9 +60,9 @@ class Scratch(NamedTuple):
     value: Values
 
 
-def make_scratch(rows: Rows, quota: int, instants: int) -> Scratch:
-    """Return room for profiles as long as the longest, and for drawing `quota` of `instants` start times."""
-    longest = int(rows.size.max(initial=0)) + 4
+def make_scratch(longest: int, rows: Rows, quota: int, instants: int) -> Scratch:
+    """Return room for profiles of up to `longest` breakpoints, and for drawing `quota` of `instants` start times."""
+    longest += 4
     return Scratch(
         np.empty((2 * longest, 6), dtype=np.int64),
         np.empty((2 * longest, 6), dtype=np.int64),

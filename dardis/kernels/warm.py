@@ -29,7 +29,7 @@ def warm() -> None:
     offset = np.empty(2, dtype=np.int64)
     for kind, grain in ((starts.FIRST, 1), (starts.UNIFORM, 60)):
         offers.answer(
-            rows, group, 0, asks, held, False, False, kind, grain, 1, 0, offers.make_scratch(rows, 2, 2), out, offset
+            rows, group, 0, asks, held, False, False, kind, grain, 1, 0, offers.make_scratch(8, rows, 2, 2), out, offset
         )
     result = np.empty(3, dtype=np.int64)
     selection.select_first(

@@ -46,6 +46,9 @@ class PoolState:
         self.books = make_rows(self.count, 1, 4, np.int64)
         self._lay_out(platform, desired)
         self._out = np.empty((max(1024, 2 * self.count), 6), dtype=np.int64)
+        self._longest = 64
+        """Breakpoints of a profile that the scratch has room for."""
+        self._scratch = offers.make_scratch(self._longest, self.profiles, 0, 0)
 
     def _lay_out(self, platform: Platform, desired: DesiredProfile | None) -> None:
         kinds = len(platform.kinds)
@@ -131,7 +134,11 @@ class PoolState:
         respect = ask.respect and self.has_desired
         quota = 0 if ask.generator == starts.FIRST else int(ask.quota.max())
         instants = int((ask.last - ask.first).max()) // ask.grain + 1 if quota > 1 else 0
-        scratch = offers.make_scratch(self.profiles, quota, instants)
+        longest = int(self.profiles.size.max(initial=0))
+        if quota > 1 or longest > self._longest:
+            self._longest = max(longest, self._longest)
+            self._scratch = offers.make_scratch(self._longest, self.profiles, quota, instants)
+        scratch = self._scratch
         while True:
             count = offers.answer(
                 self.profiles, self.group, self.first, asks, held, ask.held_only, respect, ask.generator,
