@@ -32,7 +32,10 @@ def read_toml(path: Path, model: type[TableT]) -> TableT:
     try:
         return model.model_validate(content)
     except ValidationError as error:
-        raise _first_mistake(path, model, error.errors()[0]) from None
+        mistakes = error.errors()
+        # A misspelt key is both unknown and missing: the first says more.
+        unknown = [mistake for mistake in mistakes if mistake["type"] == "extra_forbidden"]
+        raise _first_mistake(path, model, (unknown or mistakes)[0]) from None
 
 
 def _first_mistake(path: Path, model: type[Table], mistake: ErrorDetails) -> InputError:
@@ -43,7 +46,7 @@ def _first_mistake(path: Path, model: type[Table], mistake: ErrorDetails) -> Inp
         case "extra_forbidden":
             return InputError(place, "unknown key", "one of " + ", ".join(_known_keys(model, location[:-1])))
         case "missing":
-            return InputError(place, "missing key")
+            return InputError(place, "missing key", "a table with " + ", ".join(_known_keys(model, location[:-1])))
         case "value_error":
             return InputError(place, str(mistake["ctx"]["error"]))
         case "model_type":

@@ -99,4 +99,6 @@ def _read_table(path: Path, earliest: dict[int, int]) -> dict[int, int]:
         if not earliest.get(number, latest) <= latest <= LARGEST:
             raise InputError(place, f"lst_s {latest}", f"{earliest.get(number, 0)} (its est) to {LARGEST}")
         table[number] = latest
+    if not table.keys() & earliest.keys():
+        raise InputError(path, "names no job of the trace", "job_id,lst_s of some of its jobs")
     return table
