@@ -10,7 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from scripts.bench_peers.measure import RunError
-from scripts.bench_peers.parts import PARTS, Bench, Row
+from scripts.bench_peers.parts import PARTS, Bench
+from scripts.bench_peers.rows import Row
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADINGS = ("comparison", "program", "jobs", "CPU s", "jobs / CPU s", "peak MiB", "ratio", "goal", "notes")

@@ -1,4 +1,4 @@
-"""The three comparisons: which jobs, which machine, which programs, and what their ratio should be.
+"""The comparisons: which jobs, which machine, which programs, and what their ratio should be.
 
 Each writes its jobs once as a plain SWF file, so that all programs of a comparison read the same bytes.
 """
@@ -15,26 +15,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from scripts.bench_peers.asks import asks
 from scripts.bench_peers.bare_easy import read_jobs
 from scripts.bench_peers.measure import Cost, Spread, in_turns, run_once
+from scripts.bench_peers.rows import Row
 
 PEERS = Path(__file__).parent
 ACCASIM = "accasim==1.1.3"
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One program on one workload. `ratio` is named by `ratio_of`, taken turn by turn; `notes` are further figures."""
-
-    comparison: str
-    program: str
-    jobs: int
-    cpu_s: Spread
-    peak_mib: Spread
-    ratio: Spread | None = None
-    ratio_of: str = ""
-    goal: str = ""
-    notes: dict[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,4 +163,5 @@ PARTS: dict[str, Callable[[Bench], list[Row]]] = {
     "easy": against_bare_loop,
     "accasim": against_accasim,
     "stress": stress,
+    "asks": lambda bench: asks(bench.repeats),
 }
