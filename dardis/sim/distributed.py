@@ -63,12 +63,12 @@ class Simulation:
             if leader is not None and leader < place:
                 self._followers.setdefault(leader, []).append(place)
             else:
-                first.append((job.submit, arrival, place, 0))
+                first.append((job.submit, arrival, job.number, place))
         self._events.fill(first)
         while (now := self._events.next_time()) is not None:
             while self._events.next_time() == now:
                 if self._events.next_priority() == arrival:
-                    self._arrive(self._events.pop()[2], now)
+                    self._arrive(self._events.pop()[3], now)
                 else:
                     self._ends(now)
             if self._events.next_time() is None:
@@ -146,7 +146,7 @@ class Simulation:
     def _submit_followers(self, place: int, now: int) -> None:
         for follower in self._followers.pop(place, ()):
             job = self.jobs[follower]
-            self._events.put(max(job.submit, now + job.think), 1 if self._batched else 0, follower, 0)
+            self._events.put(max(job.submit, now + job.think), 1 if self._batched else 0, job.number, follower)
 
     def _repair(self, later: set[int], freed_until: int, now: int) -> None:
         """Let those ask again who may gain by what has been freed: who waits, then who has a later start."""
