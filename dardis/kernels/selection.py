@@ -10,7 +10,7 @@ import numpy as np
 
 from dardis.kernels.chance import PURPOSE_NODE, PURPOSE_PICK, below, draw_key, mix
 from dardis.kernels.fitting import FREE_FROM, FREE_TO, FROM, INDEX, INDEX_BITS, NODE, TO
-from dardis.kernels.jit import kernel
+from dardis.kernels.jit import bare, inlined, kernel
 from dardis.kernels.rows import Ints
 from dardis.model.job import FOREVER
 
@@ -26,13 +26,13 @@ NONE = -1
 """No start was found."""
 
 
-@kernel
+@inlined
 def units_of(index: int, distinct: bool) -> int:
     """Units that a node with this fitting index takes."""
     return min(index >> INDEX_BITS, 1) if distinct else index >> INDEX_BITS
 
 
-@kernel
+@bare
 def earliest_quick(offers: Ints, units: int, distinct: bool) -> int:
     """The earliest instant anybody offers, if it counts; else NONE."""
     if len(offers) == 0:
@@ -130,13 +130,13 @@ def choose_start(offers: Ints, units: int, policy: int, distinct: bool, seed: in
     return NONE
 
 
-@kernel
+@inlined
 def ahead(keys: Ints, a: int, b: int) -> bool:
     """Whether candidate a goes before candidate b: by key, then by place, which is the order of nodes."""
     return keys[a] < keys[b] or (keys[a] == keys[b] and a < b)
 
 
-@kernel
+@inlined
 def sift_down(heap: Ints, size: int, keys: Ints, place: int) -> None:
     """Restore the heap below `place`."""
     while True:

@@ -47,9 +47,10 @@ class Schedule:
         """Units of the jobs at `[first, last)` by node (`0:1 1:1 7:2`), empty for a job that did not run."""
         edges = self.offsets[first : last + 1]
         span = slice(edges[0], edges[-1])
-        pairs = list(zip(self.nodes[span].tolist(), self.node_units[span].tolist(), strict=True))
-        texts = {pair: f"{pair[0]}:{pair[1]}" for pair in set(pairs)}  # few differ, on a machine that is used for long
-        return joined_by_job([texts[pair] for pair in pairs], edges - edges[0])
+        base = int(self.node_units[span].max(initial=0)) + 1
+        keys = (self.nodes[span] * base + self.node_units[span]).tolist()
+        texts = {key: f"{key // base}:{key % base}" for key in set(keys)}  # few differ, on a machine used for long
+        return joined_by_job([texts[key] for key in keys], edges - edges[0])
 
     def digest(self) -> str:
         """Sha256 over the sorted lines `job_id,starting_time,finish_time,units_by_node` (a line ends in LF)."""
