@@ -142,6 +142,8 @@ def answer(
         request = asks.request[i]
         first, last, walltime = asks.first[i], asks.last[i], asks.walltime[i]
         quota, groups = asks.quota[i], asks.groups[i]
+        # The usual case has no grid but seconds: instants are starts less the first.
+        shift = first if quota < 0 and grain == 1 else 0
         total = own_end - own if held_only else np.int64(len(group))
         for step in range(total if quota != 0 else 0):
             node = held.node[own] if held_only else np.int64(step)
@@ -168,7 +170,8 @@ def answer(
                 )
             else:
                 count = constant_piece(time, value, head, first, last, request, respect, now, out, before)
-            count = to_grid(out, before, count, first, grain)
+            if quota > 0 or grain > 1:
+                count = to_grid(out, before, count, first, grain)
             if quota > 0 and count > before:
                 count = drawn_offers(
                     time, value, head, stop, asks, i, respect, kind, grain, seed, first_node + node, out, before, count,
@@ -176,5 +179,7 @@ def answer(
                 )  # fmt: skip
             for row in range(before, count):
                 out[row, NODE] = first_node + node
+                out[row, FROM] -= shift
+                out[row, TO] -= shift
         offset[i + 1] = count
     return count

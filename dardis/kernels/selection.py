@@ -35,18 +35,16 @@ def units_of(index: int, distinct: bool) -> int:
 @bare
 def earliest_quick(offers: Ints, units: int, distinct: bool) -> int:
     """The earliest instant anybody offers, if it counts; else NONE."""
-    if len(offers) == 0:
-        return NONE
-    instant = offers[0, FROM]
-    for o in range(1, len(offers)):
-        instant = min(instant, offers[o, FROM])
+    instant = FOREVER
     total = np.int64(0)
     for o in range(len(offers)):
-        if offers[o, FROM] == instant:
+        begin = offers[o, FROM]
+        if begin < instant:
+            instant = begin
+            total = np.int64(0)
+        if begin == instant:
             total += units_of(offers[o, INDEX], distinct)
-            if total >= units:
-                return instant
-    return NONE
+    return instant if total >= units else NONE
 
 
 @kernel
