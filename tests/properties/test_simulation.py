@@ -82,8 +82,15 @@ def cases(draw, *, following: bool = False, **fixed) -> Case:
 
 
 def legal(case: Case, run: Run) -> Schedule:
-    assert audit(run.schedule, case.platform, expected=[job.number for job in case.jobs]) == []
-    return run.schedule
+    schedule = run.schedule
+    assert audit(schedule, case.platform, expected=[job.number for job in case.jobs]) == []
+    groups = {job.number: job.groups for job in case.jobs}
+    for place, number in enumerate(schedule.number.tolist()):
+        nodes = schedule.nodes[schedule.offsets[place] : schedule.offsets[place + 1]]
+        assert all(groups[number] >> int(case.platform.group_of_node[node]) & 1 for node in nodes)
+        if case.setup.units_per_node is UnitsPerNode.DISTINCT:
+            assert (schedule.node_units[schedule.offsets[place] : schedule.offsets[place + 1]] == 1).all()
+    return schedule
 
 
 @given(cases(following=True))
