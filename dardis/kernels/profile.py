@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dardis.kernels.jit import bare
+from dardis.kernels.jit import bare, inlined
 from dardis.kernels.rows import Ints, Rows, close_slot, find, forget_before, make_room, open_slot
 
 DONE, FULL, REFUSED = 0, 1, 2
 """What `reserve` answers: reserved, arena full (grow it and ask again), does not fit."""
 
 
-@bare
+@inlined
 def split_at(rows: Rows, node: int, moment: int) -> int:
     """See that the profile has a breakpoint at `moment`; return its arena index."""
     place = find(rows, node, moment)
@@ -31,7 +31,7 @@ def split_at(rows: Rows, node: int, moment: int) -> int:
     return place
 
 
-@bare
+@inlined
 def same_values(rows: Rows, a: int, b: int) -> bool:
     """Whether two entries hold the same values."""
     for c in range(rows.value.shape[1]):
@@ -40,7 +40,7 @@ def same_values(rows: Rows, a: int, b: int) -> bool:
     return True
 
 
-@bare
+@inlined
 def apply(rows: Rows, node: int, start: int, end: int, request: Ints, units: int) -> None:
     """Take `units` times `request` from all columns over `[start, end)`; negative units give back. Needs two slots."""
     first = split_at(rows, node, start)
@@ -57,7 +57,7 @@ def apply(rows: Rows, node: int, start: int, end: int, request: Ints, units: int
         close_slot(rows, node, first)
 
 
-@bare
+@inlined
 def holds(rows: Rows, node: int, start: int, end: int, request: Ints, units: int) -> bool:
     """Whether the node has the capacity for `units` units over all of `[start, end)`."""
     place = max(find(rows, node, start), rows.head[node])

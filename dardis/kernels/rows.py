@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dardis.kernels.jit import bare, inlined
+from dardis.kernels.jit import inlined
 
 Ints = NDArray[np.int64]
 SLACK = 6
@@ -71,7 +71,7 @@ def forget_before(rows: Rows, node: int, now: int) -> None:
         rows.size[node] -= 1
 
 
-@bare
+@inlined
 def find(rows: Rows, node: int, moment: int) -> int:
     """Arena index of the last entry at or before `moment`; one before the row when there is none."""
     low = rows.head[node] - 1
@@ -85,7 +85,7 @@ def find(rows: Rows, node: int, moment: int) -> int:
     return low
 
 
-@bare
+@inlined
 def make_room(rows: Rows, node: int, entries: int) -> bool:
     """See that the row can take `entries` more; False when the arena is full (call `grown`, then again)."""
     head = rows.head[node]
@@ -111,7 +111,7 @@ def make_room(rows: Rows, node: int, entries: int) -> bool:
     return True
 
 
-@bare
+@inlined
 def open_slot(rows: Rows, node: int, place: int) -> None:
     """Shift the entries from arena index `place` on by one; room must have been made."""
     end = rows.head[node] + rows.size[node]
@@ -122,7 +122,7 @@ def open_slot(rows: Rows, node: int, place: int) -> None:
     rows.size[node] += 1
 
 
-@bare
+@inlined
 def close_slot(rows: Rows, node: int, place: int) -> None:
     """Remove the entry at arena index `place`."""
     end = rows.head[node] + rows.size[node]

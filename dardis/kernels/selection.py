@@ -149,11 +149,13 @@ def sift_down(heap: Ints, size: int, keys: Ints, place: int) -> None:
         place = child
 
 
-@kernel
-def take_in_order(keys: Ints, whole: Ints, units: int, taken: Ints) -> None:
-    """Give `units` to the candidates in key order, each as many as it holds (a heap: only those needed are sorted)."""
+@bare
+def take_in_order(keys: Ints, whole: Ints, heap: Ints, units: int, taken: Ints) -> None:
+    """Give `units` to the candidates in key order, each as many as it holds.
+
+    `heap` holds the candidates' places in any order: only those needed are sorted.
+    """
     size = len(whole)
-    heap = np.arange(size)
     for place in range(size // 2 - 1, -1, -1):
         sift_down(heap, size, keys, place)
     left = units
@@ -166,7 +168,7 @@ def take_in_order(keys: Ints, whole: Ints, units: int, taken: Ints) -> None:
         sift_down(heap, size, keys, 0)
 
 
-@kernel
+@bare
 def take_contiguous(node: Ints, whole: Ints, units: int, taken: Ints) -> None:
     """Give `units` to runs of adjacent nodes: the shortest run that holds what is left, else the run that holds most.
 
@@ -205,19 +207,15 @@ def take_contiguous(node: Ints, whole: Ints, units: int, taken: Ints) -> None:
             left -= taken[i]
 
 
-@kernel
-def choose_nodes(
-    offers: Ints, instant: int, first: int, grain: int, walltime: int, units: int, distinct: bool, choice: int,
-    seed: int, job: int, attempt: int, nodes: Ints, node_units: Ints,
+@bare
+def list_candidates(
+    offers: Ints, instant: int, first: int, grain: int, walltime: int, distinct: bool, choice: int, seed: int, job: int,
+    attempt: int, node: Ints, whole: Ints, keys: Ints,
 ) -> int:  # fmt: skip
-    """Write the nodes and units of a start that counts, ascending by node; return how many nodes."""
-    n = len(offers)
-    node = np.empty(n, dtype=np.int64)
-    whole = np.empty(n, dtype=np.int64)
-    keys = np.empty(n, dtype=np.int64)
+    """Write who offers the instant: node, units it takes, key (the lowest goes first); return how many."""
     start = first + instant * grain
     size = 0
-    for o in range(n):
+    for o in range(len(offers)):
         if offers[o, FROM] <= instant < offers[o, TO]:
             node[size] = offers[o, NODE]
             whole[size] = units_of(offers[o, INDEX], distinct)
@@ -232,12 +230,27 @@ def choose_nodes(
             elif choice == ANY_NODE:
                 keys[size] = np.int64(mix(draw_key(seed, job, attempt, node[size], PURPOSE_NODE), 0) >> np.uint64(1))
             size += 1
+    return size
+
+
+@kernel
+def choose_nodes(
+    offers: Ints, instant: int, first: int, grain: int, walltime: int, units: int, distinct: bool, choice: int,
+    seed: int, job: int, attempt: int, nodes: Ints, node_units: Ints,
+) -> int:  # fmt: skip
+    """Write the nodes and units of a start that counts, ascending by node; return how many nodes."""
+    node = np.empty(len(offers), dtype=np.int64)
+    whole = np.empty(len(offers), dtype=np.int64)
+    keys = np.empty(len(offers), dtype=np.int64)
+    size = list_candidates(
+        offers, instant, first, grain, walltime, distinct, choice, seed, job, attempt, node, whole, keys
+    )
     # Offers of several hosts come in the order of nodes, so a candidate's place breaks ties by node number.
     taken = np.zeros(size, dtype=np.int64)
     if choice == CONTIGUOUS:
         take_contiguous(node[:size], whole[:size], units, taken)
     else:
-        take_in_order(keys[:size], whole[:size], units, taken)
+        take_in_order(keys[:size], whole[:size], np.arange(size), units, taken)
     count = 0
     for i in range(size):
         if taken[i] > 0:

@@ -23,6 +23,7 @@ Ints = NDArray[np.int64]
 LAPSE, REPORT = 0, 1
 """Tokens of timers: a tentative reservation lapses; `Finished` is told again."""
 _EMPTY = np.zeros(0, dtype=np.int64)
+_ZEROS = np.zeros(2, dtype=np.int64)
 
 
 class NodePool:
@@ -86,7 +87,7 @@ class NodePool:
         claims = [self._claims.get(job) for job in jobs.tolist()]
         some = [claim for claim in claims if claim is not None]
         if not some:
-            zero = np.zeros(len(claims) + 1, dtype=np.int64)
+            zero = _ZEROS if len(claims) == 1 else np.zeros(len(claims) + 1, dtype=np.int64)
             return Held(zero, _EMPTY, _EMPTY, zero, zero)
         sizes = [0 if claim is None else len(claim.nodes) for claim in claims]
         return Held(

@@ -125,7 +125,7 @@ class PoolState:
         if count < 0:
             room = np.empty(-count, dtype=np.int64)
             count = profile.later_jobs(self.books, nodes, now, depths, room)
-        return np.unique(room[:count]), count
+        return (np.unique(room[:count]) if count else room[:0]), count
 
     def offers(self, ask: Ask, held: offers.Held, seed: int, now: int) -> tuple[Ints, Ints]:
         """Return (rows, offset) of the offers of all nodes to all asks of the message."""
