@@ -16,8 +16,7 @@ from dardis.model.job import FOREVER
 
 Values = NDArray[Any]
 INDEX_BITS = 20
-ONE = 1 << INDEX_BITS
-"""A fitting index of 1 (one unit fits exactly) in the fixed point that indices are kept in."""
+"""A fitting index of 1 (one unit fits exactly) is 1 << INDEX_BITS: indices are kept in fixed point."""
 NODE, FROM, TO, INDEX, FREE_FROM, FREE_TO = range(6)
 """Columns of pieces and of offers: node, first start, after the last start (both in s, or in instants of a grid),
 fitting index (fixed point), and the bounds of the time around in which a unit fits without a break."""

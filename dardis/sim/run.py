@@ -40,12 +40,10 @@ REJECTIONS_SHOWN = 10
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a finished run left: its folder, its metrics, and what people should be told."""
+    """What a finished run left: its folder and its metrics."""
 
     out: Path
     metrics: dict[str, Any]
-    warnings: list[str]
-    rejected: list[str]
 
 
 def run(request: RunRequest, progress: Progress | None = None) -> Outcome:
@@ -128,7 +126,7 @@ def _finish(
         metrics = write_tables(part, schedule, inputs.platform, inputs.desired, request.trim, request.trace.name, more)
         write_decisions(part / "decisions.csv", recorder.decision_ns)
         write_json(part / RUN_FILE, _run_record(request, inputs, ranks, rejected))
-    return Outcome(request.out, metrics, inputs.warnings, [f"{number}: {reason}" for number, reason in rejected])
+    return Outcome(request.out, metrics)
 
 
 def _run_record(request: RunRequest, inputs: Inputs, ranks: int, rejected: list[tuple[int, str]]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from dardis.wire import messages as say
 
 Ints = NDArray[np.int64]
 
-GENERATORS = {
+_GENERATORS = {
     Generator.FIRST: starts.FIRST, Generator.UNIFORM: starts.UNIFORM, Generator.EXPONENTIAL: starts.EXPONENTIAL,
 }  # fmt: skip
 _POLICIES = {
@@ -61,7 +61,7 @@ class Round:
     hosts: tuple[int, ...]
     """Who was asked."""
     moving: bool
-    """Whether the jobs have reservations already and want earlier ones."""
+    """Whether the jobs ask again after something was freed (earlier starts, or any), instead of searching."""
     offers: dict[int, say.Offers] = field(default_factory=dict)
 
     @property
@@ -119,7 +119,7 @@ def make_ask(
         quota_column,
         groups,
         np.array([state.job.request for state in states], dtype=np.int64),
-        GENERATORS[setup.generator],
+        _GENERATORS[setup.generator],
         setup.grain,
         searches[0].respect,
         held_only,
