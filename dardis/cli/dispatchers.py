@@ -7,10 +7,12 @@ import typer
 
 def dispatchers() -> None:
     """List the dispatchers, what each is for, its settings and where it comes from."""
-    from dardis.task_manager.setups import DESCRIPTIONS, SETUPS, known_settings
+    from dardis.config.settings import known_settings, plain_settings
+    from dardis.sim.dispatchers import DISPATCHERS
 
-    for name, setup in SETUPS.items():
-        typer.echo(f"{name}\n  {DESCRIPTIONS[name]}")
-        settings = " ".join(f"{key}={value}" for key, value in setup.settings().items())
-        typer.echo(f"  {settings}\n  without --deadlines: {setup.deadlines}\n")
-    typer.echo("--set takes: " + ", ".join(f"{key}={values}" for key, values in known_settings().items()))
+    for name, setup in DISPATCHERS.items():
+        settings = " ".join(f"{key}={value}" for key, value in plain_settings(setup).items())
+        typer.echo(f"{name}\n  {setup.about}\n  {settings}\n  without --deadlines: {setup.deadlines}\n")
+    for kind in dict.fromkeys(type(setup) for setup in DISPATCHERS.values()):
+        names = ", ".join(name for name, setup in DISPATCHERS.items() if type(setup) is kind)
+        typer.echo(f"--set of {names}:\n  " + "\n  ".join(f"{k}={v}" for k, v in known_settings(kind).items()) + "\n")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dardis.kernels import offers, profile, selection, starts
-from dardis.kernels.rows import make_rows
+from dardis.kernels import offers, profile, queue, selection, starts
+from dardis.kernels.rows import Ints, Rows, make_rows
+from dardis.model.job import FOREVER, NO_TIME
 
 
 def warm() -> None:
@@ -41,6 +42,18 @@ def warm() -> None:
     profile.book(books, node, 7, 5, 0)
     profile.later_jobs(books, node, 0, one, out[0])
     profile.unbook(books, node, 7, 5)
+    _warm_queue(rows, group)
+
+
+def _warm_queue(rows: Rows, group: Ints) -> None:
+    waiting = queue.make_queue(2, 1)
+    room = queue.make_room(1, offers.make_scratch(8, rows, 0, 0), 16, 2)
+    rules = queue.Rules(True, True, 1, queue.WISH_OFF, False, False, selection.FIRST_FIT, 1)
+    for slot, units in enumerate((2, 8)):
+        waiting.table[slot] = (slot, 0, 5, units, 1, FOREVER, 0, 1, NO_TIME, 0, 0, 0, 1)
+        queue.enqueue(waiting, slot)
+    queue.find(rows, group, waiting, 0, rules, room, queue.WISH_OFF, 0, FOREVER, 0)
+    queue.pass_over(rows, group, waiting, rules, room, 0)
 
 
 if __name__ == "__main__":

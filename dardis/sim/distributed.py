@@ -8,66 +8,48 @@ by itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
 
 from dardis.engine.clock import cpu_ns
-from dardis.engine.queue import EventQueue
+from dardis.model.choices import EventOrder, Switch
 from dardis.model.errors import ProtocolError
 from dardis.model.job import NO_TIME, Job
-from dardis.sim.recorder import Recorder
+from dardis.sim.world import Progress, World
 from dardis.task_manager import SetUp, TaskManager
-from dardis.task_manager.setups import BackfillScope, EventOrder, Switch
+from dardis.task_manager.setups import BackfillScope
 from dardis.transport.base import Hosts
 from dardis.wire.effects import Effect, Placed, Rejected, Send, Waiting
 from dardis.wire.messages import Ended, Later
 
-Progress = Callable[[int, int], None]
-"""What is called with (jobs settled, jobs in all)."""
 
-
-class Simulation:
+class Simulation(World):
     """One run. Jobs must be in (submit, number) order; of M task managers the m-th serves jobs m, m + M and so on."""
 
     def __init__(
         self, jobs: Sequence[Job], setup: SetUp, managers: Sequence[TaskManager], hosts: Hosts, bounds: Sequence[int]
     ) -> None:
         """`bounds` says which nodes each host holds: host h has [bounds[h], bounds[h+1])."""
-        self.jobs = list(jobs)
-        self.recorder = Recorder(len(self.jobs))
+        super().__init__(jobs, batched=setup.event_order is EventOrder.BATCHED)
         self._setup = setup
         self._managers = managers
         self._hosts = hosts
         self._bounds = np.array(bounds)
-        self._batched = setup.event_order is EventOrder.BATCHED
         self._repairs = setup.backfill is Switch.ON
-        self._events = EventQueue()
-        self._place = {job.number: place for place, job in enumerate(self.jobs)}
         self._version = [0] * len(self.jobs)
         self._pending: set[int] = set()
         self._waiting: dict[int, str] = {}
         self._moved_until = 0
         """Until when what moved jobs have left was reserved, since they last began to ask."""
-        self._followers: dict[int, list[int]] = {}
         self.notices = 0
         """Messages of node managers to jobs that may gain by an early end."""
 
     def run(self, progress: Progress | None = None) -> None:
         """Run until every job has ended or been rejected."""
-        arrival = 1 if self._batched else 0
-        first = []
-        for place, job in enumerate(self.jobs):
-            leader = None if job.after is None else self._place.get(job.after)
-            if leader is not None and leader < place:
-                self._followers.setdefault(leader, []).append(place)
-            else:
-                first.append((job.submit, arrival, job.number, place))
-        self._events.fill(first)
         while (now := self._events.next_time()) is not None:
             while self._events.next_time() == now:
-                if self._events.next_priority() == arrival:
+                if self._events.next_priority() == self._arrival:
                     self._arrive(self._events.pop()[3], now)
                 else:
                     self._ends(now)
@@ -79,17 +61,16 @@ class Simulation:
     def _give_up_waiting(self, now: int) -> None:
         """Nothing will change any more: who waits for a change is rejected, and who follows is submitted."""
         waiting, self._waiting = self._waiting, {}
-        for place in sorted(waiting, key=self._arrival):
+        for place in sorted(waiting, key=self._turn):
             self._reject(place, waiting[place], now)
 
     def _reject(self, place: int, reason: str, now: int) -> None:
         number = self.jobs[place].number
         self.recorder.attempts[place] = self._manager(place).attempts(number)
-        self.recorder.rejected(place, reason)
         self._manager(place).forget(number)
-        self._submit_followers(place, now)
+        super()._reject(place, reason, now)
 
-    def _arrival(self, place: int) -> tuple[int, int]:
+    def _turn(self, place: int) -> tuple[int, int]:
         """What the order of turns is by; the place in the trace is not, where jobs follow others."""
         return self.jobs[place].submit, self.jobs[place].number
 
@@ -97,11 +78,7 @@ class Simulation:
         return self._managers[place % len(self._managers)]
 
     def _arrive(self, place: int, now: int) -> None:
-        job = self.jobs[place]
-        if now > job.submit:
-            # A job that follows another is submitted when its user has seen the result.
-            late = None if job.latest is None else job.latest + now - job.submit
-            job = self.jobs[place] = replace(job, submit=now, earliest=max(job.earliest, now), latest=late)
+        job = self._arriving(place, now)
         self._decide(place, lambda manager: manager.submit(job, now), now)
 
     def _ends(self, now: int) -> None:
@@ -143,11 +120,6 @@ class Simulation:
         self._submit_followers(place, now)
         return reserved_until
 
-    def _submit_followers(self, place: int, now: int) -> None:
-        for follower in self._followers.pop(place, ()):
-            job = self.jobs[follower]
-            self._events.put(max(job.submit, now + job.think), 1 if self._batched else 0, job.number, follower)
-
     def _repair(self, later: set[int], freed_until: int, now: int) -> None:
         """Let those ask again who may gain by what has been freed: who waits, then who has a later start."""
         self._ask_again(self._waiting, freed_until, now)
@@ -165,7 +137,7 @@ class Simulation:
 
     def _ask_again(self, places: Iterable[int], freed_until: int, now: int, most: int = 0) -> None:
         """Let jobs ask again in arrival order, the first `most` of them (0: all)."""
-        order = sorted(places, key=self._arrival)[: most or None]
+        order = sorted(places, key=self._turn)[: most or None]
         for _, group in groupby(order, key=lambda place: place % len(self._managers)):
             mine = list(group)
             numbers = [self.jobs[place].number for place in mine]
@@ -200,7 +172,7 @@ class Simulation:
                 self._version[place] += 1
                 self._pending.add(place)
                 end = start + self.jobs[place].duration
-                self._events.put(end, 0 if self._batched else 1, place, self._version[place])
+                self._events.put(end, self._ending, place, self._version[place])
             case Rejected(job=number, reason=reason):
                 place = self._place[number]
                 self._reject(place, reason, now)

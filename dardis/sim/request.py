@@ -8,12 +8,14 @@ from pathlib import Path
 
 from dardis.config.platform import load_platform
 from dardis.config.profile import load_profile
+from dardis.dispatch import CentralSetUp, check_orders
 from dardis.metrics.system import trim_window
-from dardis.model.errors import InputError
+from dardis.model.choices import ProfileRule
 from dardis.model.job import Job
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
-from dardis.task_manager.setups import SETUPS, ProfileRule, SetUp, with_settings
+from dardis.sim.dispatchers import find_setup
+from dardis.task_manager import SetUp
 from dardis.workload.deadlines import with_deadlines
 from dardis.workload.jobs import to_jobs
 from dardis.workload.read import read_trace
@@ -53,7 +55,7 @@ class Inputs:
     """What the request named, read and checked."""
 
     platform: Platform
-    setup: SetUp
+    setup: SetUp | CentralSetUp
     jobs: list[Job]
     deadlines: str
     deadlines_stated: bool
@@ -64,17 +66,12 @@ class Inputs:
     warnings: list[str] = field(default_factory=list)
 
 
-def find_setup(name: str, settings: tuple[str, ...]) -> SetUp:
-    """The named dispatcher's set-up with settings applied; InputError lists the known names."""
-    if name not in SETUPS:
-        raise InputError("--dispatcher", f"unknown dispatcher {name!r}", f"one of {', '.join(SETUPS)}")
-    return with_settings(SETUPS[name], settings)
-
-
 def load_inputs(request: RunRequest) -> Inputs:
     """Read everything that the request names. Raises InputError for whatever is wrong with it."""
     setup = find_setup(request.dispatcher, request.settings)
     platform = load_platform(request.platform)
+    if isinstance(setup, CentralSetUp):
+        check_orders(setup, platform)
     trace = whole = read_trace(request.trace, strict=request.strict)
     skipped = _skipped_lines(trace)
     warnings = [f"{request.trace}: {line}" for line in skipped]

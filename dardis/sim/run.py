@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dardis import __version__
+from dardis.config.settings import plain_settings
+from dardis.dispatch import CentralDispatcher, CentralSetUp
 from dardis.engine.clock import utc_now
 from dardis.kernels.warm import warm
 from dardis.model.errors import INTERRUPTED
+from dardis.model.job import Job
 from dardis.model.platform_dict import platform_to_dict
-from dardis.sim.distributed import Progress, Simulation
+from dardis.sim.central import CentralSimulation
+from dardis.sim.distributed import Simulation
 from dardis.sim.outputs import (
     RUN_FILE,
     check_folder,
@@ -26,9 +31,11 @@ from dardis.sim.outputs import (
     write_tables,
     written_together,
 )
+from dardis.sim.recorder import Recorder
 from dardis.sim.request import Inputs, RunRequest, load_inputs
 from dardis.sim.spread import even_bounds, host_from_plan, host_plan, layout_of
-from dardis.task_manager import TaskManager
+from dardis.sim.world import Progress
+from dardis.task_manager import SetUp, TaskManager
 from dardis.transport.base import Hosts
 from dardis.transport.local import LocalHosts
 
@@ -49,13 +56,18 @@ class Outcome:
 def run(request: RunRequest, progress: Progress | None = None) -> Outcome:
     """Simulate in this process. Raises InputError before anything is written, OSError when writing fails."""
     inputs = _prepare(request)
+    setup = inputs.setup
+    if isinstance(setup, CentralSetUp):
+        return _central(request, inputs, setup, progress)
     bounds = even_bounds(inputs.platform.node_count, 1)
     pool = host_from_plan(host_plan(inputs.platform, inputs.desired, bounds, request.seed), 0)
-    return _finish(request, inputs, bounds, LocalHosts([pool]), progress)
+    return _distributed(request, inputs, setup, bounds, LocalHosts([pool]), progress)
 
 
 def run_over_ranks(comm: Communicator, request: RunRequest, progress: Progress | None = None) -> Outcome | int:
     """Simulate over all ranks: rank 0 reads, drives and writes; every rank holds nodes.
+
+    A central dispatcher runs on rank 0 alone; the other ranks have nothing to do.
 
     Returns the outcome on rank 0, elsewhere the exit status. What rank 0 raises before the run ends all ranks quietly.
     """
@@ -76,12 +88,18 @@ def run_over_ranks(comm: Communicator, request: RunRequest, progress: Progress |
         inputs = _prepare(request)
         bounds = even_bounds(inputs.platform.node_count, comm.size)
         plan = host_plan(inputs.platform, inputs.desired, bounds, request.seed)
+        setup = inputs.setup
+        if isinstance(setup, CentralSetUp):
+            outcome = _central(request, inputs, setup, progress)
+            broadcast(comm, 0)
+            return outcome
     except BaseException as error:
         interrupted = INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
         broadcast(comm, getattr(error, "exit_status", interrupted))
         raise
     broadcast(comm, plan)
-    return guarded(comm, lambda: _finish(request, inputs, bounds, MpiHosts(comm, host_from_plan(plan, 0)), progress))
+    mine = host_from_plan(plan, 0)
+    return guarded(comm, lambda: _distributed(request, inputs, setup, bounds, MpiHosts(comm, mine), progress))
 
 
 def _prepare(request: RunRequest) -> Inputs:
@@ -98,26 +116,42 @@ def _tell(line: str) -> None:
     print(f"dardis: {line}", file=sys.stderr, flush=True)  # noqa: T201 (warnings go to standard error)
 
 
-def _finish(
-    request: RunRequest, inputs: Inputs, bounds: tuple[int, ...], hosts: Hosts, progress: Progress | None
+def _distributed(
+    request: RunRequest, inputs: Inputs, setup: SetUp, bounds: tuple[int, ...], hosts: Hosts, progress: Progress | None
 ) -> Outcome:
     layout = layout_of(inputs.platform, bounds, inputs.desired)
-    managers = [TaskManager(inputs.setup, layout, request.seed) for _ in range(request.task_managers)]
-    simulation = Simulation(inputs.jobs, inputs.setup, managers, hosts, bounds)
+    managers = [TaskManager(setup, layout, request.seed) for _ in range(request.task_managers)]
+    simulation = Simulation(inputs.jobs, setup, managers, hosts, bounds)
     gc.freeze()  # what has been read lives as long as the run: not to look through it saves 5 % of the CPU
     simulation.run(progress)
-    recorder = simulation.recorder
-    recorder.upkeep_ns += hosts.close()
-    schedule = recorder.schedule(simulation.jobs, inputs.platform.kinds)
-    ranks = len(bounds) - 1
-    more = decision_figures(recorder.decision_ns, recorder.upkeep_ns) | {
-        "ranks": ranks,
+    simulation.recorder.upkeep_ns += hosts.close()
+    figures = {
+        "ranks": len(bounds) - 1,
         "nodes_on_largest_rank": max(high - low for low, high in pairwise(bounds)),
         "messages": sum(manager.messages for manager in managers) + simulation.notices,
         "message_bytes": hosts.message_bytes,
         "renegotiations": sum(manager.renegotiations for manager in managers),
     }
-    rejected = [(simulation.jobs[place].number, reason) for place, reason in sorted(recorder.reasons.items())]
+    return _write(request, inputs, simulation.jobs, simulation.recorder, figures)
+
+
+def _central(request: RunRequest, inputs: Inputs, setup: CentralSetUp, progress: Progress | None) -> Outcome:
+    dispatcher = CentralDispatcher(setup, inputs.platform, inputs.desired, request.seed)
+    simulation = CentralSimulation(inputs.jobs, setup.event_order, dispatcher)
+    gc.freeze()
+    simulation.run(progress)
+    nodes = inputs.platform.node_count
+    figures = {"ranks": 1, "nodes_on_largest_rank": nodes, "messages": 0, "message_bytes": 0, "renegotiations": 0}
+    return _write(request, inputs, simulation.jobs, simulation.recorder, figures)
+
+
+def _write(
+    request: RunRequest, inputs: Inputs, jobs: Sequence[Job], recorder: Recorder, figures: dict[str, int]
+) -> Outcome:
+    """Write what came of the run to its folder."""
+    schedule = recorder.schedule(jobs, inputs.platform.kinds)
+    more = decision_figures(recorder.decision_ns, recorder.upkeep_ns) | figures
+    rejected = [(jobs[place].number, reason) for place, reason in sorted(recorder.reasons.items())]
     for number, reason in rejected[:REJECTIONS_SHOWN]:
         _tell(f"job {number} rejected: {reason}")
     if len(rejected) > REJECTIONS_SHOWN:
@@ -125,7 +159,7 @@ def _finish(
     with written_together(request.out) as part:
         metrics = write_tables(part, schedule, inputs.platform, inputs.desired, request.trim, request.trace.name, more)
         write_decisions(part / "decisions.csv", recorder.decision_ns)
-        write_json(part / RUN_FILE, _run_record(request, inputs, ranks, rejected))
+        write_json(part / RUN_FILE, _run_record(request, inputs, figures["ranks"], rejected))
     return Outcome(request.out, metrics)
 
 
@@ -135,7 +169,7 @@ def _run_record(request: RunRequest, inputs: Inputs, ranks: int, rejected: list[
         "dardis_version": __version__,
         "command": sys.argv,
         "dispatcher": request.dispatcher,
-        "settings": inputs.setup.settings(),
+        "settings": plain_settings(inputs.setup),
         "seed": request.seed,
         "trace": str(request.trace.resolve()),
         "trace_sha256": sha256_of(request.trace),

@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dardis.model.capacity import could_hold, too_large
+from dardis.model.choices import ProfileRule, UnitsPerNode
 from dardis.model.errors import ProtocolError
 from dardis.model.job import Job
-from dardis.model.resources import amount_in_words
 from dardis.task_manager.agreement import OFFERS, SILENT, Agreement, Pace
 from dardis.task_manager.rounds import JobState, Pick, Round, make_ask, pick, quota_of
 from dardis.task_manager.search import Search, SearchRules, advance, begin
-from dardis.task_manager.setups import BackfillScope, ProfileRule, SetUp, UnitsPerNode
+from dardis.task_manager.setups import BackfillScope, SetUp
 from dardis.wire import messages as say
 from dardis.wire.effects import ALL_HOSTS, Effect, Placed, Rejected, Send, Waiting
 
@@ -40,16 +41,6 @@ class Layout:
     def asked(self, groups: int) -> int:
         """Nodes that a job may use, at least 1."""
         return max(sum(count for group, count in enumerate(self.group_counts) if groups >> group & 1), 1)
-
-    def could_hold(self, job: Job, *, distinct: bool) -> int:
-        """Units of the job that the machine would hold were it empty; at most one a node if `distinct`."""
-        total = 0
-        for group, count in enumerate(self.group_counts):
-            if job.groups >> group & 1:
-                held = zip(self.group_capacity[group], job.request, strict=True)
-                fit = min(capacity // need for capacity, need in held if need > 0)
-                total += count * (min(fit, 1) if distinct else fit)
-        return total
 
 
 class TaskManager:
@@ -202,9 +193,10 @@ class TaskManager:
             first = max(following.first, self._soonest(state.job, now))
             following = replace(following, first=first, last=max(following.last, first))
             return self._ask_for(state, following, now)
-        could = self._layout.could_hold(state.job, distinct=self._setup.units_per_node is UnitsPerNode.DISTINCT)
+        distinct = self._setup.units_per_node is UnitsPerNode.DISTINCT
+        could = could_hold(state.job, self._layout.group_counts, self._layout.group_capacity, distinct=distinct)
         if could < state.job.units:
-            return [self._reject(state.job, could)]
+            return [Rejected(state.job.number, too_large(state.job, self._layout.kinds, could))]
         if self._agreement is not None:
             waiting = Waiting(state.job.number, "no start on the nodes that answered")
             return [waiting, *self._agreement.later(state, now)]
@@ -216,11 +208,6 @@ class TaskManager:
     def _soonest(self, job: Job, now: int) -> int:
         """The first start that can still be agreed on."""
         return now if self._agreement is None else now + self._agreement.lead(job)
-
-    def _reject(self, job: Job, could: int) -> Effect:
-        parts = zip(job.request, self._layout.kinds, strict=True)
-        unit = ", ".join(amount_in_words(kind, amount) for amount, kind in parts if amount)
-        return Rejected(job.number, f"asks for {job.units} units of ({unit}); the machine holds {could}")
 
     def _move(self, this: Round, chosen: Pick | None, now: int) -> list[Effect]:
         if chosen is None:

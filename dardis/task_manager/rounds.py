@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dardis.kernels import selection, starts
+from dardis.model.choices import NodeChoice, UnitsPerNode
 from dardis.model.job import Job
 from dardis.task_manager.search import Search
-from dardis.task_manager.setups import Generator, NodeChoice, Selection, SetUp, UnitsPerNode
+from dardis.task_manager.setups import Generator, Selection, SetUp
 from dardis.wire import messages as say
 
 Ints = NDArray[np.int64]

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dardis.model.choices import NodeChoice, UnitsPerNode
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
@@ -15,7 +16,7 @@ from dardis.model.target import DesiredProfile
 from dardis.sim.faults import Crash, Scenario
 from dardis.task_manager import SETUPS, SetUp
 from dardis.task_manager.agreement import Pace
-from dardis.task_manager.setups import NodeChoice, OfferRule, UnitsPerNode
+from dardis.task_manager.setups import OfferRule
 from dardis.transport.virtual import Faults
 
 KINDS = ("cores", "memory", "gpu")

@@ -13,11 +13,11 @@ from kit import choices
 from kit.dense import dense_nodes
 from kit.replay import Decision, earliest_by_the_rules, horizon_of
 
+from dardis.model.choices import ProfileRule, Switch, UnitsPerNode
 from dardis.model.job import Job
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.task_manager import SetUp
-from dardis.task_manager.setups import ProfileRule, Switch, UnitsPerNode
 
 Claim = tuple[int, dict[int, int]]
 """Start, and node to units."""

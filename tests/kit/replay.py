@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from kit.dense import ONE, DenseNode, dense_nodes
 
+from dardis.model.choices import EventOrder, ProfileRule, UnitsPerNode
 from dardis.model.job import Job
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile
 from dardis.task_manager import SetUp
-from dardis.task_manager.setups import EventOrder, ProfileRule, UnitsPerNode
 
 
 @dataclass

@@ -16,21 +16,13 @@ from kit.run import Run, simulate
 
 from dardis.kernels import selection
 from dardis.metrics.audit import audit
+from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, Switch, UnitsPerNode
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile
 from dardis.task_manager import SETUPS, SetUp
-from dardis.task_manager.setups import (
-    BackfillScope,
-    EventOrder,
-    NodeChoice,
-    OfferRule,
-    ProfileRule,
-    Selection,
-    Switch,
-    UnitsPerNode,
-)
+from dardis.task_manager.setups import BackfillScope, OfferRule, Selection
 
 THROUGHPUT = SETUPS["dardis-throughput"]
 CHOICES = {

@@ -3,11 +3,12 @@
 import pytest
 from kit.run import simulate
 
+from dardis.config.settings import with_settings
 from dardis.metrics.audit import audit
+from dardis.model.choices import NodeChoice
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.task_manager import SETUPS
-from dardis.task_manager.setups import NodeChoice, with_settings
 
 EURORA = Platform(
     "eurora",

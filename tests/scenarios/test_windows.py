@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from kit.run import simulate
 
+from dardis.model.choices import ProfileRule
 from dardis.model.job import Job
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile
 from dardis.task_manager import SETUPS
-from dardis.task_manager.setups import ProfileRule
 
 DRAWN = ("dardis-profile", "dardis-balance")
 ONE_NODE = Platform("one", (NodeGroup("n", 1, {"cores": 1}),))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from kit.run import layout_of
 
+from dardis.model.choices import ProfileRule, UnitsPerNode
 from dardis.model.errors import ProtocolError
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
@@ -14,7 +15,6 @@ from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile
 from dardis.node_manager import NodePool
 from dardis.task_manager import SETUPS, TaskManager
-from dardis.task_manager.setups import ProfileRule, UnitsPerNode
 from dardis.wire.effects import Effect, Placed, Rejected, Send, Waiting
 from dardis.wire.messages import Ask, Confirm, Ended, Reserved
 

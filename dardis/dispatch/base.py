@@ -1,0 +1,32 @@
+"""What a central dispatcher is: events in, effects out, and the next time at which it wants to be asked."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from dardis.model.job import Job
+from dardis.wire.effects import Placed, Rejected
+
+
+class Dispatcher(Protocol):
+    """Decides when and where all jobs run. It knows no runtimes and reads no clock."""
+
+    def submit(self, job: Job, now: int) -> Rejected | None:
+        """Take a new job; say if it can never run."""
+        ...
+
+    def ended(self, number: int, now: int) -> None:
+        """A job has ended, at its walltime or before."""
+        ...
+
+    def decide(self, now: int) -> list[Placed]:
+        """Say which waiting jobs start now, and where."""
+        ...
+
+    def wake(self) -> int:
+        """The next time at which something changes without an event (FOREVER: never), so that it is asked then."""
+        ...
+
+    def give_up(self) -> list[int]:
+        """Forget the jobs that wait, since nothing will change any more; return their numbers."""
+        ...

@@ -1,0 +1,229 @@
+"""The central dispatcher: rules, EASY and conservative backfilling as one algorithm over real nodes.
+
+A job starts only where its units fit on nodes, beside all that is reserved there, for its whole walltime. What a pass
+over the queue decides is in `kernels.queue`; here is what it must be told, and when it is worth while.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from heapq import heappop, heappush
+
+import numpy as np
+
+from dardis.dispatch.orders import rule_of
+from dardis.dispatch.setups import CentralSetUp, Ordering, ProfileCheck
+from dardis.kernels import queue as kernel
+from dardis.kernels import selection
+from dardis.kernels.profile import DONE, FULL
+from dardis.kernels.profiles import NodeProfiles
+from dardis.kernels.rows import Ints
+from dardis.model.capacity import could_hold, too_large
+from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, Switch, UnitsPerNode
+from dardis.model.job import FOREVER, NO_TIME, Job
+from dardis.model.platform import Platform
+from dardis.model.target import DesiredProfile
+from dardis.wire.effects import Placed, Rejected
+
+_CHOICES = {
+    NodeChoice.BEST_FIT: selection.BEST_FIT, NodeChoice.WORST_FIT: selection.WORST_FIT,
+    NodeChoice.RANDOM: selection.ANY_NODE, NodeChoice.FIRST_FIT: selection.FIRST_FIT,
+    NodeChoice.CONTIGUOUS: selection.CONTIGUOUS,
+}  # fmt: skip
+_WISHES = {ProfileCheck.INSTANT: kernel.WISH_INSTANT, ProfileCheck.SPAN: kernel.WISH_SPAN}
+FIRST_SLOTS = 256
+
+
+class CentralDispatcher:
+    """Serves all jobs of a machine, by the set-up."""
+
+    def __init__(self, setup: CentralSetUp, platform: Platform, desired: DesiredProfile | None, seed: int) -> None:
+        """Hold empty nodes and an empty queue."""
+        self._setup = setup
+        self._platform = platform
+        self._capacity = platform.group_capacity.tolist()
+        self._counts = [group.count for group in platform.groups]
+        self._distinct = setup.units_per_node is UnitsPerNode.DISTINCT
+        self._rules = kernel.Rules(
+            strict=setup.ordering is Ordering.STRICT,
+            backfill=setup.backfill is Switch.ON,
+            depth=setup.backfill_depth,
+            wish=kernel.WISH_OFF
+            if desired is None or setup.profile is ProfileRule.OFF
+            else _WISHES[setup.profile_check],
+            soft=setup.profile is ProfileRule.SOFT,
+            distinct=self._distinct,
+            choice=_CHOICES[setup.node_choice],
+            seed=seed,
+        )
+        self._always_whole = setup.event_order is EventOrder.PER_EVENT
+        self._order = (rule_of(setup.rule, platform), rule_of(setup.order, platform))
+        self._nodes = NodeProfiles(platform, 0, platform.node_count, desired)
+        self._alone = NodeProfiles(platform, 0, platform.node_count, desired) if self._rules.wish else None
+        """The empty machine."""
+        self._changes: list[int] = np.unique(self._times_of(self._nodes)).tolist()[1:]
+        """When capacity or what is wished changes by itself."""
+        kinds = len(platform.kinds)
+        self._queue = kernel.make_queue(FIRST_SLOTS, kinds)
+        self._room = kernel.make_room(kinds, self._nodes.scratch, max(1024, 2 * self._nodes.count), FIRST_SLOTS)
+        self._unused = list(range(FIRST_SLOTS - 1, -1, -1))
+        self._held = 0
+        """How much of the queue's room for nodes is given away."""
+        self._jobs: dict[int, Job] = {}
+        """The waiting jobs, by slot."""
+        self._running: dict[int, tuple[Ints, Ints, Ints, int]] = {}
+        """Nodes, units, request and end of reservation of the running jobs, by number."""
+        self._early: list[tuple[int, int, int]] = []
+        """Earliest start, number and slot of the jobs that may not start yet."""
+        self._wake = FOREVER
+        self._asked_at = NO_TIME
+        self._fresh = False
+
+    @staticmethod
+    def _times_of(nodes: NodeProfiles) -> Ints:
+        rows = nodes.profiles
+        return np.concatenate([rows.time[head : head + size] for head, size in zip(rows.head, rows.size, strict=True)])
+
+    def submit(self, job: Job, now: int) -> Rejected | None:
+        """Take a new job; say if it can never run."""
+        could = could_hold(job, self._counts, self._capacity, distinct=self._distinct)
+        if could < job.units:
+            return Rejected(job.number, too_large(job, self._platform.kinds, could))
+        if not self._unused:
+            self._enlarge()
+        most = min(job.units, self._nodes.count)
+        if self._held + most > len(self._queue.hold_node):
+            self._pack(most)
+        slot, queue = self._unused.pop(), self._queue
+        latest = FOREVER if job.latest is None else job.latest
+        queue.table[slot] = (
+            job.number, job.submit, job.walltime, job.units, job.groups, latest, 0, 1, NO_TIME, self._held, 0, 0,
+            *job.request,
+        )  # fmt: skip
+        soonest = max(job.earliest, now)
+        if self._alone is not None and not self._fits_alone(slot, soonest):
+            if not self._rules.soft:
+                self._unused.append(slot)
+                how = f"as it is split over nodes (profile_split={self._setup.profile_split})"
+                return Rejected(job.number, f"no start within the hard desired profile, {how}")
+            queue.table[slot, kernel.IGNORES] = 1
+        for which, rule in enumerate(self._order):
+            queue.keys[slot, which] = rule(job, self._platform)
+        self._held += most
+        self._jobs[slot] = job
+        if soonest > now:
+            heappush(self._early, (soonest, job.number, slot))
+        else:
+            kernel.enqueue(queue, slot)
+            self._fresh = True
+        return None
+
+    def _fits_alone(self, slot: int, now: int) -> bool:
+        """Whether the job would find a start within the desired profile were it alone."""
+        assert self._alone is not None
+        table = self._queue.table
+        walltime = int(table[slot, kernel.WALLTIME])
+        if self._rules.wish == kernel.WISH_INSTANT:
+            table[slot, kernel.WALLTIME] = 1
+        rows, group = self._alone.profiles, self._alone.group
+        while True:
+            wish = kernel.WISH_SPAN
+            found = kernel.find(rows, group, self._queue, slot, self._rules, self._room, wish, now, FOREVER, now)
+            if found != kernel.ROOM:
+                break
+            self._enlarge_room()
+        table[slot, kernel.WALLTIME] = walltime
+        return found == kernel.FOUND
+
+    def ended(self, number: int, now: int) -> None:
+        """A job has ended, at its walltime or before."""
+        nodes, units, request, end = self._running.pop(number)
+        state = self._room.state
+        state[kernel.WHOLE] = state[kernel.FREED] = 1
+        if now < end:
+            self._nodes.release(nodes, units, request, now, end, now)
+
+    def decide(self, now: int) -> list[Placed]:
+        """Say which waiting jobs start now, and where."""
+        while self._early and self._early[0][0] <= now:
+            kernel.enqueue(self._queue, heappop(self._early)[2])
+            self._fresh = True
+        state = self._room.state
+        if now >= self.wake() or self._always_whole:
+            state[kernel.WHOLE] = 1
+        self._asked_at = now
+        if not self._queue.size[0] or not (self._fresh or state[kernel.WHOLE]):
+            state[kernel.WHOLE] = state[kernel.FREED] = 0
+            return []
+        while True:
+            nodes = self._nodes
+            answer = kernel.pass_over(nodes.profiles, nodes.group, self._queue, self._rules, self._room, now)
+            if answer == DONE:
+                break
+            if answer == FULL:
+                nodes.grow()
+            else:
+                self._enlarge_room()
+        self._fresh = False
+        state = self._room.state
+        state[kernel.WHOLE] = state[kernel.FREED] = 0
+        self._wake = int(state[kernel.WAKE])
+        return [self._begun(slot, now) for slot in self._room.started[: state[kernel.STARTED]].tolist()]
+
+    def _begun(self, slot: int, now: int) -> Placed:
+        job, table = self._jobs.pop(slot), self._queue.table
+        low = int(table[slot, kernel.HOLD])
+        high = low + int(table[slot, kernel.HELD])
+        nodes, units = self._queue.hold_node[low:high].copy(), self._queue.hold_units[low:high].copy()
+        self._running[job.number] = (nodes, units, table[slot, kernel.REQUEST :].copy(), now + job.walltime)
+        self._unused.append(slot)
+        if not self._jobs:
+            self._held = 0
+        return Placed(job.number, now, nodes, units)
+
+    def wake(self) -> int:
+        """The next time at which something changes without an event (FOREVER: never), so that it is asked then."""
+        soonest = self._early[0][0] if self._early else FOREVER
+        if self._queue.size[0]:
+            soonest = min(soonest, self._wake)
+            place = bisect_right(self._changes, self._asked_at)
+            if place < len(self._changes):
+                soonest = min(soonest, self._changes[place])
+        return soonest
+
+    def give_up(self) -> list[int]:
+        """Forget the jobs that wait, since nothing will change any more; return their numbers."""
+        queue = self._queue
+        slots = queue.lists[kernel.RULE, : queue.size[0]].tolist()
+        queue.size[0] = 0
+        self._unused += slots
+        return [self._jobs.pop(slot).number for slot in slots]
+
+    def _enlarge(self) -> None:
+        """Make room for twice as many waiting jobs."""
+        slots = len(self._queue.table)
+        self._queue = kernel.wider_queue(self._queue, 2 * slots)
+        self._unused = list(range(2 * slots - 1, slots - 1, -1))
+        self._room = self._room._replace(started=np.zeros(2 * slots, dtype=np.int64))
+
+    def _enlarge_room(self) -> None:
+        """Give the kernels room for the longest profile, and for twice as many offers."""
+        self._nodes.make_scratch()
+        self._room = self._room._replace(
+            scratch=self._nodes.scratch, out=np.empty((2 * len(self._room.out), 6), np.int64)
+        )
+
+    def _pack(self, more: int) -> None:
+        """Make room for the nodes of a job of at most `more`, and drop that of the jobs that have gone."""
+        old, table = self._queue, self._queue.table
+        sizes = {slot: min(job.units, self._nodes.count) for slot, job in self._jobs.items()}
+        total = 2 * (sum(sizes.values()) + more)
+        node, units = np.zeros(total, dtype=np.int64), np.zeros(total, dtype=np.int64)
+        self._held = 0
+        for slot, size in sizes.items():
+            low = int(table[slot, kernel.HOLD])
+            node[self._held : self._held + size] = old.hold_node[low : low + size]
+            units[self._held : self._held + size] = old.hold_units[low : low + size]
+            table[slot, kernel.HOLD] = self._held
+            self._held += size
+        self._queue = old._replace(hold_node=node, hold_units=units)

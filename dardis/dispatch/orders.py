@@ -1,0 +1,78 @@
+"""In which order jobs that wait are considered: the rules of the thesis (2.2.1, 5.5, 6.3) and of practice, by name.
+
+A rule gives every job a number; the lowest goes first, ties by submission, then by job number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from dardis.model.errors import InputError
+from dardis.model.job import FOREVER, Job
+from dardis.model.platform import NodePower, Platform
+from dardis.model.resources import CORES, POWER
+
+Rule = Callable[[Job, Platform], float]
+MOST = "most:"
+"""Begins the name of a rule that puts those first that ask for most of a resource kind (thesis 4.2.1: by GPUs)."""
+
+
+def _cores(job: Job, platform: Platform) -> int:
+    return job.units * job.request[platform.kinds.index(CORES)]
+
+
+def _area(job: Job, platform: Platform) -> int:
+    return _cores(job, platform) * job.walltime
+
+
+def _watts(job: Job, platform: Platform) -> float:
+    """What the job draws: what it states, or what its cores add on the nodes that may run it."""
+    if POWER in platform.kinds and (stated := job.request[platform.kinds.index(POWER)]):
+        return float(job.units * stated)
+    groups = [group for place, group in enumerate(platform.groups) if job.groups >> place & 1] or platform.groups
+    a_core = np.average([(g.power or NodePower()).core_w for g in groups], weights=[g.count for g in groups])
+    return float(_cores(job, platform) * a_core)
+
+
+def _profit_per_cost(job: Job, platform: Platform) -> float:
+    """Income over the cost of its energy; the price of energy is the same for all, so it is left out."""
+    income = _cores(job, platform) * platform.income_per_core_h
+    watts = _watts(job, platform)
+    return income / watts if watts else float(FOREVER)
+
+
+RULES: dict[str, tuple[str, Rule]] = {
+    "fcfs": ("first come, first served: earliest start time (est)", lambda job, _: job.earliest),
+    "df": ("deadline first: latest start time (lst); jobs without one last",
+           lambda job, _: FOREVER if job.latest is None else job.latest),
+    "wt": ("shortest walltime first", lambda job, _: job.walltime),
+    "sjbf": ("shortest walltime first, as backfilling calls it", lambda job, _: job.walltime),
+    "ljf": ("longest walltime first", lambda job, _: -job.walltime),
+    "narrow": ("fewest cores first", _cores),
+    "wide": ("most cores first", lambda job, platform: -_cores(job, platform)),
+    "small": ("least cores times walltime first", _area),
+    "large": ("most cores times walltime first", lambda job, platform: -_area(job, platform)),
+    "profit": ("most income over energy cost first (thesis 6.3)",
+               lambda job, platform: -_profit_per_cost(job, platform)),
+}  # fmt: skip
+KNOWN = "|".join([*RULES, f"{MOST}KIND"])
+
+
+def order_name(text: str) -> str:
+    """The text, if it names an order; else ValueError."""
+    if text in RULES or (text.startswith(MOST) and text != MOST):
+        return text
+    raise ValueError(text)
+
+
+def rule_of(name: str, platform: Platform) -> Rule:
+    """The rule of that name; InputError when it names a resource kind that the machine has not."""
+    if not name.startswith(MOST):
+        return RULES[name][1]
+    kind = name.removeprefix(MOST)
+    if kind not in platform.kinds:
+        raise InputError(f"order {name}", f"the platform declares no {kind!r}", "|".join(platform.kinds))
+    place = platform.kinds.index(kind)
+    return lambda job, _: -job.units * job.request[place]

@@ -1,0 +1,99 @@
+"""The central dispatchers by name, and every setting that can be chosen by hand instead.
+
+One algorithm, `central.py`, is all of them: a queue in the order of a rule, and jobs behind the first that can't start
+are stopped (strict), tried (relaxed), or tried beside reservations for the first `backfill_depth` that can't
+(backfilling: EASY holds one reservation, conservative backfilling one for everybody).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from dardis.config.settings import setting
+from dardis.dispatch.orders import KNOWN, order_name, rule_of
+from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, Switch, UnitsPerNode
+from dardis.model.errors import InputError
+from dardis.model.platform import Platform
+from dardis.model.target import Split
+
+SAME_AS_RULE = "rule"
+
+
+class Ordering(StrEnum):
+    """Whether a job that can't start stops those behind it, or is skipped (thesis algorithm 1)."""
+
+    STRICT = "strict"
+    RELAXED = "relaxed"
+
+
+class ProfileCheck(StrEnum):
+    """When a run must respect the desired profile: at its start (thesis algorithm 4), or all the time."""
+
+    INSTANT = "instant"
+    SPAN = "span"
+
+
+def _order_or_same(text: str) -> str:
+    return text if text == SAME_AS_RULE else order_name(text)
+
+
+@dataclass(frozen=True, slots=True)
+class CentralSetUp:
+    """What makes one central dispatcher differ from another. Field names are the keys of `--set`."""
+
+    rule: str = setting("fcfs", values=KNOWN, parse=order_name)
+    """The order of the queue."""
+    order: str = setting(SAME_AS_RULE, values=f"{SAME_AS_RULE}|{KNOWN}", parse=_order_or_same)
+    """The order of the jobs that are backfilled, behind the first that can't start."""
+    ordering: Ordering = Ordering.STRICT
+    backfill: Switch = Switch.OFF
+    backfill_depth: int = setting(1, zero="unlimited")
+    """Reservations held for jobs that can't start; 0: for all."""
+    profile: ProfileRule = ProfileRule.HARD
+    profile_check: ProfileCheck = ProfileCheck.INSTANT
+    profile_split: Split = Split.PROPORTIONAL
+    node_choice: NodeChoice = NodeChoice.FIRST_FIT
+    units_per_node: UnitsPerNode = UnitsPerNode.PACK
+    event_order: EventOrder = EventOrder.BATCHED
+    unit_cores: int = setting(0, zero="node")
+    """Cores of a unit of a job that asks for processors; 0: as many units as it needs nodes."""
+    about: str = setting("", key=False)
+    """What it does and where it comes from, in one line."""
+    deadlines: str = setting("none", key=False)
+    """The deadline rule when none is asked for (not a key of `--set`: see `--deadlines`)."""
+
+
+def _backfilling(depth: int, about: str) -> CentralSetUp:
+    return CentralSetUp(
+        backfill=Switch.ON, backfill_depth=depth, profile=ProfileRule.SOFT, profile_check=ProfileCheck.SPAN, about=about
+    )
+
+
+_RULE = "a queue in this order, stopped by the first job that can't start (thesis algorithms 1 and 4)"
+CENTRAL_SETUPS: dict[str, CentralSetUp] = {
+    "rules-fcfs": CentralSetUp(rule="fcfs", about=f"earliest est first: {_RULE}"),
+    "rules-df": CentralSetUp(rule="df", about=f"earliest deadline (lst) first: {_RULE}"),
+    "rules-wt": CentralSetUp(rule="wt", about=f"shortest walltime first: {_RULE}"),
+    "rules-ljf": CentralSetUp(rule="ljf", about=f"longest walltime first: {_RULE}"),
+    "rules-profit": CentralSetUp(rule="profit", about=f"most profit per cost first (thesis 6.3): {_RULE}"),
+    "easy": _backfilling(1, "FCFS with backfilling that never delays the first job that waits (thesis algorithm 3)"),
+    "conservative": _backfilling(0, "FCFS with a reservation for every job, none is delayed (thesis algorithm 2)"),
+}
+
+
+def checked(setup: CentralSetUp) -> CentralSetUp:
+    """The set-up, if its settings go together. Raises InputError."""
+    if setup.backfill is Switch.OFF and setup.order != SAME_AS_RULE:
+        found = "orders the jobs that are backfilled, and backfill=off"
+        raise InputError(f"--set order={setup.order}", found, f"backfill=on, or rule={setup.order} for the whole queue")
+    if setup.backfill is Switch.ON and setup.ordering is Ordering.RELAXED:
+        found = "skips who can't start, so that nobody is left to backfill behind"
+        raise InputError("--set ordering=relaxed", found, "backfill=off")
+    return setup if setup.order != SAME_AS_RULE else replace(setup, order=setup.rule)
+
+
+def check_orders(setup: CentralSetUp, platform: Platform) -> None:
+    """See that the machine has what the orders go by. Raises InputError."""
+    for name in (setup.rule, setup.order):
+        rule_of(name, platform)

@@ -1,0 +1,475 @@
+"""One pass over a queue of waiting jobs: who starts now, and for whom is reserved (thesis algorithms 1 to 4).
+
+A waiting job is a row of a table, named by its slot. A pass that needs more room says so and goes on where it stopped
+when it is called again, so nothing is decided twice.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dardis.kernels.fitting import INDEX, INDEX_BITS, NODE
+from dardis.kernels.jit import bare, inlined, kernel
+from dardis.kernels.offers import OUT_OF_SPACE, Asks, Held, Scratch, answer
+from dardis.kernels.profile import DONE, FULL, release, reserve
+from dardis.kernels.rows import Ints, Rows, forget_before
+from dardis.kernels.selection import MIN_START, NONE, select_first
+from dardis.kernels.starts import FIRST
+from dardis.model.job import FOREVER, NO_TIME, SHORTEST_WINDOW_S
+
+NUMBER, SUBMIT, WALLTIME, UNITS, GROUPS, LATEST, IGNORES, FRESH, START, HOLD, HELD, GONE, REQUEST = range(13)
+"""Columns of the table: of the job, then whether the desired profile does not bind it, whether no pass has seen it,
+its reserved start, where its nodes are written and how many they are, whether it has started; from `REQUEST` on, what
+a unit asks for."""
+RULE, BACK = 0, 1
+"""The lists of slots: in the order of the rule, and in that of the backfilled part."""
+WISH_OFF, WISH_INSTANT, WISH_SPAN = 0, 1, 2
+"""Whether a run must respect the desired profile: not, at its start, all the time."""
+PHASE, PLACE, BLOCKED, RESERVED, STARTED, WHOLE, FREED, LOOKED_AT, WAKE = range(9)
+"""Entries of a pass's state. `WHOLE`: all are to be tried, not only fresh ones; `FREED`: reservations may improve."""
+CLEAR, IN_ORDER, BEHIND, CLOSE = range(4)
+"""Phases of a pass."""
+ROOM = 3
+"""What a kernel answers when its scratch or its offers are too small; what it answers else are other numbers."""
+BEGUN, STAYS = 10, 11
+"""What became of a job that was tried: started, or did not."""
+FOUND, NOTHING = 20, 21
+"""What came of a search for a start."""
+REMEMBERED = 16
+"""Failures that a pass remembers, so as not to try who asks for no less."""
+
+
+class Rules(NamedTuple):
+    """What of a set-up a pass depends on. `depth`: reservations held for jobs that can't start, 0 for all."""
+
+    strict: bool
+    backfill: bool
+    depth: int
+    wish: int
+    soft: bool
+    distinct: bool
+    choice: int
+    seed: int
+
+
+class Queue(NamedTuple):
+    """The waiting jobs: table, keys (slots, 2), lists (2, slots) of which `size[0]` count, and nodes held by them."""
+
+    table: Ints
+    keys: NDArray[np.float64]
+    lists: Ints
+    size: Ints
+    hold_node: Ints
+    hold_units: Ints
+
+
+class Room(NamedTuple):
+    """Arrays that a pass works in; what they hold between passes means nothing, but for `state`."""
+
+    state: Ints
+    started: Ints
+    failed: Ints
+    free: Ints
+    ask: Asks
+    held: Held
+    scratch: Scratch
+    out: Ints
+    offset: Ints
+    result: Ints
+
+
+def make_room(kinds: int, scratch: Scratch, rows: int, slots: int) -> Room:
+    """Return room for `rows` offers and `slots` jobs that start in one pass."""
+    columns = [np.zeros(1, dtype=np.int64) for _ in range(7)]
+    nothing = np.zeros(0, dtype=np.int64)
+    zeros = np.zeros(2, dtype=np.int64)
+    return Room(
+        np.zeros(9, dtype=np.int64),
+        np.zeros(slots, dtype=np.int64),
+        np.zeros(REMEMBERED, dtype=np.int64),
+        np.zeros(kinds, dtype=np.int64),
+        Asks._make([*columns, np.zeros((1, kinds), dtype=np.int64)]),
+        Held(zeros, nothing, nothing, zeros, zeros),
+        scratch,
+        np.empty((rows, 6), dtype=np.int64),
+        np.empty(2, dtype=np.int64),
+        np.empty(3, dtype=np.int64),
+    )
+
+
+def make_queue(slots: int, kinds: int) -> Queue:
+    """Return an empty queue with room for `slots` jobs on as many nodes."""
+    return Queue(
+        np.zeros((slots, REQUEST + kinds), dtype=np.int64),
+        np.zeros((slots, 2), dtype=np.float64),
+        np.zeros((2, slots), dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+        np.zeros(slots, dtype=np.int64),
+        np.zeros(slots, dtype=np.int64),
+    )
+
+
+def wider_queue(queue: Queue, slots: int) -> Queue:
+    """Return the queue with room for `slots` jobs."""
+    wider = make_queue(slots, queue.table.shape[1] - REQUEST)
+    count = len(queue.table)
+    wider.table[:count] = queue.table
+    wider.keys[:count] = queue.keys
+    wider.lists[:, :count] = queue.lists
+    wider.size[0] = queue.size[0]
+    return wider._replace(hold_node=queue.hold_node, hold_units=queue.hold_units)
+
+
+@inlined
+def goes_before(queue: Queue, which: int, a: int, b: int) -> bool:
+    """Whether slot a comes before slot b in a list: by key, then submission, then job number."""
+    if queue.keys[a, which] != queue.keys[b, which]:
+        return queue.keys[a, which] < queue.keys[b, which]
+    if queue.table[a, SUBMIT] != queue.table[b, SUBMIT]:
+        return queue.table[a, SUBMIT] < queue.table[b, SUBMIT]
+    return queue.table[a, NUMBER] < queue.table[b, NUMBER]
+
+
+@bare
+def enqueue(queue: Queue, slot: int) -> None:
+    """Put a slot whose row and keys are written where it belongs in both lists."""
+    count = queue.size[0]
+    for which in range(2):
+        low, high = 0, count
+        while low < high:
+            middle = (low + high) >> 1
+            if goes_before(queue, which, slot, queue.lists[which, middle]):
+                high = middle
+            else:
+                low = middle + 1
+        for place in range(count, low, -1):
+            queue.lists[which, place] = queue.lists[which, place - 1]
+        queue.lists[which, low] = slot
+    queue.size[0] = count + 1
+
+
+@inlined
+def wish_of(rules: Rules, table: Ints, slot: int, now: int) -> int:
+    """How the desired profile binds the job at `now`: a soft one does until its deadline."""
+    if rules.soft and (table[slot, IGNORES] != 0 or now >= table[slot, LATEST]):
+        return WISH_OFF
+    return rules.wish
+
+
+@inlined
+def units_now(rows: Rows, node: int, request: Ints, until: int, wish: int, units: int) -> int:
+    """Units, `units` at most, that the node can hold from now (its first segment) until `until`."""
+    most = units
+    kinds = len(request)
+    place = rows.head[node]
+    stop = place + rows.size[node]
+    binds = wish != WISH_OFF
+    while place < stop and most > 0 and (place == rows.head[node] or rows.time[place] < until):
+        for k in range(kinds):
+            need = request[k]
+            if need > 0:
+                free = rows.value[place, k]
+                if binds:
+                    free = min(free, rows.value[place, kinds + k])
+                if free < need * most:
+                    most = max(free, 0) // need
+        binds = wish == WISH_SPAN
+        place += 1
+    return most
+
+
+@bare
+def fits_now(rows: Rows, group: Ints, table: Ints, slot: int, rules: Rules, now: int) -> bool:
+    """Whether the job can start now beside all that is reserved."""
+    kinds = table.shape[1] - REQUEST
+    request = table[slot, REQUEST : REQUEST + kinds]
+    wish = wish_of(rules, table, slot, now)
+    until = now + table[slot, WALLTIME]
+    left = table[slot, UNITS]
+    groups = table[slot, GROUPS]
+    for node in range(len(group)):
+        if (groups >> group[node]) & 1:
+            forget_before(rows, node, now)
+            left -= units_now(rows, node, request, until, wish, 1 if rules.distinct else left)
+            if left <= 0:
+                return True
+    return False
+
+
+@inlined
+def cap_by_wish(rows: Rows, request: Ints, out: Ints, count: int) -> int:
+    """Lower the offers `out[:count]` to what is wished at this instant; drop those of less than one unit."""
+    kinds = len(request)
+    kept = 0
+    for o in range(count):
+        head = rows.head[out[o, NODE]]
+        index = out[o, INDEX]
+        for k in range(kinds):
+            if request[k] > 0:
+                wished = np.int64(rows.value[head, kinds + k])
+                index = min(index, (max(wished, np.int64(0)) << INDEX_BITS) // request[k])
+        if index >> INDEX_BITS > 0:
+            for c in range(out.shape[1]):
+                out[kept, c] = out[o, c]
+            out[kept, INDEX] = index
+            kept += 1
+    return kept
+
+
+@kernel
+def find(
+    rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: Room, wish: int, first: int, last: int,
+    now: int,
+) -> int:  # fmt: skip
+    """Find the earliest start in `[first, last]`, and write it to `room.result` and its nodes to the queue.
+
+    Answers FOUND, NOTHING or ROOM. A wish for the instant binds only where the start is given.
+    """
+    table, ask = queue.table, room.ask
+    longest = np.int64(0)
+    horizon = np.int64(NO_TIME)
+    for node in range(len(group)):
+        longest = max(longest, rows.size[node])
+        horizon = max(horizon, rows.time[rows.head[node] + rows.size[node] - 1])
+    if longest + 4 > len(room.scratch.time):
+        return ROOM
+    ask.job[0] = table[slot, NUMBER]
+    ask.walltime[0] = table[slot, WALLTIME]
+    ask.quota[0] = -1
+    ask.groups[0] = table[slot, GROUPS]
+    for k in range(table.shape[1] - REQUEST):
+        ask.request[0, k] = table[slot, REQUEST + k]
+    hold = table[slot, HOLD]
+    window = max(table[slot, WALLTIME], SHORTEST_WINDOW_S)
+    while first <= last:
+        ask.first[0] = first
+        ask.last[0] = min(first + window - 1, last)
+        count = answer(
+            rows, group, 0, ask, room.held, False, wish == WISH_SPAN, FIRST, 1, rules.seed, now, room.scratch, room.out,
+            room.offset,
+        )  # fmt: skip
+        if count == OUT_OF_SPACE:
+            return ROOM
+        if wish == WISH_INSTANT and first == last:
+            room.offset[1] = cap_by_wish(rows, ask.request[0], room.out, count)
+        if room.offset[1] > 0:
+            select_first(
+                room.out, room.offset, ask.first, ask.walltime, table[slot, UNITS : UNITS + 1], ask.job, ask.draw_key,
+                1, MIN_START, rules.distinct, rules.choice, rules.seed, queue.hold_node[hold:],
+                queue.hold_units[hold:], room.result,
+            )  # fmt: skip
+            if room.result[0] != NONE:
+                table[slot, HELD] = room.result[2]
+                return FOUND
+        if ask.last[0] > horizon:
+            return NOTHING
+        first = ask.last[0] + 1
+        window *= 2
+    return NOTHING
+
+
+@bare
+def take(rows: Rows, queue: Queue, slot: int, start: int, now: int) -> int:
+    """Reserve the nodes that `find` wrote from `start` on. Answers DONE or FULL."""
+    table = queue.table
+    low = table[slot, HOLD]
+    high = low + table[slot, HELD]
+    end = start + table[slot, WALLTIME]
+    nodes, units = queue.hold_node[low:high], queue.hold_units[low:high]
+    done = reserve(rows, nodes, units, table[slot, REQUEST:], start, end, now)
+    if done == DONE:
+        table[slot, START] = start
+    return done
+
+
+@bare
+def give_back(rows: Rows, queue: Queue, slot: int, now: int) -> int:
+    """Drop a job's reservation. Answers DONE or FULL."""
+    table = queue.table
+    low = table[slot, HOLD]
+    high = low + table[slot, HELD]
+    start = max(table[slot, START], now)
+    end = table[slot, START] + table[slot, WALLTIME]
+    done = DONE
+    if start < end:
+        nodes, units = queue.hold_node[low:high], queue.hold_units[low:high]
+        done = release(rows, nodes, units, table[slot, REQUEST:], start, end, now)
+    if done == DONE:
+        table[slot, START] = NO_TIME
+    return done
+
+
+@kernel
+def begin(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: Room, now: int) -> int:
+    """Start a job that fits now. Answers BEGUN, or FULL or ROOM."""
+    table, state = queue.table, room.state
+    wish = wish_of(rules, table, slot, now)
+    if find(rows, group, queue, slot, rules, room, wish, now, now, now) == ROOM:
+        return ROOM
+    if take(rows, queue, slot, now, now) == FULL:
+        return FULL
+    table[slot, GONE] = 1
+    room.started[state[STARTED]] = slot
+    state[STARTED] += 1
+    for k in range(len(room.free)):
+        room.free[k] -= table[slot, REQUEST + k] * table[slot, UNITS]
+    return BEGUN
+
+
+@kernel
+def reserve_earliest(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: Room, now: int) -> int:
+    """Reserve the earliest start of a job that can't start now. Answers STAYS, or FULL or ROOM.
+
+    Where a profile that binds at the instant forbids to start now although there is room, the room is held.
+    """
+    table = queue.table
+    spans = wish_of(rules, table, slot, now) == WISH_SPAN
+    last = table[slot, LATEST] if rules.soft and spans else FOREVER
+    found = find(rows, group, queue, slot, rules, room, WISH_SPAN if spans else WISH_OFF, now, last, now)
+    if found == NOTHING and last != FOREVER:
+        found = find(rows, group, queue, slot, rules, room, WISH_OFF, now, FOREVER, now)
+    if found == ROOM:
+        return ROOM
+    if found == FOUND:
+        if take(rows, queue, slot, room.result[1], now) == FULL:
+            return FULL
+        room.state[RESERVED] += 1
+    return STAYS
+
+
+@inlined
+def hopeless(table: Ints, slot: int, room: Room) -> bool:
+    """Whether the machine has too little free, or a job that asks for no more has failed in this pass."""
+    for k in range(len(room.free)):
+        if table[slot, REQUEST + k] * table[slot, UNITS] > room.free[k]:
+            return True
+    for f in range(min(room.state[LOOKED_AT], REMEMBERED)):
+        other = room.failed[f]
+        no_less = (
+            table[slot, GROUPS] == table[other, GROUPS]
+            and table[slot, UNITS] >= table[other, UNITS]
+            and table[slot, WALLTIME] >= table[other, WALLTIME]
+            and table[slot, IGNORES] == table[other, IGNORES]
+            and table[slot, LATEST] >= table[other, LATEST]
+        )
+        for k in range(len(room.free)):
+            no_less = no_less and table[slot, REQUEST + k] >= table[other, REQUEST + k]
+        if no_less:
+            return True
+    return False
+
+
+@kernel
+def try_job(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: Room, now: int) -> int:
+    """Let one job start, keep or improve its reservation, or get one while there are any left."""
+    table, state = queue.table, room.state
+    reserved = table[slot, START]
+    if reserved != NO_TIME:
+        if reserved > now and not state[FREED]:
+            return STAYS
+        if give_back(rows, queue, slot, now) == FULL:
+            return FULL
+        state[RESERVED] -= 1
+        state[LOOKED_AT] = 0
+        for k in range(len(room.free) if reserved <= now else 0):
+            room.free[k] += table[slot, REQUEST + k] * table[slot, UNITS]
+    if not hopeless(table, slot, room):
+        if fits_now(rows, group, table, slot, rules, now):
+            return begin(rows, group, queue, slot, rules, room, now)
+        room.failed[state[LOOKED_AT] % REMEMBERED] = slot
+        state[LOOKED_AT] += 1
+    if rules.backfill and (rules.depth == 0 or state[RESERVED] < rules.depth):
+        return reserve_earliest(rows, group, queue, slot, rules, room, now)
+    return STAYS
+
+
+@bare
+def count_free(rows: Rows, room: Room, now: int) -> None:
+    """Sum what is free now on all nodes."""
+    for k in range(len(room.free)):
+        room.free[k] = 0
+    for node in range(len(rows.size)):
+        forget_before(rows, node, now)
+        for k in range(len(room.free)):
+            room.free[k] += max(np.int64(rows.value[rows.head[node], k]), 0)
+
+
+@kernel
+def clear(rows: Rows, queue: Queue, rules: Rules, room: Room, now: int) -> int:
+    """Begin a pass: see whether all are to be tried, and give back reservations that are worked out anew."""
+    table, state = queue.table, room.state
+    count = queue.size[0]
+    if rules.backfill and (rules.depth > 1 or (rules.depth == 1 and table[queue.lists[RULE, 0], FRESH])):
+        # A new first job takes the reservation from the old one; so may any, where there are several.
+        state[WHOLE] = 1
+    if state[WHOLE] and rules.depth > 0:
+        for place in range(count):
+            slot = queue.lists[RULE, place]
+            if table[slot, START] != NO_TIME and give_back(rows, queue, slot, now) == FULL:
+                return FULL
+        state[RESERVED] = 0
+    count_free(rows, room, now)
+    state[STARTED] = 0
+    state[LOOKED_AT] = 0
+    state[BLOCKED] = NONE
+    return DONE
+
+
+@bare
+def close(queue: Queue, rules: Rules, room: Room, now: int) -> None:
+    """End a pass: take those that started off the lists, and find out when a reservation begins or a wish ends."""
+    table, state = queue.table, room.state
+    if state[STARTED] > 0:
+        for which in range(2):
+            kept = 0
+            for place in range(queue.size[0]):
+                slot = queue.lists[which, place]
+                if table[slot, GONE] == 0:
+                    queue.lists[which, kept] = slot
+                    kept += 1
+        queue.size[0] -= state[STARTED]
+    state[WAKE] = FOREVER
+    for place in range(queue.size[0]):
+        slot = queue.lists[RULE, place]
+        table[slot, FRESH] = 0
+        if table[slot, START] > now:
+            state[WAKE] = min(state[WAKE], table[slot, START])
+        if rules.soft and rules.wish != WISH_OFF and table[slot, LATEST] > now:
+            state[WAKE] = min(state[WAKE], table[slot, LATEST])
+
+
+@kernel
+def pass_over(rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, now: int) -> int:
+    """Go over the queue once. Answers DONE, or FULL or ROOM: then give it that and call it again."""
+    table, state, lists = queue.table, room.state, queue.lists
+    if state[PHASE] == CLEAR:
+        if clear(rows, queue, rules, room, now) == FULL:
+            return FULL
+        state[PHASE] = IN_ORDER
+        state[PLACE] = 0
+    while state[PHASE] != CLOSE:
+        which = RULE if state[PHASE] == IN_ORDER else BACK
+        while state[PLACE] < queue.size[0]:
+            slot = lists[which, state[PLACE]]
+            passes = table[slot, GONE] != 0 or slot == state[BLOCKED]
+            known = not state[WHOLE] and not table[slot, FRESH]
+            outcome = STAYS
+            if not passes and not known:
+                outcome = try_job(rows, group, queue, slot, rules, room, now)
+                if outcome in (FULL, ROOM):
+                    return outcome
+            state[PLACE] += 1
+            if state[PHASE] == IN_ORDER and rules.strict and not passes and outcome == STAYS:
+                state[BLOCKED] = slot
+                break
+        if state[PHASE] == IN_ORDER and state[BLOCKED] != NONE and rules.backfill:
+            state[PHASE] = BEHIND
+            state[PLACE] = 0
+        else:
+            state[PHASE] = CLOSE
+    close(queue, rules, room, now)
+    state[PHASE] = CLEAR
+    return DONE

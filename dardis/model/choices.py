@@ -1,0 +1,44 @@
+"""Settings that distributed and central dispatchers share, by the names that people give them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class NodeChoice(StrEnum):
+    """Which of the nodes that can hold a job at its start it takes."""
+
+    BEST_FIT = "best-fit"
+    WORST_FIT = "worst-fit"
+    RANDOM = "random"
+    FIRST_FIT = "first-fit"
+    CONTIGUOUS = "contiguous"
+
+
+class UnitsPerNode(StrEnum):
+    """Whether a node may take several units of a job."""
+
+    DISTINCT = "distinct"
+    PACK = "pack"
+
+
+class ProfileRule(StrEnum):
+    """What the desired profile means."""
+
+    SOFT = "soft"
+    HARD = "hard"
+    OFF = "off"
+
+
+class EventOrder(StrEnum):
+    """At one instant: all ends, then arrivals; or arrivals, then each end by itself."""
+
+    BATCHED = "batched"
+    PER_EVENT = "per-event"
+
+
+class Switch(StrEnum):
+    """On or off."""
+
+    ON = "on"
+    OFF = "off"

@@ -1,0 +1,70 @@
+"""A trace through a central dispatcher in virtual time: it is asked after every instant at which something happened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dardis.dispatch.base import Dispatcher
+from dardis.engine.clock import cpu_ns
+from dardis.model.choices import EventOrder
+from dardis.model.job import FOREVER, Job
+from dardis.sim.world import Progress, World
+
+
+class CentralSimulation(World):
+    """One run. Jobs must be in (submit, number) order."""
+
+    def __init__(self, jobs: Sequence[Job], event_order: EventOrder, dispatcher: Dispatcher) -> None:
+        """With `batched` events the dispatcher is asked once an instant, else after every event."""
+        super().__init__(jobs, batched=event_order is EventOrder.BATCHED)
+        self._dispatcher = dispatcher
+        self._now = 0
+
+    def run(self, progress: Progress | None = None) -> None:
+        """Run until every job has ended or been rejected."""
+        events, dispatcher = self._events, self._dispatcher
+        while True:
+            following = events.next_time()
+            wake = dispatcher.wake()
+            if following is None and wake == FOREVER:
+                if not self._give_up_waiting():
+                    break
+                continue
+            now = wake if following is None else min(following, wake)
+            self._now = now
+            begun = cpu_ns()
+            while events.next_time() == now:
+                if events.next_priority() == self._arrival:
+                    self._arrive(events.pop()[3], now)
+                else:
+                    self._end(events.pop()[3], now)
+                if not self._batched:
+                    self._decide(now)
+            self._decide(now)
+            self.recorder.decision_ns.append(cpu_ns() - begun)
+            if progress is not None:
+                progress(self.recorder.settled, len(self.jobs))
+
+    def _arrive(self, place: int, now: int) -> None:
+        rejected = self._dispatcher.submit(self._arriving(place, now), now)
+        if rejected is not None:
+            self._reject(place, rejected.reason, now)
+
+    def _end(self, place: int, now: int) -> None:
+        self._dispatcher.ended(self.jobs[place].number, now)
+        self.recorder.ended(place, now)
+        self._submit_followers(place, now)
+
+    def _decide(self, now: int) -> None:
+        for placed in self._dispatcher.decide(now):
+            place = self._place[placed.job]
+            self.recorder.placed(place, placed.start, placed.nodes, placed.units)
+            self.recorder.attempts[place] = 1
+            self._events.put(now + self.jobs[place].duration, self._ending, place, place)
+
+    def _give_up_waiting(self) -> bool:
+        """Nothing will change any more: reject who waits; say whether anybody new may arrive."""
+        for number in self._dispatcher.give_up():
+            place = self._place[number]
+            self._reject(place, "no start on this machine as it is", self._now)
+        return self._events.next_time() is not None

@@ -1,0 +1,119 @@
+"""The pool references against published sums of start times, and against schedules worked out by hand.
+
+Whoever trusts them as what a dispatcher must give finds here what they rest on.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from kit.pool_reference import POLICIES, PoolJobs, prepare, starts
+
+TRACES = {
+    "hpc2n-5k": ("HPC2N-2002-2.2-cln", 240),
+    "blue-5k": ("SDSC-BLUE-2000-4.2-cln", 1152),
+    "kth-5k": ("KTH-SP2-1996", 100),
+    "curie-5k": ("CEA-Curie-2011-derived295k", 93312),
+}
+PUBLISHED = {
+    "hpc2n-5k": {
+        "fcfs": 19906846485,
+        "sjf": 19881205028,
+        "easy": 19874829737,
+        "easy-event": 19874763132,
+        "conservative-event": 19875818048,
+    },
+    "blue-5k": {
+        "fcfs": 3933176968,
+        "sjf": 3787348171,
+        "easy": 3770718403,
+        "easy-event": 3770718202,
+        "conservative-event": 3768372387,
+    },
+    "kth-5k": {
+        "fcfs": 17982060081,
+        "sjf": 17022079249,
+        "easy": 16975604069,
+        "easy-event": 16975509127,
+        "conservative-event": 16974632189,
+    },
+    "curie-5k": {"fcfs": 4332493105, "easy": 4332489232, "easy-event": 4332489232},
+}
+"""`sum_start` of the first 5,000 jobs, from the reference figures beside the traces."""
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_sums_of_starts_are_the_published_ones(name: str, shared: Path) -> None:
+    file, processors = TRACES[name]
+    jobs = prepare(shared / "traces" / f"{file}.swf.gz", processors, 5000)
+    assert {policy: sum(starts(jobs, processors, policy)) for policy in PUBLISHED[name]} == PUBLISHED[name]
+
+
+def pool_jobs(*rows: tuple[int, int, int, int]) -> PoolJobs:
+    """Jobs from (submit, runtime, estimate, cores)."""
+    return PoolJobs(*(list(column) for column in zip(*rows, strict=True)))
+
+
+@pytest.mark.parametrize("policy", ["easy", "easy-event", "conservative", "conservative-event"])
+def test_a_long_narrow_job_does_not_delay_the_head(policy: str) -> None:
+    jobs = pool_jobs((1, 100, 100, 3), (2, 50, 50, 4), (3, 1000, 1000, 1))
+    assert starts(jobs, 4, policy) == [1, 101, 151]
+
+
+def test_strict_orders_wait_behind_the_first_that_does_not_fit() -> None:
+    jobs = pool_jobs((1, 10, 10, 3), (2, 9, 9, 2), (3, 5, 5, 3), (4, 1, 6, 1))
+    assert starts(jobs, 4, "fcfs") == [1, 11, 20, 20]
+    assert starts(jobs, 4, "sjf") == [1, 16, 11, 11]  # C blocks D, that would fit beside A
+
+
+def test_of_an_instant_the_batched_form_sees_completions_first() -> None:
+    """The first job ends at 6, when the third comes: does the second get its cores, or does the third pass?"""
+    jobs = pool_jobs((1, 5, 10, 2), (3, 3, 4, 3), (6, 1, 2, 2))
+    for policy in ("easy", "conservative"):
+        assert starts(jobs, 4, policy) == [1, 6, 9]
+        assert starts(jobs, 4, f"{policy}-event") == [1, 7, 6]
+
+
+def test_of_two_early_ends_at_one_instant_the_event_form_uses_the_first_alone() -> None:
+    """A and C end at 7, before their estimates. A's cores alone don't let B start, but D; then D is in B's way."""
+    jobs = pool_jobs((1, 6, 8, 3), (1, 3, 3, 4), (2, 5, 7, 1), (4, 2, 2, 1))
+    assert starts(jobs, 4, "conservative") == [1, 7, 2, 10]
+    assert starts(jobs, 4, "conservative-event") == [1, 9, 2, 7]
+
+
+def test_conservative_moves_jobs_in_one_round_and_again_at_the_next_completion() -> None:
+    """A ends early at 4. C, before D in the round, can only move to 11, the end of D's old slot, not to 10, B's end.
+
+    The round at 9, when D ends just as estimated, lets C have 10.
+    """
+    jobs = pool_jobs((1, 3, 5, 4), (1, 6, 6, 2), (2, 2, 2, 4), (2, 5, 5, 1))
+    for policy in ("conservative", "conservative-event"):
+        assert starts(jobs, 4, policy) == [1, 4, 10, 4]
+
+
+def test_a_conservative_reservation_holds_where_easy_has_only_the_first() -> None:
+    """EASY lets D pass, which fits beside B, its head; but then D is in the way of C."""
+    jobs = pool_jobs((1, 10, 10, 3), (2, 5, 5, 2), (3, 5, 5, 4), (4, 20, 20, 1))
+    assert starts(jobs, 4, "easy") == [1, 11, 24, 4]
+    assert starts(jobs, 4, "conservative") == [1, 11, 16, 21]
+
+
+def test_a_trace_is_prepared_by_the_stated_rules(tmp_path: Path) -> None:
+    (tmp_path / "t.swf").write_text(
+        "; header\n"
+        "9 50 0 10 4 -1 -1 -1 -1 -1 1\n"  # allocated cores, no estimate
+        "8 30 0 10 4 -1 -1 2 5 -1 1\n"  # requested cores, estimate below the run time
+        "7 30 0 10 4 -1 -1 3 60 -1 1\n"
+        "6 30 0 0 4 -1 -1 3 60 -1 1\n"  # did not run
+        "5 30 0 10 0 -1 -1 -1 60 -1 1\n"  # no cores
+        "4 30 0 10 4 -1 -1 9 60 -1 1\n"  # too wide
+        "3 -1 0 10 4 -1 -1 3 60 -1 1\n"  # no submit time
+    )
+    assert prepare(tmp_path / "t.swf", 8) == PoolJobs([1, 1, 21], [10, 10, 10], [10, 60, 10], [2, 3, 4])
+    assert prepare(tmp_path / "t.swf", 8, 1) == PoolJobs([1], [10], [10], [2])
+
+
+def test_an_unknown_policy_is_refused() -> None:
+    with pytest.raises(ValueError, match=POLICIES[-1]):
+        starts(pool_jobs((1, 1, 1, 1)), 4, "lottery")
