@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -18,6 +19,8 @@ from dardis.model.schedule import Schedule
 
 SLOWDOWN_TAU_S: Final = 10
 """Jobs shorter than this count as this long in the bounded slowdown."""
+SHORTEST_WEIGHT_S: Final = 1
+"""Windows shorter than this, a second of the clock, count as this long where waits and delays are divided by them."""
 
 Number: TypeAlias = int | float | None
 """A figure of `metrics.json`; None where it has no meaning, never NaN."""
@@ -34,6 +37,12 @@ def core_seconds(schedule: Schedule) -> NDArray[np.int64]:
     return np.where(schedule.ran, cores * (schedule.finish - schedule.start), 0)
 
 
+def makespan(schedule: Schedule, counted: NDArray[np.int64]) -> int | None:
+    """Seconds from the first submission to the last end of those jobs at `counted` that ran; None when none did."""
+    ran = counted[schedule.ran[counted]]
+    return int(schedule.finish[ran].max() - schedule.submit[ran].min()) if len(ran) else None
+
+
 def job_metrics(schedule: Schedule, counted: NDArray[np.int64]) -> dict[str, Number]:
     """Figures of the jobs at the indices `counted`; means and percentiles over the completed and the killed."""
     status = schedule.status[counted]
@@ -42,22 +51,30 @@ def job_metrics(schedule: Schedule, counted: NDArray[np.int64]) -> dict[str, Num
     wait = start - submit
     bound = schedule.latest[ran] != NO_TIME
     delay = np.maximum(start - schedule.latest[ran], 0)[bound]
+    window = np.maximum(schedule.latest[ran] - schedule.earliest[ran], SHORTEST_WEIGHT_S)[bound]
     some = len(ran) > 0
     return {
         "jobs": len(counted),
         "completed": int(np.count_nonzero(status == Status.COMPLETED)),
         "killed": int(np.count_nonzero(status == Status.KILLED)),
         "rejected": len(counted) - len(ran),
-        "makespan_s": int(finish.max() - submit.min()) if some else None,
+        "makespan_s": makespan(schedule, counted),
         "total_wait_s": int(wait.sum()) if some else None,
         "mean_wait_s": int(wait.sum()) / len(ran) if some else None,
         "median_wait_s": float(np.percentile(wait, 50)) if some else None,
         "p95_wait_s": float(np.percentile(wait, 95)) if some else None,
         "max_wait_s": int(wait.max()) if some else None,
         "mean_bounded_slowdown": float(bounded_slowdown(wait, finish - start).mean()) if some else None,
+        "weighted_queue_time": _weighted(wait[bound], window),
         "tardiness_s": int(delay.sum()),
+        "weighted_tardiness": _weighted(delay, window),
         "late_jobs": int(np.count_nonzero(delay)),
     }
+
+
+def _weighted(times: NDArray[np.int64], windows: NDArray[np.int64]) -> float | None:
+    """Times in units of each job's window, added up in any order alike; None for no jobs."""
+    return math.fsum((times / windows).tolist()) if len(times) else None
 
 
 def metrics_by(schedule: Schedule, platform: Platform, counted: NDArray[np.int64]) -> Iterator[dict[str, str | Number]]:
@@ -66,8 +83,7 @@ def metrics_by(schedule: Schedule, platform: Platform, counted: NDArray[np.int64
     `utilisation` is the group's share of the machine from the first submission to the last end of all counted jobs,
     so that the groups' sum is the whole.
     """
-    ran = counted[schedule.ran[counted]]
-    span = int(schedule.finish[ran].max() - schedule.submit[ran].min()) if len(ran) else 0
+    span = makespan(schedule, counted)
     used = core_seconds(schedule)
     for by, names in (("queue", schedule.queue), ("user", schedule.user)):
         for name, group in _groups(names, counted):

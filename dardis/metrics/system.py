@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dardis.metrics.jobs import Number, core_seconds, job_metrics
+from dardis.metrics.jobs import Number, core_seconds, job_metrics, makespan
 from dardis.model.errors import InputError
 from dardis.model.files import atomic_text
 from dardis.model.job import FOREVER, NO_TIME
@@ -90,15 +90,14 @@ def schedule_metrics(
 
 def _utilisation(schedule: Schedule, platform: Platform, window: tuple[int, int] | None) -> float | None:
     """Share of the machine's cores in use: from the first submission to the last end, or in the window."""
-    ran = schedule.ran
     if window is None:
-        span = int(schedule.finish[ran].max() - schedule.submit[ran].min()) if ran.any() else 0
+        span = makespan(schedule, np.arange(len(schedule.number))) or 0
         used = int(core_seconds(schedule).sum())
     else:
         span = window[1] - window[0]
         used = used_profile(schedule, CORES).integral(*window)
     available = span * platform.cores
-    return used / available if available and ran.any() else None
+    return used / available if available and schedule.ran.any() else None
 
 
 def _pieces(

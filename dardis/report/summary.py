@@ -36,7 +36,9 @@ _KNOWN: Final[dict[str, tuple[str, Say, str]]] = {
     "max_wait_s": ("Longest wait", words.duration, ""),
     "mean_bounded_slowdown": ("Mean bounded slowdown", words.number, "runs shorter than 10 s counted as 10 s"),
     "utilisation": ("Utilisation", words.share, "core-seconds used of those there were"),
+    "weighted_queue_time": ("Weighted queue time", words.number, "waits, each in windows of its job, added up"),
     "tardiness_s": ("Tardiness", words.duration, "starts after the latest start, added up"),
+    "weighted_tardiness": ("Weighted tardiness", words.number, "late starts, each in windows of its job, added up"),
     "late_jobs": ("Late jobs", words.number, "started after their latest start"),
     "dissimilarity": ("Dissimilarity", words.number, "0: use has the shape of the desired profile; 1: nothing of it"),
     "dissimilarity_from_first_submission": ("Dissimilarity since the first submission", words.number, "the same"),
@@ -44,6 +46,8 @@ _KNOWN: Final[dict[str, tuple[str, Say, str]]] = {
     "decision_cpu_s": ("CPU time of decisions", words.duration, "all ranks"),
     "decision_mean_s": ("Mean decision", words.duration, "CPU inside task and node managers"),
     "decision_p99_s": ("99th percentile of decisions", words.duration, ""),
+    "decision_max_s": ("Longest decision", words.duration, ""),
+    "overhead_share": ("Overhead", words.share, "CPU time of decisions, of the time from first submission to last end"),
     "ranks": ("Ranks", words.number, "processes that held nodes"),
     "nodes_on_largest_rank": ("Nodes on the largest rank", words.number, ""),
     "messages": ("Messages", words.number, "between task and node managers"),
@@ -53,6 +57,7 @@ _KNOWN: Final[dict[str, tuple[str, Say, str]]] = {
 _EXCESS: Final = "overutilisation_"
 _HEADLINES: Final = ("mean_wait_s", "p95_wait_s", "mean_bounded_slowdown", "utilisation", "makespan_s", "late_jobs")
 _BY_COLUMNS: Final = ("jobs", "mean_wait_s", "p95_wait_s", "max_wait_s", "mean_bounded_slowdown", "utilisation")
+_DEADLINE_COLUMNS: Final = ("late_jobs", "tardiness_s", "weighted_queue_time", "weighted_tardiness")
 
 
 def headlines(metrics: dict[str, Any]) -> list[Row]:
@@ -115,13 +120,17 @@ def setup(files: RunFiles) -> list[Row]:
 
 
 def group_table(files: RunFiles, by: str) -> tuple[list[str], list[list[str]], int]:
-    """Header and rows of the figures by queue or by user, the groups with most jobs first, and how many were cut."""
+    """Header and rows of the figures by queue or by user, the groups with most jobs first, and how many were cut.
+
+    What deadlines mean for a group is told where any job has one.
+    """
     groups = sorted((row for row in files.by if row["by"] == by), key=lambda row: -int(row["jobs"]))
-    header = [by, *(_KNOWN[key][0] for key in _BY_COLUMNS)]
+    columns = _BY_COLUMNS + (_DEADLINE_COLUMNS if files.metrics.get("weighted_queue_time") is not None else ())
+    header = [by, *(_KNOWN[key][0] for key in columns)]
     rows = [
         [
             row["name"] or "(none)",
-            *(_KNOWN[key][1](float(row[key])) if row[key] else words.NOTHING for key in _BY_COLUMNS),
+            *(_KNOWN[key][1](float(row[key])) if row[key] else words.NOTHING for key in columns),
         ]
         for row in groups[:LISTED]
     ]

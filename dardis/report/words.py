@@ -33,8 +33,9 @@ def duration(seconds: float) -> str:
 
 
 def share(value: float) -> str:
-    """A fraction in percent."""
-    return f"{100 * value:.1f} %"
+    """A fraction in percent; two significant digits where it is small."""
+    percent = 100 * value
+    return f"{percent:.1f} %" if percent == 0 or abs(percent) >= 0.1 else f"{percent:.2g} %"
 
 
 def data_size(size: float) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dardis.metrics.jobs import Number, write_metrics_by
+from dardis.metrics.jobs import Number, makespan, write_metrics_by
 from dardis.metrics.system import schedule_metrics, trimmed, write_profile
 from dardis.metrics.table import write_jobs
 from dardis.model.errors import InputError
@@ -103,6 +103,7 @@ def decision_figures(decision_ns: Sequence[int], upkeep_ns: int) -> dict[str, Nu
         "decisions": len(times),
         "decision_mean_s": total / 1e9 / len(times) if len(times) else None,
         "decision_p99_s": float(np.percentile(times, 99)) / 1e9 if len(times) else None,
+        "decision_max_s": int(times.max()) / 1e9 if len(times) else None,
     }
 
 
@@ -121,11 +122,16 @@ def write_tables(
     out: Path, schedule: Schedule, platform: Platform, desired: DesiredProfile | None, trim: tuple[int, int] | None,
     workload: str, more: dict[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
-    """Write the run's tables and metrics.json (the schedule's figures and `more`), and return those metrics."""
+    """Write the run's tables and metrics.json, and return those metrics.
+
+    They are the schedule's figures and `more`, what the run itself knows; among it `decision_cpu_s`.
+    """
     write_jobs(schedule, out / "jobs.csv", workload)
     write_profile(out / "profile.csv", schedule, platform, desired)
     counted, _ = trimmed(schedule, trim)
     write_metrics_by(out / "metrics_by.csv", schedule, platform, counted)
-    metrics = schedule_metrics(schedule, platform, desired, trim) | more | {"schedule_digest": schedule.digest()}
+    span = makespan(schedule, np.arange(len(schedule.number)))  # of all jobs, as the decisions are
+    metrics = schedule_metrics(schedule, platform, desired, trim) | more
+    metrics |= {"overhead_share": more["decision_cpu_s"] / span if span else None, "schedule_digest": schedule.digest()}
     write_json(out / "metrics.json", metrics)
     return metrics

@@ -41,8 +41,21 @@ def test_figures(schedule: Schedule) -> None:
         "p95_wait_s": pytest.approx(20 + 0.85 * 80),  # linear between the third and the fourth, at 0.95 * 3 = 2.85
         "max_wait_s": 100,
         "mean_bounded_slowdown": (1 + 1.5 + 2 + 11) / 4,
-        "tardiness_s": 5 + 60, "late_jobs": 2,
+        "weighted_queue_time": 0 / 1 + 10 / 5 + 100 / 40,
+        "tardiness_s": 5 + 60, "weighted_tardiness": 5 / 5 + 60 / 40, "late_jobs": 2,
     }  # fmt: skip
+
+
+def test_a_job_is_weighed_by_its_window_and_one_without_a_deadline_not_at_all(schedule_of: Any) -> None:
+    rows = [
+        {"submit": 0, "earliest": 10, "latest": 30, "start": 25, "placed": {0: 1}},
+        {"submit": 0, "earliest": 0, "latest": 0, "start": 7, "placed": {1: 1}},  # no window: counts as one of 1 s
+        {"submit": 0, "start": 1000, "placed": {2: 1}},
+    ]
+    figures = job_metrics(schedule_of(("cores",), rows), np.arange(3))
+    assert (figures["weighted_queue_time"], figures["weighted_tardiness"]) == (25 / 20 + 7 / 1, 0 / 20 + 7 / 1)
+    without = job_metrics(schedule_of(("cores",), rows), np.array([2]))
+    assert (without["weighted_queue_time"], without["weighted_tardiness"], without["tardiness_s"]) == (None, None, 0)
 
 
 def test_bounded_slowdown_counts_short_jobs_as_ten_seconds_and_is_at_least_one() -> None:
@@ -57,5 +70,8 @@ def test_the_file_leaves_empty_what_has_no_meaning(schedule: Schedule, tmp_path:
         ("queue", "a", "2"), ("queue", "b", "2"), ("queue", "c", "1"), ("user", "", "5"),
     ]  # fmt: skip
     assert rows[0]["utilisation"] == str((20 + 40) / (120 * 8))
+    assert [(row["weighted_queue_time"], row["weighted_tardiness"]) for row in rows] == [
+        ("0.0", "0.0"), ("4.5", "2.5"), ("", ""), ("4.5", "2.5"),
+    ]  # fmt: skip
     assert rows[2]["rejected"] == "1"
     assert {rows[2][name] for name in ("makespan_s", "mean_wait_s", "mean_bounded_slowdown")} == {""}

@@ -128,6 +128,8 @@ def test_without_jobs_or_wishes_figures_are_null(schedule_of: Any) -> None:
     assert {name for name, value in one.items() if value is None} == {
         "dissimilarity",
         "dissimilarity_from_first_submission",
+        "weighted_queue_time",
+        "weighted_tardiness",
     }
     assert [one[name] for name in ("tardiness_s", "late_jobs", "overutilisation_core_s")] == [0, 0, 0]
 
@@ -159,7 +161,8 @@ def test_groups_sum_to_the_whole(data: st.DataObject, instances: Any) -> None:
         assert [row["name"] for row in groups] == sorted(set(names))
         for figure in ("jobs", "completed", "killed", "rejected", "total_wait_s", "late_jobs"):
             assert sum(row[figure] or 0 for row in groups) == (whole[figure] or 0)
-        assert sum(row["utilisation"] or 0 for row in groups) == pytest.approx(whole["utilisation"] or 0)
+        for figure in ("utilisation", "weighted_queue_time", "weighted_tardiness"):
+            assert sum(row[figure] or 0 for row in groups) == pytest.approx(whole[figure] or 0)
 
 
 @given(data=st.data())

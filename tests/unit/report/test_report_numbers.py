@@ -76,7 +76,8 @@ def test_durations(seconds: float, said: str) -> None:
     ("said", "expected"),
     [
         (words.number(35538), "35,538"), (words.number(1.256), "1.26"), (words.number(0.0123), "0.0123"),
-        (words.number(12345.6), "12,346"), (words.share(0.8437), "84.4 %"), (words.data_size(1536), "1.50 KiB"),
+        (words.number(12345.6), "12,346"), (words.share(0.8437), "84.4 %"), (words.share(0), "0.0 %"),
+        (words.share(1.234e-5), "0.0012 %"), (words.data_size(1536), "1.50 KiB"),
         (words.amount_seconds("cores", 5400), "1.50 core·h"), (words.amount_seconds("memory", 3600 * 2048), "2 GiB·h"),
         (words.axis_unit("memory", 5 * 2**20), ("memory (TiB)", 2**20)), (words.axis_unit("gpu", 5), ("gpu", 1)),
     ],

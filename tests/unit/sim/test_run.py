@@ -15,6 +15,7 @@ from dardis.metrics.table import read_jobs
 from dardis.model.errors import InputError
 from dardis.model.job import NO_TIME, Status
 from dardis.model.platform_dict import platform_from_dict
+from dardis.sim.outputs import decision_figures
 from dardis.sim.request import RunRequest
 from dardis.sim.run import run
 
@@ -115,12 +116,32 @@ def test_trimmed_figures_count_the_jobs_between(request_for):
         run(replace(request_for, trim=(10, 500)))
 
 
+def test_overhead_is_the_share_of_all_decisions_in_the_time_of_all_jobs(request_for):
+    _, metrics, _ = schedule_of(request_for)
+    assert 0 < metrics["decision_p99_s"] <= metrics["decision_max_s"] <= metrics["decision_cpu_s"]
+    assert metrics["overhead_share"] == metrics["decision_cpu_s"] / metrics["makespan_s"]
+    trimmed = run(replace(request_for, trim=(10, 100))).metrics
+    assert trimmed["makespan_s"] < metrics["makespan_s"]
+    assert trimmed["overhead_share"] == trimmed["decision_cpu_s"] / metrics["makespan_s"]
+
+
+def test_no_decisions_have_no_length():
+    figures = decision_figures([], 0)
+    assert figures == {
+        "decision_cpu_s": 0, "decisions": 0, "decision_mean_s": None, "decision_p99_s": None, "decision_max_s": None,
+    }  # fmt: skip
+    assert decision_figures([3_000_000, 9_000_000, 1], 5)["decision_max_s"] == 0.009
+
+
 def test_deadlines_bind_and_are_counted(request_for, tmp_path):
     (tmp_path / "lst.csv").write_text("job_id,lst_s\n3,130\n4,111\n")
     schedule, metrics, record = schedule_of(replace(request_for, deadlines=str(tmp_path / "lst.csv")))
     assert schedule.latest.tolist() == [NO_TIME, NO_TIME, 130, 111, NO_TIME, NO_TIME, NO_TIME]
     assert metrics["late_jobs"] == 2
     assert metrics["tardiness_s"] == start_of(schedule)[3] - 130 + start_of(schedule)[4] - 111
+    windows = {number: lst - schedule.submit[schedule.number == number][0] for number, lst in ((3, 130), (4, 111))}
+    late = {3: start_of(schedule)[3] - 130, 4: start_of(schedule)[4] - 111}
+    assert metrics["weighted_tardiness"] == pytest.approx(late[3] / windows[3] + late[4] / windows[4])
     # Both found nothing in their windows and tried shifted ones; the second, of one second, all of them.
     assert schedule.attempts.tolist()[:4] == [1, 1, 2, 5]
     assert record["deadlines"].endswith("lst.csv")

@@ -1,0 +1,194 @@
+"""Runs side by side: bounded in number, each on its own when one fails, and none left behind when we are stopped."""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from dardis.config.comparison import Comparison, Contender, Workload
+from dardis.model.errors import InputError
+from dardis.sim import compare_plan, progress_file
+from dardis.sim.compare import run_all
+from dardis.sim.compare_plan import PlannedRun, State, plan
+
+
+@pytest.fixture
+def comparison(tmp_path):
+    (tmp_path / "t.swf").write_text("a trace")
+    (tmp_path / "p.toml").write_text("a machine")
+    workload = Workload("t", tmp_path / "t.swf", tmp_path / "p.toml", trim=(1, 2), deadlines="factor:2", strict=True)
+    return Comparison("here", (workload,), tuple(Contender(name, name, ("x=1",)) for name in "abc"), (1, 2))
+
+
+@pytest.fixture
+def scripted(monkeypatch):
+    """Give every run the Python script that its label names instead of a simulation."""
+
+    def give(scripts):
+        def command(run):
+            return [sys.executable, "-c", scripts[run.contender.label], str(run.out), str(run.seed)]
+
+        monkeypatch.setattr(PlannedRun, "command", command)
+
+    return give
+
+
+QUICK = "pass"
+WRITES = """
+import pathlib, sys
+out = pathlib.Path(sys.argv[1]); out.mkdir(parents=True)
+for name in ('jobs.csv', 'run.json'): (out / name).write_text('')
+(out / 'metrics.json').write_text('{"jobs": 7}')
+"""
+FAILS = "import sys; print('dardis: warning: w', file=sys.stderr); sys.exit('dardis: no room for ' + sys.argv[2])"
+DIES = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+MUTE = "import sys; sys.exit(3)"
+
+
+def begun(out):
+    state = State(out)
+    state.begin()
+    return state
+
+
+def test_the_plan_is_in_order_and_says_all_to_the_process(comparison, tmp_path):
+    runs = plan(comparison, tmp_path / "o")
+    assert [run.key for run in runs] == ["t/a/1", "t/a/2", "t/b/1", "t/b/2", "t/c/1", "t/c/2"]
+    assert runs[1].command()[1:] == [
+        "-m", "dardis", "simulate", f"--platform={tmp_path / 'p.toml'}", "--dispatcher=a",
+        f"--out={tmp_path / 'o' / 'runs' / 't' / 'a' / '2'}", "--seed=2", "--deadlines=factor:2", "--task-managers=1",
+        "--trim=1,2", "--set=x=1", "--strict", "--force", "--no-report", "--", str(tmp_path / "t.swf"),
+    ]  # fmt: skip
+
+
+def test_one_that_fails_does_not_take_the_rest_with_it(comparison, tmp_path, scripted):
+    scripted({"a": FAILS, "b": WRITES, "c": DIES})
+    state, runs, ended = begun(tmp_path / "o"), plan(comparison, tmp_path / "o"), {}
+
+    def watch(_children, run, error):
+        if run is not None:
+            ended[run.key] = error
+
+    run_all(runs, state, 2, watch)
+    assert ended == {
+        "t/a/1": "no room for 1", "t/a/2": "no room for 2", "t/b/1": "", "t/b/2": "",
+        "t/c/1": "killed by SIGKILL", "t/c/2": "killed by SIGKILL",
+    }  # fmt: skip
+    results = [state.result(run) for run in runs]
+    assert [result.metrics for result in results] == [None, None, {"jobs": 7}, {"jobs": 7}, None, None]
+    assert results[0].error == "no room for 1"
+    later = State(tmp_path / "o")
+    assert [later.is_done(run, force=False) for run in runs] == [False, False, True, True, False, False]
+
+
+def test_one_that_says_nothing_has_an_error_all_the_same(comparison, tmp_path, scripted):
+    scripted({"a": MUTE})
+    state, runs = begun(tmp_path / "o"), plan(comparison, tmp_path / "o")[:1]
+    run_all(runs, state, 1, lambda *_: None)
+    assert state.result(runs[0]).error == "ended with exit status 3"
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_no_more_than_so_many_at_once(comparison, tmp_path, scripted, processes):
+    scripted(dict.fromkeys("abc", QUICK))
+    seen = []
+    runs = plan(comparison, tmp_path / "o")
+    run_all(runs, begun(tmp_path / "o"), processes, lambda children, *_: seen.append(len(children)))
+    assert max(seen) == processes
+
+
+def test_progress_of_a_run_reaches_us(comparison, tmp_path, scripted):
+    told = "import os, pathlib, time; pathlib.Path(os.environ['DARDIS_PROGRESS_FILE']).write_text('3 9'); time.sleep(1)"
+    scripted({"a": told})
+    seen = set()
+    runs = plan(comparison, tmp_path / "o")[:1]
+    run_all(runs, begun(tmp_path / "o"), 1, lambda children, *_: seen.update(child.done for child in children))
+    assert (3, 9) in seen
+
+
+def test_what_a_run_writes_of_its_progress_is_what_is_read(tmp_path):
+    path = tmp_path / "p"
+    assert progress_file.read(path) is None
+    tell = progress_file.teller(path)
+    tell(1, 8)
+    tell(2, 8)  # too soon
+    assert progress_file.read(path) == (1, 8)
+    path.write_text("5")
+    assert progress_file.read(path) is None
+
+
+def test_an_interrupt_ends_all_of_them_and_what_is_settled_stays(comparison, tmp_path, scripted):
+    waits = """
+import pathlib, sys, time
+me = pathlib.Path(sys.argv[1]).parent.parent / f"{sys.argv[2]}.state"
+me.parent.mkdir(parents=True, exist_ok=True)
+try:
+    me.write_text("waits"); time.sleep(60)
+except KeyboardInterrupt:
+    me.write_text("interrupted"); sys.exit(130)
+"""
+    scripted({"b": WRITES, "a": waits, "c": waits})
+    state, (a1, a2, b1, b2, *_) = begun(tmp_path / "o"), plan(comparison, tmp_path / "o")
+    folder = tmp_path / "o" / "runs" / "t"
+
+    def stop(children, _run, _error):
+        if len(children) == 2 and all((folder / f"{n}.state").exists() for n in (1, 2)):
+            raise KeyboardInterrupt
+
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run_all([b1, a1, a2, b2], state, 2, stop)
+    assert time.monotonic() - began < 30
+    assert [(folder / f"{n}.state").read_text() for n in (1, 2)] == ["interrupted"] * 2
+    later = State(tmp_path / "o")
+    assert [later.is_done(run, force=False) for run in (a1, a2, b1, b2)] == [False, False, True, False]
+
+
+@pytest.fixture
+def one_done(comparison, tmp_path, scripted):
+    scripted(dict.fromkeys("abc", WRITES))
+    runs = plan(comparison, tmp_path / "o")
+    run_all(runs[:1], begun(tmp_path / "o"), 1, lambda *_: None)
+    return runs[0]
+
+
+def test_a_run_whose_files_are_gone_is_not_done(one_done):
+    (one_done.out / "jobs.csv").unlink()
+    assert not State(one_done.out.parents[3]).is_done(one_done, force=False)
+
+
+@pytest.mark.parametrize("what", ["trace", "platform"])
+def test_a_file_that_has_changed_is_told_and_redone_by_force(one_done, what):
+    getattr(one_done.workload, what).write_text("another")
+    state = State(one_done.out.parents[3])
+    with pytest.raises(InputError, match=f"run t/a/1 with another {what}; .*--force"):
+        state.is_done(one_done, force=False)
+    assert not state.is_done(one_done, force=True)
+
+
+def test_another_version_may_give_another_schedule(one_done, monkeypatch):
+    monkeypatch.setattr(compare_plan, "__version__", "9.9")
+    with pytest.raises(InputError, match="version of dardis"):
+        State(one_done.out.parents[3]).is_done(one_done, force=False)
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path):
+    (tmp_path / "thesis.tex").write_text("dear")
+    with pytest.raises(InputError, match="something else than a comparison"):
+        State(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"runs": 5}'])
+def test_a_damaged_state_file_is_named(tmp_path, content):
+    Path(tmp_path / "compare.json").write_text(content)
+    with pytest.raises(InputError, match=r"compare\.json: is damaged"):
+        State(tmp_path)
+
+
+def test_the_state_file_says_what_was_asked(one_done):
+    told = json.loads((one_done.out.parents[3] / "compare.json").read_text())["runs"]["t/a/1"]
+    assert told["status"] == "done"
+    assert told["request"]["deadlines"] == "factor:2"
+    assert len(told["request"]["trace"]) == 64
