@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dardis import __version__
-from dardis.cli import audit, dispatchers, report, simulate, trace
+from dardis.cli import audit, compare, dispatchers, report, simulate, trace
 from dardis.model.errors import INTERRUPTED, DardisError
 
 # Typer brings its own copy of click from some version on; a usage mistake is the parent of both copies' BadParameter.
@@ -21,6 +21,7 @@ app = typer.Typer(
     help="Schedule jobs without a central scheduler: simulate, judge and look at the results.",
 )
 app.command()(simulate.simulate)
+app.command()(compare.compare)
 app.command()(audit.audit)
 app.command()(report.report)
 app.command()(dispatchers.dispatchers)

@@ -11,8 +11,8 @@ import typer
 from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
-    from dardis.sim.distributed import Progress
     from dardis.sim.run import Outcome
+    from dardis.sim.world import Progress
 
 
 def simulate(
@@ -54,7 +54,7 @@ def simulate(
 
     request = RunRequest(
         trace, platform, dispatcher, out, seed, jobs, start, end, profile, deadlines, tuple(settings or ()),
-        think_times, task_managers, _trim(trim), strict, force,
+        think_times, task_managers, trim_of(trim), strict, force,
     )  # fmt: skip
     if launched_by_mpi():
         comm = world()
@@ -72,7 +72,8 @@ def simulate(
     _show(outcome)
 
 
-def _trim(text: str | None) -> tuple[int, int] | None:
+def trim_of(text: str | None) -> tuple[int, int] | None:
+    """What `--trim` says. Raises InputError."""
     if text is None:
         return None
     parts = text.split(",")
@@ -82,9 +83,14 @@ def _trim(text: str | None) -> tuple[int, int] | None:
 
 
 def _progress(*, shown: bool) -> AbstractContextManager[Progress | None]:
-    """A progress bar on a terminal, nothing in a pipe."""
+    """A progress bar on a terminal, a file for a process that asks for it, nothing in a pipe."""
+    import os
     import sys
 
+    from dardis.sim import progress_file
+
+    if shown and (path := os.environ.get(progress_file.VARIABLE)):
+        return nullcontext(progress_file.teller(Path(path)))
     if not shown or not sys.stdout.isatty():
         return nullcontext()
     from dardis.cli.progress import bar

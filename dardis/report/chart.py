@@ -6,7 +6,7 @@ import base64
 import io
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 import matplotlib as mpl
 import numpy as np
@@ -22,6 +22,13 @@ GREY: Final = "#8a8f98"
 INK: Final = "#22262b"
 CYCLE: Final = (BLUE, VERMILLION, "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 """Okabe and Ito's colours, without the yellow that vanishes on white and the black of totals."""
+Dashes: TypeAlias = str | tuple[int, tuple[float, ...]]
+_LINES: Final[tuple[tuple[str, Dashes, str], ...]] = (
+    (CYCLE[0], "-", "o"), (CYCLE[1], "--", "s"), (CYCLE[2], "-.", "^"), (CYCLE[3], (0, (1, 1)), "D"),
+    (CYCLE[4], (0, (7, 2, 1, 2, 1, 2)), "v"), (CYCLE[5], (0, (9, 3)), "P"), (INK, (0, (3, 1)), "X"), (GREY, "-", "*"),
+)  # fmt: skip
+MOST_LINES: Final = len(_LINES)
+"""Lines of one chart that are told apart: by colour, and by dashes and markers where colours don't show."""
 
 FULL: Final = 10.0
 HALF: Final = 5.0
@@ -32,7 +39,8 @@ _STYLE: Final = {
     "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": GREY, "axes.labelcolor": INK,
     "xtick.color": INK, "ytick.color": INK, "text.color": INK, "axes.titlelocation": "left",
     "axes.grid": True, "grid.color": "#e6e8eb", "grid.linewidth": 0.8, "axes.axisbelow": True,
-    "legend.frameon": False, "svg.hashsalt": "dardis", "figure.constrained_layout.use": True,
+    "legend.frameon": False, "legend.handlelength": 3.2, "svg.hashsalt": "dardis",
+    "figure.constrained_layout.use": True,
 }  # fmt: skip
 
 
@@ -64,6 +72,13 @@ def finish(drawing: Figure, title: str, caption: str) -> Chart:
     drawing.savefig(buffer, format="svg", metadata={"Date": None}, dpi=150)
     picture = "data:image/svg+xml;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
     return Chart(title, picture, caption, wide=bool(drawing.get_figwidth() > HALF))
+
+
+def line_look(place: int, *, marked: bool = False) -> dict[str, Any]:
+    """How the line at `place` among up to MOST_LINES looks in all charts; thinner than what it may cover."""
+    colour, dashes, marker = _LINES[place]
+    look = {"color": colour, "linestyle": dashes, "linewidth": 3.2 - 0.25 * place}
+    return look | {"marker": marker, "markersize": 5.5, "markeredgewidth": 0} if marked else look
 
 
 def amounts() -> Formatter:

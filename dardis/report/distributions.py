@@ -14,7 +14,7 @@ from dardis.metrics.jobs import SLOWDOWN_TAU_S, bounded_slowdown
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 from dardis.report import chart, words
-from dardis.report.chart import Chart
+from dardis.report.chart import Chart, Dashes
 
 MOST_QUEUES: Final = len(chart.CYCLE)
 """Queues that are told apart; of more only all jobs together are shown."""
@@ -30,7 +30,7 @@ def waits(schedule: Schedule) -> Chart:
     wait = (schedule.start - schedule.submit)[schedule.ran]
     drawing, (axes,) = chart.figure(chart.HALF, 3.4)
     _cumulative(axes, schedule, np.maximum(wait, 1).astype(np.float64))
-    _time_ticks(axes, "x", int(wait.max(initial=1)))
+    time_ticks(axes, "x", int(wait.max(initial=1)))
     axes.set_xlabel("wait (1 s stands for less, too)")
     return chart.finish(drawing, "Waits", f"{words.share(float((wait == 0).mean()))} of the jobs started at once.")
 
@@ -54,8 +54,8 @@ def _cumulative(axes: Axes, schedule: Schedule, values: NDArray[np.float64]) -> 
     largest = [name for name, _ in Counter(queues.tolist()).most_common()]
     if 1 < len(largest) <= MOST_QUEUES:
         for name, colour in zip(largest, chart.CYCLE, strict=False):
-            _curve(axes, values[queues == name], colour, name or "no queue", 1.3)
-    _curve(axes, values, chart.INK, "all jobs", 2.0)
+            curve(axes, values[queues == name], colour, name or "no queue", 1.3)
+    curve(axes, values, chart.INK, "all jobs", 2.0)
     axes.set_xscale("log")
     axes.set_ylim(0, 1.01)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
@@ -63,16 +63,17 @@ def _cumulative(axes: Axes, schedule: Schedule, values: NDArray[np.float64]) -> 
     axes.legend(loc="best")
 
 
-def _curve(axes: Axes, values: NDArray[np.float64], colour: str, label: str, width: float) -> None:
+def curve(axes: Axes, values: NDArray[np.float64], colour: str, label: str, width: float, dashes: Dashes = "-") -> None:
     """One cumulative curve, through some of its points when it has many."""
     values = np.sort(values)
     shares = np.arange(1, len(values) + 1) / len(values)
     chosen = np.unique(np.linspace(0, len(values) - 1, _POINTS).astype(np.int64))
     x = np.concatenate([values[:1], values[chosen]])
-    axes.step(x, np.concatenate([[0.0], shares[chosen]]), where="post", color=colour, linewidth=width, label=label)
+    y = np.concatenate([[0.0], shares[chosen]])
+    axes.step(x, y, where="post", color=colour, linewidth=width, label=label, linestyle=dashes)
 
 
-def _time_ticks(axes: Axes, which: str, most: int) -> None:
+def time_ticks(axes: Axes, which: str, most: int) -> None:
     """Put the ticks of a logarithmic axis at 1 s, 1 min, 1 h and so on."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     beyond = next((i for i, tick in enumerate(_TIME_TICKS) if tick >= most), len(_TIME_TICKS) - 1)
@@ -107,11 +108,11 @@ def waits_by_width(schedule: Schedule) -> Chart:
         axes.plot([place, place], [p25, p75], color=chart.BLUE, linewidth=9, alpha=0.45, solid_capstyle="butt")
         axes.plot(place, p50, "o", color=chart.VERMILLION, markersize=5, zorder=3)
         low, high = bounds[index - 1] + 1 if index else 0, bounds[index]
-        widths = _short(high) if low + 1 >= high else f"{_short(low)}–{_short(high)}"
-        names.append(f"{widths}\n{_short(len(mine))}")
+        widths = short_count(high) if low + 1 >= high else f"{short_count(low)}–{short_count(high)}"
+        names.append(f"{widths}\n{short_count(len(mine))}")
     axes.set_yscale("log")
     axes.set_ylim(bottom=0.8)
-    _time_ticks(axes, "y", int(wait.max(initial=1)))
+    time_ticks(axes, "y", int(wait.max(initial=1)))
     axes.set_xticks(range(len(names)), names)
     axes.tick_params(axis="x", labelsize=7.5)
     axes.set_xlim(-0.6, len(names) - 0.4)
@@ -122,7 +123,7 @@ def waits_by_width(schedule: Schedule) -> Chart:
     return chart.finish(drawing, "Waits by width", caption)
 
 
-def _short(count: int) -> str:
+def short_count(count: int) -> str:
     """A count that is read at a glance: 256, 4.1k."""
     return str(count) if count < 1000 else f"{count / 1000:.2g}k" if count < 100_000 else f"{count / 1000:.0f}k"
 

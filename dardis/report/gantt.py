@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.image import AxesImage
 from numpy.typing import NDArray
 
 from dardis.model.platform import Platform
@@ -25,31 +27,44 @@ _CHUNK: Final = 1 << 20
 """Placements counted at a time, so that memory does not grow with the schedule."""
 
 
-def gantt(schedule: Schedule, platform: Platform, axis: TimeAxis) -> Chart:
-    """Nodes over time."""
-    if len(schedule.nodes) <= FEW_BARS and platform.node_count <= FEW_NODES:
-        drawing, (axes,) = chart.figure(chart.FULL, 1.0 + min(0.35 * platform.node_count, 7.0))
-        _bars(axes, schedule, platform, axis)
+def gantt(
+    named: Sequence[tuple[str, Schedule]], platform: Platform, axis: TimeAxis, title: str = "Nodes over time"
+) -> Chart:
+    """Nodes over time: of each schedule, one above the other over the same time, under its name."""
+    few = platform.node_count <= FEW_NODES and all(len(schedule.nodes) <= FEW_BARS for _, schedule in named)
+    height = 1.0 + min(0.35 * platform.node_count, 7.0) if few else 5.0 if len(named) == 1 else 3.0
+    drawing, panels = chart.figure(chart.FULL, height * len(named), len(named))
+    for axes, (name, schedule) in zip(panels, named, strict=True):
+        if few:
+            _bars(axes, schedule, platform, axis)
+        else:
+            shown = _use(axes, schedule, platform, axis)
+        axes.set_ylabel("node")
+        axes.set_title(name)
+    axis.dress(panels[-1])
+    if few:
         caption = "Each bar is a job, as high as its share of the node's cores; neighbouring jobs differ in colour."
-    else:
-        drawing, (axes,) = chart.figure(chart.FULL, 5.0)
-        rows = min(platform.node_count, _ROWS)
-        image = node_use(schedule, platform, np.linspace(axis.start, axis.end, _COLUMNS + 1), rows)
-        low, high = axis.place(np.array([axis.start, axis.end]))
-        shown = axes.imshow(
-            np.ma.masked_equal(image, 0.0), aspect="auto", interpolation="nearest", cmap=_colours(), vmin=0, vmax=1,
-            extent=(low, high, platform.node_count - 0.5, -0.5),
-        )  # fmt: skip
-        bar = drawing.colorbar(shown, ax=axes, pad=0.01, fraction=0.03)
-        bar.set_label("share of cores in use")
-        bar.outline.set_visible(False)
-        axes.grid(visible=False)
-        caption = "How much of every node's cores is in use; white is idle." + (
-            f" A row stands for about {platform.node_count / rows:.1f} nodes." if rows < platform.node_count else ""
-        )
-    axes.set_ylabel("node")
-    axis.dress(axes)
-    return chart.finish(drawing, "Nodes over time", caption)
+        return chart.finish(drawing, title, caption)
+    bar = drawing.colorbar(shown, ax=panels, pad=0.01, fraction=0.03)
+    bar.set_label("share of cores in use")
+    bar.outline.set_visible(False)
+    caption = "How much of every node's cores is in use; white is idle."
+    if platform.node_count > _ROWS:
+        caption += f" A row stands for about {platform.node_count / _ROWS:.1f} nodes."
+    return chart.finish(drawing, title, caption)
+
+
+def _use(axes: Axes, schedule: Schedule, platform: Platform, axis: TimeAxis) -> AxesImage:
+    """How much of each node's cores is in use."""
+    image = node_use(
+        schedule, platform, np.linspace(axis.start, axis.end, _COLUMNS + 1), min(platform.node_count, _ROWS)
+    )
+    low, high = axis.place(np.array([axis.start, axis.end]))
+    axes.grid(visible=False)
+    return axes.imshow(
+        np.ma.masked_equal(image, 0.0), aspect="auto", interpolation="nearest", cmap=_colours(), vmin=0, vmax=1,
+        extent=(low, high, platform.node_count - 0.5, -0.5),
+    )  # fmt: skip
 
 
 def _colours() -> LinearSegmentedColormap:

@@ -18,11 +18,10 @@ def draw_report(run_dir: Path) -> Path:
     Raises InputError for a missing or damaged file, OSError when the report can't be written.
     """
     files = read_run(run_dir)
-    pages = jinja2.Environment(
-        loader=jinja2.PackageLoader("dardis.report"), autoescape=True, undefined=jinja2.StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
-    text = pages.get_template("report.html.j2").render(
+    path = run_dir / "report.html"
+    write_page(
+        path,
+        "report.html.j2",
         title=f"{files.run.get('dispatcher', 'A run')} on {Path(str(files.run.get('trace', 'a trace'))).name}",
         machine=files.platform.describe(),
         headlines=summary.headlines(files.metrics),
@@ -33,10 +32,18 @@ def draw_report(run_dir: Path) -> Path:
         groups=[(by, *summary.group_table(files, by)) for by in ("queue", "user")],
         charts=charts(files),
     )
-    path = run_dir / "report.html"
+    return path
+
+
+def write_page(path: Path, template: str, **values: object) -> None:
+    """Write a page of one of our templates. Raises OSError when it can't be written."""
+    pages = jinja2.Environment(
+        loader=jinja2.PackageLoader("dardis.report"), autoescape=True, undefined=jinja2.StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    text = pages.get_template(template).render(values)
     with atomic_text(path) as file:
         file.write(text)
-    return path
 
 
 def charts(files: RunFiles) -> list[Chart]:
@@ -56,7 +63,7 @@ def _charts_of_jobs(files: RunFiles) -> list[Chart]:
     return [
         over_time.utilisation(files.profile, files.platform, axis, wished=bool(files.run.get("profile_file"))),
         over_time.queue(schedule, axis),
-        gantt.gantt(schedule, files.platform, axis),
+        gantt.gantt([("", schedule)], files.platform, axis),
         distributions.waits(schedule),
         distributions.slowdowns(schedule),
         distributions.waits_by_width(schedule),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dardis.metrics.comparison import Figure, RunResult, best, by_trace, lines_of, write_runs, write_table
+from dardis.metrics.comparison import Figure, RunResult, best, by_trace, comparable, lines_of, write_runs, write_table
 
 
 def run(label, seed, trace="t", error="", **metrics):
@@ -55,6 +55,18 @@ def test_the_best_of_each_trace():
     assert best(traces["t"], "utilisation") == {"b"}
     assert best(traces["t"], "rejected") == frozenset(), "where all are alike nobody is best"
     assert best(traces["u"], "mean_wait_s") == frozenset()
+
+
+def test_lateness_against_different_deadlines_has_no_best():
+    runs = [
+        RunResult("t", label, "easy", (), 1, Path(), {"late_jobs": late, "mean_wait_s": late}, deadlines=rule)
+        for label, late, rule in (("a", 0, "none"), ("b", 5, "factor:1"))
+    ]
+    lines = lines_of(runs)
+    assert best(lines, "late_jobs") == frozenset()
+    assert best(lines, "mean_wait_s") == {"a"}
+    assert not comparable(lines, "late_jobs")
+    assert comparable(lines[:1], "late_jobs")
 
 
 def test_the_files(tmp_path):

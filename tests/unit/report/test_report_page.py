@@ -24,6 +24,8 @@ from dardis.model.profile import StepFunction
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile
 from dardis.report.page import draw_report
+from dardis.report.run_files import read_run
+from dardis.report.summary import figures, group_table
 
 SMALL = Platform("small", (NodeGroup("n", 4, {"cores": 4, "memory": 1024}),))
 LARGE = Platform("large", (NodeGroup("n", 900, {"cores": 4, "memory": 1024}),))
@@ -137,6 +139,16 @@ def test_the_words_of_a_run_are_there(tmp_path: Path) -> None:
                      "and 18 more", "41 µs", "surprise", "&lt;script&gt;"):  # fmt: skip
         assert expected in text
     assert page.headings[7:] == ["Figures", "By queue", "By user", "Set-up", "Rejected jobs"]
+
+
+def test_groups_tell_what_deadlines_mean_where_there_are_any(tmp_path: Path) -> None:
+    jobs = one_node_jobs(60, SMALL, queues=1)  # windows of 60 s, waits of 0 to 59 s
+    header, rows, _ = group_table(read_run(write_run(tmp_path, jobs, SMALL)), "queue")
+    assert header[-4:] == ["Late jobs", "Tardiness", "Weighted queue time", "Weighted tardiness"]
+    assert rows[0][-4:] == ["0", "0 s", "29.50", "0"]
+    free = read_run(write_run(tmp_path, replace(jobs, latest=np.full(60, NO_TIME)), SMALL))
+    assert group_table(free, "queue")[0] == header[:-4]
+    assert ("Weighted queue time", "–") in [row[:2] for row in figures(free.metrics)]
 
 
 def test_the_same_files_give_the_same_bytes(tmp_path: Path) -> None:

@@ -39,7 +39,8 @@ QUICK = "pass"
 WRITES = """
 import pathlib, sys
 out = pathlib.Path(sys.argv[1]); out.mkdir(parents=True)
-for name in ('jobs.csv', 'run.json'): (out / name).write_text('')
+(out / 'jobs.csv').write_text('')
+(out / 'run.json').write_text('{"deadlines": "factor:2"}')
 (out / 'metrics.json').write_text('{"jobs": 7}')
 """
 FAILS = "import sys; print('dardis: warning: w', file=sys.stderr); sys.exit('dardis: no room for ' + sys.argv[2])"
@@ -79,6 +80,7 @@ def test_one_that_fails_does_not_take_the_rest_with_it(comparison, tmp_path, scr
     results = [state.result(run) for run in runs]
     assert [result.metrics for result in results] == [None, None, {"jobs": 7}, {"jobs": 7}, None, None]
     assert results[0].error == "no room for 1"
+    assert results[2].deadlines == "factor:2"
     later = State(tmp_path / "o")
     assert [later.is_done(run, force=False) for run in runs] == [False, False, True, True, False, False]
 

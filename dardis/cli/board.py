@@ -1,0 +1,47 @@
+"""A board of runs under way on a terminal, a bar each; of those that ended, a line each. Nothing in a pipe."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+    from dardis.sim.compare import Child, Watch
+    from dardis.sim.compare_plan import PlannedRun
+
+
+@contextmanager
+def board(total: int) -> Iterator[Watch]:
+    """Yield what `run_all` tells; `total` runs are to be done."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console()
+    if not sys.stdout.isatty() or console.is_dumb_terminal or not total:
+        yield lambda _children, _ended, _error: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bars:
+        overall = bars.add_task("[bold]runs", total=total)
+        shown: dict[str, TaskID] = {}
+
+        def watch(children: Sequence[Child], ended: PlannedRun | None, error: str) -> None:
+            for child in children:
+                key = child.run.key
+                if key not in shown:
+                    shown[key] = bars.add_task(escape(key), total=None)
+                if child.done is not None:
+                    settled, jobs = child.done
+                    bars.update(shown[key], completed=settled, total=jobs)
+            if ended is not None:
+                bars.advance(overall)
+                if ended.key in shown:
+                    bars.remove_task(shown.pop(ended.key))
+                console.print(f"  {escape(ended.key)} " + (f"[red]failed:[/red] {escape(error)}" if error else "done"))
+
+        yield watch

@@ -1,0 +1,161 @@
+"""Decides what a comparison's file may say, and promises names that tell its traces and dispatchers apart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from dardis.config.toml_file import Table, read_toml
+from dardis.model.errors import InputError
+
+LARGEST_SEED = 1 << 62
+_NAME = re.compile(r"[^\W_][\w .,+=:()-]{0,59}")
+_NO_NAME = re.compile(r"[^\w .,+=:()-]")
+_ENDINGS = frozenset({".gz", ".swf", ".csv", ".txt"})
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A trace as it is replayed, on its machine; times in s on the trace's clock. None: as `dardis simulate` does."""
+
+    name: str
+    trace: Path
+    platform: Path
+    jobs: int | None = None
+    start: int | None = None
+    end: int | None = None
+    profile: Path | None = None
+    deadlines: str | None = None
+    trim: tuple[int, int] | None = None
+    task_managers: int = 1
+    think_times: bool = False
+    strict: bool = False
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A dispatcher with its settings (`key=value`), and what it is called in tables and charts."""
+
+    label: str
+    dispatcher: str
+    settings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Every workload under every contender with every seed. Raises InputError for names that occur twice."""
+
+    source: str
+    """Where it is stated, for messages."""
+    workloads: tuple[Workload, ...]
+    contenders: tuple[Contender, ...]
+    seeds: tuple[int, ...] = (1,)
+
+    def __post_init__(self) -> None:
+        self._each_once("trace", (workload.name for workload in self.workloads))
+        self._each_once("dispatcher", (contender.label for contender in self.contenders))
+        self._each_once("seed", map(str, self.seeds))
+
+    def _each_once(self, what: str, names: Iterable[str]) -> None:
+        known = set()
+        for name in names:
+            # Names are folders as well, and some file systems don't know large from small letters.
+            if name.lower() in known:
+                raise InputError(self.source, f"two {what}s are called {name!r}", "each once, told apart by name")
+            known.add(name.lower())
+
+
+def default_name(trace: Path) -> str:
+    """What a trace is called when nobody named it: its file's name without what says the format."""
+    name = Path(trace.name)
+    while name.suffix.lower() in _ENDINGS:
+        name = name.with_suffix("")
+    return _NO_NAME.sub("-", str(name)).lstrip("_ .,+=:()-")[:60] or "trace"
+
+
+def _checked_name(value: str) -> str:
+    if _NAME.fullmatch(value) is None:
+        raise ValueError(f"{value!r}; expected a letter or digit, then up to 59 more, blanks or _.,+=:()-")
+    return value
+
+
+def _settings(value: object) -> dict[str, str]:
+    """Check `settings = { order = "sjbf", backfill_depth = 5 }`."""
+    if not isinstance(value, dict) or not all(type(setting) in {str, int} for setting in value.values()):
+        raise ValueError(f'{value!r}; expected a table of texts and whole numbers such as {{ order = "sjbf" }}')
+    return {key: str(setting) for key, setting in value.items()}
+
+
+_Name = Annotated[str, AfterValidator(_checked_name)]
+_File = Annotated[str, Field(min_length=1)]
+_Seconds = Annotated[int, Field(ge=0)]
+_Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]
+
+
+class TraceTable(Table):
+    """`[[traces]]`: a trace and what of it is replayed on which machine."""
+
+    trace: _File
+    platform: _File
+    name: _Name | None = None
+    jobs: Annotated[int, Field(ge=1)] | None = None
+    from_s: int | None = None
+    to_s: int | None = None
+    profile: _File | None = None
+    deadlines: _File | None = None
+    trim: Annotated[list[_Seconds], Field(min_length=2, max_length=2)] | None = None
+    task_managers: Annotated[int, Field(ge=1, le=4096)] = 1
+    think_times: bool = False
+    strict: bool = False
+
+    def workload(self, folder: Path) -> Workload:
+        """The trace with files named from `folder`, where the comparison's file lies."""
+        trace = folder / self.trace
+        # A rule is told from a table of deadlines by there being such a file.
+        table = folder / self.deadlines if self.deadlines else None
+        return Workload(
+            name=self.name or default_name(trace),
+            trace=trace,
+            platform=folder / self.platform,
+            jobs=self.jobs,
+            start=self.from_s,
+            end=self.to_s,
+            profile=folder / self.profile if self.profile else None,
+            deadlines=str(table) if table is not None and table.is_file() else self.deadlines,
+            trim=(self.trim[0], self.trim[1]) if self.trim else None,
+            task_managers=self.task_managers,
+            think_times=self.think_times,
+            strict=self.strict,
+        )
+
+
+class DispatcherTable(Table):
+    """`[[dispatchers]]`: a dispatcher, its settings and its label."""
+
+    name: _File
+    label: _Name | None = None
+    settings: Annotated[dict[str, str], BeforeValidator(_settings)] = Field(default_factory=dict)
+
+
+class ComparisonFile(Table):
+    """The whole file."""
+
+    traces: Annotated[list[TraceTable], Field(min_length=1)]
+    dispatchers: Annotated[list[DispatcherTable], Field(min_length=1)]
+    seeds: Annotated[list[_Seed], Field(min_length=1)] = Field(default_factory=lambda: [1])
+
+
+def load_comparison(path: Path) -> Comparison:
+    """Read a comparison's file; InputError for any mistake in it. docs/formats.md lists the keys."""
+    table = read_toml(path, ComparisonFile)
+    contenders = tuple(
+        Contender(d.label or d.name, d.name, tuple(f"{key}={value}" for key, value in d.settings.items()))
+        for d in table.dispatchers
+    )
+    workloads = tuple(trace.workload(path.parent) for trace in table.traces)
+    return Comparison(str(path), workloads, contenders, tuple(table.seeds))

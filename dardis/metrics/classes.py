@@ -1,0 +1,102 @@
+"""Who pays: what jobs of one width, or of one requested walltime, waited; classes that don't depend on the schedule."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dardis.metrics.jobs import bounded_slowdown
+from dardis.model.files import atomic_text
+from dardis.model.resources import CORES
+from dardis.model.schedule import Schedule
+
+WIDTH: Final = "width"
+WALLTIME: Final = "walltime"
+_WALLTIMES: Final = (
+    (600, "≤ 10 min"), (3600, "10 min–1 h"), (4 * 3600, "1–4 h"), (12 * 3600, "4–12 h"), (86400, "12 h–1 d"),
+)  # fmt: skip
+"""Longest walltime of a class in s, and its name; the last class is longer than all of them."""
+_MORE: Final = "> 1 d"
+
+
+@dataclass(frozen=True)
+class JobClass:
+    """The jobs of one class that ran, in one run or several: how many, and the sums of what they bore."""
+
+    by: str
+    """WIDTH (cores of the whole job, by powers of two) or WALLTIME (requested)."""
+    place: int
+    """Classes of one kind in their order, from 0."""
+    jobs: int
+    wait_s: int
+    slowdown: float
+
+    @property
+    def name(self) -> str:
+        """What the class holds: `1`, `2`, `3–4`, `5–8` cores, or walltimes above the class before."""
+        if self.by == WALLTIME:
+            return _WALLTIMES[self.place][1] if self.place < len(_WALLTIMES) else _MORE
+        high = 1 << self.place
+        return str(high) if high <= 2 else f"{high // 2 + 1}–{high}"
+
+    @property
+    def mean_wait_s(self) -> float:
+        """Mean wait of its jobs."""
+        return self.wait_s / self.jobs
+
+    @property
+    def mean_bounded_slowdown(self) -> float:
+        """Mean bounded slowdown of its jobs."""
+        return self.slowdown / self.jobs
+
+
+def job_classes(schedule: Schedule) -> list[JobClass]:
+    """The classes that hold a job which ran, by width and then by walltime, each in order."""
+    ran = schedule.ran
+    wait = (schedule.start - schedule.submit)[ran]
+    slowdown = bounded_slowdown(wait, (schedule.finish - schedule.start)[ran])
+    cores = (schedule.units * schedule.request[:, schedule.kinds.index(CORES)])[ran]
+    places = {
+        WIDTH: np.searchsorted(1 << np.arange(62), cores),
+        WALLTIME: np.searchsorted([longest for longest, _ in _WALLTIMES], schedule.walltime[ran]),
+    }
+    return [found for by, place in places.items() for found in _classes(by, place, wait, slowdown)]
+
+
+def _classes(
+    by: str, place: NDArray[np.int64], wait: NDArray[np.int64], slowdown: NDArray[np.float64]
+) -> Iterator[JobClass]:
+    for index in np.unique(place).tolist():
+        mine = place == index
+        yield JobClass(by, index, int(mine.sum()), int(wait[mine].sum()), float(slowdown[mine].sum()))
+
+
+def added(runs: Iterable[list[JobClass]]) -> list[JobClass]:
+    """The classes of several runs together."""
+    total: dict[tuple[str, int], JobClass] = {}
+    for run in runs:
+        for one in run:
+            known = total.get((one.by, one.place), JobClass(one.by, one.place, 0, 0, 0.0))
+            total[one.by, one.place] = JobClass(
+                one.by, one.place, known.jobs + one.jobs, known.wait_s + one.wait_s, known.slowdown + one.slowdown
+            )
+    return sorted(total.values(), key=lambda one: (one.by == WALLTIME, one.place))
+
+
+def write_classes(path: Path, rows: Iterable[tuple[str, str, int, list[JobClass]]]) -> None:
+    """Write `who_pays.csv` from (trace, dispatcher, runs, classes of those runs together)."""
+    with atomic_text(path) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(
+            ["trace", "dispatcher", "runs", "by", "class", "jobs", "mean_wait_s", "mean_bounded_slowdown"]
+        )  # fmt: skip
+        for trace, dispatcher, runs, classes in rows:
+            for one in classes:
+                figures = [one.jobs, one.mean_wait_s, one.mean_bounded_slowdown]
+                writer.writerow([trace, dispatcher, runs, one.by, one.name, *figures])

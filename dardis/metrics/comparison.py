@@ -1,0 +1,132 @@
+"""What a comparison found: every run's figures, and their mean and spread over the seeds of a trace and dispatcher."""
+
+from __future__ import annotations
+
+import csv
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from dardis.metrics.jobs import Number
+from dardis.model.files import atomic_text
+
+KEYS: Final = (
+    "makespan_s", "mean_wait_s", "p95_wait_s", "max_wait_s", "mean_bounded_slowdown", "utilisation", "tardiness_s",
+    "late_jobs", "overutilisation_core_s", "dissimilarity", "decision_mean_s", "renegotiations_per_job", "rejected",
+)  # fmt: skip
+"""The figures of the table, in its order."""
+MORE_IS_BETTER: Final = frozenset({"utilisation"})
+OF_DEADLINES: Final = frozenset({"tardiness_s", "late_jobs", "dissimilarity"})
+"""Figures that say nothing beside those of a run with other deadlines, or none."""
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """One run: what was asked, where its folder is, and its metrics, or why it has none."""
+
+    trace: str
+    label: str
+    dispatcher: str
+    settings: tuple[str, ...]
+    seed: int
+    folder: Path
+    metrics: dict[str, Any] | None = None
+    error: str = ""
+    deadlines: str = ""
+    """The rule that gave the jobs their latest starts: the one asked for, else the dispatcher's own."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure over the runs that have it; `deviation` is the sample standard deviation, None for a single run."""
+
+    mean: float
+    deviation: float | None
+
+
+@dataclass(frozen=True)
+class Line:
+    """A trace under a dispatcher: the runs that ended well, in the order of the seeds, and those that failed."""
+
+    trace: str
+    label: str
+    done: tuple[RunResult, ...]
+    failed: tuple[RunResult, ...]
+
+    def figure(self, key: str) -> Figure | None:
+        """Mean and spread of a figure of metrics.json, or of renegotiations_per_job; None where no run has it."""
+        values = [value for run in self.done if (value := _value(run.metrics or {}, key)) is not None]
+        if not values:
+            return None
+        return Figure(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else None)
+
+
+def _value(metrics: dict[str, Any], key: str) -> Number:
+    if key != "renegotiations_per_job":
+        return metrics.get(key)
+    asked, jobs = metrics.get("renegotiations"), metrics.get("jobs")
+    return asked / jobs if asked is not None and jobs else None
+
+
+def lines_of(results: Sequence[RunResult]) -> list[Line]:
+    """One line a trace and dispatcher, in the order in which they first occur."""
+    groups: dict[tuple[str, str], list[RunResult]] = {}
+    for result in results:
+        groups.setdefault((result.trace, result.label), []).append(result)
+    return [
+        Line(trace, label, tuple(run for run in runs if run.metrics is not None),
+             tuple(run for run in runs if run.metrics is None))
+        for (trace, label), runs in groups.items()
+    ]  # fmt: skip
+
+
+def by_trace(lines: Sequence[Line]) -> dict[str, list[Line]]:
+    """The lines of each trace."""
+    traces: dict[str, list[Line]] = {}
+    for line in lines:
+        traces.setdefault(line.trace, []).append(line)
+    return traces
+
+
+def comparable(lines: Sequence[Line], key: str) -> bool:
+    """Whether a figure of these lines of one trace can be set side by side."""
+    return key not in OF_DEADLINES or len({run.deadlines for line in lines for run in line.done}) < 2
+
+
+def best(lines: Sequence[Line], key: str) -> frozenset[str]:
+    """Labels of the best mean among the lines of one trace; nobody is when all are alike or not comparable."""
+    if not comparable(lines, key):
+        return frozenset()
+    means = {line.label: figure.mean for line in lines if (figure := line.figure(key)) is not None}
+    if len(set(means.values())) < 2:
+        return frozenset()
+    least = max(means.values()) if key in MORE_IS_BETTER else min(means.values())
+    return frozenset(label for label, mean in means.items() if mean == least)
+
+
+def write_runs(path: Path, results: Sequence[RunResult]) -> None:
+    """Write `compare.csv`: one row a run, with all its metrics; empty where it has none."""
+    keys = list(dict.fromkeys(key for result in results for key in result.metrics or {}))
+    with atomic_text(path) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["trace", "dispatcher", "name", "settings", "seed", "status", "error", *keys])
+        for run in results:
+            state = ["failed", run.error] if run.metrics is None else ["done", ""]
+            figures = [(run.metrics or {}).get(key) for key in keys]
+            writer.writerow(
+                [run.trace, run.label, run.dispatcher, " ".join(run.settings), run.seed, *state, *figures]
+            )  # fmt: skip
+
+
+def write_table(path: Path, lines: Sequence[Line]) -> None:
+    """Write `table.csv`: one row a trace and dispatcher, of each figure the mean and the standard deviation."""
+    with atomic_text(path) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        columns = [f"{key}_{what}" for key in KEYS for what in ("mean", "sd")]
+        writer.writerow(["trace", "dispatcher", "runs", "failed", *columns])
+        for line in lines:
+            figures = [line.figure(key) for key in KEYS]
+            cells = [cell for f in figures for cell in ((f.mean, f.deviation) if f else (None, None))]
+            writer.writerow([line.trace, line.label, len(line.done), len(line.failed), *cells])

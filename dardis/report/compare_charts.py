@@ -1,0 +1,93 @@
+"""Charts that set a trace's dispatchers side by side: distributions, and who pays by width and walltime."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import EngFormatter, PercentFormatter
+from numpy.typing import NDArray
+
+from dardis.metrics.classes import WALLTIME, WIDTH, JobClass
+from dardis.metrics.jobs import SLOWDOWN_TAU_S
+from dardis.report import chart
+from dardis.report.chart import Chart
+from dardis.report.distributions import curve, short_count, time_ticks
+
+_BY: Final = {WIDTH: "cores asked for, and jobs", WALLTIME: "walltime asked for, and jobs"}
+
+
+@dataclass(frozen=True)
+class Borne:
+    """What the jobs of a dispatcher bore, in all its runs together; waits in s, shape (jobs,)."""
+
+    label: str
+    waits: NDArray[np.int64]
+    slowdowns: NDArray[np.float64]
+    classes: list[JobClass]
+    runs: int
+
+
+def waits(all_borne: Sequence[Borne], title: str) -> Chart:
+    """Which share of the jobs waited no longer than so long."""
+    drawing, (axes,) = chart.figure(chart.HALF, 4.0)
+    _curves(axes, [(borne.label, np.maximum(borne.waits, 1).astype(np.float64)) for borne in all_borne])
+    time_ticks(axes, "x", max(int(borne.waits.max(initial=1)) for borne in all_borne))
+    axes.set_xlabel("wait (1 s stands for less, too)")
+    return chart.finish(drawing, title, "All jobs that ran, of all seeds. Further left and up is better.")
+
+
+def slowdowns(all_borne: Sequence[Borne], title: str) -> Chart:
+    """Which share of the jobs was slowed down no more than so much."""
+    drawing, (axes,) = chart.figure(chart.HALF, 4.0)
+    _curves(axes, [(borne.label, borne.slowdowns) for borne in all_borne])
+    axes.set_xlim(left=1)
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.set_xlabel("bounded slowdown (no unit)")
+    caption = f"(wait + run) / run, runs shorter than {SLOWDOWN_TAU_S} s counted as {SLOWDOWN_TAU_S} s, at least 1."
+    return chart.finish(drawing, title, caption)
+
+
+def _curves(axes: Axes, named: Sequence[tuple[str, NDArray[np.float64]]]) -> None:
+    for place, (label, values) in enumerate(named[: chart.MOST_LINES]):
+        look = chart.line_look(place)
+        curve(axes, values, look["color"], label, look["linewidth"], look["linestyle"])
+    axes.set_xscale("log")
+    axes.set_ylim(0, 1.01)
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.set_ylabel("share of jobs, cumulative")
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2)
+
+
+def who_pays(all_borne: Sequence[Borne], by: str, title: str) -> Chart:
+    """Mean wait and mean bounded slowdown of each class of jobs, a line a dispatcher."""
+    places = sorted({one.place for borne in all_borne for one in borne.classes if one.by == by})
+    drawing, panels = chart.figure(chart.FULL, 5.2, 2)
+    names: dict[int, str] = {}
+    for place, borne in enumerate(all_borne[: chart.MOST_LINES]):
+        classes = [one for one in borne.classes if one.by == by]
+        x = [places.index(one.place) for one in classes]
+        for one in classes:
+            names.setdefault(one.place, f"{one.name}\n{short_count(round(one.jobs / borne.runs))}")
+        look = chart.line_look(place, marked=True)
+        panels[0].plot(x, [max(one.mean_wait_s, 1.0) for one in classes], label=borne.label, **look)
+        panels[1].plot(x, [one.mean_bounded_slowdown for one in classes], **look)
+    mean_waits = [max(one.mean_wait_s, 1.0) for borne in all_borne for one in borne.classes if one.by == by]
+    for axes in panels:
+        axes.set_yscale("log")
+        axes.grid(visible=False, axis="x")
+    time_ticks(panels[0], "y", int(max(mean_waits)))
+    panels[0].set_ylim(0.6 * min(mean_waits), 1.7 * max(mean_waits))
+    panels[0].set_ylabel("mean wait")
+    panels[0].legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, borderaxespad=0.2)
+    panels[1].set_ylim(bottom=0.95)
+    panels[1].yaxis.set_major_formatter(EngFormatter(sep=""))
+    panels[1].set_ylabel("mean bounded slowdown")
+    panels[1].set_xticks(range(len(places)), [names[place] for place in places])
+    panels[1].tick_params(axis="x", labelsize=7.5)
+    panels[1].set_xlabel(_BY[by])
+    caption = "Means over the jobs of a class that ran, of all seeds; 1 s stands for shorter mean waits, too."
+    return chart.finish(drawing, title, caption)

@@ -1,0 +1,95 @@
+"""Writes what a comparison found into its folder: tables for programs and papers, and one page that opens offline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from dardis.metrics.classes import WALLTIME, WIDTH, added, job_classes, write_classes
+from dardis.metrics.comparison import Line, RunResult, by_trace, lines_of, write_runs, write_table
+from dardis.metrics.jobs import bounded_slowdown
+from dardis.metrics.table import read_jobs
+from dardis.model.files import write_text
+from dardis.report import chart, compare_charts, compare_table
+from dardis.report.chart import Chart, TimeAxis
+from dardis.report.compare_charts import Borne
+from dardis.report.gantt import gantt
+from dardis.report.page import write_page
+from dardis.report.radar import radar
+from dardis.report.run_files import read_run
+
+
+def write_comparison(out: Path, results: Sequence[RunResult], pair: tuple[str, str]) -> None:
+    """Write compare.csv, table.csv, table.md, table.tex, who_pays.csv and report.html into `out`.
+
+    `pair` are the labels of the dispatchers that are drawn over time. Raises InputError for a run whose files are
+    damaged, OSError when writing fails.
+    """
+    lines = lines_of(results)
+    table = compare_table.shown(lines)
+    write_runs(out / "compare.csv", results)
+    write_table(out / "table.csv", lines)
+    write_text(out / "table.md", compare_table.markdown(table))
+    write_text(out / "table.tex", compare_table.latex(table))
+    traces = by_trace(lines)
+    borne = {trace: [_borne(line) for line in group if line.done] for trace, group in traces.items()}
+    write_classes(
+        out / "who_pays.csv",
+        ((trace, one.label, one.runs, one.classes) for trace, group in borne.items() for one in group),
+    )
+    with chart.style():
+        sections = [
+            (trace, _charts(group, borne[trace], pair), _left_out(borne[trace])) for trace, group in traces.items()
+        ]
+    labels = list(dict.fromkeys(line.label for line in lines))
+    lead = f"{', '.join(traces)} under {', '.join(labels)}"
+    write_page(out / "report.html", "compare.html.j2", title="A comparison", lead=lead, table=table, sections=sections)
+
+
+def _borne(line: Line) -> Borne:
+    """What the jobs of all the line's runs bore."""
+    waits, slowdowns, classes = [], [], []
+    for run in line.done:
+        schedule = read_jobs(run.folder / "jobs.csv")
+        ran = schedule.ran
+        waits.append((schedule.start - schedule.submit)[ran])
+        slowdowns.append(bounded_slowdown(waits[-1], (schedule.finish - schedule.start)[ran]))
+        classes.append(job_classes(schedule))
+    return Borne(line.label, np.concatenate(waits), np.concatenate(slowdowns), added(classes), len(line.done))
+
+
+def _left_out(borne: Sequence[Borne]) -> str:
+    """Which dispatchers the charts of lines have no room for."""
+    return ", ".join(one.label for one in borne[chart.MOST_LINES :])
+
+
+def _charts(lines: Sequence[Line], borne: Sequence[Borne], pair: tuple[str, str]) -> list[Chart]:
+    """The charts of one trace, of the dispatchers under which some job ran."""
+    ran = [one for one in borne if len(one.waits)]
+    if not ran:
+        return []
+    drawn = [
+        radar([line for line in lines if line.done], "Radar"),
+        compare_charts.waits(ran, "Waits"),
+        compare_charts.slowdowns(ran, "Bounded slowdowns"),
+        compare_charts.who_pays(ran, WIDTH, "Who pays, by width"),
+        compare_charts.who_pays(ran, WALLTIME, "Who pays, by walltime"),
+        _over_time(lines, pair),
+    ]
+    return [one for one in drawn if one is not None]
+
+
+def _over_time(lines: Sequence[Line], pair: tuple[str, str]) -> Chart | None:
+    """Nodes over time under both of the pair, each with its first seed that ended well; None where neither has one."""
+    runs = [line.done[0] for label in dict.fromkeys(pair) for line in lines if line.label == label and line.done]
+    files = [(run, read_run(run.folder)) for run in runs]
+    files = [(run, read) for run, read in files if read.schedule.ran.any()]
+    if not files:
+        return None
+    start = min(int(read.schedule.submit.min()) for _, read in files)
+    end = max(int(read.schedule.finish[read.schedule.ran].max()) for _, read in files)
+    first = files[0][1]
+    named = [(f"{run.label}, seed {run.seed}", read.schedule) for run, read in files]
+    return gantt(named, first.platform, TimeAxis(start, end, first.run.get("unix_start")))

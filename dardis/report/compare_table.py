@@ -1,0 +1,173 @@
+"""The comparison's table as people read it: units in its heading, mean ± spread, the best of each column marked."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from dardis.metrics.comparison import KEYS, OF_DEADLINES, Figure, Line, best, by_trace, comparable
+from dardis.report.words import NOTHING
+
+_TITLES: Final = {
+    "makespan_s": "makespan", "mean_wait_s": "mean wait", "p95_wait_s": "p95 wait", "max_wait_s": "longest wait",
+    "mean_bounded_slowdown": "mean bounded slowdown", "utilisation": "utilisation", "tardiness_s": "tardiness",
+    "late_jobs": "late jobs", "overutilisation_core_s": "over-utilisation", "dissimilarity": "dissimilarity",
+    "decision_mean_s": "CPU a decision", "renegotiations_per_job": "renegotiations a job", "rejected": "rejected",
+}  # fmt: skip
+_TIMES: Final = ((2 * 3600, 3600, "h"), (120, 60, "min"), (1, 1, "s"), (0, 1e-3, "ms"))
+_LATEX: Final = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "±": r"$\pm$", "·": r"$\cdot$", NOTHING: "--",
+}  # fmt: skip
+_MARKDOWN: Final = re.compile(r"([\\`*_|<>\[\]])")
+
+
+class Cell(NamedTuple):
+    """What stands in a cell, and whether its mean is the best of its column and trace."""
+
+    mean: str
+    deviation: str = ""
+    best: bool = False
+
+    @property
+    def text(self) -> str:
+        """On one line."""
+        return f"{self.mean} ± {self.deviation}" if self.deviation else self.mean
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The table: title and unit (empty: a number) of each column; trace, dispatcher, runs and cells of each row."""
+
+    columns: list[tuple[str, str]]
+    rows: list[tuple[str, str, str, list[Cell]]]
+    notes: list[str]
+    """What the table says, which figures it leaves out, and of each failed run why."""
+
+
+def shown(lines: Sequence[Line]) -> Shown:
+    """The table of all lines. A figure that is 0 or has no meaning for all of them is left out, and named."""
+    of_line = {key: [line.figure(key) for line in lines] for key in KEYS}
+    told = [key for key in KEYS if any(figure and figure.mean for figure in of_line[key])]
+    most = {key: max(figure.mean for figure in of_line[key] if figure) for key in told}
+    # One unit for all waits, so that they are compared at a glance.
+    most |= {key: most["mean_wait_s"] for key in most if key.endswith("_wait_s") and "mean_wait_s" in most}
+    units = {key: _unit(key, most[key]) for key in told}
+    leaders = {trace: {key: best(group, key) for key in told} for trace, group in by_trace(lines).items()}
+    rows = []
+    for place, line in enumerate(lines):
+        cells = [_cell(of_line[key][place], units[key][1], best=line.label in leaders[line.trace][key]) for key in told]
+        rows.append((line.trace, line.label, _runs(line), cells))
+    left_out = [_TITLES[key] for key in KEYS if key not in told]
+    return Shown([(_TITLES[key], units[key][0]) for key in told], rows, list(_notes(lines, left_out)))
+
+
+def _notes(lines: Sequence[Line], left_out: list[str]) -> Iterator[str]:
+    seeds = list(dict.fromkeys(run.seed for line in lines for run in (*line.done, *line.failed)))
+    several = ", ".join(map(str, seeds))
+    spread = f"Mean ± standard deviation (sample) over the seeds {several}." if len(seeds) > 1 else f"Seed {several}."
+    yield f"{spread} Bold: the best mean of a trace."
+    if left_out:
+        yield f"Left out, as it is 0 or has no meaning for all: {', '.join(left_out)}."
+    for trace, group in by_trace(lines).items():
+        if not all(comparable(group, key) for key in OF_DEADLINES):
+            rules = {line.label: line.done[0].deadlines for line in group if line.done}
+            told = ", ".join(f"{label} {rule}" for label, rule in rules.items())
+            yield (
+                f"Without --deadlines each dispatcher has its own on {trace} ({told}), so late jobs, tardiness and "
+                "dissimilarity can't be compared there: nobody is marked as the best, and no chart shows them."
+            )
+    for line in lines:
+        for run in line.failed:
+            yield f"Failed: {line.trace}, {line.label}, seed {run.seed}: {run.error}"
+
+
+def _runs(line: Line) -> str:
+    if not line.failed:
+        return str(len(line.done))
+    return f"{len(line.done)}, {len(line.failed)} failed" if line.done else "failed"
+
+
+def _unit(key: str, most: float) -> tuple[str, float]:
+    """The unit of a column whose largest value is `most`, and by what its values are divided."""
+    if key == "overutilisation_core_s":
+        return "core·h", 3600.0
+    if key == "utilisation":
+        return "%", 0.01
+    if not key.endswith("_s"):
+        return "", 1.0
+    if key == "makespan_s" and most >= 2 * 86400:
+        return "d", 86400.0
+    return next((name, unit) for least, unit, name in _TIMES if most >= least)
+
+
+def _cell(figure: Figure | None, unit: float, *, best: bool) -> Cell:
+    """Mean and deviation, with as many decimals as the mean needs; a deviation that rounds to 0 is not told."""
+    if figure is None:
+        return Cell(NOTHING)
+    mean, deviation = figure.mean / unit, (figure.deviation or 0.0) / unit
+    decimals = _decimals(mean)
+    spread = _number(deviation, decimals or _decimals(deviation))
+    return Cell(_number(mean, decimals), spread if float(spread.replace(",", "")) else "", best)
+
+
+def _decimals(value: float) -> int:
+    """Decimals for three significant digits; none for whole numbers and large ones."""
+    if float(value).is_integer() or abs(value) >= 99.95:
+        return 0
+    return min(2 - math.floor(math.log10(abs(value))), 9)
+
+
+def _number(value: float, decimals: int) -> str:
+    return f"{value:,.{decimals}f}"
+
+
+def markdown(table: Shown) -> str:
+    """The table as Markdown, with its notes below."""
+    head = ["trace", "dispatcher", "runs", *(f"{title} ({unit})" if unit else title for title, unit in table.columns)]
+    lines = ["| " + " | ".join(head) + " |", "| --- | --- |" + " ---: |" * (len(head) - 2)]
+    for trace, label, runs, cells in table.rows:
+        told = [f"**{cell.text}**" if cell.best else cell.text for cell in cells]
+        lines.append("| " + " | ".join([in_markdown(trace), in_markdown(label), runs, *told]) + " |")
+    return "\n".join([*lines, "", *(f"{in_markdown(note)}\n" for note in table.notes)])
+
+
+def in_markdown(text: str) -> str:
+    """Text that Markdown takes for nothing else, on one line."""
+    return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
+
+
+def latex(table: Shown) -> str:
+    r"""The table as a LaTeX tabular with booktabs, as wide as the text (graphicx); its notes are comments."""
+    heads = ["trace", "dispatcher", "runs", *(_stacked(title, unit) for title, unit in table.columns)]
+    lines = [
+        r"% Needs \usepackage{booktabs} and \usepackage{graphicx}.",
+        *(f"% {' '.join(note.split())}" for note in table.notes),
+        r"\resizebox{\textwidth}{!}{%",
+        rf"\begin{{tabular}}{{ll{'r' * (len(heads) - 2)}}}",
+        r"\toprule",
+        " & ".join(heads) + r" \\",
+    ]
+    before = None
+    for trace, label, runs, cells in table.rows:
+        if trace != before:
+            lines.append(r"\midrule")
+        told = [rf"\textbf{{{in_latex(cell.text)}}}" if cell.best else in_latex(cell.text) for cell in cells]
+        named = in_latex(trace) if trace != before else ""
+        lines.append(" & ".join([named, in_latex(label), in_latex(runs), *told]) + r" \\")
+        before = trace
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}}", ""])
+
+
+def _stacked(title: str, unit: str) -> str:
+    words = [*map(in_latex, title.split()), *([f"({in_latex(unit)})"] if unit else [])]
+    return r"\shortstack[r]{" + r"\\".join(words) + "}"
+
+
+def in_latex(text: str) -> str:
+    """Text with what LaTeX takes for commands escaped."""
+    return "".join(_LATEX.get(letter, letter) for letter in text)

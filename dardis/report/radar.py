@@ -1,0 +1,74 @@
+"""The radar of a trace's dispatchers, as the thesis's figure 5.3: each figure over the largest, the centre is best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.projections.polar import PolarAxes
+
+from dardis.metrics.comparison import Line, comparable
+from dardis.report import chart, words
+from dardis.report.chart import Chart
+
+_THESIS: Final[dict[str, tuple[str, Callable[[float], str]]]] = {
+    "makespan_s": ("makespan", words.duration),
+    "total_wait_s": ("total wait", words.duration),
+    "tardiness_s": ("tardiness", words.duration),
+    "late_jobs": ("late jobs", lambda value: words.number(round(value))),
+    "overutilisation_core_s": ("overutilisation", lambda value: words.amount_seconds("cores", value)),
+    "dissimilarity": ("dissimilarity", words.number),
+}
+_MORE: Final[dict[str, tuple[str, Callable[[float], str]]]] = {
+    "mean_bounded_slowdown": ("mean bounded\nslowdown", words.number),
+    "max_wait_s": ("longest wait", words.duration),
+}
+"""Shown as well where fewer than three of the thesis's figures have a value: two make no radar."""
+
+
+def normalised(lines: Sequence[Line], keys: Sequence[str]) -> dict[str, tuple[float, list[float]]]:
+    """Of each figure its largest mean and every line's mean over that.
+
+    Figures that are 0 or unknown for all, or not comparable, are left out; a line that lacks one others have is at NaN.
+    """
+    found = {}
+    for key in keys:
+        means = [figure.mean if (figure := line.figure(key)) else np.nan for line in lines]
+        largest = float(np.nanmax(means)) if not np.isnan(means).all() else 0.0
+        if largest > 0 and comparable(lines, key):
+            found[key] = (largest, [mean / largest for mean in means])
+    return found
+
+
+def radar(lines: Sequence[Line], title: str) -> Chart | None:
+    """The radar of up to MOST_LINES lines; None where there are not three figures to show."""
+    shown = normalised(lines, list(_THESIS))
+    if len(shown) < 3:
+        shown |= normalised(lines, list(_MORE))
+    if len(shown) < 3:
+        return None
+    told = _THESIS | _MORE
+    drawing = Figure(figsize=(chart.FULL, 4.6))
+    axes = drawing.add_subplot(projection="polar")
+    assert isinstance(axes, PolarAxes)
+    axes.set_theta_offset(np.pi / 2)
+    axes.set_theta_direction(-1)
+    angles = np.linspace(0, 2 * np.pi, len(shown), endpoint=False)
+    around = np.append(angles, angles[0])
+    for place, line in enumerate(lines[: chart.MOST_LINES]):
+        values = [shares[place] for _, shares in shown.values()]
+        axes.plot(around, [*values, values[0]], label=line.label, **chart.line_look(place))
+    axes.set_ylim(0, 1.02)
+    axes.set_yticks([0.25, 0.5, 0.75, 1.0], ["¼", "½", "¾", "1"], fontsize=7.5, color=chart.GREY)
+    axes.set_rlabel_position(180 / len(shown))
+    names = [f"{told[key][0]}\n1 = {told[key][1](largest)}" for key, (largest, _) in shown.items()]
+    axes.set_xticks(angles, names)
+    for angle, name in zip(angles, axes.get_xticklabels(), strict=True):
+        aside = np.sin(angle)
+        name.set_horizontalalignment("center" if abs(aside) < 0.1 else "left" if aside > 0 else "right")
+    axes.spines["polar"].set_visible(False)
+    axes.legend(loc="center left", bbox_to_anchor=(1.45, 0.5))
+    caption = "Each figure over the largest mean of all dispatchers here: nearer to the centre is better."
+    return chart.finish(drawing, title, caption)

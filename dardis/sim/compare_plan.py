@@ -1,0 +1,169 @@
+"""Which runs a comparison needs, which of them an earlier one has left, and what is wrong before any of them starts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from dardis import __version__
+from dardis.config.comparison import Comparison, Contender, Workload
+from dardis.metrics.comparison import RunResult
+from dardis.model.errors import InputError
+from dardis.sim.dispatchers import find_setup
+from dardis.sim.outputs import RUN_FILE, sha256_of, write_json
+from dardis.sim.request import RunRequest, load_inputs
+
+STATE_FILE: Final = "compare.json"
+"""What each run was asked and how it ended; a folder with it is that of a comparison."""
+RUNS: Final = "runs"
+DONE, FAILED = "done", "failed"
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One run of a comparison: a workload under a contender with a seed, and its folder."""
+
+    workload: Workload
+    contender: Contender
+    seed: int
+    out: Path
+
+    @property
+    def key(self) -> str:
+        """Its name in messages and in the state file, and its place under `runs`."""
+        return f"{self.workload.name}/{self.contender.label}/{self.seed}"
+
+    def request(self) -> RunRequest:
+        """What the run is asked to be; whatever its folder holds of an earlier run is replaced."""
+        w = self.workload
+        return RunRequest(
+            trace=w.trace, platform=w.platform, dispatcher=self.contender.dispatcher, out=self.out, seed=self.seed,
+            jobs=w.jobs, start=w.start, end=w.end, profile=w.profile, deadlines=w.deadlines,
+            settings=self.contender.settings, think_times=w.think_times, task_managers=w.task_managers, trim=w.trim,
+            strict=w.strict, force=True,
+        )  # fmt: skip
+
+    def command(self) -> list[str]:
+        """The command of a process that does it."""
+        w = self.workload
+        stated = {
+            "platform": w.platform, "dispatcher": self.contender.dispatcher, "out": self.out, "seed": self.seed,
+            "jobs": w.jobs, "from": w.start, "to": w.end, "profile": w.profile, "deadlines": w.deadlines,
+            "task-managers": w.task_managers, "trim": f"{w.trim[0]},{w.trim[1]}" if w.trim else None,
+        }  # fmt: skip
+        flags = ["--think-times"] * w.think_times + ["--strict"] * w.strict
+        return [
+            sys.executable, "-m", "dardis", "simulate",
+            *(f"--{name}={value}" for name, value in stated.items() if value is not None),
+            *(f"--set={setting}" for setting in self.contender.settings),
+            *flags, "--force", "--no-report", "--", str(w.trace),
+        ]  # fmt: skip
+
+
+class State:
+    """What is known of a comparison's runs in a folder; kept in its STATE_FILE, which is whole at any time."""
+
+    def __init__(self, out: Path) -> None:
+        """Read what an earlier comparison left in `out`. Raises InputError when that is something else."""
+        self._out = out
+        self._path = out / STATE_FILE
+        self._runs: dict[str, dict[str, Any]] = {}
+        self._digests: dict[Path, str | None] = {}
+        try:
+            if self._path.exists():
+                self._runs = dict(json.loads(self._path.read_text(encoding="utf-8"))["runs"])
+            elif out.exists() and any(out.iterdir()):
+                raise InputError(f"--out {out}", "holds something else than a comparison", "an empty folder")
+        except OSError as error:
+            raise InputError(f"--out {out}", error.strerror or "can't be read", "a folder") from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(self._path, f"is damaged ({error})", "what a comparison wrote") from None
+
+    def is_done(self, run: PlannedRun, *, force: bool) -> bool:
+        """Whether the folder holds just this run, whole.
+
+        Raises InputError when it holds one of another request, unless that is to be redone by `force`.
+        """
+        known = self._runs.get(run.key)
+        if known is None or known["status"] != DONE:
+            return False
+        if not all((run.out / name).exists() for name in ("jobs.csv", "metrics.json", RUN_FILE)):
+            return False
+        asked = self._asked(run)
+        changed = sorted(key for key in asked | known["request"] if asked.get(key) != known["request"].get(key))
+        if changed and not force:
+            found = f"holds a run {run.key} with another {', '.join(changed)}"
+            raise InputError(f"--out {self._out}", found, "the same request, another folder, or --force to redo it")
+        return not changed
+
+    def begin(self) -> None:
+        """Make the folder. Raises InputError where it can't be written."""
+        try:
+            self._out.mkdir(parents=True, exist_ok=True)
+            self._write()
+        except OSError as error:
+            raise InputError(f"--out {self._out}", error.strerror or "can't be made", "a writable folder") from None
+
+    def settle(self, run: PlannedRun, error: str = "") -> None:
+        """Remember that a run ended well, or why it did not."""
+        self._runs[run.key] = {"status": FAILED if error else DONE, "error": error, "request": self._asked(run)}
+        self._write()
+
+    def result(self, run: PlannedRun) -> RunResult:
+        """What came of a run that has been settled."""
+        known = self._runs[run.key]
+        metrics, deadlines = None, ""
+        if known["status"] == DONE:
+            metrics = json.loads((run.out / "metrics.json").read_text(encoding="utf-8"))
+            deadlines = json.loads((run.out / RUN_FILE).read_text(encoding="utf-8"))["deadlines"]
+        contender = run.contender
+        return RunResult(
+            run.workload.name, contender.label, contender.dispatcher, contender.settings, run.seed, run.out, metrics,
+            known["error"], deadlines,
+        )  # fmt: skip
+
+    def _write(self) -> None:
+        write_json(self._path, {"dardis_version": __version__, "runs": self._runs})
+
+    def _asked(self, run: PlannedRun) -> dict[str, Any]:
+        """All that a run's outcome depends on, files by their content."""
+        w = run.workload
+        return {
+            "trace": self._digest(w.trace), "platform": self._digest(w.platform), "profile": self._digest(w.profile),
+            "deadlines": self._digest(Path(w.deadlines or "")) or w.deadlines,
+            "dispatcher": run.contender.dispatcher, "settings": list(run.contender.settings), "jobs": w.jobs,
+            "from": w.start, "to": w.end, "trim": list(w.trim) if w.trim else None, "task managers": w.task_managers,
+            "think times": w.think_times, "strict": w.strict, "version of dardis": __version__,
+        }  # fmt: skip
+
+    def _digest(self, path: Path | None) -> str | None:
+        """Digest of a file, computed once."""
+        if path is None:
+            return None
+        if path not in self._digests:
+            self._digests[path] = sha256_of(path)
+        return self._digests[path]
+
+
+def plan(comparison: Comparison, out: Path) -> list[PlannedRun]:
+    """All runs: trace by trace, in each dispatcher by dispatcher, in each seed by seed."""
+    return [
+        PlannedRun(workload, contender, seed, out / RUNS / workload.name / contender.label / str(seed))
+        for workload in comparison.workloads
+        for contender in comparison.contenders
+        for seed in comparison.seeds
+    ]
+
+
+def check(comparison: Comparison, runs: list[PlannedRun]) -> list[str]:
+    """Read what the `runs` will read, and return the warnings. Raises the InputError that a run would end with."""
+    for contender in comparison.contenders:
+        try:
+            find_setup(contender.dispatcher, contender.settings)
+        except InputError as error:
+            raise InputError(f"dispatcher {contender.label}", str(error)) from None
+    first = {run.workload.name: run for run in reversed(runs)}
+    return [warning for run in reversed(first.values()) for warning in load_inputs(run.request()).warnings]

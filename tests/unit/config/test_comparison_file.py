@@ -1,0 +1,109 @@
+"""A comparison's file: what it says is taken, and each mistake in it is one line that names the key."""
+
+import pytest
+
+from dardis.config.comparison import Comparison, Contender, Workload, default_name, load_comparison
+from dardis.model.errors import InputError
+
+WHOLE = """
+seeds = [3, 1]
+
+[[traces]]
+name = "HPC2N, June"
+trace = "hpc2n.swf.gz"
+platform = "m/hpc2n.toml"
+jobs = 500
+from_s = -5
+to_s = 86400
+profile = "cap.csv"
+deadlines = "late.csv"
+trim = [60, 0]
+task_managers = 2
+think_times = true
+strict = true
+
+[[traces]]
+trace = "/data/Curie 4.csv"
+platform = "p.toml"
+deadlines = "factor:2"
+
+[[dispatchers]]
+name = "easy"
+label = "EASY-SJBF"
+settings = { order = "sjbf", backfill_depth = 5 }
+
+[[dispatchers]]
+name = "easy"
+"""
+
+
+def written(folder, text):
+    path = folder / "spec.toml"
+    path.write_text(text)
+    return path
+
+
+def test_everything_that_it_says_is_taken(tmp_path):
+    (tmp_path / "late.csv").write_text("job_id,lst_s\n")
+    comparison = load_comparison(written(tmp_path, WHOLE))
+    first, second = comparison.workloads
+    assert first == Workload(
+        "HPC2N, June", tmp_path / "hpc2n.swf.gz", tmp_path / "m" / "hpc2n.toml", 500, -5, 86400,
+        tmp_path / "cap.csv", str(tmp_path / "late.csv"), (60, 0), 2, think_times=True, strict=True,
+    )  # fmt: skip
+    assert (second.name, str(second.trace), second.deadlines) == ("Curie 4", "/data/Curie 4.csv", "factor:2")
+    assert comparison.contenders == (
+        Contender("EASY-SJBF", "easy", ("order=sjbf", "backfill_depth=5")),
+        Contender("easy", "easy"),
+    )
+    assert comparison.seeds == (3, 1)
+
+
+def test_one_seed_unless_it_says_more(tmp_path):
+    assert load_comparison(written(tmp_path, WHOLE.replace("seeds = [3, 1]", ""))).seeds == (1,)
+
+
+MISTAKES = {
+    "unknown key": ('label = "EASY-SJBF"', "colour = 1", ["dispatchers[0].colour", "unknown key", "label, settings"]),
+    "unknown trace key": ("jobs = 500", "job = 5", ["traces[0].job", "unknown key", "jobs"]),
+    "no dispatcher name": ('name = "easy"\nlabel', "label", ["dispatchers[0].name", "missing key"]),
+    "no traces": (WHOLE[WHOLE.index("[[traces]]") : WHOLE.index("[[dispatchers]]")], "", ["traces", "missing key"]),
+    "no jobs": ("jobs = 500", "jobs = 0", ["traces[0].jobs", "0", "greater than or equal to 1"]),
+    "text for a number": ("jobs = 500", 'jobs = "5"', ["traces[0].jobs", "'5'", "integer"]),
+    "no seeds": ("[3, 1]", "[]", ["seeds", "at least 1"]),
+    "a negative seed": ("[3, 1]", "[-3]", ["seeds[0]", "-3"]),
+    "a seed twice": ("[3, 1]", "[1, 1]", ["two seeds are called '1'"]),
+    "a trace twice": ("/data/Curie 4.csv", "hpc2n, june.swf", ["two traces are called 'hpc2n, june'"]),
+    "a dispatcher twice": ('label = "EASY-SJBF"', "", ["two dispatchers are called 'easy'"]),
+    "a folder for a label": ('"EASY-SJBF"', '"../x"', ["dispatchers[0].label", "'../x'", "a letter or digit"]),
+    "mathematics for a label": ('"EASY-SJBF"', '"$x$"', ["dispatchers[0].label", "'$x$'"]),
+    "a switch for a setting": ("backfill_depth = 5", "backfill = true", ["dispatchers[0].settings", "whole numbers"]),
+    "a short trim": ("[60, 0]", "[60]", ["traces[0].trim", "at least 2"]),
+    "no TOML": ("seeds =", "seeds", ["is no TOML"]),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "said"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_one_line_that_names_the_key(tmp_path, old, new, said):
+    assert old in WHOLE
+    with pytest.raises(InputError) as mistake:
+        load_comparison(written(tmp_path, WHOLE.replace(old, new, 1)))
+    text = str(mistake.value)
+    assert "\n" not in text
+    assert text.startswith(str(tmp_path / "spec.toml"))
+    for part in said:
+        assert part in text
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [("a/hpc2n.swf.gz", "hpc2n"), ("x.y.csv", "x.y"), ("a$b_c.swf", "a-b_c"), ("_.swf", "trace"), (".gz", "gz")],
+)
+def test_a_trace_is_called_as_its_file(tmp_path, file, name):
+    found = default_name(tmp_path / file)
+    assert found == name
+
+
+def test_names_that_differ_in_case_only_would_be_one_folder():
+    with pytest.raises(InputError, match="two dispatchers"):
+        Comparison("here", (), (Contender("Easy", "easy"), Contender("easy", "easy")))

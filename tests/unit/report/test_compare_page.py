@@ -1,0 +1,166 @@
+"""The comparison's page: one file, all charts of every trace, also where runs failed or figures have no meaning."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from dardis.metrics.comparison import RunResult, lines_of
+from dardis.metrics.jobs import write_metrics_by
+from dardis.metrics.system import schedule_metrics, write_profile
+from dardis.metrics.table import write_jobs
+from dardis.model.job import Status
+from dardis.model.platform import NodeGroup, Platform
+from dardis.model.platform_dict import platform_to_dict
+from dardis.model.schedule import Schedule
+from dardis.report import chart
+from dardis.report.compare_page import write_comparison
+from dardis.report.radar import normalised, radar
+
+CHARTS = [
+    "Radar", "Waits", "Bounded slowdowns", "Who pays, by width", "Who pays, by walltime", "Nodes over time",
+]  # fmt: skip
+
+
+def one_node_jobs(count, platform, delay):
+    """Jobs of one unit, one after the other on each node, each `delay` later than it could."""
+    index = np.arange(count)
+    submit = index // platform.node_count * 50
+    start = submit + delay
+    return Schedule(
+        kinds=platform.kinds, number=index + 1, submit=submit, earliest=submit, latest=submit + 60,
+        walltime=40 + 700 * (index % 3), units=np.ones(count, np.int64), request=np.tile([2], (count, 1)),
+        status=np.full(count, Status.COMPLETED, np.int8), start=start, finish=start + 40,
+        attempts=np.ones(count, np.int64), offsets=np.arange(count + 1), nodes=index % platform.node_count,
+        node_units=np.ones(count, np.int64), queue=[""] * count, user=[""] * count,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write the files of a run and return it as a result."""
+
+    def run(label, trace="t", seed=1, count=60, nodes=4, delay=9):
+        folder = tmp_path / "runs" / trace / label / str(seed)
+        folder.mkdir(parents=True)
+        platform = Platform("m", (NodeGroup("n", nodes, {"cores": 4}),))
+        schedule = one_node_jobs(count, platform, delay)
+        write_jobs(schedule, folder / "jobs.csv", trace)
+        write_profile(folder / "profile.csv", schedule, platform, None)
+        write_metrics_by(folder / "metrics_by.csv", schedule, platform, np.arange(count))
+        (folder / "run.json").write_text(json.dumps({"platform": platform_to_dict(platform)}))
+        metrics = schedule_metrics(schedule, platform, None)
+        (folder / "metrics.json").write_text(json.dumps(metrics))
+        return RunResult(trace, label, "easy", (), seed, folder, metrics)
+
+    return run
+
+
+class Page(HTMLParser):
+    """Headings, pictures and tags of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.sources, self.headings, self.seen, self.within = [], [], set(), ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.add(tag)
+        self.within = tag
+        self.sources += [value for name, value in attrs if name in {"src", "href"}]
+
+    def handle_data(self, data):
+        if self.within in {"h1", "h2"} and data.strip():
+            self.headings.append(data)
+
+
+def drawn(folder, results, pair):
+    write_comparison(folder, results, pair)
+    text = (folder / "report.html").read_text()
+    page = Page(text)
+    assert "script" not in page.seen
+    assert "link" not in page.seen
+    assert all(source.startswith("data:image/svg+xml") for source in page.sources)
+    return text, page
+
+
+def test_every_trace_has_all_charts(write, tmp_path):
+    results = [write(label, trace, delay=d) for trace in ("t", "u & v") for d, label in ((9, "a"), (90, "b"))]
+    text, page = drawn(tmp_path, results, ("a", "b"))
+    assert page.headings == ["A comparison", "Figures", "t", *CHARTS, "u & v", *CHARTS]
+    assert len(page.sources) == 2 * len(CHARTS)
+    assert "makespan (s)" in text or "makespan (min)" in text
+
+
+def test_the_same_runs_give_the_same_bytes(write, tmp_path):
+    results = [write("a"), write("b", delay=90)]
+    assert drawn(tmp_path, results, ("a", "b"))[0] == drawn(tmp_path, results, ("a", "b"))[0]
+
+
+def test_failed_runs_are_named_and_do_not_stop_the_charts(write, tmp_path):
+    failed = RunResult("t", "c", "easy", (), 1, tmp_path / "none", None, "out of <memory>")
+    text, page = drawn(tmp_path, [write("a"), write("b", delay=90), failed], ("a", "c"))
+    assert page.headings[3:] == CHARTS
+    assert "out of &lt;memory&gt;" in text
+    assert text.count("<td>failed</td>") == 1
+
+
+def test_when_all_have_failed_there_is_a_page(tmp_path):
+    failed = [RunResult("t", label, "easy", (), 1, tmp_path, None, "no") for label in "ab"]
+    text, page = drawn(tmp_path, failed, ("a", "b"))
+    assert page.sources == []
+    assert text.count("<td>failed</td>") == 2
+    assert len((tmp_path / "who_pays.csv").read_text().splitlines()) == 1
+
+
+def test_a_large_machine_and_more_dispatchers_than_lines(write, tmp_path):
+    results = [write(f"d{n}", nodes=300, count=1200, delay=10 * n) for n in range(chart.MOST_LINES + 2)]
+    text, page = drawn(tmp_path, results, ("d0", "d9"))
+    assert page.headings[3:] == CHARTS
+    assert "the table has these, too: d8, d9." in text
+    assert len(text) < 2_000_000
+
+
+def test_one_dispatcher_is_drawn_once(write, tmp_path):
+    _, page = drawn(tmp_path, [write("a")], ("a", "a"))
+    assert page.headings[-1] == "Nodes over time"
+
+
+def test_who_pays_counts_the_jobs_of_all_seeds(write, tmp_path):
+    drawn(tmp_path, [write("a", seed=1, count=6, delay=10), write("a", seed=2, count=6, delay=30)], ("a", "a"))
+    rows = [line.split(",") for line in (tmp_path / "who_pays.csv").read_text().splitlines()]
+    # Runs of 40 s that waited 10 s and 30 s: slowdowns 1.25 and 1.75.
+    assert rows[1] == ["t", "a", "2", "width", "2", "12", "20.0", "1.5"]
+    assert [row[3:6] for row in rows[2:]] == [["walltime", "≤ 10 min", "4"], ["walltime", "10 min–1 h", "8"]]
+
+
+def result(label, **metrics):
+    return RunResult("t", label, "easy", (), 1, None, metrics)
+
+
+def test_the_radar_is_over_the_largest():
+    lines = lines_of(
+        [
+            result("a", makespan_s=50, total_wait_s=0, late_jobs=4, dissimilarity=None),
+            result("b", makespan_s=100, total_wait_s=0, late_jobs=1, dissimilarity=None),
+        ]
+    )
+    found = normalised(lines, ["makespan_s", "total_wait_s", "late_jobs", "dissimilarity"])
+    assert found == {"makespan_s": (100, [0.5, 1.0]), "late_jobs": (4, [1.0, 0.25])}
+
+
+def test_a_radar_has_three_figures_or_none():
+    few = {"makespan_s": 5, "total_wait_s": 7}
+    with chart.style():
+        assert radar(lines_of([result("a", **few)]), "Radar") is None
+        assert radar(lines_of([result("a", **few, mean_bounded_slowdown=1.5)]), "Radar") is not None
+
+
+def test_lines_are_told_apart_without_colours():
+    looks = [chart.line_look(place, marked=True) for place in range(chart.MOST_LINES)]
+    assert len({look["marker"] for look in looks}) == chart.MOST_LINES
+    assert len({(str(look["linestyle"]), look["linewidth"]) for look in looks}) == chart.MOST_LINES
+    assert all(re.fullmatch(r"#\w{6}", look["color"]) for look in looks)
+    assert len({look["color"] for look in looks}) == chart.MOST_LINES
