@@ -73,6 +73,10 @@ class CentralDispatcher:
         """The waiting jobs, by slot."""
         self._running: dict[int, tuple[Ints, Ints, Ints, int]] = {}
         """Nodes, units, request and end of reservation of the running jobs, by number."""
+        self._passing: set[int] = set()
+        """Slots of the jobs that find no start within the desired profile once it changes no more."""
+        self._lost: list[int] = []
+        """Numbers of the jobs that waited for too long: no start is left within the hard desired profile."""
         self._early: list[tuple[int, int, int]] = []
         """Earliest start, number and slot of the jobs that may not start yet."""
         self._wake = FOREVER
@@ -101,12 +105,15 @@ class CentralDispatcher:
             *job.request,
         )  # fmt: skip
         soonest = max(job.earliest, now)
-        if self._alone is not None and not self._fits_alone(slot, soonest):
-            if not self._rules.soft:
+        if self._alone is not None and not self._fits_alone(slot, max([soonest, *self._changes[-1:]]), now):
+            if self._fits_alone(slot, soonest, now):
+                self._passing.add(slot)
+            elif self._rules.soft:
+                queue.table[slot, kernel.IGNORES] = 1
+            else:
                 self._unused.append(slot)
                 how = f"as it is split over nodes (profile_split={self._setup.profile_split})"
                 return Rejected(job.number, f"no start within the hard desired profile, {how}")
-            queue.table[slot, kernel.IGNORES] = 1
         for which, rule in enumerate(self._order):
             queue.keys[slot, which] = rule(job, self._platform)
         self._held += most
@@ -118,8 +125,8 @@ class CentralDispatcher:
             self._fresh = True
         return None
 
-    def _fits_alone(self, slot: int, now: int) -> bool:
-        """Whether the job would find a start within the desired profile were it alone."""
+    def _fits_alone(self, slot: int, first: int, now: int) -> bool:
+        """Whether the job would find a start from `first` on within the desired profile were it alone."""
         assert self._alone is not None
         table = self._queue.table
         walltime = int(table[slot, kernel.WALLTIME])
@@ -128,7 +135,7 @@ class CentralDispatcher:
         rows, group = self._alone.profiles, self._alone.group
         while True:
             wish = kernel.WISH_SPAN
-            found = kernel.find(rows, group, self._queue, slot, self._rules, self._room, wish, now, FOREVER, now)
+            found = kernel.find(rows, group, self._queue, slot, self._rules, self._room, wish, first, FOREVER, now)
             if found != kernel.ROOM:
                 break
             self._enlarge_room()
@@ -151,6 +158,8 @@ class CentralDispatcher:
         state = self._room.state
         if now >= self.wake() or self._always_whole:
             state[kernel.WHOLE] = 1
+        if self._passing and bisect_right(self._changes, now) > bisect_right(self._changes, self._asked_at):
+            self._see_to_passing(now)
         self._asked_at = now
         if not self._queue.size[0] or not (self._fresh or state[kernel.WHOLE]):
             state[kernel.WHOLE] = state[kernel.FREED] = 0
@@ -170,6 +179,26 @@ class CentralDispatcher:
         self._wake = int(state[kernel.WAKE])
         return [self._begun(slot, now) for slot in self._room.started[: state[kernel.STARTED]].tolist()]
 
+    def _see_to_passing(self, now: int) -> None:
+        """Let nobody wait for what will not come: a soft profile binds no more, a hard one takes the job off the queue.
+
+        There it would be in the way of the others for ever.
+        """
+        queue = self._queue
+        size = int(queue.size[0])
+        for slot in self._passing.intersection(queue.lists[kernel.RULE, :size].tolist()):
+            if self._fits_alone(slot, now, now):
+                continue
+            self._passing.remove(slot)
+            if self._rules.soft:
+                queue.table[slot, kernel.IGNORES] = 1
+                continue
+            while kernel.withdraw(self._nodes.profiles, queue, slot, now) == FULL:
+                self._nodes.grow()
+            self._room.state[kernel.FREED] = 1
+            self._unused.append(slot)
+            self._lost.append(self._jobs.pop(slot).number)
+
     def _begun(self, slot: int, now: int) -> Placed:
         job, table = self._jobs.pop(slot), self._queue.table
         low = int(table[slot, kernel.HOLD])
@@ -177,6 +206,7 @@ class CentralDispatcher:
         nodes, units = self._queue.hold_node[low:high].copy(), self._queue.hold_units[low:high].copy()
         self._running[job.number] = (nodes, units, table[slot, kernel.REQUEST :].copy(), now + job.walltime)
         self._unused.append(slot)
+        self._passing.discard(slot)
         if not self._jobs:
             self._held = 0
         return Placed(job.number, now, nodes, units)
@@ -192,12 +222,9 @@ class CentralDispatcher:
         return soonest
 
     def give_up(self) -> list[int]:
-        """Forget the jobs that wait, since nothing will change any more; return their numbers."""
-        queue = self._queue
-        slots = queue.lists[kernel.RULE, : queue.size[0]].tolist()
-        queue.size[0] = 0
-        self._unused += slots
-        return [self._jobs.pop(slot).number for slot in slots]
+        """Forget the jobs that wait and have no start any more; return their numbers."""
+        lost, self._lost = self._lost, []
+        return lost
 
     def _enlarge(self) -> None:
         """Make room for twice as many waiting jobs."""
@@ -207,11 +234,13 @@ class CentralDispatcher:
         self._room = self._room._replace(started=np.zeros(2 * slots, dtype=np.int64))
 
     def _enlarge_room(self) -> None:
-        """Give the kernels room for the longest profile, and for twice as many offers."""
+        """Give the kernels room for the longest profile, or, where they have it, for twice as many offers."""
+        before = self._nodes.scratch
         self._nodes.make_scratch()
-        self._room = self._room._replace(
-            scratch=self._nodes.scratch, out=np.empty((2 * len(self._room.out), 6), np.int64)
-        )
+        if self._nodes.scratch is before:
+            self._room = self._room._replace(out=np.empty((2 * len(self._room.out), 6), np.int64))
+        else:
+            self._room = self._room._replace(scratch=self._nodes.scratch)
 
     def _pack(self, more: int) -> None:
         """Make room for the nodes of a job of at most `more`, and drop that of the jobs that have gone."""

@@ -66,7 +66,12 @@ class CentralSetUp:
 
 def _backfilling(depth: int, about: str) -> CentralSetUp:
     return CentralSetUp(
-        backfill=Switch.ON, backfill_depth=depth, profile=ProfileRule.SOFT, profile_check=ProfileCheck.SPAN, about=about
+        node_choice=NodeChoice.BEST_FIT,
+        backfill=Switch.ON,
+        backfill_depth=depth,
+        profile=ProfileRule.SOFT,
+        profile_check=ProfileCheck.SPAN,
+        about=about,
     )
 
 

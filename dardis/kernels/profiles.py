@@ -28,6 +28,8 @@ class NodeProfiles:
         kinds = len(platform.kinds)
         self.profiles = make_rows(self.count, 2 * kinds if desired else kinds, 8, np.int32)
         self._lay_out(platform, desired)
+        self.changes = self._times()
+        """When capacity or what is wished changes by itself, ascending."""
         self._longest = FIRST_LONGEST
         self.scratch = offers.make_scratch(self._longest, self.profiles, 0, 0)
 
@@ -50,6 +52,13 @@ class NodeProfiles:
                 # Nothing fits then: all that the node holds is taken.
                 if not self.reserve(place, one, self.capacity[node - self.first], start, end, NO_TIME):
                     raise ProtocolError(f"node {node}: its maintenance from {start} to {end} s cannot be reserved")
+
+    def _times(self) -> list[int]:
+        rows = self.profiles
+        if int(rows.size.max(initial=1)) == 1:
+            return []
+        spans = zip(rows.head.tolist(), rows.size.tolist(), strict=True)
+        return np.unique(np.concatenate([rows.time[head + 1 : head + size] for head, size in spans])).tolist()
 
     def _set_row(self, local: int, times: Ints, wished: Ints) -> None:
         while self.profiles.slots[local] < len(times) + 2:

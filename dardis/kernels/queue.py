@@ -302,6 +302,21 @@ def give_back(rows: Rows, queue: Queue, slot: int, now: int) -> int:
     return done
 
 
+@bare
+def withdraw(rows: Rows, queue: Queue, slot: int, now: int) -> int:
+    """Take a waiting job and its reservation away. Answers DONE or FULL."""
+    if queue.table[slot, START] != NO_TIME and give_back(rows, queue, slot, now) == FULL:
+        return FULL
+    for which in range(2):
+        kept = 0
+        for place in range(queue.size[0]):
+            if queue.lists[which, place] != slot:
+                queue.lists[which, kept] = queue.lists[which, place]
+                kept += 1
+    queue.size[0] -= 1
+    return DONE
+
+
 @kernel
 def begin(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: Room, now: int) -> int:
     """Start a job that fits now. Answers BEGUN, or FULL or ROOM."""

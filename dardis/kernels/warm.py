@@ -54,6 +54,7 @@ def _warm_queue(rows: Rows, group: Ints) -> None:
         queue.enqueue(waiting, slot)
     queue.find(rows, group, waiting, 0, rules, room, queue.WISH_OFF, 0, FOREVER, 0)
     queue.pass_over(rows, group, waiting, rules, room, 0)
+    queue.withdraw(rows, waiting, 1, 0)
 
 
 if __name__ == "__main__":

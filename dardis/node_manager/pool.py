@@ -20,6 +20,8 @@ from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Kill, Launch, Send, SetTimer
 
 Ints = NDArray[np.int64]
+EVERYBODY = -1
+"""The address of every task manager."""
 LAPSE, REPORT = 0, 1
 """Tokens of timers: a tentative reservation lapses; `Finished` is told again."""
 _EMPTY = np.zeros(0, dtype=np.int64)
@@ -50,6 +52,8 @@ class NodePool:
         self._claims: dict[int, Claim] = {}
         self._closed: dict[int, int] = {}
         self._finished: dict[int, int] = {}
+        self._heads: dict[int, Ints] = {}
+        """Who holds the few reservations of the late set-up, by label, as was announced."""
 
     @property
     def idle(self) -> bool:
@@ -73,6 +77,11 @@ class NodePool:
                 return self._timer(message, now)
             case say.Noted():
                 return self._noted(message)
+            case say.Look():
+                return [self._publish(now)]
+            case say.Announce():
+                self._heads[message.label] = message.head
+                return []
             case _:
                 raise ProtocolError(f"a node manager got {type(message).__name__}")
 
@@ -82,6 +91,13 @@ class NodePool:
         horizon, last_end = self.state.ends()
         answer = say.Offers(ask.round, self.host, self._incarnation, horizon, last_end, offset, rows)
         return Send(int(ask.job[0]), answer)
+
+    def _publish(self, now: int) -> Effect:
+        heads = [[label, *row] for label, rows in sorted(self._heads.items()) for row in rows.tolist()]
+        standing = np.array(heads, dtype=np.int64).reshape(-1, 5)
+        state = self.state
+        answer = say.Published(self.host, self._incarnation, state.next_change(now), standing, *state.published(now))
+        return Send(EVERYBODY, answer)
 
     def _held(self, jobs: Ints) -> Held:
         claims = [self._claims.get(job) for job in jobs.tolist()]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dardis.kernels import offers, profile, starts
+from dardis.kernels import offers, profile, starts, view
 from dardis.kernels.profiles import NodeProfiles
 from dardis.kernels.rows import grown, make_rows
+from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.wire.messages import Ask
@@ -35,9 +37,44 @@ class PoolState(NodeProfiles):
 
     def __init__(self, platform: Platform, first: int, last: int, desired: DesiredProfile | None) -> None:
         """Lay out empty profiles and no reservation."""
+        self._changed = np.ones(last - first, dtype=np.bool_)
+        """Nodes that have changed since they last published."""
         super().__init__(platform, first, last, desired)
         self.books = make_rows(self.count, 1, 4, np.int64)
         self._out = np.empty((max(1024, 2 * self.count), 6), dtype=np.int64)
+        self._published = NO_TIME
+
+    def reserve(self, nodes: Ints, units: Ints, request: Ints, start: int, end: int, now: int) -> bool:
+        """Reserve on all these nodes, or on none and return False."""
+        self._changed[nodes] = True
+        return super().reserve(nodes, units, request, start, end, now)
+
+    def release(self, nodes: Ints, units: Ints, request: Ints, start: int, end: int, now: int) -> None:
+        """Give back what was reserved over `[start, end)`."""
+        self._changed[nodes] = True
+        super().release(nodes, units, request, start, end, now)
+
+    def published(self, now: int) -> tuple[Ints, Ints, Ints, Ints]:
+        """What the nodes can hold from now on that have changed, or change by themselves: node, offset, time, value."""
+        last, self._published = self._published, now
+        if bisect_right(self.changes, last) < bisect_right(self.changes, now):
+            self._changed[:] = True
+        nodes = np.flatnonzero(self._changed)
+        self._changed[nodes] = False
+        offset = np.empty(len(nodes) + 1, dtype=np.int64)
+        columns = self.profiles.value.shape[1]
+        steps = 2 * len(nodes) + 16
+        while True:
+            time, value = np.empty(steps, dtype=np.int64), np.empty((steps, columns), dtype=np.int64)
+            count = view.publish(self.profiles, nodes, now, offset, time, value)
+            if count >= 0:
+                return nodes + self.first, offset, time[:count], value[:count]
+            steps = -count
+
+    def next_change(self, now: int) -> int:
+        """When capacity or what is wished changes by itself next."""
+        place = bisect_right(self.changes, now)
+        return self.changes[place] if place < len(self.changes) else FOREVER
 
     def _grow_books(self) -> None:
         self.books = grown(self.books)
@@ -49,6 +86,7 @@ class PoolState(NodeProfiles):
 
     def unbook(self, nodes: Ints, job: int, start: int) -> None:
         """Strike the job from its nodes' lists."""
+        self._changed[nodes] = True  # also by one that ends as it was reserved: nothing is given back then
         profile.unbook(self.books, nodes, job, start)
 
     def later_jobs(self, nodes: Ints, now: int, depth: int) -> tuple[Ints, int]:

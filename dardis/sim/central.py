@@ -18,7 +18,6 @@ class CentralSimulation(World):
         """With `batched` events the dispatcher is asked once an instant, else after every event."""
         super().__init__(jobs, batched=event_order is EventOrder.BATCHED)
         self._dispatcher = dispatcher
-        self._now = 0
 
     def run(self, progress: Progress | None = None) -> None:
         """Run until every job has ended or been rejected."""

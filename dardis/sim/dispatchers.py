@@ -5,12 +5,13 @@ from __future__ import annotations
 from dardis.config.settings import with_settings
 from dardis.dispatch import CENTRAL_SETUPS, CentralSetUp, checked
 from dardis.model.errors import InputError
-from dardis.task_manager import SETUPS, SetUp
+from dardis.task_manager import LATE_SETUPS, SETUPS, LateSetUp, SetUp
 
-DISPATCHERS: dict[str, SetUp | CentralSetUp] = {**SETUPS, **CENTRAL_SETUPS}
+AnySetUp = SetUp | LateSetUp | CentralSetUp
+DISPATCHERS: dict[str, AnySetUp] = {**SETUPS, **LATE_SETUPS, **CENTRAL_SETUPS}
 
 
-def find_setup(name: str, settings: tuple[str, ...]) -> SetUp | CentralSetUp:
+def find_setup(name: str, settings: tuple[str, ...]) -> AnySetUp:
     """The named dispatcher's set-up with settings applied; InputError lists the known names, keys or values."""
     if name not in DISPATCHERS:
         raise InputError("--dispatcher", f"unknown dispatcher {name!r}", f"one of {', '.join(DISPATCHERS)}")

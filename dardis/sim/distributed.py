@@ -45,6 +45,16 @@ class Simulation(World):
         self.notices = 0
         """Messages of node managers to jobs that may gain by an early end."""
 
+    @property
+    def messages(self) -> int:
+        """Messages between task managers and node managers."""
+        return sum(manager.messages for manager in self._managers) + self.notices
+
+    @property
+    def renegotiations(self) -> int:
+        """Asks and claims after the first, over all jobs."""
+        return sum(manager.renegotiations for manager in self._managers)
+
     def run(self, progress: Progress | None = None) -> None:
         """Run until every job has ended or been rejected."""
         while (now := self._events.next_time()) is not None:

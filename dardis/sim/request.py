@@ -14,8 +14,7 @@ from dardis.model.choices import ProfileRule
 from dardis.model.job import Job
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
-from dardis.sim.dispatchers import find_setup
-from dardis.task_manager import SetUp
+from dardis.sim.dispatchers import AnySetUp, find_setup
 from dardis.workload.deadlines import with_deadlines
 from dardis.workload.jobs import to_jobs
 from dardis.workload.read import read_trace
@@ -55,7 +54,7 @@ class Inputs:
     """What the request named, read and checked."""
 
     platform: Platform
-    setup: SetUp | CentralSetUp
+    setup: AnySetUp
     jobs: list[Job]
     deadlines: str
     deadlines_stated: bool

@@ -20,6 +20,7 @@ from dardis.model.job import Job
 from dardis.model.platform_dict import platform_to_dict
 from dardis.sim.central import CentralSimulation
 from dardis.sim.distributed import Simulation
+from dardis.sim.late import LateSimulation
 from dardis.sim.outputs import (
     RUN_FILE,
     check_folder,
@@ -35,7 +36,7 @@ from dardis.sim.recorder import Recorder
 from dardis.sim.request import Inputs, RunRequest, load_inputs
 from dardis.sim.spread import even_bounds, host_from_plan, host_plan, layout_of
 from dardis.sim.world import Progress
-from dardis.task_manager import SetUp, TaskManager
+from dardis.task_manager import LateManager, LateSetUp, SetUp, TaskManager
 from dardis.transport.base import Hosts
 from dardis.transport.local import LocalHosts
 
@@ -117,20 +118,31 @@ def _tell(line: str) -> None:
 
 
 def _distributed(
-    request: RunRequest, inputs: Inputs, setup: SetUp, bounds: tuple[int, ...], hosts: Hosts, progress: Progress | None
+    request: RunRequest,
+    inputs: Inputs,
+    setup: SetUp | LateSetUp,
+    bounds: tuple[int, ...],
+    hosts: Hosts,
+    progress: Progress | None,
 ) -> Outcome:
     layout = layout_of(inputs.platform, bounds, inputs.desired)
-    managers = [TaskManager(setup, layout, request.seed) for _ in range(request.task_managers)]
-    simulation = Simulation(inputs.jobs, setup, managers, hosts, bounds)
+    count = request.task_managers
+    simulation: Simulation | LateSimulation
+    if isinstance(setup, LateSetUp):
+        late = [LateManager(setup, layout, request.seed) for _ in range(count)]
+        simulation = LateSimulation(inputs.jobs, setup.event_order, late, hosts, bounds)
+    else:
+        early = [TaskManager(setup, layout, request.seed) for _ in range(count)]
+        simulation = Simulation(inputs.jobs, setup, early, hosts, bounds)
     gc.freeze()  # what has been read lives as long as the run: not to look through it saves 5 % of the CPU
     simulation.run(progress)
     simulation.recorder.upkeep_ns += hosts.close()
     figures = {
         "ranks": len(bounds) - 1,
         "nodes_on_largest_rank": max(high - low for low, high in pairwise(bounds)),
-        "messages": sum(manager.messages for manager in managers) + simulation.notices,
+        "messages": simulation.messages,
         "message_bytes": hosts.message_bytes,
-        "renegotiations": sum(manager.renegotiations for manager in managers),
+        "renegotiations": simulation.renegotiations,
     }
     return _write(request, inputs, simulation.jobs, simulation.recorder, figures)
 

@@ -28,6 +28,7 @@ class World:
         self._events = EventQueue()
         self._place = {job.number: place for place, job in enumerate(self.jobs)}
         self._followers: dict[int, list[int]] = {}
+        self._now = 0
         first = []
         for place, job in enumerate(self.jobs):
             leader = None if job.after is None else self._place.get(job.after)

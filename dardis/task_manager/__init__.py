@@ -1,6 +1,7 @@
-"""Task managers: each job's agent asks all node managers for start times, picks one, and confirms."""
+"""Task managers: each serves some jobs, asks all node managers, and decides when and where its jobs run."""
 
+from dardis.task_manager.late import LATE_SETUPS, LateManager, LateSetUp
 from dardis.task_manager.machine import TaskManager
 from dardis.task_manager.setups import SETUPS, SetUp
 
-__all__ = ["SETUPS", "SetUp", "TaskManager"]
+__all__ = ["LATE_SETUPS", "SETUPS", "LateManager", "LateSetUp", "SetUp", "TaskManager"]

@@ -7,7 +7,7 @@ elsewhere it is agreed in two phases (`agreement`).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -183,7 +183,7 @@ class TaskManager:
         if self._agreement is not None and not this.offers:
             return self._agreement.later(state, now)
         if chosen is not None:
-            return self._claim(state, this, chosen, now)
+            return self._claim(state, this.incarnations, chosen, now)
         if this.ask.quota[0] == 0:
             soonest = self._soonest(state.job, now)
             return self._ask_for(state, begin(state.job, soonest, self._rules, this.horizon), now)
@@ -215,12 +215,12 @@ class TaskManager:
             return self._ask_batch(now)
         self._queue.extendleft(reversed(this.states[chosen.place + 1 :]))
         self._batch = FIRST_BATCH
-        return self._claim(this.states[chosen.place], this, chosen, now) + self._ask_batch(now)
+        return self._claim(this.states[chosen.place], this.incarnations, chosen, now) + self._ask_batch(now)
 
-    def _claim(self, state: JobState, this: Round, chosen: Pick, now: int) -> list[Effect]:
+    def _claim(self, state: JobState, incarnations: Mapping[int, int], chosen: Pick, now: int) -> list[Effect]:
         self.renegotiations += state.claims > 0
         state.claims += 1
-        confirms = self._confirms(state, this, chosen)
+        confirms = self._confirms(state, incarnations, chosen)
         old_hosts = state.hosts
         state.start, state.nodes, state.units = chosen.start, chosen.nodes, chosen.units
         self.messages += len(chosen.nodes)
@@ -235,7 +235,7 @@ class TaskManager:
         state.hosts, state.claim = tuple(confirms), state.asks
         return [*effects, Placed(state.job.number, chosen.start, chosen.nodes, chosen.units)]
 
-    def _confirms(self, state: JobState, this: Round, chosen: Pick) -> dict[int, say.Confirm]:
+    def _confirms(self, state: JobState, incarnations: Mapping[int, int], chosen: Pick) -> dict[int, say.Confirm]:
         job, bounds = state.job, self._layout.bounds
         request = np.array(job.request, dtype=np.int64)
         cuts = np.searchsorted(chosen.nodes, bounds).tolist()
@@ -245,7 +245,7 @@ class TaskManager:
             if mine.start == mine.stop:
                 continue
             confirms[host] = say.Confirm(
-                job.number, state.asks, this.offers[host].incarnation, chosen.start, job.walltime, request,
+                job.number, state.asks, incarnations[host], chosen.start, job.walltime, request,
                 chosen.nodes[mine], chosen.units[mine], tentative=self._agreement is not None,
             )  # fmt: skip
         return confirms

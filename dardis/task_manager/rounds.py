@@ -23,7 +23,7 @@ _POLICIES = {
     Selection.MIN_START: selection.MIN_START, Selection.MAX_PROBABILITY: selection.MAX_PROBABILITY,
     Selection.RANDOM: selection.RANDOM,
 }  # fmt: skip
-_CHOICES = {
+CHOICES = {
     NodeChoice.BEST_FIT: selection.BEST_FIT, NodeChoice.WORST_FIT: selection.WORST_FIT,
     NodeChoice.RANDOM: selection.ANY_NODE, NodeChoice.FIRST_FIT: selection.FIRST_FIT,
     NodeChoice.CONTIGUOUS: selection.CONTIGUOUS,
@@ -64,6 +64,11 @@ class Round:
     moving: bool
     """Whether the jobs ask again after something was freed (earlier starts, or any), instead of searching."""
     offers: dict[int, say.Offers] = field(default_factory=dict)
+
+    @property
+    def incarnations(self) -> dict[int, int]:
+        """Which incarnation of each host has answered."""
+        return {host: offer.incarnation for host, offer in self.offers.items()}
 
     @property
     def horizon(self) -> int:
@@ -147,7 +152,7 @@ def pick(this: Round, setup: SetUp, seed: int) -> Pick | None:
     result = np.empty(3, dtype=np.int64)
     selection.select_first(
         rows, offset, ask.first, ask.walltime, ask.units, ask.job, ask.draw_key, ask.grain,
-        _POLICIES[setup.selection], setup.units_per_node is UnitsPerNode.DISTINCT, _CHOICES[setup.node_choice], seed,
+        _POLICIES[setup.selection], setup.units_per_node is UnitsPerNode.DISTINCT, CHOICES[setup.node_choice], seed,
         nodes, units, result,
     )  # fmt: skip
     place, start, count = result.tolist()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from dardis.wire.effects import Effect, Send
-from dardis.wire.messages import Ask, Ended, Message
+from dardis.wire.messages import Ask, Ended, Look, Message
 
 
 class Machine(Protocol):
@@ -31,7 +31,7 @@ class Hosts(Protocol):
 
 def awaits_answer(message: Message) -> bool:
     """Whether a node manager always answers this, with exactly one message."""
-    return isinstance(message, Ask) or (isinstance(message, Ended) and message.depth != 0)
+    return isinstance(message, Ask | Look) or (isinstance(message, Ended) and message.depth != 0)
 
 
 def answers_of(effects: list[Effect]) -> list[Message]:

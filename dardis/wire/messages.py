@@ -153,6 +153,41 @@ class Later:
 
 
 @dataclass(frozen=True, slots=True)
+class Announce:
+    """Task manager to all node managers: this job holds one of the few reservations, or nobody does (no rows)."""
+
+    label: int
+    """Which of them."""
+    head: Ints
+    """Shape (0 or 1, 4): job, its submission, walltime and cores, from which everybody works out its key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """To a host: publish what has changed since you last did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A host to all task managers: what its changed nodes can hold from now on.
+
+    Node `node[i]` has the steps `[offset[i], offset[i+1])`: from `time` on no more than `value` is free (and wished)
+    without a break since now. So a run that starts now has what the last step before its end says.
+    """
+
+    host: int
+    incarnation: int
+    next_change: int
+    """When capacity or what is wished changes by itself next."""
+    heads: Ints
+    """Who holds reservations, as announced: rows (label, job, submission, walltime, cores)."""
+    node: Ints
+    offset: Ints
+    time: Ints
+    value: Ints
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """A host to the task manager: the job's units here have ended by themselves or at their walltime."""
 
@@ -188,5 +223,5 @@ class Timer:
 
 Message = (
     Ask | Offers | Confirm | Reserved | Refused | Commit | Committed | Release | Released
-    | Ended | Later | Finished | Noted | HostDown | Timer
+    | Ended | Later | Announce | Look | Published | Finished | Noted | HostDown | Timer
 )  # fmt: skip

@@ -1,0 +1,53 @@
+"""A task manager's turn in the late set-up: in the agreed order, who of its jobs starts now, by what nodes published."""
+
+from __future__ import annotations
+
+from dardis.kernels.jit import kernel
+from dardis.kernels.profile import DONE
+from dardis.kernels.queue import (
+    BEGUN,
+    FRESH,
+    GONE,
+    LOOKED_AT,
+    PLACE,
+    REMEMBERED,
+    RULE,
+    WHOLE,
+    Queue,
+    Room,
+    Rules,
+    begin,
+    fits_now,
+    hopeless,
+)
+from dardis.kernels.rows import Ints, Rows
+
+BLOCKED = 30
+"""The job at the turn's place can't start, and may reserve."""
+
+
+@kernel
+def take_turn(
+    rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, now: int, stop: int, reserving: int
+) -> int:
+    """Go on over the list until its place `stop`. Answers DONE, BLOCKED, or FULL or ROOM: then call it again.
+
+    Jobs at places before `reserving` may reserve. A job that is started takes what it needs from the view.
+    """
+    table, state = queue.table, room.state
+    while state[PLACE] < stop:
+        slot = queue.lists[RULE, state[PLACE]]
+        if table[slot, GONE] == 0 and (state[WHOLE] or table[slot, FRESH]):
+            starts = not hopeless(table, slot, room)
+            if starts and not fits_now(rows, group, table, slot, rules, now):
+                room.failed[state[LOOKED_AT] % REMEMBERED] = slot
+                state[LOOKED_AT] += 1
+                starts = False
+            if starts:
+                outcome = begin(rows, group, queue, slot, rules, room, now)
+                if outcome != BEGUN:
+                    return outcome
+            elif state[PLACE] < reserving:
+                return BLOCKED
+        state[PLACE] += 1
+    return DONE

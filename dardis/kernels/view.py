@@ -1,0 +1,62 @@
+"""What nodes publish of their profiles, and how task managers keep it: steps that only fall as time goes on."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dardis.kernels.jit import bare
+from dardis.kernels.profile import DONE, FULL
+from dardis.kernels.rows import Ints, Rows, forget_before, make_room
+
+
+@bare
+def publish(rows: Rows, nodes: Ints, now: int, offset: Ints, time: Ints, value: NDArray[np.int64]) -> int:
+    """Write of each node from when on how much is free (and wished) without a break since now; return the steps.
+
+    Minus what is needed, when `time` and `value` have too little room.
+    """
+    needed = np.int64(0)
+    for i in range(len(nodes)):
+        needed += rows.size[nodes[i]]
+    if needed > len(time):
+        return -needed
+    count = np.int64(0)
+    offset[0] = 0
+    for i in range(len(nodes)):
+        node = nodes[i]
+        forget_before(rows, node, now)
+        head = rows.head[node]
+        before = count
+        for place in range(head, head + rows.size[node]):
+            falls = count == before
+            for c in range(value.shape[1]):
+                falls = falls or rows.value[place, c] < value[count - 1, c]
+            if falls:
+                time[count] = rows.time[place]
+                for c in range(value.shape[1]):
+                    least = np.int64(rows.value[place, c])
+                    value[count, c] = least if count == before else min(least, value[count - 1, c])
+                count += 1
+        offset[i + 1] = count
+    return count
+
+
+@bare
+def accept(rows: Rows, nodes: Ints, offset: Ints, time: Ints, value: NDArray[np.int64]) -> int:
+    """Replace the nodes' rows by what they have published. Answers DONE or FULL."""
+    for i in range(len(nodes)):
+        node = nodes[i]
+        steps = offset[i + 1] - offset[i]
+        rows.size[node] = 0
+        rows.head[node] = rows.base[node]
+        # Two slots more, so that a start can be noted in place.
+        if not make_room(rows, node, steps + 2):
+            return FULL
+        head = rows.head[node]
+        for step in range(steps):
+            rows.time[head + step] = time[offset[i] + step]
+            for c in range(value.shape[1]):
+                rows.value[head + step, c] = value[offset[i] + step, c]
+        rows.size[node] = steps
+    return DONE

@@ -1,0 +1,78 @@
+"""The rows of waiting jobs in a queue's table, and the room for their nodes: given, taken back, enlarged."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dardis.kernels.queue import GONE, HELD, HOLD, Queue, make_queue, wider_queue
+from dardis.kernels.rows import Ints
+from dardis.model.job import FOREVER, NO_TIME, Job
+
+FIRST_SLOTS = 256
+
+
+class WaitingJobs:
+    """Jobs by slot. The lists of `queue` are the caller's to keep."""
+
+    def __init__(self, kinds: int, nodes: int) -> None:
+        """Hold no job yet; jobs may take up to `nodes` nodes."""
+        self.queue: Queue = make_queue(FIRST_SLOTS, kinds)
+        self.jobs: dict[int, Job] = {}
+        self._nodes = nodes
+        self._unused = list(range(FIRST_SLOTS - 1, -1, -1))
+        self._held = 0
+        """How much of the room for nodes is given away."""
+
+    @property
+    def slots(self) -> int:
+        """Jobs that there is room for."""
+        return len(self.queue.table)
+
+    def add(self, job: Job) -> int:
+        """Write the row of a job that no pass has seen; return its slot."""
+        if not self._unused:
+            slots = self.slots
+            self.queue = wider_queue(self.queue, 2 * slots)
+            self._unused = list(range(2 * slots - 1, slots - 1, -1))
+        most = min(job.units, self._nodes)
+        if self._held + most > len(self.queue.hold_node):
+            self._pack(most)
+        slot = self._unused.pop()
+        latest = FOREVER if job.latest is None else job.latest
+        self.queue.table[slot] = (
+            job.number, job.submit, job.walltime, job.units, job.groups, latest, 0, 1, NO_TIME, self._held, 0, 0,
+            *job.request,
+        )  # fmt: skip
+        self._held += most
+        self.jobs[slot] = job
+        return slot
+
+    def remove(self, slot: int) -> Job:
+        """Take a job's row back."""
+        self.queue.table[slot, GONE] = 1
+        self._unused.append(slot)
+        job = self.jobs.pop(slot)
+        if not self.jobs:
+            self._held = 0
+        return job
+
+    def nodes_of(self, slot: int) -> tuple[Ints, Ints]:
+        """The nodes and units that were found for a job."""
+        low = int(self.queue.table[slot, HOLD])
+        high = low + int(self.queue.table[slot, HELD])
+        return self.queue.hold_node[low:high].copy(), self.queue.hold_units[low:high].copy()
+
+    def _pack(self, more: int) -> None:
+        """Make room for `more` nodes, and drop that of the jobs that have gone."""
+        old, table = self.queue, self.queue.table
+        sizes = {slot: min(job.units, self._nodes) for slot, job in self.jobs.items()}
+        total = 2 * (sum(sizes.values()) + more)
+        node, units = np.zeros(total, dtype=np.int64), np.zeros(total, dtype=np.int64)
+        self._held = 0
+        for slot, size in sizes.items():
+            low = int(table[slot, HOLD])
+            node[self._held : self._held + size] = old.hold_node[low : low + size]
+            units[self._held : self._held + size] = old.hold_units[low : low + size]
+            table[slot, HOLD] = self._held
+            self._held += size
+        self.queue = old._replace(hold_node=node, hold_units=units)

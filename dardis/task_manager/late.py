@@ -1,0 +1,315 @@
+"""The late set-up: a job binds itself to nodes when it can start, in one agreed order, without a central queue.
+
+Each task manager holds its own waiting jobs and a view of what all nodes have published. The order is by a key that
+everybody works out for himself: long waits, short walltimes and few cores go first, and whoever has waited longer than
+`aged_after_s` goes before all others, oldest first. The best job that can't start reserves (the head), and the best
+aged one that can't holds one reservation more. Nobody else holds anything.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
+
+import numpy as np
+
+from dardis.config.settings import setting
+from dardis.kernels import late as kernel
+from dardis.kernels import queue as columns
+from dardis.kernels import view
+from dardis.kernels.offers import make_scratch
+from dardis.kernels.profile import FULL
+from dardis.kernels.rows import Ints, grown, make_rows
+from dardis.kernels.waiting import FIRST_SLOTS, WaitingJobs
+from dardis.model.capacity import could_hold, too_large
+from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, Switch, UnitsPerNode
+from dardis.model.job import FOREVER, NO_TIME, Job
+from dardis.model.target import Split
+from dardis.task_manager.machine import Layout, TaskManager
+from dardis.task_manager.rounds import CHOICES, JobState, Pick
+from dardis.task_manager.search import Search, open_window
+from dardis.task_manager.setups import Generator, Selection, SetUp
+from dardis.wire import messages as say
+from dardis.wire.effects import ALL_HOSTS, Effect, Rejected, Send
+
+HEAD, AGED = 0, 1
+"""Labels of the two reservations that there are at most: of the best job that can't start, of the best aged one."""
+HEAD_START_S = 36_000
+"""Added to every wait, so that short jobs do not begin with a key of 0."""
+Key = tuple[bool, float, int, int]
+"""The least goes first: whether not aged, minus the key, submission, number."""
+_NOBODY = np.zeros((0, 4), dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class LateSetUp:
+    """The late set-up's settings. Field names are the keys of `--set`."""
+
+    aged_after_s: int = 86_400
+    """How long a job waits until it goes before all that have waited less, in s."""
+    node_choice: NodeChoice = NodeChoice.BEST_FIT
+    units_per_node: UnitsPerNode = UnitsPerNode.PACK
+    profile: ProfileRule = ProfileRule.SOFT
+    profile_split: Split = Split.PROPORTIONAL
+    event_order: EventOrder = EventOrder.BATCHED
+    unit_cores: int = setting(0, zero="node")
+    """Cores of a unit of a job that asks for processors; 0: as many units as it needs nodes."""
+    about: str = setting(
+        "late binding in one agreed order, two reservations in the whole system (ours, docs/late.md)", key=False
+    )
+    deadlines: str = setting("none", key=False)
+    """The deadline rule when none is asked for (not a key of `--set`: see `--deadlines`)."""
+
+    @property
+    def search(self) -> SetUp:
+        """How a job that reserves looks for its earliest start."""
+        return SetUp(
+            Generator.FIRST, Selection.MIN_START, self.node_choice, Switch.OFF, units_per_node=self.units_per_node,
+            profile=self.profile, profile_split=self.profile_split,
+        )  # fmt: skip
+
+
+LATE_SETUPS = {"dardis-late": LateSetUp()}
+
+
+class LateManager(TaskManager):
+    """The agents of some jobs that bind late. Turns are given to the managers in the order of their jobs' keys."""
+
+    def __init__(self, setup: LateSetUp, layout: Layout, seed: int) -> None:
+        """Hold no jobs, and know of the nodes what they will publish."""
+        super().__init__(setup.search, layout, seed)
+        self._aged_after = setup.aged_after_s
+        kinds = len(layout.kinds)
+        nodes = layout.bounds[-1]
+        self._cores = layout.kinds.index("cores")
+        self._view = make_rows(nodes, 2 * kinds if layout.has_desired else kinds, 4, np.int32)
+        self._group: Ints = np.repeat(np.arange(len(layout.group_counts)), layout.group_counts)
+        self._waiting = WaitingJobs(kinds, nodes)
+        self._slot: dict[int, int] = {}
+        self._room = columns.make_room(kinds, make_scratch(16, self._view, 0, 0), max(1024, 2 * nodes), FIRST_SLOTS)
+        self._rules_of_pass = columns.Rules(
+            strict=False, backfill=False, depth=1, wish=columns.WISH_SPAN if self._rules.respect else columns.WISH_OFF,
+            soft=self._rules.soft, distinct=setup.units_per_node is UnitsPerNode.DISTINCT,
+            choice=CHOICES[setup.node_choice], seed=seed,
+        )  # fmt: skip
+        self._early: list[tuple[int, int, int]] = []
+        """Earliest start, number and slot of the jobs that may not start yet."""
+        self._incarnations: dict[int, int] = {}
+        self._next_change: dict[int, int] = {}
+        self._heads: dict[int, Ints] = {}
+        """Who holds reservations, by label, as announced: job, submission, walltime, cores."""
+        self._order: list[Key] = []
+        """The keys of its waiting jobs at the last opening, best first."""
+        self._aged = 0
+        self._opened_at = NO_TIME
+
+    def submit(self, job: Job, now: int) -> list[Effect]:
+        """Take a new job; it waits for its turn."""
+        could = could_hold(
+            job, self._layout.group_counts, self._layout.group_capacity, distinct=self._rules_of_pass.distinct
+        )
+        self._states[job.number] = JobState(job)
+        if could < job.units:
+            return [Rejected(job.number, too_large(job, self._layout.kinds, could))]
+        slot = self._slot[job.number] = self._waiting.add(job)
+        if self._waiting.slots > len(self._room.started):
+            self._room = self._room._replace(started=np.zeros(self._waiting.slots, dtype=np.int64))
+        if job.earliest > now:
+            heappush(self._early, (job.earliest, job.number, slot))
+        else:
+            self._enlist(slot)
+        return []
+
+    def _enlist(self, slot: int) -> None:
+        queue = self._waiting.queue
+        queue.lists[columns.RULE, queue.size[0]] = slot
+        queue.size[0] += 1
+
+    def handle(self, message: say.Message, now: int) -> list[Effect]:
+        """Take a message at time `now`; return what is to be done."""
+        if isinstance(message, say.Published):
+            self._see(message)
+            return []
+        return super().handle(message, now)
+
+    def _see(self, published: say.Published) -> None:
+        """Take into the view what a host's nodes can hold."""
+        self._incarnations[published.host] = published.incarnation
+        self._next_change[published.host] = published.next_change
+        self._heads = {row[0]: row[1:] for row in published.heads}
+        self.messages += len(published.node)
+        while view.accept(self._view, published.node, published.offset, published.time, published.value) == FULL:
+            self._view = grown(self._view)
+
+    # ------------------------------------------------------------------------------------------------------------------
+    # The agreed order.
+
+    def _keys(self, slots: Ints, now: int) -> tuple[Ints, int]:
+        """The order of the slots at `now`, and how many of them are aged."""
+        table = self._waiting.queue.table[slots]
+        cores = table[:, columns.UNITS] * table[:, columns.REQUEST + self._cores]
+        wait = now - table[:, columns.SUBMIT]
+        key = -key_of(wait, table[:, columns.WALLTIME], cores)
+        aged = wait > self._aged_after
+        key[aged] = 0
+        order = np.lexsort((table[:, columns.NUMBER], table[:, columns.SUBMIT], key, ~aged))
+        placed = table[order]
+        numbers, submits = placed[:, columns.NUMBER].tolist(), placed[:, columns.SUBMIT].tolist()
+        self._order = list(zip((~aged[order]).tolist(), key[order].tolist(), submits, numbers, strict=True))
+        return order.astype(np.int64), int(np.count_nonzero(aged))
+
+    def open(self, now: int, *, whole: bool) -> None:
+        """Begin a wake-up: put the waiting jobs in order. All are tried if it is `whole`, else new ones."""
+        while self._early and self._early[0][0] <= now:
+            self._enlist(heappop(self._early)[2])
+        queue, state = self._waiting.queue, self._room.state
+        count = int(queue.size[0])
+        self._opened_at = now
+        self._order, self._aged = [], 0
+        state[columns.PLACE] = state[columns.LOOKED_AT] = 0
+        state[columns.WHOLE] = whole
+        if count == 0:
+            return
+        slots = queue.lists[columns.RULE, :count]
+        order, self._aged = self._keys(slots, now)
+        queue.lists[columns.RULE, :count] = slots[order]
+
+    def overtakes(self, now: int) -> bool:
+        """Whether a new job goes before one that holds a reservation, so that all must have their turn again."""
+        worst = max((self._key_of_head(row, now) for row in self._heads.values()), default=None)
+        if worst is None:
+            return False
+        queue = self._waiting.queue
+        fresh = queue.table[queue.lists[columns.RULE, : len(self._order)], columns.FRESH] != 0
+        return bool(fresh.any()) and self._order[int(np.argmax(fresh))] < worst
+
+    def _key_of_head(self, row: Ints, now: int) -> Key:
+        number, submit, walltime, cores = row.tolist()
+        aged = now - submit > self._aged_after
+        key = 0.0 if aged else float(-key_of(np.array(now - submit), np.array(walltime), np.array(cores)))
+        return (not aged, key, submit, number)
+
+    def next_key(self) -> Key | None:
+        """The key of the job whose turn is next; None when all have had theirs."""
+        place = int(self._room.state[columns.PLACE])
+        return self._order[place] if place < len(self._order) else None
+
+    def turn(self, until: Key | None, now: int) -> list[Effect]:
+        """Let jobs start, in order, while they go before `until`; stop at one that can't and reserves."""
+        stop = len(self._order) if until is None else bisect_left(self._order, until)
+        state, queue = self._room.state, self._waiting.queue
+        columns.count_free(self._view, self._room, now)
+        state[columns.STARTED] = 0
+        while True:
+            reserving = stop if HEAD not in self._heads else self._aged if AGED not in self._heads else 0
+            answer = kernel.take_turn(
+                self._view, self._group, queue, self._rules_of_pass, self._room, now, stop, reserving
+            )
+            if answer == FULL:
+                self._view = grown(self._view)
+            elif answer == columns.ROOM:
+                self._enlarge_room()
+            else:
+                break
+        effects: list[Effect] = []
+        for slot in self._room.started[: state[columns.STARTED]].tolist():
+            nodes, units = self._waiting.nodes_of(slot)
+            started = self._states[self._waiting.jobs[slot].number]
+            started.asks += 1  # names the claim
+            started.search = None
+            effects += self._claim(started, self._incarnations, Pick(0, now, nodes, units), now)
+        if answer == kernel.BLOCKED:
+            slot = int(queue.lists[columns.RULE, state[columns.PLACE]])
+            state[columns.PLACE] += 1
+            effects += self._reserve(self._states[self._waiting.jobs[slot].number], now)
+        return effects
+
+    def _enlarge_room(self) -> None:
+        longest = int(self._view.size.max(initial=0))
+        if longest + 4 > len(self._room.scratch.time):
+            self._room = self._room._replace(scratch=make_scratch(2 * longest, self._view, 0, 0))
+        else:
+            self._room = self._room._replace(out=np.empty((2 * len(self._room.out), 6), dtype=np.int64))
+
+    # ------------------------------------------------------------------------------------------------------------------
+    # Reservations.
+
+    def _reserve(self, state: JobState, now: int) -> list[Effect]:
+        """Ask for the earliest start; one that had a reservation asks up to its start first."""
+        job, rules = state.job, self._rules
+        respect = rules.respect and not (rules.soft and job.latest is not None and now >= job.latest)
+        search = open_window(Search(0, now, None, now, now, respect, quota=False), job, rules, now)
+        if state.claims and state.start > now:
+            search = replace(search, last=state.start)
+        return self._ask_for(state, search, now)
+
+    def _claim(self, state: JobState, incarnations: Mapping[int, int], chosen: Pick, now: int) -> list[Effect]:
+        job, search = state.job, state.search
+        late = job.latest is not None and chosen.start > job.latest
+        if late and self._rules.soft and search is not None and search.respect:
+            # A deadline counts more than a soft profile.
+            free = open_window(replace(search, earliest=now, respect=False), job, self._rules, now)
+            return self._ask_for(state, free, now)
+        effects = super()._claim(state, incarnations, chosen, now)
+        if chosen.start == now:
+            self._waiting.remove(self._slot.pop(job.number))
+            return effects
+        aged = now - job.submit > self._aged_after
+        label = AGED if aged and AGED not in self._heads else HEAD
+        cores = job.units * job.request[self._cores]
+        self._heads[label] = np.array([job.number, job.submit, job.walltime, cores], dtype=np.int64)
+        return [*effects, Send(ALL_HOSTS, say.Announce(label, self._heads[label][None]))]
+
+    def drop_reservations(self) -> list[Effect]:
+        """Give back what its waiting jobs hold: in a whole wake-up reservations are worked out anew."""
+        effects: list[Effect] = []
+        for label, row in list(self._heads.items()):
+            state = self._states.get(int(row[0]))
+            if state is None or state.nodes is None or state.job.number not in self._slot:
+                continue
+            effects += [Send(host, say.Release(state.job.number, state.claim)) for host in state.hosts]
+            effects.append(Send(ALL_HOSTS, say.Announce(label, _NOBODY)))
+            state.nodes, state.units, state.hosts = None, None, ()
+        return effects
+
+    def close(self) -> None:
+        """End a wake-up: what has been tried is not new any more, what has started waits no more."""
+        queue = self._waiting.queue
+        count = int(queue.size[0])
+        slots = queue.lists[columns.RULE, :count]
+        table = queue.table
+        table[slots, columns.FRESH] = 0
+        kept = slots[table[slots, columns.GONE] == 0]
+        queue.lists[columns.RULE, : len(kept)] = kept
+        queue.size[0] = len(kept)
+        self._order = []
+
+    def wake(self) -> int:
+        """The next time at which a waiting job's turn may come without an event (FOREVER: never)."""
+        soonest = self._early[0][0] if self._early else FOREVER
+        queue = self._waiting.queue
+        if not queue.size[0]:
+            return soonest
+        soonest = min(soonest, *self._next_change.values())
+        for row in self._heads.values():
+            state = self._states.get(int(row[0]))
+            if state is not None and state.nodes is not None:
+                soonest = min(soonest, state.start)
+        if self._rules.respect and self._rules.soft:
+            latest = queue.table[queue.lists[columns.RULE, : queue.size[0]], columns.LATEST]
+            soonest = min(soonest, int(latest[latest > self._opened_at].min(initial=FOREVER)))
+        return soonest
+
+    def give_up(self) -> list[int]:
+        """The jobs that still wait when nothing changes any more, in order."""
+        queue = self._waiting.queue
+        slots = queue.lists[columns.RULE, : queue.size[0]].tolist()
+        queue.size[0] = 0
+        return [self._waiting.remove(slot).number for slot in slots]
+
+
+def key_of(wait: Ints, walltime: Ints, cores: Ints) -> np.ndarray:
+    """The key of jobs that have waited `wait` s: `(wait + 10 h) / (walltime · √cores)`, the largest goes first."""
+    return np.asarray((wait + HEAD_START_S) / (walltime * np.sqrt(np.maximum(cores, 1))))
