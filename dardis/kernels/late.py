@@ -1,4 +1,4 @@
-"""A task manager's turn in the late set-up: in the agreed order, who of its jobs starts now, by what nodes published."""
+"""A turn of a task manager in the late set-up: in order, who of its jobs starts now, by what nodes have published."""
 
 from __future__ import annotations
 

@@ -14,11 +14,12 @@ from dardis.model.files import atomic_text
 
 KEYS: Final = (
     "makespan_s", "mean_wait_s", "p95_wait_s", "max_wait_s", "mean_bounded_slowdown", "utilisation", "tardiness_s",
-    "late_jobs", "overutilisation_core_s", "dissimilarity", "decision_mean_s", "renegotiations_per_job", "rejected",
+    "late_jobs", "overutilisation_core_s", "dissimilarity", "dissimilarity_from_first_submission", "decision_mean_s",
+    "renegotiations_per_job", "rejected",
 )  # fmt: skip
 """The figures of the table, in its order."""
 MORE_IS_BETTER: Final = frozenset({"utilisation"})
-OF_DEADLINES: Final = frozenset({"tardiness_s", "late_jobs", "dissimilarity"})
+OF_DEADLINES: Final = frozenset({"tardiness_s", "late_jobs", "dissimilarity", "dissimilarity_from_first_submission"})
 """Figures that say nothing beside those of a run with other deadlines, or none."""
 
 

@@ -52,8 +52,10 @@ class NodePool:
         self._claims: dict[int, Claim] = {}
         self._closed: dict[int, int] = {}
         self._finished: dict[int, int] = {}
-        self._heads: dict[int, Ints] = {}
-        """Who holds the few reservations of the late set-up, by label, as was announced."""
+        self._heads: dict[tuple[int, int], Ints] = {}
+        """Who holds the few reservations of the late set-up, by label and job, as was announced."""
+        self._publishes = False
+        """Whether it tells unasked what has become free."""
 
     @property
     def idle(self) -> bool:
@@ -78,10 +80,10 @@ class NodePool:
             case say.Noted():
                 return self._noted(message)
             case say.Look():
+                self._publishes = self._report_every > 0
                 return [self._publish(now)]
             case say.Announce():
-                self._heads[message.label] = message.head
-                return []
+                return self._announced(message)
             case _:
                 raise ProtocolError(f"a node manager got {type(message).__name__}")
 
@@ -92,11 +94,22 @@ class NodePool:
         answer = say.Offers(ask.round, self.host, self._incarnation, horizon, last_end, offset, rows)
         return Send(int(ask.job[0]), answer)
 
+    def _announced(self, news: say.Announce) -> list[Effect]:
+        place = (news.label, int(news.head[0]))
+        if news.standing:
+            self._heads[place] = news.head
+        else:
+            self._heads.pop(place, None)
+        return []
+
     def _publish(self, now: int) -> Effect:
-        heads = [[label, *row] for label, rows in sorted(self._heads.items()) for row in rows.tolist()]
-        standing = np.array(heads, dtype=np.int64).reshape(-1, 5)
+        """Tell what the changed nodes can hold; all nodes, where what was told before may be lost."""
+        self._heads = {place: head for place, head in self._heads.items() if head[-1] >= now}
+        heads = [[place[0], *head.tolist()] for place, head in sorted(self._heads.items())]
+        standing = np.array(heads, dtype=np.int64).reshape(-1, 6)
         state = self.state
-        answer = say.Published(self.host, self._incarnation, state.next_change(now), standing, *state.published(now))
+        nodes = state.published(now, whole=self._report_every > 0)
+        answer = say.Published(self.host, self._incarnation, now, state.next_change(now), standing, *nodes)
         return Send(EVERYBODY, answer)
 
     def _held(self, jobs: Ints) -> Held:
@@ -172,6 +185,7 @@ class NodePool:
             self._closed[ended.job] = claim.attempt
             self._finished[ended.job] = claim.attempt
             effects += self._report(ended.job, claim.attempt, now)
+            effects += [self._publish(now)] if self._publishes else []
         else:
             self._closed.pop(ended.job, None)
         return effects
@@ -192,7 +206,8 @@ class NodePool:
         if claim is None or claim.attempt > attempt:
             return []
         self._take_back(job, claim, now)
-        return [Kill(job, claim.attempt)]
+        effects: list[Effect] = [Kill(job, claim.attempt)]
+        return [*effects, self._publish(now)] if self._publishes else effects
 
     def _release(self, release: say.Release, now: int) -> list[Effect]:
         effects = self._close(release.job, release.attempt, now)

@@ -54,10 +54,10 @@ class PoolState(NodeProfiles):
         self._changed[nodes] = True
         super().release(nodes, units, request, start, end, now)
 
-    def published(self, now: int) -> tuple[Ints, Ints, Ints, Ints]:
-        """What the nodes can hold from now on that have changed, or change by themselves: node, offset, time, value."""
+    def published(self, now: int, *, whole: bool) -> tuple[Ints, Ints, Ints, Ints]:
+        """What nodes can hold from now on: node, offset, time, value. Those that have changed since, or the `whole`."""
         last, self._published = self._published, now
-        if bisect_right(self.changes, last) < bisect_right(self.changes, now):
+        if whole or bisect_right(self.changes, last) < bisect_right(self.changes, now):
             self._changed[:] = True
         nodes = np.flatnonzero(self._changed)
         self._changed[nodes] = False

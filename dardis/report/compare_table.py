@@ -14,7 +14,8 @@ from dardis.report.words import NOTHING
 _TITLES: Final = {
     "makespan_s": "makespan", "mean_wait_s": "mean wait", "p95_wait_s": "p95 wait", "max_wait_s": "longest wait",
     "mean_bounded_slowdown": "mean bounded slowdown", "utilisation": "utilisation", "tardiness_s": "tardiness",
-    "late_jobs": "late jobs", "overutilisation_core_s": "over-utilisation", "dissimilarity": "dissimilarity",
+    "late_jobs": "late jobs", "overutilisation_core_s": "overutilisation", "dissimilarity": "dissimilarity",
+    "dissimilarity_from_first_submission": "dissimilarity from first submission",
     "decision_mean_s": "CPU a decision", "renegotiations_per_job": "renegotiations a job", "rejected": "rejected",
 }  # fmt: skip
 _TIMES: Final = ((2 * 3600, 3600, "h"), (120, 60, "min"), (1, 1, "s"), (0, 1e-3, "ms"))

@@ -19,7 +19,7 @@ _THESIS: Final[dict[str, tuple[str, Callable[[float], str]]]] = {
     "tardiness_s": ("tardiness", words.duration),
     "late_jobs": ("late jobs", lambda value: words.number(round(value))),
     "overutilisation_core_s": ("overutilisation", lambda value: words.amount_seconds("cores", value)),
-    "dissimilarity": ("dissimilarity", words.number),
+    "dissimilarity_from_first_submission": ("dissimilarity\nfrom first submission", words.number),
 }
 _MORE: Final[dict[str, tuple[str, Callable[[float], str]]]] = {
     "mean_bounded_slowdown": ("mean bounded\nslowdown", words.number),

@@ -15,9 +15,11 @@ from dardis.model.job import Job
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.node_manager import NodePool
+from dardis.node_manager.pool import EVERYBODY
 from dardis.sim.spread import layout_of
-from dardis.task_manager import SetUp, TaskManager
+from dardis.task_manager import LateSetUp, RacingManager, SetUp, TaskManager
 from dardis.task_manager.agreement import Pace
+from dardis.task_manager.machine import Layout
 from dardis.transport.virtual import Faults, VirtualNetwork
 from dardis.wire.effects import ALL_HOSTS, Done, Effect, Kill, Launch, Placed, Rejected, Send, SetTimer
 from dardis.wire.messages import Ended, HostDown, Message, Timer
@@ -44,7 +46,7 @@ class Scenario:
     platform: Platform
     bounds: tuple[int, ...]
     jobs: tuple[Job, ...]
-    setup: SetUp
+    setup: SetUp | LateSetUp
     managers: int
     pace: Pace
     faults: Faults
@@ -107,10 +109,14 @@ class FaultSimulation:
         self._incarnation = [0] * (len(scenario.bounds) - 1)
         self.hosts: list[Host | None] = [self._new_host(host) for host in range(len(scenario.bounds) - 1)]
         layout = layout_of(scenario.platform, scenario.bounds, scenario.desired)
-        self._managers = [
-            TaskManager(scenario.setup, layout, scenario.seed, scenario.pace) for _ in range(scenario.managers)
-        ]
+        self._managers = [self._new_manager(layout) for _ in range(scenario.managers)]
         self._plan()
+
+    def _new_manager(self, layout: Layout) -> TaskManager:
+        setup, seed, pace = self.scenario.setup, self.scenario.seed, self.scenario.pace
+        if isinstance(setup, LateSetUp):
+            return RacingManager(setup, layout, seed, pace)
+        return TaskManager(setup, layout, seed, pace)
 
     def _new_host(self, host: int) -> Host:
         scenario = self.scenario
@@ -185,6 +191,9 @@ class FaultSimulation:
     def _obey_pool(self, address: int, host: Host, effects: list[Effect], now: int) -> None:
         for effect in effects:
             match effect:
+                case Send(to=to, message=message) if to == EVERYBODY:
+                    for manager in range(self.scenario.managers):
+                        self.network.send(-1 - manager, message)
                 case Send(to=job, message=message):
                     self.network.send(-1 - self._manager_of[job], message)
                 case SetTimer(at=at, timer=timer):

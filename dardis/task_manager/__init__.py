@@ -2,6 +2,7 @@
 
 from dardis.task_manager.late import LATE_SETUPS, LateManager, LateSetUp
 from dardis.task_manager.machine import TaskManager
+from dardis.task_manager.racing import RacingManager
 from dardis.task_manager.setups import SETUPS, SetUp
 
-__all__ = ["LATE_SETUPS", "SETUPS", "LateManager", "LateSetUp", "SetUp", "TaskManager"]
+__all__ = ["LATE_SETUPS", "SETUPS", "LateManager", "LateSetUp", "RacingManager", "SetUp", "TaskManager"]

@@ -135,6 +135,13 @@ class Agreement:
         wait = 1 + int(stream(self._seed, "backoff", job, state.asks).integers(self._allowance(job)))
         return [SetTimer(now + wait, say.Timer(job, state.asks, RETRY))]
 
+    def call_off(self, job: int, now: int) -> list[Effect]:
+        """Give up a claim that stands, long before its start, and ask anew later."""
+        proposal = self._open.get(job)
+        if proposal is None or proposal.phase is Phase.RELEASING or proposal.finished:
+            return []
+        return self._abort(proposal, now)
+
     def wants_retry(self, timer: say.Timer) -> bool:
         """Whether this timer means that its job is to ask anew: not before its last claim is released everywhere."""
         return timer.token == RETRY and timer.job not in self._open

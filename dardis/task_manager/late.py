@@ -27,6 +27,7 @@ from dardis.model.capacity import could_hold, too_large
 from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, Switch, UnitsPerNode
 from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.model.target import Split
+from dardis.task_manager.agreement import Pace
 from dardis.task_manager.machine import Layout, TaskManager
 from dardis.task_manager.rounds import CHOICES, JobState, Pick
 from dardis.task_manager.search import Search, open_window
@@ -40,7 +41,6 @@ HEAD_START_S = 36_000
 """Added to every wait, so that short jobs do not begin with a key of 0."""
 Key = tuple[bool, float, int, int]
 """The least goes first: whether not aged, minus the key, submission, number."""
-_NOBODY = np.zeros((0, 4), dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +77,9 @@ LATE_SETUPS = {"dardis-late": LateSetUp()}
 class LateManager(TaskManager):
     """The agents of some jobs that bind late. Turns are given to the managers in the order of their jobs' keys."""
 
-    def __init__(self, setup: LateSetUp, layout: Layout, seed: int) -> None:
+    def __init__(self, setup: LateSetUp, layout: Layout, seed: int, pace: Pace | None = None) -> None:
         """Hold no jobs, and know of the nodes what they will publish."""
-        super().__init__(setup.search, layout, seed)
+        super().__init__(setup.search, layout, seed, pace)
         self._aged_after = setup.aged_after_s
         kinds = len(layout.kinds)
         nodes = layout.bounds[-1]
@@ -99,7 +99,7 @@ class LateManager(TaskManager):
         self._incarnations: dict[int, int] = {}
         self._next_change: dict[int, int] = {}
         self._heads: dict[int, Ints] = {}
-        """Who holds reservations, by label, as announced: job, submission, walltime, cores."""
+        """Who holds reservations, by label, as announced: job, submission, walltime, cores, start."""
         self._order: list[Key] = []
         """The keys of its waiting jobs at the last opening, best first."""
         self._aged = 0
@@ -186,7 +186,7 @@ class LateManager(TaskManager):
         return bool(fresh.any()) and self._order[int(np.argmax(fresh))] < worst
 
     def _key_of_head(self, row: Ints, now: int) -> Key:
-        number, submit, walltime, cores = row.tolist()
+        number, submit, walltime, cores, _ = row.tolist()
         aged = now - submit > self._aged_after
         key = 0.0 if aged else float(-key_of(np.array(now - submit), np.array(walltime), np.array(cores)))
         return (not aged, key, submit, number)
@@ -258,9 +258,12 @@ class LateManager(TaskManager):
             return effects
         aged = now - job.submit > self._aged_after
         label = AGED if aged and AGED not in self._heads else HEAD
+        self._heads[label] = self._row_of_head(job, chosen.start)
+        return [*effects, Send(ALL_HOSTS, say.Announce(label, self._heads[label], standing=True))]
+
+    def _row_of_head(self, job: Job, start: int) -> Ints:
         cores = job.units * job.request[self._cores]
-        self._heads[label] = np.array([job.number, job.submit, job.walltime, cores], dtype=np.int64)
-        return [*effects, Send(ALL_HOSTS, say.Announce(label, self._heads[label][None]))]
+        return np.array([job.number, job.submit, job.walltime, cores, start], dtype=np.int64)
 
     def drop_reservations(self) -> list[Effect]:
         """Give back what its waiting jobs hold: in a whole wake-up reservations are worked out anew."""
@@ -270,7 +273,7 @@ class LateManager(TaskManager):
             if state is None or state.nodes is None or state.job.number not in self._slot:
                 continue
             effects += [Send(host, say.Release(state.job.number, state.claim)) for host in state.hosts]
-            effects.append(Send(ALL_HOSTS, say.Announce(label, _NOBODY)))
+            effects.append(Send(ALL_HOSTS, say.Announce(label, row, standing=False)))
             state.nodes, state.units, state.hosts = None, None, ()
         return effects
 

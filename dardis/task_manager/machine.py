@@ -199,11 +199,16 @@ class TaskManager:
             return [Rejected(state.job.number, too_large(state.job, self._layout.kinds, could))]
         if self._agreement is not None:
             waiting = Waiting(state.job.number, "no start on the nodes that answered")
-            return [waiting, *self._agreement.later(state, now)]
+            return [waiting, *self._ask_later(state, now)]
         if self._rules.soft or not self._rules.respect:
             raise ProtocolError(f"job {state.job.number}: the empty machine could hold it, yet it found no start")
         how = f"as it is split over nodes (profile_split={self._setup.profile_split})"
         return [Waiting(state.job.number, f"no start within the hard desired profile, {how}")]
+
+    def _ask_later(self, state: JobState, now: int) -> list[Effect]:
+        """Where messages may be lost: what a job does that found no start."""
+        assert self._agreement is not None
+        return self._agreement.later(state, now)
 
     def _soonest(self, job: Job, now: int) -> int:
         """The first start that can still be agreed on."""

@@ -25,6 +25,8 @@ class Search:
     last: int
     respect: bool
     quota: bool
+    once: bool = False
+    """Whether no other window is tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,8 @@ def begin(job: Job, now: int, rules: SearchRules, horizon: int) -> Search:
 
 def advance(search: Search, job: Job, rules: SearchRules, horizon: int, last_end: int) -> Search | None:
     """Return the window to ask for after `search` brought no start; None when no window is left."""
+    if search.once:
+        return None
     if search.quota:
         return replace(search, quota=False)
     limit = _limit(search, rules, horizon)

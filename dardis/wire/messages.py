@@ -154,12 +154,15 @@ class Later:
 
 @dataclass(frozen=True, slots=True)
 class Announce:
-    """Task manager to all node managers: this job holds one of the few reservations, or nobody does (no rows)."""
+    """Task manager to all node managers: a job holds one of the few reservations, or, if not `standing`, not any more.
+
+    `head` has the columns job, submission, walltime, cores and start, from which everybody works out its key.
+    """
 
     label: int
     """Which of them."""
     head: Ints
-    """Shape (0 or 1, 4): job, its submission, walltime and cores, from which everybody works out its key."""
+    standing: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +180,12 @@ class Published:
 
     host: int
     incarnation: int
+    at: int
+    """When this was so."""
     next_change: int
     """When capacity or what is wished changes by itself next."""
     heads: Ints
-    """Who holds reservations, as announced: rows (label, job, submission, walltime, cores)."""
+    """Who holds reservations, as announced: rows (label, job, submission, walltime, cores, start)."""
     node: Ints
     offset: Ints
     time: Ints

@@ -14,7 +14,7 @@ from dardis.model.profile import StepFunction
 from dardis.model.randomness import stream
 from dardis.model.target import DesiredProfile
 from dardis.sim.faults import Crash, Scenario
-from dardis.task_manager import SETUPS, SetUp
+from dardis.task_manager import SETUPS, LateSetUp, SetUp
 from dardis.task_manager.agreement import Pace
 from dardis.task_manager.setups import OfferRule
 from dardis.transport.virtual import Faults
@@ -23,7 +23,8 @@ KINDS = ("cores", "memory", "gpu")
 NAMES = ("dardis-throughput", "dardis-profile", "dardis-balance")
 
 
-def draw_scenario(seed: int, *, reliable: bool = False) -> Scenario:
+def draw_scenario(seed: int, *, reliable: bool = False, late: bool = False) -> Scenario:
+    """With `late`, the late set-up in place of the drawn one; all else is the same."""
     rng = stream(seed, "scenario")
     platform = _draw_platform(rng)
     managers = int(rng.integers(1, 5))
@@ -44,7 +45,17 @@ def draw_scenario(seed: int, *, reliable: bool = False) -> Scenario:
             delay, drop=float(rng.choice([0.0, 0.02, 0.1, 0.25])), duplicate=float(rng.choice([0.0, 0.1, 0.3]))
         )
         crashes = _draw_crashes(rng, len(bounds) - 1, managers, delay)
-    return Scenario(seed, platform, bounds, jobs, setup, managers, pace, faults, crashes, _draw_desired(rng, platform))
+    desired = _draw_desired(rng, platform)
+    drawn = _late(rng, setup) if late else setup
+    return Scenario(seed, platform, bounds, jobs, drawn, managers, pace, faults, crashes, desired)
+
+
+def _late(rng: np.random.Generator, setup: SetUp) -> LateSetUp:
+    """The late set-up with the shared settings of another; jobs grow old early."""
+    return LateSetUp(
+        aged_after_s=int(rng.choice([0, 60, 600, 3000])), node_choice=setup.node_choice,
+        units_per_node=setup.units_per_node,
+    )  # fmt: skip
 
 
 def _draw_platform(rng: np.random.Generator) -> Platform:
@@ -141,7 +152,7 @@ def _draw_desired(rng: np.random.Generator, platform: Platform) -> DesiredProfil
 
 
 def holds(
-    platform: Platform, setup: SetUp, request: tuple[int, ...], groups: int, without: Collection[int] = ()
+    platform: Platform, setup: SetUp | LateSetUp, request: tuple[int, ...], groups: int, without: Collection[int] = ()
 ) -> int:
     """Units of a job that the empty machine holds, counted node by node, less the nodes `without`."""
     total = 0

@@ -54,9 +54,11 @@ class Outcome:
         )
 
 
-def run_seed(seed: int, *, reliable: bool = False, make_pool: PoolMaker = NodePool, log: Log | None = None) -> Outcome:
+def run_seed(
+    seed: int, *, reliable: bool = False, late: bool = False, make_pool: PoolMaker = NodePool, log: Log | None = None
+) -> Outcome:
     """Draw, run and judge. With `reliable`, messages come late and out of order, but all come, and no node crashes."""
-    return judge(draw_scenario(seed, reliable=reliable), make_pool, log)
+    return judge(draw_scenario(seed, reliable=reliable, late=late), make_pool, log)
 
 
 def _doomed(scenario: Scenario) -> set[int]:
