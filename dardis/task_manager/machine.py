@@ -17,7 +17,7 @@ from dardis.model.choices import ProfileRule, UnitsPerNode
 from dardis.model.errors import ProtocolError
 from dardis.model.job import Job
 from dardis.task_manager.agreement import OFFERS, SILENT, Agreement, Pace
-from dardis.task_manager.rounds import JobState, Pick, Round, make_ask, pick, quota_of
+from dardis.task_manager.rounds import JobState, Pick, Round, make_ask, picks, quota_of
 from dardis.task_manager.search import Search, SearchRules, advance, begin
 from dardis.task_manager.setups import BackfillScope, SetUp
 from dardis.wire import messages as say
@@ -83,8 +83,9 @@ class TaskManager:
     def ask_again(self, numbers: Iterable[int], now: int, freed_until: int = 0) -> list[Effect]:
         """Let jobs ask again, in this order, after something was freed; those that gain by it move.
 
-        All of them have reservations, and ask for starts in `[now, start)`; or none has, and they ask for starts in
-        `[now, freed_until)`: only a run that begins before then can use what was freed.
+        All of them have reservations, and ask for starts in `[now, start)`, or, of all nodes, also for their own start
+        on other nodes; or none has, and they ask for starts in `[now, freed_until)`: only a run that begins before then
+        can use what was freed.
         """
         self._queue.extend(self._states[number] for number in numbers)
         self._batch = FIRST_BATCH
@@ -171,14 +172,19 @@ class TaskManager:
         return self._ask(batch, searches, [-1] * len(batch), now, moving=True)
 
     def _ask_before(self, state: JobState) -> int:
-        """The end of the starts that a job asks again for."""
-        return self._freed_until if state.nodes is None else state.start
+        """The end of the starts that a job asks again for: earlier ones, or also its own, on nodes that fit better."""
+        if state.nodes is None:
+            return self._freed_until
+        return state.start + (self._setup.backfill_scope is BackfillScope.ALL_NODES)
 
     def _decide(self, this: Round, now: int) -> list[Effect]:
         del self._rounds[this.number]
-        chosen = pick(this, self._setup, self._seed) if this.offers else None
+        found = picks(this, self._setup, self._seed) if this.offers else iter(())
         if this.moving:
-            return self._move(this, chosen, now)
+            return self._move(
+                this, next((pick for pick in found if not this.states[pick.place].holds(pick)), None), now
+            )
+        chosen = next(found, None)
         state, search = this.states[0], this.searches[0]
         if self._agreement is not None and not this.offers:
             return self._agreement.later(state, now)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,6 +34,16 @@ MOST_DRAWN_FROM = 1 << 22
 """Instants of a grid (eight years of minutes) beyond which nodes offer all their runs instead of drawing from it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """The first ask of a round that found a start: its place in the round, when, and on which nodes."""
+
+    place: int
+    start: int
+    nodes: Ints
+    units: Ints
+
+
 @dataclass(slots=True)
 class JobState:
     """What a task manager knows of one of its jobs. `nodes` and `units` are its reservation's, None without one."""
@@ -50,6 +61,16 @@ class JobState:
     claim: int = 0
     """The `asks` that its reservation was claimed by."""
 
+    def holds(self, pick: Pick) -> bool:
+        """Whether that is what it has reserved."""
+        return (
+            self.nodes is not None
+            and self.units is not None
+            and pick.start == self.start
+            and np.array_equal(pick.nodes, self.nodes)
+            and np.array_equal(pick.units, self.units)
+        )
+
 
 @dataclass(slots=True)
 class Round:
@@ -65,6 +86,15 @@ class Round:
     """Whether the jobs ask again after something was freed (earlier starts, or any), instead of searching."""
     offers: dict[int, say.Offers] = field(default_factory=dict)
 
+    def joined(self) -> tuple[Ints, Ints]:
+        """All hosts' offers, ask by ask, nodes ascending: (rows, offset)."""
+        offers = [self.offers[host] for host in sorted(self.offers)]
+        if len(offers) == 1:
+            return offers[0].rows, offers[0].offset
+        blocks = [o.rows[o.offset[i] : o.offset[i + 1]] for i in range(len(self.states)) for o in offers]
+        ends = np.cumsum([len(block) for block in blocks])[len(offers) - 1 :: len(offers)]
+        return np.concatenate(blocks), np.concatenate([[0], ends]).astype(np.int64)
+
     @property
     def incarnations(self) -> dict[int, int]:
         """Which incarnation of each host has answered."""
@@ -79,16 +109,6 @@ class Round:
     def last_end(self) -> int:
         """When the last reservation of the nodes that answered ends."""
         return max(offer.last_end for offer in self.offers.values())
-
-
-@dataclass(frozen=True, slots=True)
-class Pick:
-    """The first ask of a round that found a start: its place in the round, when, and on which nodes."""
-
-    place: int
-    start: int
-    nodes: Ints
-    units: Ints
 
 
 def quota_of(search: Search, units: int, nodes: int, grain: int) -> int:
@@ -132,28 +152,24 @@ def make_ask(
     )
 
 
-def _joined(offers: list[say.Offers], asks: int) -> tuple[Ints, Ints]:
-    """All hosts' offers, ask by ask, nodes ascending: (rows, offset)."""
-    if len(offers) == 1:
-        return offers[0].rows, offers[0].offset
-    blocks = [o.rows[o.offset[i] : o.offset[i + 1]] for i in range(asks) for o in offers]
-    ends = np.cumsum([len(block) for block in blocks])[len(offers) - 1 :: len(offers)]
-    return np.concatenate(blocks), np.concatenate([[0], ends]).astype(np.int64)
-
-
-def pick(this: Round, setup: SetUp, seed: int) -> Pick | None:
-    """The first ask with a common start, and what the set-up takes of it; None when no ask has one."""
+def picks(this: Round, setup: SetUp, seed: int) -> Iterator[Pick]:
+    """Every ask with a common start, in turn, and what the set-up takes of it."""
     ask = this.ask
-    rows, offset = _joined([this.offers[host] for host in sorted(this.offers)], len(ask.job))
+    rows, offset = this.joined()
     if len(rows) == 0:
-        return None
+        return
     most = int(ask.units.max())
     nodes, units = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
     result = np.empty(3, dtype=np.int64)
-    selection.select_first(
-        rows, offset, ask.first, ask.walltime, ask.units, ask.job, ask.draw_key, ask.grain,
-        _POLICIES[setup.selection], setup.units_per_node is UnitsPerNode.DISTINCT, CHOICES[setup.node_choice], seed,
-        nodes, units, result,
-    )  # fmt: skip
-    place, start, count = result.tolist()
-    return None if place < 0 else Pick(place, start, nodes[:count].copy(), units[:count].copy())
+    first = 0
+    while first < len(ask.job):
+        selection.select_first(
+            rows, offset[first:], ask.first[first:], ask.walltime[first:], ask.units[first:], ask.job[first:],
+            ask.draw_key[first:], ask.grain, _POLICIES[setup.selection],
+            setup.units_per_node is UnitsPerNode.DISTINCT, CHOICES[setup.node_choice], seed, nodes, units, result,
+        )  # fmt: skip
+        place, start, count = result.tolist()
+        if place < 0:
+            return
+        yield Pick(first + place, start, nodes[:count].copy(), units[:count].copy())
+        first += place + 1
