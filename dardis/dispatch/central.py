@@ -69,19 +69,23 @@ class CentralDispatcher:
         self._unused = list(range(FIRST_SLOTS - 1, -1, -1))
         self._held = 0
         """How much of the queue's room for nodes is given away."""
+        self._most: dict[tuple[tuple[int, ...], int], int] = {}
+        """Units that the empty machine would hold, by request and node groups."""
         self._jobs: dict[int, Job] = {}
         """The waiting jobs, by slot."""
-        self._running: dict[int, tuple[Ints, Ints, Ints, int]] = {}
-        """Nodes, units, request and end of reservation of the running jobs, by number."""
+        self._running: dict[int, int] = {}
+        """The slots of the running jobs, by number."""
         self._passing: set[int] = set()
         """Slots of the jobs that find no start within the desired profile once it changes no more."""
         self._lost: list[int] = []
         """Numbers of the jobs that waited for too long: no start is left within the hard desired profile."""
         self._early: list[tuple[int, int, int]] = []
         """Earliest start, number and slot of the jobs that may not start yet."""
+        self._arrived: list[int] = []
+        self._ended: list[int] = []
+        """Slots of the jobs that no pass has been told of."""
         self._wake = FOREVER
         self._asked_at = NO_TIME
-        self._fresh = False
 
     @staticmethod
     def _times_of(nodes: NodeProfiles) -> Ints:
@@ -90,9 +94,8 @@ class CentralDispatcher:
 
     def submit(self, job: Job, now: int) -> Rejected | None:
         """Take a new job; say if it can never run."""
-        could = could_hold(job, self._counts, self._capacity, distinct=self._distinct)
-        if could < job.units:
-            return Rejected(job.number, too_large(job, self._platform.kinds, could))
+        if job.units > self._could_hold(job):
+            return Rejected(job.number, too_large(job, self._platform.kinds, self._could_hold(job)))
         if not self._unused:
             self._enlarge()
         most = min(job.units, self._nodes.count)
@@ -114,16 +117,22 @@ class CentralDispatcher:
                 self._unused.append(slot)
                 how = f"as it is split over nodes (profile_split={self._setup.profile_split})"
                 return Rejected(job.number, f"no start within the hard desired profile, {how}")
-        for which, rule in enumerate(self._order):
-            queue.keys[slot, which] = rule(job, self._platform)
+        rule, back = self._order
+        queue.keys[slot] = rule(job, self._platform), back(job, self._platform)
         self._held += most
         self._jobs[slot] = job
         if soonest > now:
             heappush(self._early, (soonest, job.number, slot))
         else:
-            kernel.enqueue(queue, slot)
-            self._fresh = True
+            self._arrived.append(slot)
         return None
+
+    def _could_hold(self, job: Job) -> int:
+        """Units of the job that the empty machine would hold."""
+        unit = (job.request, job.groups)
+        if unit not in self._most:
+            self._most[unit] = could_hold(job, self._counts, self._capacity, distinct=self._distinct)
+        return self._most[unit]
 
     def _fits_alone(self, slot: int, first: int, now: int) -> bool:
         """Whether the job would find a start from `first` on within the desired profile were it alone."""
@@ -142,42 +151,46 @@ class CentralDispatcher:
         table[slot, kernel.WALLTIME] = walltime
         return found == kernel.FOUND
 
-    def ended(self, number: int, now: int) -> None:
+    def ended(self, number: int, now: int) -> None:  # noqa: ARG002 (a pass frees it from its own time on)
         """A job has ended, at its walltime or before."""
-        nodes, units, request, end = self._running.pop(number)
-        state = self._room.state
-        state[kernel.WHOLE] = state[kernel.FREED] = 1
-        if now < end:
-            self._nodes.release(nodes, units, request, now, end, now)
+        self._ended.append(self._running.pop(number))
 
     def decide(self, now: int) -> list[Placed]:
         """Say which waiting jobs start now, and where."""
         while self._early and self._early[0][0] <= now:
-            kernel.enqueue(self._queue, heappop(self._early)[2])
-            self._fresh = True
-        state = self._room.state
-        if now >= self.wake() or self._always_whole:
-            state[kernel.WHOLE] = 1
+            self._arrived.append(heappop(self._early)[2])
         if self._passing and bisect_right(self._changes, now) > bisect_right(self._changes, self._asked_at):
             self._see_to_passing(now)
         self._asked_at = now
-        if not self._queue.size[0] or not (self._fresh or state[kernel.WHOLE]):
-            state[kernel.WHOLE] = state[kernel.FREED] = 0
-            return []
+        whole = self._always_whole or now >= self._wake
+        started: list[int] = []
+        if self._arrived or ((whole or self._ended) and self._queue.size[kernel.RULE]):
+            started = self._pass_over(whole, now)
+        self._wake = self._next_change(now)
+        return [self._begun(slot, now) for slot in started]
+
+    def _pass_over(self, whole: bool, now: int) -> list[int]:
+        """Tell the kernel what has happened, and let it decide whose slots start."""
+        queue, state, nodes = self._queue, self._room.state, self._nodes
+        for which, slots in ((kernel.ARRIVED, self._arrived), (kernel.ENDED, self._ended)):
+            if slots:
+                queue.lists[which, : len(slots)] = slots
+                queue.size[which] = len(slots)
+        if whole:
+            state[kernel.WHOLE] = 1
         while True:
-            nodes = self._nodes
-            answer = kernel.pass_over(nodes.profiles, nodes.group, self._queue, self._rules, self._room, now)
+            answer = kernel.pass_over(nodes.profiles, nodes.group, queue, self._rules, self._room, now)
             if answer == DONE:
                 break
             if answer == FULL:
                 nodes.grow()
             else:
                 self._enlarge_room()
-        self._fresh = False
-        state = self._room.state
-        state[kernel.WHOLE] = state[kernel.FREED] = 0
-        self._wake = int(state[kernel.WAKE])
-        return [self._begun(slot, now) for slot in self._room.started[: state[kernel.STARTED]].tolist()]
+        self._unused += self._ended
+        self._arrived.clear()
+        self._ended.clear()
+        started: list[int] = self._room.started[: state[kernel.STARTED]].tolist()
+        return started
 
     def _see_to_passing(self, now: int) -> None:
         """Let nobody wait for what will not come: a soft profile binds no more, a hard one takes the job off the queue.
@@ -185,8 +198,8 @@ class CentralDispatcher:
         There it would be in the way of the others for ever.
         """
         queue = self._queue
-        size = int(queue.size[0])
-        for slot in self._passing.intersection(queue.lists[kernel.RULE, :size].tolist()):
+        waiting = queue.lists[kernel.RULE, : queue.size[kernel.RULE]]
+        for slot in self._passing.intersection(waiting.tolist()):
             if self._fits_alone(slot, now, now):
                 continue
             self._passing.remove(slot)
@@ -203,23 +216,20 @@ class CentralDispatcher:
         job, table = self._jobs.pop(slot), self._queue.table
         low = int(table[slot, kernel.HOLD])
         high = low + int(table[slot, kernel.HELD])
-        nodes, units = self._queue.hold_node[low:high].copy(), self._queue.hold_units[low:high].copy()
-        self._running[job.number] = (nodes, units, table[slot, kernel.REQUEST :].copy(), now + job.walltime)
-        self._unused.append(slot)
+        self._running[job.number] = slot
         self._passing.discard(slot)
-        if not self._jobs:
-            self._held = 0
-        return Placed(job.number, now, nodes, units)
+        return Placed(job.number, now, self._queue.hold_node[low:high].copy(), self._queue.hold_units[low:high].copy())
+
+    def _next_change(self, now: int) -> int:
+        soonest = self._early[0][0] if self._early else FOREVER
+        if self._queue.size[kernel.RULE]:
+            place = bisect_right(self._changes, now)
+            soonest = min(soonest, int(self._room.state[kernel.WAKE]), *self._changes[place : place + 1])
+        return soonest
 
     def wake(self) -> int:
         """The next time at which something changes without an event (FOREVER: never), so that it is asked then."""
-        soonest = self._early[0][0] if self._early else FOREVER
-        if self._queue.size[0]:
-            soonest = min(soonest, self._wake)
-            place = bisect_right(self._changes, self._asked_at)
-            if place < len(self._changes):
-                soonest = min(soonest, self._changes[place])
-        return soonest
+        return self._wake
 
     def give_up(self) -> list[int]:
         """Forget the jobs that wait and have no start any more; return their numbers."""
@@ -243,10 +253,11 @@ class CentralDispatcher:
             self._room = self._room._replace(scratch=self._nodes.scratch)
 
     def _pack(self, more: int) -> None:
-        """Make room for the nodes of a job of at most `more`, and drop that of the jobs that have gone."""
+        """Make room for the nodes of a job of at most `more`, and drop that of the jobs that have ended."""
         old, table = self._queue, self._queue.table
         sizes = {slot: min(job.units, self._nodes.count) for slot, job in self._jobs.items()}
-        total = 2 * (sum(sizes.values()) + more)
+        sizes |= {slot: int(table[slot, kernel.HELD]) for slot in (*self._running.values(), *self._ended)}
+        total = max(len(old.hold_node), 2 * (sum(sizes.values()) + more))
         node, units = np.zeros(total, dtype=np.int64), np.zeros(total, dtype=np.int64)
         self._held = 0
         for slot, size in sizes.items():

@@ -89,7 +89,7 @@ CENTRAL_SETUPS: dict[str, CentralSetUp] = {
 
 def checked(setup: CentralSetUp) -> CentralSetUp:
     """The set-up, if its settings go together. Raises InputError."""
-    if setup.backfill is Switch.OFF and setup.order != SAME_AS_RULE:
+    if setup.backfill is Switch.OFF and setup.order not in (SAME_AS_RULE, setup.rule):
         found = "orders the jobs that are backfilled, and backfill=off"
         raise InputError(f"--set order={setup.order}", found, f"backfill=on, or rule={setup.order} for the whole queue")
     if setup.backfill is Switch.ON and setup.ordering is Ordering.RELAXED:

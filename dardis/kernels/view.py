@@ -11,6 +11,14 @@ from dardis.kernels.rows import Ints, Rows, forget_before, make_room
 
 
 @bare
+def mark_passed(rows: Rows, since: int, now: int, changed: NDArray[np.bool_]) -> None:
+    """Mark the nodes on which something has begun or ended by itself after `since`, up to `now`."""
+    for node in range(len(rows.size)):
+        forget_before(rows, node, now)
+        changed[node] |= rows.time[rows.head[node]] > since
+
+
+@bare
 def publish(rows: Rows, nodes: Ints, now: int, offset: Ints, time: Ints, value: NDArray[np.int64]) -> int:
     """Write of each node from when on how much is free (and wished) without a break since now; return the steps.
 

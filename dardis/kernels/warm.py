@@ -5,16 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from dardis.kernels import offers, profile, queue, selection, starts
-from dardis.kernels.rows import Ints, Rows, make_rows
+from dardis.kernels.rows import Rows, make_rows
 from dardis.model.job import FOREVER, NO_TIME
 
 
-def warm() -> None:
-    """Call every kernel that Python calls, once, with the types that it gets (from disk where they lie there)."""
+def _two_nodes() -> Rows:
+    """The profiles of two empty nodes."""
     rows = make_rows(2, 1, 8, np.int32)
-    rows.time[rows.head] = -(1 << 62)
+    rows.time[rows.head] = NO_TIME
     rows.value[rows.head] = 4
     rows.size[:] = 1
+    return rows
+
+
+def warm_pool() -> None:
+    """Call every kernel that a run over nodes calls, once, with the types that it gets (from disk where they lie)."""
+    rows = _two_nodes()
     capacity = np.full((2, 1), 4, dtype=np.int64)
     node, one, request = (np.array([value], dtype=np.int64) for value in (0, 1, 1))
     profile.reserve(rows, node, one, request, 5, 9, 0)
@@ -42,20 +48,24 @@ def warm() -> None:
     profile.book(books, node, 7, 5, 0)
     profile.later_jobs(books, node, 0, one, out[0])
     profile.unbook(books, node, 7, 5)
-    _warm_queue(rows, group)
 
 
-def _warm_queue(rows: Rows, group: Ints) -> None:
+def warm_queue(*, wished: bool = True) -> None:
+    """The same for a run of a central dispatcher, with what only a desired profile needs if one is `wished`."""
+    rows, group = _two_nodes(), np.zeros(2, dtype=np.int64)
     waiting = queue.make_queue(2, 1)
     room = queue.make_room(1, offers.make_scratch(8, rows, 0, 0), 16, 2)
     rules = queue.Rules(True, True, 1, queue.WISH_OFF, False, False, selection.FIRST_FIT, 1)
     for slot, units in enumerate((2, 8)):
         waiting.table[slot] = (slot, 0, 5, units, 1, FOREVER, 0, 1, NO_TIME, 0, 0, 0, 1)
-        queue.enqueue(waiting, slot)
-    queue.find(rows, group, waiting, 0, rules, room, queue.WISH_OFF, 0, FOREVER, 0)
+        waiting.lists[queue.ARRIVED, slot] = slot
+    waiting.size[queue.ARRIVED] = 2
     queue.pass_over(rows, group, waiting, rules, room, 0)
-    queue.withdraw(rows, waiting, 1, 0)
+    if wished:
+        queue.find(rows, group, waiting, 1, rules, room, queue.WISH_OFF, 0, FOREVER, 0)
+        queue.withdraw(rows, waiting, 1, 0)
 
 
 if __name__ == "__main__":
-    warm()
+    warm_pool()
+    warm_queue()

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dardis.model.job import Status
+
+_BLOCK: Final = 8192
+"""Jobs whose nodes are made text at a time, so that they never fill the memory as numbers of Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +58,22 @@ class Schedule:
 
     def digest(self) -> str:
         """Sha256 over the sorted lines `job_id,starting_time,finish_time,units_by_node` (a line ends in LF)."""
-        count = len(self.number)
-        columns = (self.number.tolist(), self.start.tolist(), self.finish.tolist(), self.ran.tolist())
-        lines = sorted(
+        lines = sorted(chain.from_iterable(map(self._digest_lines, range(0, len(self.number), _BLOCK))))
+        digest = hashlib.sha256()
+        for first in range(0, len(lines), _BLOCK):
+            digest.update("".join(lines[first : first + _BLOCK]).encode())
+        return digest.hexdigest()
+
+    def _digest_lines(self, first: int) -> list[str]:
+        """The lines of a block of jobs, in their order."""
+        span = slice(first, min(first + _BLOCK, len(self.number)))
+        columns = (column[span].tolist() for column in (self.number, self.start, self.finish, self.ran))
+        return [
             f"{number},{start},{finish},{placed}\n" if ran else f"{number},,,\n"
-            for number, start, finish, ran, placed in zip(*columns, self.units_by_node(0, count), strict=True)
-        )
-        return hashlib.sha256("".join(lines).encode()).hexdigest()
+            for number, start, finish, ran, placed in zip(
+                *columns, self.units_by_node(span.start, span.stop), strict=True
+            )
+        ]
 
 
 def joined_by_job(texts: list[str], edges: NDArray[np.int64]) -> list[str]:

@@ -59,6 +59,8 @@ class PoolState(NodeProfiles):
         last, self._published = self._published, now
         if whole or bisect_right(self.changes, last) < bisect_right(self.changes, now):
             self._changed[:] = True
+        # What was reserved up to now is free, even if the job's end has not been told yet.
+        view.mark_passed(self.profiles, last, now, self._changed)
         nodes = np.flatnonzero(self._changed)
         self._changed[nodes] = False
         offset = np.empty(len(nodes) + 1, dtype=np.int64)

@@ -23,20 +23,19 @@ class CentralSimulation(World):
         """Run until every job has ended or been rejected."""
         events, dispatcher = self._events, self._dispatcher
         while True:
-            following = events.next_time()
-            wake = dispatcher.wake()
+            following, wake = events.next_time(), dispatcher.wake()
             if following is None and wake == FOREVER:
                 if not self._give_up_waiting():
                     break
                 continue
-            now = wake if following is None else min(following, wake)
-            self._now = now
+            self._now = now = wake if following is None or wake < following else following
             begun = cpu_ns()
             while events.next_time() == now:
-                if events.next_priority() == self._arrival:
-                    self._arrive(events.pop()[3], now)
+                _, priority, _, place = events.pop()
+                if priority == self._arrival:
+                    self._arrive(place, now)
                 else:
-                    self._end(events.pop()[3], now)
+                    self._end(place, now)
                 if not self._batched:
                     self._decide(now)
             self._decide(now)

@@ -46,11 +46,16 @@ class Recorder:
         self.settled += 1
 
     def schedule(self, jobs: Sequence[Job], kinds: tuple[str, ...]) -> Schedule:
-        """The record as a schedule, jobs in the order given."""
-        ran = [place not in self.reasons for place in range(len(jobs))]
-        sizes = [0 if nodes is None or not ran[place] else len(nodes) for place, nodes in enumerate(self.nodes)]
+        """The record as a schedule, jobs in the order given. It is asked once, at the end: the nodes move over."""
+        for place in self.reasons:
+            self.nodes[place] = self.units[place] = None
+        sizes = [0 if nodes is None else len(nodes) for nodes in self.nodes]
         status = [
-            Status.REJECTED if not ran[place] else Status.KILLED if job.runtime > job.walltime else Status.COMPLETED
+            Status.REJECTED
+            if place in self.reasons
+            else Status.KILLED
+            if job.runtime > job.walltime
+            else Status.COMPLETED
             for place, job in enumerate(jobs)
         ]
 
@@ -58,7 +63,8 @@ class Recorder:
             return np.array(values, dtype=np.int64)
 
         def joined(lists: list[Ints | None]) -> Ints:
-            kept = [values for place, values in enumerate(lists) if sizes[place] and values is not None]
+            kept = [values for values in lists if values is not None]
+            lists.clear()
             return np.concatenate(kept) if kept else np.zeros(0, dtype=np.int64)
 
         return Schedule(

@@ -30,8 +30,9 @@ def with_deadlines(jobs: list[Job], trace: Trace, rule: str, *, keep_stated: boo
     a job that it lacks has no deadline. A rule holds for every job; with `keep_stated` (for a rule nobody asked for by
     name) the deadlines that a job table states stay. InputError for a rule that is none of these.
     """
-    latest = _rule(jobs, trace, rule)
-    return [job if keep_stated and job.latest is not None else replace(job, latest=latest(job)) for job in jobs]
+    rule_of = _rule(jobs, trace, rule)
+    latest = [job.latest if keep_stated and job.latest is not None else rule_of(job) for job in jobs]
+    return [job if time == job.latest else replace(job, latest=time) for job, time in zip(jobs, latest, strict=True)]
 
 
 def _rule(jobs: list[Job], trace: Trace, rule: str) -> _Rule:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+import re
 from pathlib import Path
 
 from dardis.model.errors import InputError
@@ -12,6 +12,9 @@ from dardis.workload.swf import parse_swf
 from dardis.workload.table import parse_table
 from dardis.workload.trace import Trace
 
+_FIRST_LINE = re.compile(r"^\s*([^;\s].*)$", re.MULTILINE)
+"""The first line that is neither blank nor a comment."""
+
 
 def read_trace(path: Path, *, strict: bool = False) -> Trace:
     """Read an SWF trace, a job table or the Eurora CSV, plain or gzipped.
@@ -20,7 +23,8 @@ def read_trace(path: Path, *, strict: bool = False) -> Trace:
     form, no valid job in it, and with `strict` the first malformed line.
     """
     text = read_text(path)
-    first = next((line for line in io.StringIO(text) if line.strip() and not line.lstrip().startswith(";")), "")
+    found = _FIRST_LINE.search(text)
+    first = found[1] if found else ""
     names = {name.strip() for name in first.split(",")}
     if ALLOCATION in names:
         return parse_eurora(path, text, strict=strict)
@@ -28,5 +32,5 @@ def read_trace(path: Path, *, strict: bool = False) -> Trace:
         return parse_table(path, text, strict=strict)
     if len(names) > 1 and not first.split()[0].lstrip("-").isdecimal():
         expected = "SWF, a job table (job_id,submit_s,runtime_s,units,req_cores,…) or the Eurora CSV"
-        raise InputError(f"{path}:1", f"columns of no known trace ({first.strip()[:60]})", expected)
+        raise InputError(f"{path}:1", f"columns of no known trace ({first[:60].strip()})", expected)
     return parse_swf(path, text, strict=strict)

@@ -6,6 +6,7 @@ runtime; memory is the requested memory. Decimals are cut off. Nothing is shifte
 
 from __future__ import annotations
 
+import warnings
 from array import array
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,9 @@ FIELDS = 18
 METACENTRUM_FIELDS = 21
 _CPU_TIME = 5
 """The one field that is a decimal number by definition; nobody needs it, so it is checked and left out."""
+_PLAIN = np.dtype(
+    [("before", np.int64, _CPU_TIME), ("cpu_time", np.float64), ("after", np.int64, FIELDS - 1 - _CPU_TIME)]
+)
 _MOST_NODES = 1 << 20
 _STALE = ("; Queue:", "; Partition:", "; MaxJobs:", "; MaxRecords:")
 
@@ -34,17 +38,44 @@ def parse_swf(path: Path, text: str, *, strict: bool) -> Trace:
     """As `read_swf`, of a text already at hand; `path` names it in messages."""
     comments: list[str] = []
     lines: list[int] = []
+    rows: list[str] = []
+    for line_number, line in enumerate(map(str.strip, text.split("\n")), 1):
+        if line.startswith(";"):
+            comments.append(line)
+        elif line:
+            lines.append(line_number)
+            rows.append(line)
+    problems: list[Skipped] = []
+    extras: list[list[str]] = []
+    table = _read_plain(rows)
+    if table is None:
+        table, lines, extras, problems = _read_each(rows, lines)
+    columns = _columns(table)
+    if extras:
+        columns |= _metacentrum(columns, extras)
+    return build_trace(path, lines, columns, problems, strict=strict, comments=tuple(comments))
+
+
+def _read_plain(rows: list[str]) -> Ints | None:
+    """The table of all numbers of a file without any flaw, shape (lines, 17); None for another, to be read by line."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # a whole number that is written as a decimal is worth a warning only
+            table = np.loadtxt(rows, dtype=_PLAIN, comments=None, ndmin=1)
+    except (ValueError, Warning):
+        return None
+    return np.column_stack((table["before"], table["after"]))
+
+
+def _read_each(rows: list[str], lines: list[int]) -> tuple[Ints, list[int], list[list[str]], list[Skipped]]:
+    """Read line by line: the table of those that can be read, their numbers, what MetaCentrum adds, and the others."""
     numbers = array("q")
+    read: list[int] = []
     extras: list[list[str]] = []
     problems: list[Skipped] = []
     width = 0
-    for line_number, line in enumerate(text.split("\n"), 1):
-        fields = line.split()
-        if not fields:
-            continue
-        if fields[0][0] == ";":
-            comments.append(line.strip())
-            continue
+    for line_number, row in zip(lines, rows, strict=True):
+        fields = row.split()
         width = width or (METACENTRUM_FIELDS if len(fields) == METACENTRUM_FIELDS else FIELDS)
         try:
             numbers.fromlist(_numbers(fields, width))
@@ -54,13 +85,10 @@ def parse_swf(path: Path, text: str, *, strict: bool) -> Trace:
         except OverflowError:
             problems.append(Skipped(line_number, OUT_OF_RANGE, malformed=True))
             continue
-        lines.append(line_number)
+        read.append(line_number)
         if width == METACENTRUM_FIELDS:
             extras.append(fields[FIELDS:])
-    columns = _columns(np.array(numbers, dtype=np.int64).reshape(-1, FIELDS - 1))
-    if extras:
-        columns |= _metacentrum(columns, extras)
-    return build_trace(path, lines, columns, problems, strict=strict, comments=tuple(comments))
+    return np.array(numbers, dtype=np.int64).reshape(-1, FIELDS - 1), read, extras, problems
 
 
 def _numbers(fields: list[str], width: int) -> list[int]:

@@ -61,8 +61,10 @@ def _node_cores(trace: Trace, platform: Platform) -> Ints:
 
 def groups_of(trace: Trace, platform: Platform) -> Ints:
     """Bit set of the groups that may run each job: its partition's, all for a partition that has no entry."""
-    bits = {name: sum(1 << group for group in groups) for name, groups in platform.partitions.items()}
-    return np.array([bits.get(name, platform.all_groups) for name in trace.partition.tolist()], dtype=np.int64)
+    bits = np.full(len(trace), platform.all_groups, dtype=np.int64)
+    for name, groups in platform.partitions.items():
+        bits[trace.partition == name] = sum(1 << group for group in groups)
+    return bits
 
 
 def _shape(trace: Trace, largest: Ints) -> tuple[Ints, Ints, Ints]:

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from scripts.bench_peers.measure import RunError
-from scripts.bench_peers.parts import PARTS, Bench
+from scripts.bench_peers.parts import PARTS, SLOW, Bench
 from scripts.bench_peers.rows import Row
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,7 +34,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/bench", description="Measure whole runs beside other programs.")
     parser.add_argument("--traces", type=Path, default=ROOT / "../shared/traces", help="folder of the SWF traces")
     parser.add_argument("--repeats", type=int, default=3, help="turns of each comparison (3)")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="comparisons (all)")
+    quick = [name for name in PARTS if name not in SLOW]
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=quick, help=f"comparisons ({' '.join(quick)})")
     parser.add_argument("--stress-jobs", type=int, nargs="+", default=[1000, 2000, 4000, 8000], metavar="JOBS")
     options = parser.parse_args()
     if not options.traces.is_dir():

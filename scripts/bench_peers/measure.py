@@ -56,6 +56,14 @@ def run_once(command: Sequence[str]) -> Cost:
     return Cost(**cost)
 
 
+def output_of(command: Sequence[str]) -> str:
+    """What a command writes to standard output. Raises RunError unless it ends with 0."""
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RunError(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
+    return done.stdout
+
+
 def in_turns(commands: Mapping[str, Sequence[str]], repeats: int) -> dict[str, list[Cost]]:
     """Run all commands `repeats` times, in turns, and return every run's cost by the command's name."""
     costs: dict[str, list[Cost]] = {name: [] for name in commands}

@@ -17,11 +17,12 @@ import pandas as pd
 
 from scripts.bench_peers.asks import asks
 from scripts.bench_peers.bare_easy import read_jobs
-from scripts.bench_peers.measure import Cost, Spread, in_turns, run_once
+from scripts.bench_peers.measure import Cost, Spread, in_turns, output_of, run_once
 from scripts.bench_peers.rows import Row
 
 PEERS = Path(__file__).parent
 ACCASIM = "accasim==1.1.3"
+HPC2N = "HPC2N-2002-2.2-cln.swf.gz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +51,23 @@ class Case:
         """Where DARDIS writes what came of it."""
         return self.trace.with_suffix("")
 
-    def dardis(self, jobs: int | None = None) -> list[str]:
+    def dardis(self, jobs: int | None = None, dispatcher: str = "dardis-throughput") -> list[str]:
         """Return the command that replays the first `jobs` under DARDIS."""
         command = [str(Path(sys.executable).with_name("dardis")), "simulate", str(self.trace)]
-        command += ["--platform", str(self.platform), "--dispatcher", "dardis-throughput"]
+        command += ["--platform", str(self.platform), "--dispatcher", dispatcher]
         command += ["--out", str(self.out), "--force", "--no-report"]
         return command if jobs is None else [*command, "--jobs", str(jobs)]
 
+    def bare(self, policy: str, pool: int) -> list[str]:
+        """Return the command that replays all jobs in the bare loop, on `pool` cores."""
+        script = str(PEERS / "bare_easy.py")
+        return [sys.executable, script, str(self.trace), "--cores", str(pool), "--policy", policy]
 
-def prepare(bench: Bench, name: str, source: str, machine: tuple[int, int], **choice: int) -> Case:
+
+def prepare(
+    bench: Bench, name: str, source: str, machine: tuple[int, int], dispatcher: str = "dardis-throughput",
+    **choice: int,
+) -> Case:  # fmt: skip
     """Write jobs (`limit`, `partition` choose them) and machine (nodes, cores of each), and compile what they need."""
     nodes, cores = machine
     jobs = read_jobs(bench.traces / source, nodes * cores, **choice)
@@ -70,7 +79,7 @@ def prepare(bench: Bench, name: str, source: str, machine: tuple[int, int], **ch
     case.platform.write_text(
         f'name = "{name}"\n[[nodes]]\ncount = {nodes}\nprefix = "n"\nresources = {{ cores = {cores} }}\n'
     )
-    run_once(case.dardis(jobs=100))
+    run_once(case.dardis(100, dispatcher))
     return case
 
 
@@ -93,10 +102,10 @@ def ratio(above: Sequence[Cost], below: Sequence[Cost]) -> Spread:
 def against_bare_loop(bench: Bench) -> list[Row]:
     """Partition 4 of the Curie slice on 300 nodes of 32 cores, beside a bare loop over a core count."""
     case = prepare(bench, "curie-partition-4", "CEA-Curie-2012-slice36k.swf.gz", (300, 32), partition=4)
-    bare = [sys.executable, str(PEERS / "bare_easy.py"), str(case.trace), "--cores", str(case.nodes * case.cores)]
+    pool = case.nodes * case.cores
     commands = {
-        "bare FCFS loop": [*bare, "--policy", "fcfs"],
-        "bare EASY loop": [*bare, "--policy", "easy"],
+        "bare FCFS loop": case.bare("fcfs", pool),
+        "bare EASY loop": case.bare("easy", pool),
         "dardis-throughput": case.dardis(),
     }
     costs = in_turns(commands, bench.repeats)
@@ -109,11 +118,61 @@ def against_bare_loop(bench: Bench) -> list[Row]:
 def against_accasim(bench: Bench) -> list[Row]:
     """The first 5,000 Curie jobs on 5,832 nodes of 16 cores, beside AccaSim."""
     case = prepare(bench, "curie-5k", "CEA-Curie-2011-derived295k.swf.gz", (5832, 16), limit=5000)
-    peer = [str(_accasim_python()), str(PEERS / "accasim_fcfs.py"), str(case.trace), str(case.nodes), str(case.cores)]
-    costs = in_turns({"AccaSim FCFS": peer, "dardis-throughput": case.dardis()}, bench.repeats)
+    return beside_accasim(bench, case, "fcfs", "dardis-throughput")
+
+
+def easy_against_accasim(bench: Bench) -> list[Row]:
+    """The same jobs and machine, both under EASY."""
+    case = prepare(bench, "curie-5k-easy", "CEA-Curie-2011-derived295k.swf.gz", (5832, 16), "easy", limit=5000)
+    return beside_accasim(bench, case, "easy", "easy")
+
+
+def beside_accasim(bench: Bench, case: Case, policy: str, dispatcher: str) -> list[Row]:
+    """AccaSim under a policy, and a dispatcher of DARDIS."""
+    script = str(PEERS / "accasim_peer.py")
+    peer = [str(_accasim_python()), script, policy, str(case.trace), str(case.nodes), str(case.cores)]
+    their_name = f"AccaSim {policy.upper()}"
+    costs = in_turns({their_name: peer, dispatcher: case.dardis(dispatcher=dispatcher)}, bench.repeats)
     theirs, ours = (row(case, name, runs) for name, runs in costs.items())
-    times = ratio(costs["AccaSim FCFS"], costs["dardis-throughput"])
+    times = ratio(costs[their_name], costs[dispatcher])
     return [theirs, replace(ours, ratio=times, ratio_of="AccaSim's CPU time / ours", goal=">= 6")]
+
+
+def easy_on(bench: Bench, name: str, machine: tuple[int, int], goal: str) -> list[Row]:
+    """50,000 jobs of HPC2N under EASY on 240 cores, beside a bare loop on a count of cores.
+
+    Once as a prepared file of these jobs alone, and once as the trace is published: gzipped, 203,000 jobs to be read.
+    The notes say what writing all outputs takes of the run.
+    """
+    prepared = prepare(bench, name, HPC2N, machine, "easy", limit=50_000)
+    published = replace(prepared, name=f"{name}, published trace", trace=bench.traces / HPC2N)
+    rows = []
+    for case, cut in ((prepared, []), (published, ["--jobs", str(prepared.jobs)])):
+        ours = [*case.dardis(dispatcher="easy"), *cut]
+        ours[ours.index("--out") + 1] = str(prepared.out)
+        costs = in_turns({"bare EASY loop": [*case.bare("easy", 240), *cut], "easy": ours}, bench.repeats)
+        share = [sys.executable, "-m", "scripts.bench_peers.share_of_outputs", *ours[1:]]
+        shares = [json.loads(output_of(share))["share"] for _ in range(bench.repeats)]
+        rows += [row(case, program, runs) for program, runs in costs.items()]
+        times = ratio(costs["easy"], costs["bare EASY loop"])
+        notes = {"outputs_share_of_cpu": round(Spread.of(shares).median, 3)}
+        rows[-1] = replace(rows[-1], ratio=times, ratio_of="CPU time / bare EASY loop's", goal=goal, notes=notes)
+    return rows
+
+
+def full_traces(bench: Bench) -> list[Row]:
+    """Whole traces as they are published under EASY, for their time and memory."""
+    machines = {"SDSC-BLUE-2000-4.2-cln": (144, 8), HPC2N.removesuffix(".swf.gz"): (120, 2),
+                "CEA-Curie-2011-derived295k": (5832, 16)}  # fmt: skip
+    rows = []
+    for source, machine in machines.items():
+        small = prepare(bench, f"{source}-all", f"{source}.swf.gz", machine, "easy", limit=1000)
+        command = small.dardis(dispatcher="easy")
+        command[command.index(str(small.trace))] = str(bench.traces / f"{source}.swf.gz")
+        costs = in_turns({"easy": command}, bench.repeats)["easy"]
+        jobs = json.loads((small.out / "metrics.json").read_text())["jobs"]
+        rows.append(replace(row(small, "easy", costs, jobs), goal="peak < 1024 MiB"))
+    return rows
 
 
 def stress(bench: Bench) -> list[Row]:
@@ -161,7 +220,13 @@ def _accasim_python() -> Path:
 
 PARTS: dict[str, Callable[[Bench], list[Row]]] = {
     "easy": against_bare_loop,
+    "easy-pool": lambda bench: easy_on(bench, "hpc2n-50k-1x240", (1, 240), "<= 5"),
+    "easy-nodes": lambda bench: easy_on(bench, "hpc2n-50k-120x2", (120, 2), "<= 10"),
+    "easy-accasim": easy_against_accasim,
     "accasim": against_accasim,
     "stress": stress,
     "asks": lambda bench: asks(bench.repeats),
+    "full-traces": full_traces,
 }
+SLOW = {"full-traces"}
+"""Parts that run only when they are named."""

@@ -82,6 +82,19 @@ def test_digest_is_that_of_one_process(inputs, dispatcher, settings):
 
 
 @pytest.mark.mpi
+@pytest.mark.parametrize(("dispatcher", "settings"), [("easy", ("order=sjbf",)), ("rules-df", ("profile_check=span",))])
+def test_a_central_dispatcher_runs_on_the_first_rank(inputs, dispatcher, settings):
+    """The others have nothing to do, and end well."""
+    outcome = run_over_ranks(COMM, request_of(inputs, dispatcher, settings, "ranks"))
+    if COMM.rank > 0:
+        assert outcome == 0
+        return
+    alone = run(request_of(inputs, dispatcher, settings, "alone"))
+    assert outcome.metrics["schedule_digest"] == alone.metrics["schedule_digest"]
+    assert (outcome.metrics["ranks"], outcome.metrics["messages"], outcome.metrics["message_bytes"]) == (1, 0, 0)
+
+
+@pytest.mark.mpi
 def test_no_payload_is_pickled(inputs, monkeypatch):
     def refuse(*_):
         raise AssertionError("pickled")

@@ -9,45 +9,14 @@ from pathlib import Path
 
 import pytest
 from kit.pool_reference import POLICIES, PoolJobs, prepare, starts
-
-TRACES = {
-    "hpc2n-5k": ("HPC2N-2002-2.2-cln", 240),
-    "blue-5k": ("SDSC-BLUE-2000-4.2-cln", 1152),
-    "kth-5k": ("KTH-SP2-1996", 100),
-    "curie-5k": ("CEA-Curie-2011-derived295k", 93312),
-}
-PUBLISHED = {
-    "hpc2n-5k": {
-        "fcfs": 19906846485,
-        "sjf": 19881205028,
-        "easy": 19874829737,
-        "easy-event": 19874763132,
-        "conservative-event": 19875818048,
-    },
-    "blue-5k": {
-        "fcfs": 3933176968,
-        "sjf": 3787348171,
-        "easy": 3770718403,
-        "easy-event": 3770718202,
-        "conservative-event": 3768372387,
-    },
-    "kth-5k": {
-        "fcfs": 17982060081,
-        "sjf": 17022079249,
-        "easy": 16975604069,
-        "easy-event": 16975509127,
-        "conservative-event": 16974632189,
-    },
-    "curie-5k": {"fcfs": 4332493105, "easy": 4332489232, "easy-event": 4332489232},
-}
-"""`sum_start` of the first 5,000 jobs, from the reference figures beside the traces."""
+from kit.published import LONG, PUBLISHED, SHORT
 
 
-@pytest.mark.parametrize("name", TRACES)
+@pytest.mark.parametrize("name", [*SHORT, *(pytest.param(name, marks=pytest.mark.slow) for name in LONG)])
 def test_sums_of_starts_are_the_published_ones(name: str, shared: Path) -> None:
-    file, processors = TRACES[name]
-    jobs = prepare(shared / "traces" / f"{file}.swf.gz", processors, 5000)
-    assert {policy: sum(starts(jobs, processors, policy)) for policy in PUBLISHED[name]} == PUBLISHED[name]
+    row = PUBLISHED[name]
+    jobs = row.prepared(shared)
+    assert {policy: sum(starts(jobs, row.processors, policy)) for policy in row.sums} == row.sums
 
 
 def pool_jobs(*rows: tuple[int, int, int, int]) -> PoolJobs:

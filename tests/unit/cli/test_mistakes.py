@@ -123,7 +123,7 @@ def test_unknown_key(simulate, folder):
 
 
 def test_unknown_dispatcher_lists_the_known(simulate):
-    expect_refusal(simulate(dispatcher="slurm"), "'slurm'", "dardis-throughput", "dardis-balance")
+    expect_refusal(simulate(dispatcher="slurm"), "'slurm'", "dardis-throughput", "rules-fcfs", "conservative")
 
 
 @pytest.mark.parametrize(
@@ -138,6 +138,30 @@ def test_unknown_dispatcher_lists_the_known(simulate):
 )
 def test_unknown_settings_list_the_known(simulate, setting, known):
     expect_refusal(simulate("--set", setting), setting, known)
+
+
+@pytest.mark.parametrize(
+    ("dispatcher", "settings", "known"),
+    [
+        ("easy", ["order=lifo"], "fcfs|df|wt|sjbf"),
+        ("easy", ["order=most:"], "most:KIND"),
+        ("rules-fcfs", ["rule=rule"], "fcfs|df|wt|sjbf"),
+        ("easy", ["order=most:gpu"], "no 'gpu'; expected cores"),
+        ("rules-wt", ["order=sjbf"], "backfill=on, or rule=sjbf"),
+        ("easy", ["backfill=off", "order=sjbf"], "backfill=on, or rule=sjbf"),
+        ("conservative", ["ordering=relaxed"], "backfill=off"),
+        ("rules-fcfs", ["backfill=on", "ordering=relaxed"], "backfill=off"),
+        ("easy", ["backfill_depth=none"], "a whole number from 1"),
+        ("easy", ["profile_check=never"], "instant|span"),
+        ("easy", ["selection=random"], "event_order=batched|per-event"),
+        ("easy", ["about=nothing"], "unknown setting"),
+        ("dardis-throughput", ["ordering=relaxed"], "unknown setting"),
+    ],
+)
+def test_settings_of_central_dispatchers(simulate, folder, dispatcher, settings, known):
+    arguments = [argument for setting in settings for argument in ("--set", setting)]
+    expect_refusal(simulate(*arguments, dispatcher=dispatcher), known)
+    assert not (folder / "out").exists()
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dardis.model import schedule
 from dardis.model.job import NO_TIME, Status
 from dardis.model.schedule import Schedule
 
@@ -29,6 +30,12 @@ def test_units_by_node():
 def test_the_digest_is_of_the_sorted_lines():
     lines = b"10,0,4,0:1 7:2\n8,,,\n9,5,10,1:1\n"
     assert TWO.digest() == hashlib.sha256(lines).hexdigest()
+
+
+def test_the_digest_does_not_depend_on_how_many_jobs_are_made_text_at_a_time(monkeypatch):
+    whole = TWO.digest()
+    monkeypatch.setattr(schedule, "_BLOCK", 2)
+    assert TWO.digest() == whole
 
 
 def test_the_digest_forgets_the_order_of_jobs_but_no_start_end_or_node():

@@ -76,6 +76,18 @@ def test_a_line_that_is_no_job_is_counted_with_number_and_reason(read, bad, reas
         assert len(read("; header", line(number=1), bad, line(number=2), strict=True)) == 2
 
 
+@pytest.mark.parametrize("flaw", ["rubbish", line(number=9, submit="7.5")])
+def test_one_flawed_line_changes_nothing_that_is_read_of_the_others(read, flaw):
+    jobs = [line(number=n, submit=10 * n, req=n, memory=1024 * n, queue=n % 3) for n in range(1, 8)]
+    plain = read("; header", *jobs, "", "  ")
+    flawed = read("; header", *jobs[:4], "", flaw, *jobs[4:])
+    kept = flawed.take(flawed.number != 9)
+    for name in ("number", "submit", "wait", "runtime", "procs", "walltime", "memory_kb", "user", "queue", "after"):
+        assert getattr(kept, name).tolist() == getattr(plain, name).tolist(), name
+    assert [skip.line for skip in flawed.skipped] == ([7] if flaw == "rubbish" else [])
+    assert (9 in flawed.number) == (flaw != "rubbish")
+
+
 def test_strict_names_the_first_malformed_line(read):
     with pytest.raises(InputError, match=r"t\.swf:2: negative submit"):
         read(line(), line(submit=-2), "rubbish", strict=True)

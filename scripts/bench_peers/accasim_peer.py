@@ -1,4 +1,4 @@
-"""Replays an SWF trace in AccaSim under FCFS and first fit, without a schedule file: the peer at its quickest.
+"""Replays an SWF trace in AccaSim under FCFS or EASY and first fit, without a schedule file: the peer at its quickest.
 
 Runs in an environment of its own that holds AccaSim 1.1.3, and imports nothing of the project.
 """
@@ -13,14 +13,15 @@ import tempfile
 from pathlib import Path
 
 
-def main(trace: str, nodes: str, cores: str) -> None:
-    """Replay the plain SWF file `trace` on `nodes` nodes of `cores` cores."""
+def main(policy: str, trace: str, nodes: str, cores: str) -> None:
+    """Replay the plain SWF file `trace` on `nodes` nodes of `cores` cores under `policy`: fcfs or easy."""
     # AccaSim asks for the name that Python 3.10 took away.
     collections.Mapping = collections.abc.Mapping  # type: ignore[attr-defined]
     from accasim.base.allocator_class import FirstFit
-    from accasim.base.scheduler_class import FirstInFirstOut
+    from accasim.base.scheduler_class import EASYBackfilling, FirstInFirstOut
     from accasim.base.simulator_class import Simulator
 
+    scheduler = {"fcfs": FirstInFirstOut, "easy": EASYBackfilling}[policy]
     system = {
         "system_name": "bench",
         "start_time": 1000000,
@@ -34,7 +35,7 @@ def main(trace: str, nodes: str, cores: str) -> None:
         Simulator(
             trace,
             str(config),
-            FirstInFirstOut(FirstFit()),
+            scheduler(FirstFit()),
             RESULTS_FOLDER_PATH=folder,
             scheduling_output=False,
             statistics_output=True,

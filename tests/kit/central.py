@@ -1,0 +1,88 @@
+"""Whole runs of a central dispatcher in this process, each audited, and a view of what it has promised so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from kit.pool_reference import PoolJobs
+from kit.run import Run
+
+from dardis.config.settings import with_settings
+from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher, CentralSetUp, checked
+from dardis.kernels import queue as kernel
+from dardis.metrics.audit import audit
+from dardis.model.choices import UnitsPerNode
+from dardis.model.job import NO_TIME, Job
+from dardis.model.platform import NodeGroup, Platform
+from dardis.model.target import DesiredProfile
+from dardis.sim.central import CentralSimulation
+from dardis.wire.effects import Placed
+
+Watch = Callable[[int, list[Placed], dict[int, int]], None]
+"""Told after every decision: now, what starts, and the start reserved for each that waits and has a reservation."""
+
+POLICY_SETUPS = {
+    "fcfs": ("rules-fcfs", ()),
+    "sjf": ("rules-wt", ()),
+    "easy": ("easy", ()),
+    "easy-event": ("easy", ("event_order=per-event",)),
+    "conservative": ("conservative", ()),
+    "conservative-event": ("conservative", ("event_order=per-event",)),
+}
+"""Which dispatcher, and which settings, make each policy of the pool reference."""
+
+
+def setup_of(name: str, *settings: str) -> CentralSetUp:
+    """The dispatcher of that name with `KEY=VALUE` settings, as the command makes it."""
+    return checked(with_settings(CENTRAL_SETUPS[name], settings))
+
+
+class Watched(CentralDispatcher):
+    """Tells of every decision."""
+
+    watch: Watch | None = None
+
+    def decide(self, now: int) -> list[Placed]:
+        placed = super().decide(now)
+        assert self.wake() > now
+        if self.watch is not None:
+            reserved = {job.number: int(self._queue.table[slot, kernel.START]) for slot, job in self._jobs.items()}
+            self.watch(now, placed, {number: start for number, start in reserved.items() if start != NO_TIME})
+        return placed
+
+
+def dispatch(
+    platform: Platform,
+    jobs: Sequence[Job],
+    setup: CentralSetUp,
+    *,
+    desired: DesiredProfile | None = None,
+    seed: int = 1,
+    watch: Watch | None = None,
+) -> Run:
+    """Run the jobs, which must be in (submit, number) order; the schedule has passed the audit."""
+    dispatcher = Watched(setup, platform, desired, seed)
+    dispatcher.watch = watch
+    simulation = CentralSimulation(jobs, setup.event_order, dispatcher)
+    simulation.run()
+    recorder = simulation.recorder
+    schedule = recorder.schedule(simulation.jobs, platform.kinds)
+    assert audit(schedule, platform, expected=[job.number for job in jobs]) == []
+    assert {place for place in range(len(jobs)) if not schedule.ran[place]} == {*recorder.reasons}
+    for place, job in enumerate(jobs):
+        mine = slice(schedule.offsets[place], schedule.offsets[place + 1])
+        assert all(job.groups >> int(platform.group_of_node[node]) & 1 for node in schedule.nodes[mine])
+        assert setup.units_per_node is UnitsPerNode.PACK or (schedule.node_units[mine] == 1).all()
+    return Run(schedule, recorder.reasons)
+
+
+def starts_on_one_node(jobs: PoolJobs, processors: int, setup: CentralSetUp) -> list[int]:
+    """Start times on a machine that is one node of `processors` cores."""
+    platform = Platform("pool", (NodeGroup("n", 1, {"cores": processors}),))
+    rows = zip(jobs.submit, jobs.runtime, jobs.estimate, jobs.cores, strict=True)
+    listed = [
+        Job(number, submit, submit, None, estimate, runtime, 1, (cores,), 1)
+        for number, (submit, runtime, estimate, cores) in enumerate(rows, 1)
+    ]
+    starts: list[int] = dispatch(platform, listed, setup).schedule.start.tolist()
+    return starts

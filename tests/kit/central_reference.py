@@ -1,0 +1,184 @@
+"""A second central dispatcher, whole and slow: what the one in the package must do, start by start and node by node.
+
+One array entry a second, every job tried again at every instant at which anything changes. Events are batched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from kit import choices
+from kit.dense import ONE, DenseNode, Offer, dense_nodes
+from kit.replay import Decision
+
+from dardis.dispatch import CentralSetUp
+from dardis.dispatch.central import _CHOICES
+from dardis.dispatch.orders import rule_of
+from dardis.dispatch.setups import Ordering, ProfileCheck
+from dardis.model.choices import ProfileRule, Switch, UnitsPerNode
+from dardis.model.job import Job
+from dardis.model.platform import Platform
+from dardis.model.target import DesiredProfile
+
+Claim = tuple[int, dict[int, int]]
+"""Start, and node to units."""
+
+
+@dataclass
+class Waiting:
+    """A job in the queue, what it has reserved, and whether the desired profile no longer binds it."""
+
+    job: Job
+    reserved: Claim | None = None
+    ignores: bool = False
+
+
+class SlowDispatcher:
+    """Runs the jobs, in (submit, number) order; then `claims` holds where each that ran was, by number."""
+
+    def __init__(
+        self, platform: Platform, jobs: Sequence[Job], setup: CentralSetUp, desired: DesiredProfile | None, seed: int
+    ) -> None:
+        self.claims: dict[int, Claim] = {}
+        self._setup, self._seed = setup, seed
+        self._jobs = {job.number: job for job in jobs}
+        self._binds = desired is not None and setup.profile is not ProfileRule.OFF
+        self._soft = setup.profile is ProfileRule.SOFT
+        self._instant = setup.profile_check is ProfileCheck.INSTANT
+        self._group = platform.group_of_node
+        last = [job.earliest for job in jobs] + [job.latest or 0 for job in jobs]
+        last += [window.end for window in platform.maintenance] + [(desired and desired.last_breakpoint) or 0]
+        self._until = max(last) + sum(job.walltime for job in jobs) + 1
+        self._nodes = dense_nodes(platform, desired, self._until)
+        self._alone = dense_nodes(platform, desired, self._until)
+        self._rules = [rule_of(name, platform) for name in (setup.rule, setup.order)]
+        self._keys = {
+            job.number: [(rule(job, platform), job.submit, job.number) for rule in self._rules] for job in jobs
+        }
+        self._queue: list[Waiting] = []
+        self._running: dict[int, Claim] = {}
+        self._run(jobs)
+
+    def _run(self, jobs: Sequence[Job]) -> None:
+        changes = {second + 1 for node in self._alone for second in _changes(node)}
+        arrivals = {job.earliest for job in jobs}
+        now = -1
+        while True:
+            ends = {self._end(number) for number in self._running}
+            reserved = {waiting.reserved[0] for waiting in self._queue if waiting.reserved}
+            latest = {waiting.job.latest for waiting in self._queue if waiting.job.latest is not None}
+            ahead = [time for time in changes | arrivals | ends | reserved | latest if time > now]
+            if not ahead:
+                return
+            now = min(ahead)
+            ended = [
+                number for number, (start, _) in self._running.items() if start + self._jobs[number].duration == now
+            ]
+            for number in ended:
+                self._take(self._jobs[number], self._running.pop(number), now, -1)
+            if now in changes:
+                self._queue = [waiting for waiting in self._queue if self._has_hope(waiting, now)]
+            new = [Waiting(job) for job in jobs if job.earliest == now]
+            self._queue += [waiting for waiting in new if self._has_hope(waiting, now)]
+            self._decide(now, freed=bool(ended))
+
+    def _end(self, number: int) -> int:
+        return self._running[number][0] + self._jobs[number].duration
+
+    def _has_hope(self, waiting: Waiting, now: int) -> bool:
+        """Whether the job, were it alone, would ever start; a soft profile gives way to it if it would not."""
+        if self._decision(waiting.job, self._alone).earliest(now, self._until, respect=False) is None:
+            return False
+        if not self._binds or waiting.ignores:
+            return True
+        job = replace(waiting.job, walltime=1) if self._instant else waiting.job
+        fits = self._decision(job, self._alone).earliest(now, self._until, respect=True) is not None
+        waiting.ignores = not fits and self._soft
+        return fits or self._soft
+
+    def _decision(self, job: Job, nodes: list[DenseNode]) -> Decision:
+        eligible = [node for node in range(len(nodes)) if job.groups >> int(self._group[node]) & 1]
+        return Decision(job, 0, nodes, eligible, self._setup.units_per_node is UnitsPerNode.DISTINCT, 0)
+
+    def _decide(self, now: int, *, freed: bool) -> None:
+        backfill, depth = self._setup.backfill is Switch.ON, self._setup.backfill_depth
+        for waiting in self._queue if depth > 0 else ():
+            self._give_back(waiting, now)
+        in_order = sorted(self._queue, key=lambda waiting: self._keys[waiting.job.number][0])
+        blocked = None
+        for waiting in in_order:
+            if not self._try(waiting, now, freed) and self._setup.ordering is Ordering.STRICT:
+                blocked = waiting
+                break
+        if blocked is not None and backfill:
+            for waiting in sorted(in_order, key=lambda waiting: self._keys[waiting.job.number][1]):
+                if waiting is not blocked and waiting in self._queue:
+                    self._try(waiting, now, freed)
+
+    def _give_back(self, waiting: Waiting, now: int) -> None:
+        if waiting.reserved is not None:
+            self._take(waiting.job, waiting.reserved, max(now, waiting.reserved[0]), -1)
+            waiting.reserved = None
+
+    def _try(self, waiting: Waiting, now: int, freed: bool) -> bool:
+        """Whether the job starts now; else it keeps, improves or gets a reservation, where it may have one."""
+        if waiting.reserved is not None and waiting.reserved[0] > now and not freed:
+            return False
+        self._give_back(waiting, now)
+        job, decision = waiting.job, self._decision(waiting.job, self._nodes)
+        late = job.latest is not None and now >= job.latest
+        binds = self._binds and not (self._soft and (waiting.ignores or late))
+        offers = self._offers_now(decision, now, binds)
+        if len(choices.starts_that_count(offers, job.units, decision.distinct)):
+            self._claim(waiting, offers, 0, now)
+            self._running[job.number] = self.claims[job.number] = waiting.reserved
+            self._queue = [other for other in self._queue if other is not waiting]
+            return True
+        held = sum(other.reserved is not None for other in self._queue)
+        if self._setup.backfill is Switch.ON and (self._setup.backfill_depth == 0 or held < self._setup.backfill_depth):
+            self._reserve(waiting, decision, now, spans=binds and not self._instant)
+        return False
+
+    def _offers_now(self, decision: Decision, now: int, binds: bool) -> choices.Offers:
+        request = np.array(decision.job.request)
+        asked = (now, now, now, decision.job.walltime, request, binds and not self._instant, 1)
+        offers = {node: self._nodes[node].offers(*asked) for node in decision.eligible}
+        if binds and self._instant:
+            for node, mine in offers.items():
+                limit = int(self._nodes[node].index_of_seconds(request, True)[now])
+                mine.update({at: replace(offer, index=min(offer.index, limit)) for at, offer in mine.items()})
+        return {node: {at: o for at, o in mine.items() if o.index >= ONE} for node, mine in offers.items()}
+
+    def _reserve(self, waiting: Waiting, decision: Decision, now: int, *, spans: bool) -> None:
+        job = waiting.job
+        last = job.latest if self._soft and spans and job.latest is not None else self._until
+        start = decision.earliest(now, last, respect=spans)
+        if start is None and last != self._until:
+            spans, start = False, decision.earliest(now, self._until, respect=False)
+        if start is not None:
+            asked = (now, start, start, job.walltime, np.array(job.request), spans, 1)
+            offers: dict[int, dict[int, Offer]] = {n: self._nodes[n].offers(*asked) for n in decision.eligible}
+            self._claim(waiting, offers, 0, start)
+
+    def _claim(self, waiting: Waiting, offers: choices.Offers, instant: int, start: int) -> None:
+        job, distinct = waiting.job, self._setup.units_per_node is UnitsPerNode.DISTINCT
+        key = (self._seed, job.number, 0)
+        choice = _CHOICES[self._setup.node_choice]
+        taken = choices.choose_nodes(offers, instant, start, job.walltime, job.units, distinct, choice, key)
+        waiting.reserved = (start, taken)
+        self._take(job, waiting.reserved, start, 1)
+
+    def _take(self, job: Job, claim: Claim, begin: int, sign: int) -> None:
+        start, taken = claim
+        for node, units in taken.items():
+            self._nodes[node].take(begin, start + job.walltime, sign * units * np.array(job.request))
+
+
+def _changes(node: DenseNode) -> list[int]:
+    """The seconds after which what is free or wished on a node changes."""
+    arrays = [node.free] if node.wished is None else [node.free, node.wished]
+    rows = np.concatenate(arrays, axis=1)
+    seconds: list[int] = np.flatnonzero((rows[1:] != rows[:-1]).any(axis=1)).tolist()
+    return seconds

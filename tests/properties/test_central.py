@@ -1,0 +1,184 @@
+"""Central dispatchers over random machines, jobs and settings: legal, repeatable, and true to what they promise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.central import POLICY_SETUPS, dispatch, setup_of, starts_on_one_node
+from kit.central_reference import SlowDispatcher
+from kit.dense import ONE, dense_nodes
+from kit.effort import examples
+from kit.machine import desired_profiles, jobs, platforms
+from kit.pool_reference import POLICIES, PoolJobs, starts
+from kit.replay import horizon_of, placement
+from kit.run import Run
+
+from dardis.dispatch import CENTRAL_SETUPS, CentralSetUp, central, checked
+from dardis.dispatch.orders import RULES
+from dardis.dispatch.setups import SAME_AS_RULE, Ordering, ProfileCheck
+from dardis.kernels import profiles
+from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, Switch, UnitsPerNode
+from dardis.model.job import Job
+from dardis.model.platform import Platform
+from dardis.model.target import DesiredProfile
+
+ORDERS = [*sorted(RULES), "most:cores"]
+
+
+@dataclass
+class Case:
+    """What a run is made of."""
+
+    platform: Platform
+    jobs: list[Job]
+    setup: CentralSetUp
+    desired: DesiredProfile | None
+
+    def run(self, **more) -> Run:
+        return dispatch(self.platform, self.jobs, self.setup, desired=self.desired, **more)
+
+
+@st.composite
+def setups(draw, **fixed) -> CentralSetUp:
+    """One of the named set-ups with any settings that go together, some of them fixed."""
+    setup = replace(
+        draw(st.sampled_from([CENTRAL_SETUPS[name] for name in sorted(CENTRAL_SETUPS)])),
+        rule=draw(st.sampled_from(ORDERS)),
+        ordering=draw(st.sampled_from(Ordering)),
+        backfill=draw(st.sampled_from(Switch)),
+        backfill_depth=draw(st.sampled_from((0, 1, 1, 2, 3))),
+        profile=draw(st.sampled_from(ProfileRule)),
+        profile_check=draw(st.sampled_from(ProfileCheck)),
+        node_choice=draw(st.sampled_from(NodeChoice)),
+        units_per_node=draw(st.sampled_from(UnitsPerNode)),
+        event_order=draw(st.sampled_from(EventOrder)),
+    )
+    setup = replace(setup, **fixed)
+    if setup.backfill is Switch.ON:
+        order = setup.order if "order" in fixed else draw(st.sampled_from([SAME_AS_RULE, *ORDERS]))
+        setup = replace(setup, ordering=Ordering.STRICT, order=order)
+    return checked(setup)
+
+
+@st.composite
+def cases(draw, *, following: bool = False, wishes: bool = True, most: int = 10, **fixed) -> Case:
+    """Any machine, jobs, wishes and set-up, with these settings fixed."""
+    platform = draw(platforms())
+    desired = draw(st.none() | desired_profiles(platform)) if wishes else None
+    return Case(platform, draw(jobs(platform, following=following, most=most)), draw(setups(**fixed)), desired)
+
+
+@given(cases(following=True))
+@examples(3)
+def test_every_schedule_is_legal_and_the_same_again(case):
+    """The audit is in `dispatch`; chance is an argument."""
+    first = case.run()
+    again = case.run()
+    assert first.schedule.digest() == again.schedule.digest()
+    assert first.reasons == again.reasons
+
+
+@given(cases(event_order=EventOrder.BATCHED))
+@examples(2)
+def test_it_is_the_slow_dispatcher(case):
+    """Every start and every node: what a pass skips, or knows from an earlier one, changes nothing."""
+    schedule = case.run(seed=3).schedule
+    slow = SlowDispatcher(case.platform, case.jobs, case.setup, case.desired, 3)
+    ran = np.flatnonzero(schedule.ran).tolist()
+    assert {case.jobs[p].number: (int(schedule.start[p]), placement(schedule, p)) for p in ran} == slow.claims
+
+
+@given(cases(following=True))
+@examples(1)
+def test_only_a_job_that_can_never_run_is_rejected(case):
+    """The empty machine, when all maintenance is over and the profile has had its last step, does not hold it."""
+    run = case.run()
+    binds = case.desired is not None and case.setup.profile is ProfileRule.HARD
+    until = horizon_of(case.platform, case.jobs, case.desired)
+    empty = dense_nodes(case.platform, case.desired if binds else None, until)
+    for place in np.flatnonzero(~run.schedule.ran).tolist():
+        job = case.jobs[place]
+        length = 1 if case.setup.profile_check is ProfileCheck.INSTANT else job.walltime
+        index = [
+            int(node.index_of_starts(until, until, length, np.array(job.request), binds)[0]) // ONE
+            for number, node in enumerate(empty)
+            if job.groups >> int(case.platform.group_of_node[number]) & 1
+        ]
+        distinct = case.setup.units_per_node is UnitsPerNode.DISTINCT
+        assert sum(min(whole, 1) if distinct else whole for whole in index) < job.units, run.reasons[place]
+
+
+def used_by_second(case: Case, run: Run) -> np.ndarray:
+    """What is in use on each node in each second, shape (nodes, seconds, kinds)."""
+    schedule = run.schedule
+    seconds = max(int(schedule.finish.max()), 0) + 1
+    used = np.zeros((case.platform.node_count, seconds, len(case.platform.kinds)), dtype=np.int64)
+    for place in np.flatnonzero(schedule.ran).tolist():
+        for node, units in placement(schedule, place).items():
+            used[node, schedule.start[place] : schedule.finish[place]] += units * schedule.request[place]
+    return used
+
+
+@given(cases(following=True, profile=ProfileRule.HARD))
+@examples(1.5)
+def test_a_hard_profile_holds_all_the_time_or_at_every_start(case):
+    """`span` never exceeds it. `instant` may, later in a run; not on the nodes of a job when it starts."""
+    run = case.run()
+    if case.desired is None or not run.schedule.ran.any():
+        return
+    used = used_by_second(case, run)
+    open_always = replace(case.platform, maintenance=())
+    wished = np.stack([node.wished for node in dense_nodes(open_always, case.desired, used.shape[1])])
+    exceeded = used > np.maximum(wished, 0)
+    if case.setup.profile_check is ProfileCheck.SPAN:
+        assert not exceeded.any()
+    for place in np.flatnonzero(run.schedule.ran).tolist():
+        asked = run.schedule.request[place] > 0
+        for node in placement(run.schedule, place):
+            assert not exceeded[node, run.schedule.start[place], asked].any()
+
+
+@given(cases(following=True), st.integers(1, 3))
+@examples(1.5)
+def test_room_at_the_beginning_decides_nothing(case, slots):
+    """Passes that stop for want of room, of each sort, go on as if there had been enough."""
+    expected = case.run()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(central, "FIRST_SLOTS", slots)
+        patch.setattr(profiles, "FIRST_LONGEST", 1)
+        make_rows, make_room = profiles.make_rows, central.kernel.make_room
+        patch.setattr(profiles, "make_rows", lambda count, columns, _, dtype: make_rows(count, columns, 3, dtype))
+        patch.setattr(central.kernel, "make_room", lambda kinds, scratch, _, slots: make_room(kinds, scratch, 1, slots))
+        narrow = case.run()
+    assert narrow.schedule.digest() == expected.schedule.digest()
+    assert narrow.reasons == expected.reasons
+
+
+@st.composite
+def pools(draw) -> tuple[PoolJobs, int]:
+    """Few jobs on few cores, many events at one instant."""
+    processors = draw(st.integers(1, 8))
+    rows = draw(
+        st.lists(
+            st.tuples(st.integers(1, 30), st.integers(1, 12), st.sampled_from((0, 1, 5)), st.integers(1, processors)),
+            min_size=1,
+            max_size=14,
+        )
+    )
+    rows.sort(key=lambda row: row[0])
+    submit, runtime, more, cores = (list(column) for column in zip(*rows, strict=True))
+    return PoolJobs(submit, runtime, [a + b for a, b in zip(runtime, more, strict=True)], cores), processors
+
+
+@given(pools())
+@examples(1.5)
+def test_on_one_node_they_are_the_textbook(pool):
+    made, processors = pool
+    for policy in POLICIES:
+        name, settings = POLICY_SETUPS[policy]
+        ours = starts_on_one_node(made, processors, setup_of(name, *settings))
+        assert ours == starts(made, processors, policy), policy

@@ -1,0 +1,85 @@
+"""`KEY=VALUE` settings: what any frozen dataclass of choices, numbers and words takes, and how mistakes are told."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import pytest
+
+from dardis.config.settings import MOST, known_settings, plain_settings, setting, with_settings
+from dardis.model.errors import InputError
+from dardis.sim.dispatchers import DISPATCHERS, find_setup
+
+
+class Colour(StrEnum):
+    RED = "red"
+    BLUE = "blue"
+
+
+def even(text):
+    if len(text) % 2:
+        raise ValueError(text)
+    return text.upper()
+
+
+@dataclass(frozen=True)
+class Paint:
+    colour: Colour = Colour.RED
+    coats: int = 2
+    """From 1 on."""
+    drops: int = setting(0, least=0)
+    width: int = setting(5, zero="full")
+    word: str = setting("AB", values="words of even length", parse=even)
+    maker: str = setting("us", key=False)
+
+
+def test_known_settings():
+    assert known_settings(Paint) == {
+        "colour": "red|blue", "coats": "N", "drops": "N", "width": "full|N", "word": "words of even length",
+    }  # fmt: skip
+
+
+def test_values_of_every_sort():
+    paint = with_settings(Paint(), ["colour=blue", "coats=3", "drops=0", "width=full", "word=abcd"])
+    assert paint == Paint(Colour.BLUE, 3, 0, 0, "ABCD")
+    assert with_settings(Paint(), ["coats=4", f"coats={MOST}", "word="]) == Paint(coats=MOST, word="")
+    assert with_settings(Paint(), []) == Paint()
+
+
+def test_plain_settings_are_what_set_takes():
+    paint = Paint(Colour.BLUE, 3, 0, 0, "ABCD")
+    plain = plain_settings(paint)
+    assert plain == {"colour": "blue", "coats": 3, "drops": 0, "width": "full", "word": "ABCD"}
+    assert type(plain["colour"]) is str
+    assert with_settings(Paint(), [f"{key}={value}" for key, value in plain.items()]) == paint
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("colour=green", "unknown value 'green'; expected red|blue"),
+        ("word=abc", "unknown value 'abc'; expected words of even length"),
+        ("coats=0", "'0' is out of range; expected a whole number from 1 on"),
+        ("coats=-1", "out of range"),
+        ("coats=1.5", "out of range"),
+        ("coats=²", "out of range"),
+        ("coats=", "out of range"),
+        (f"coats={MOST + 1}", "out of range"),
+        ("drops=none", "a whole number from 0 on"),
+        ("width=0", "a whole number from 1 on"),
+        ("maker=them", "unknown setting; expected one of colour=red|blue, coats=N"),
+        ("colour", "no KEY=VALUE; expected one of colour=red|blue"),
+        ("", "no KEY=VALUE"),
+    ],
+)
+def test_mistakes_name_the_setting_and_what_is_known(text, says):
+    with pytest.raises(InputError) as error:
+        with_settings(Paint(), ["colour=blue", text])
+    assert str(error.value).startswith(f"--set {text}: ")
+    assert says in str(error.value)
+
+
+@pytest.mark.parametrize("name", DISPATCHERS)
+def test_the_record_of_every_dispatcher_can_be_set_again(name):
+    setup = find_setup(name, ())
+    recorded = tuple(f"{key}={value}" for key, value in plain_settings(setup).items())
+    assert find_setup(name, recorded) == setup

@@ -1,0 +1,184 @@
+"""The central dispatcher on examples small enough to work out by hand."""
+
+import pytest
+from kit.central import dispatch, setup_of
+from kit.replay import placement
+
+from dardis.dispatch import CentralDispatcher
+from dardis.model.job import NO_TIME, Job
+from dardis.model.platform import Maintenance, NodeGroup, Platform
+from dardis.model.profile import StepFunction
+from dardis.model.target import DesiredProfile
+
+ONE = Platform("one", (NodeGroup("n", 1, {"cores": 4}),))
+
+
+def job(number, submit, walltime, cores, *, units=1, runtime=None, est=None, lst=None, groups=1):
+    return Job(
+        number, submit, submit if est is None else est, lst, walltime, runtime or walltime, units, (cores,), groups
+    )
+
+
+def starts(platform, jobs, name, *settings, desired=None):
+    run = dispatch(platform, jobs, setup_of(name, *settings), desired=desired)
+    return [None if start == NO_TIME else start for start in run.schedule.start.tolist()]
+
+
+def wish(platform, first, *steps):
+    return DesiredProfile(platform, {0: StepFunction.from_steps(first, list(steps))})
+
+
+BLOCKED = [job(1, 0, 10, 3), job(2, 1, 10, 4), job(3, 2, 30, 1), job(4, 3, 5, 1), job(5, 4, 3, 1)]
+AT_ONCE = [job(1, 0, 10, 3), job(2, 1, 10, 4), job(3, 2, 8, 1), job(4, 2, 6, 1)]
+THREE_WAIT = [job(1, 0, 10, 3), job(2, 1, 5, 2), job(3, 2, 5, 4), job(4, 3, 20, 1)]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "name", "settings", "expected"),
+    [
+        (BLOCKED, "rules-fcfs", (), [0, 10, 20, 20, 20]),
+        (BLOCKED, "rules-fcfs", ("ordering=relaxed",), [0, 32, 2, 10, 10]),  # 3 to 5 use what is free, and 2 waits
+        (BLOCKED, "rules-wt", (), [0, 11, 21, 3, 8]),  # 5 stops the others from 4 on
+        (BLOCKED, "easy", (), [0, 10, 20, 3, 20]),  # only 4 ends before the reservation of 2
+        (AT_ONCE, "easy", (), [0, 10, 2, 20]),
+        (AT_ONCE, "easy", ("order=sjbf",), [0, 10, 20, 2]),
+        (AT_ONCE, "rules-fcfs", ("backfill=on", "order=sjbf"), [0, 10, 20, 2]),
+        (THREE_WAIT, "easy", (), [0, 10, 23, 3]),  # 4 fits beside 2, and then 3 has to wait for 4
+        (THREE_WAIT, "easy", ("backfill_depth=2",), [0, 10, 15, 20]),
+        (THREE_WAIT, "conservative", (), [0, 10, 15, 20]),
+    ],
+)
+def test_one_queue_in_several_ways(jobs, name, settings, expected):
+    assert starts(ONE, jobs, name, *settings) == expected
+
+
+def test_an_early_end_improves_reservations():
+    jobs = [job(1, 0, 10, 3, runtime=4), job(2, 1, 10, 4), job(3, 2, 30, 1)]
+    assert starts(ONE, jobs, "easy") == [0, 4, 14]
+    assert starts(ONE, jobs, "conservative") == [0, 4, 14]
+
+
+def test_a_job_is_killed_at_its_walltime_and_follows_its_leader():
+    leader = job(1, 0, 10, 4, runtime=25)
+    follower = Job(2, 3, 3, None, 5, 5, 1, (4,), 1, after=1, think=7)
+    assert starts(ONE, [leader, follower], "easy") == [0, 17]
+
+
+GROUPS = Platform(
+    "three groups", tuple(NodeGroup(name, count, {"cores": 4}) for name, count in (("a", 1), ("b", 1), ("c", 2)))
+)
+FILL = [job(1, 0, 50, 2, groups=0b001), job(2, 0, 50, 3, groups=0b010)]
+
+
+@pytest.mark.parametrize(
+    ("choice", "narrow", "two_units"),
+    [
+        ("first-fit", {0: 1}, {0: 1, 2: 1}),
+        ("best-fit", {1: 1}, {0: 1, 2: 1}),
+        ("worst-fit", {2: 1}, {2: 2}),
+        ("contiguous", {0: 1}, {2: 2}),
+    ],
+)
+def test_which_nodes(choice, narrow, two_units):
+    """Nodes 0 and 1 have 2 cores and 1 left, 2 and 3 all four."""
+    for tried, expected in ((job(3, 1, 9, 1, groups=7), narrow), (job(3, 1, 9, 2, units=2, groups=7), two_units)):
+        run = dispatch(GROUPS, [*FILL, tried], setup_of("easy", f"node_choice={choice}"))
+        assert placement(run.schedule, 2) == expected
+
+
+def test_random_nodes_depend_on_the_seed():
+    taken = set()
+    for seed in range(20):
+        run = dispatch(GROUPS, [job(1, 0, 9, 4, groups=7)], setup_of("easy", "node_choice=random"), seed=seed)
+        taken.add(*placement(run.schedule, 0))
+    assert taken == {0, 1, 2, 3}
+
+
+def test_units_on_distinct_nodes():
+    four = job(1, 0, 9, 1, units=4, groups=7)
+    assert placement(dispatch(GROUPS, [four], setup_of("easy")).schedule, 0) == {0: 4}
+    distinct = setup_of("easy", "units_per_node=distinct")
+    assert placement(dispatch(GROUPS, [four], distinct).schedule, 0) == dict.fromkeys(range(4), 1)
+    five = dispatch(GROUPS, [job(1, 0, 9, 1, units=5, groups=7)], distinct)
+    assert five.reasons == {0: "asks for 5 units of (1 cores); the machine holds 4"}
+
+
+@pytest.mark.parametrize("name", ["rules-fcfs", "easy", "conservative"])
+def test_cores_that_are_free_in_sum_only_are_not_enough(name):
+    """Two nodes with two free cores each hold no unit of four."""
+    pair = Platform("pair", (NodeGroup("n", 2, {"cores": 4}),))
+    halves = job(1, 0, 10, 2, units=2)
+    assert starts(pair, [halves, job(2, 1, 5, 4)], name, "units_per_node=distinct") == [0, 10]
+
+
+def test_no_run_reaches_into_maintenance():
+    closed = Platform("closed", ONE.groups, maintenance=(Maintenance((0,), 20, 30),))
+    jobs = [job(1, 0, 15, 1), job(2, 0, 21, 1), job(3, 1, 19, 1)]
+    assert starts(closed, jobs, "easy") == [0, 30, 1]
+    assert starts(closed, jobs, "conservative") == [0, 30, 1]
+    assert starts(closed, jobs, "rules-fcfs") == [0, 30, 30]
+
+
+def test_a_job_that_may_not_start_yet_stops_nobody():
+    jobs = [job(1, 0, 5, 4, est=20), job(2, 1, 30, 4)]
+    assert starts(ONE, jobs, "rules-fcfs") == [31, 1]
+    assert starts(ONE, jobs, "conservative") == [31, 1]
+
+
+def test_wishes_at_the_start_and_all_the_time():
+    """The thesis's rules look at the instant only, and overuse."""
+    desired = wish(ONE, 4, (10, 1), (40, 4))
+    jobs = [job(1, 0, 20, 3), job(2, 5, 5, 1)]
+    assert starts(ONE, jobs, "rules-fcfs", desired=desired) == [0, 5]
+    assert starts(ONE, jobs, "rules-fcfs", "profile_check=span", desired=desired) == [40, 40]
+    assert starts(ONE, jobs, "rules-fcfs", "profile_check=span", "ordering=relaxed", desired=desired) == [40, 5]
+    assert starts(ONE, jobs, "easy", "profile=hard", desired=desired) == [40, 5]
+    assert starts(ONE, jobs, "easy", "profile=off", desired=desired) == [0, 5]
+
+
+@pytest.mark.parametrize("name", ["rules-fcfs", "easy", "conservative"])
+def test_a_soft_profile_binds_until_the_deadline(name):
+    desired = wish(ONE, 0, (100, 4))
+    jobs = [job(1, 0, 5, 2, lst=30), job(2, 0, 5, 2)]
+    assert starts(ONE, jobs, name, "profile=soft", desired=desired) == [30, 100]
+    assert starts(ONE, jobs, name, "profile=hard", desired=desired) == [100, 100]
+
+
+@pytest.mark.parametrize("name", ["rules-fcfs", "easy", "conservative"])
+@pytest.mark.parametrize("check", ["instant", "span"])
+def test_a_job_that_fits_the_profile_at_no_time(name, check):
+    jobs = [job(1, 0, 5, 3), job(2, 1, 5, 1)]
+    settings = (name, f"profile_check={check}")
+    assert starts(ONE, jobs, *settings, "profile=soft", desired=wish(ONE, 2)) == [0, 5]
+    hard = dispatch(ONE, jobs, setup_of(*settings, "profile=hard"), desired=wish(ONE, 2))
+    assert hard.schedule.start.tolist() == [NO_TIME, 1]
+    assert "no start within the hard desired profile" in hard.reasons[0]
+
+
+@pytest.mark.parametrize("name", ["rules-fcfs", "easy", "conservative"])
+@pytest.mark.parametrize("check", ["instant", "span"])
+def test_a_job_whose_last_start_within_the_profile_passes(name, check):
+    """Job 2 could have run before 50, had 1 not; it stops nobody for ever, and a soft profile gives way to it."""
+    desired = wish(ONE, 4, (50, 2))
+    jobs = [job(1, 0, 60, 2), job(2, 1, 10, 4), job(3, 2, 10, 1)]
+    third = 60 if name == "rules-fcfs" else 2
+    settings = (name, f"profile_check={check}")
+    assert starts(ONE, jobs, *settings, "profile=hard", desired=desired) == [0, None, third]
+    assert starts(ONE, jobs, *settings, "profile=soft", desired=desired) == [0, 60, 70 if third == 60 else 2]
+
+
+def test_a_job_for_later_hides_no_start_from_those_for_now():
+    """Whether a job would fit the profile alone is asked from its own earliest start on."""
+    desired = wish(ONE, 4, (50, 1))
+    jobs = [job(1, 0, 5, 1, est=70), job(2, 1, 5, 4)]
+    assert starts(ONE, jobs, "rules-fcfs", desired=desired) == [70, 1]
+
+
+def test_room_for_longer_profiles_is_no_room_for_more_offers():
+    """A profile that grows entry by entry must not double what has room already."""
+    wide = Platform("wide", (NodeGroup("n", 1, {"cores": 300}),))
+    dispatcher = CentralDispatcher(setup_of("conservative"), wide, None, 1)
+    for number in range(1, 301):
+        assert dispatcher.submit(job(number, 0, number, 1), 0) is None
+        assert len(dispatcher.decide(0)) == 1
+    assert len(dispatcher._room.out) <= 2048

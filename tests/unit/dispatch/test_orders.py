@@ -1,0 +1,75 @@
+"""Every order by name: who goes first, and what a machine without the resource kind is told."""
+
+import pytest
+
+from dardis.dispatch.orders import RULES, order_name, rule_of
+from dardis.model.errors import InputError
+from dardis.model.job import Job
+from dardis.model.platform import NodeGroup, NodePower, Platform
+
+MACHINE = Platform(
+    "two groups",
+    (
+        NodeGroup("a", 2, {"cores": 16, "gpu": 2}, NodePower(core_w=5.0)),
+        NodeGroup("b", 6, {"cores": 16, "power": 100}, NodePower(core_w=10.0)),
+    ),
+)
+
+
+def job(number, *, est=0, lst=None, walltime=10, units=1, cores=4, gpu=0, power=0, groups=0b11):
+    return Job(number, 0, est, lst, walltime, 1, units, (cores, gpu, power), groups)
+
+
+A = job(1, est=5, lst=90, walltime=30, units=2, cores=4, gpu=1, groups=0b01)
+B = job(2, est=9, walltime=20, units=1, cores=16, groups=0b10)
+C = job(3, est=0, lst=50, walltime=40, units=1, cores=1, power=40)
+FIRST_TO_LAST = {
+    "fcfs": [C, A, B],
+    "df": [C, A, B],
+    "wt": [B, A, C],
+    "sjbf": [B, A, C],
+    "ljf": [C, A, B],
+    "narrow": [C, A, B],
+    "wide": [B, A, C],
+    "small": [C, A, B],
+    "large": [B, A, C],
+    "profit": [A, B, C],  # a watt earns by 1/5, 1/10 and 1/40 core
+    "most:gpu": [A, B, C],
+    "most:cores": [B, A, C],
+}
+
+
+def test_every_rule_has_its_order_here():
+    assert {name for name in FIRST_TO_LAST if not name.startswith("most:")} == {*RULES}
+
+
+@pytest.mark.parametrize("name", FIRST_TO_LAST)
+def test_who_goes_first(name):
+    rule = rule_of(name, MACHINE)
+    # Python's sort is stable: ties stay in order of submission.
+    assert sorted([A, B, C], key=lambda job: rule(job, MACHINE)) == FIRST_TO_LAST[name]
+
+
+def test_profit_takes_the_mean_of_the_nodes_that_may_run_the_job():
+    rule = rule_of("profit", MACHINE)
+    mixed = (2 * 5.0 + 6 * 10.0) / 8
+    assert rule(job(1), MACHINE) == pytest.approx(-0.013 / mixed)
+    free = Platform("free", (NodeGroup("a", 1, {"cores": 4}, NodePower(core_w=0.0)),))
+    costly = Job(1, 0, 0, None, 9, 9, 1, (1,), 1)
+    assert rule(costly, free) < rule(job(1), MACHINE)  # what costs nothing goes first
+
+
+@pytest.mark.parametrize("name", ["", "lifo", "most", "most:", "Fcfs"])
+def test_other_names_are_refused(name):
+    with pytest.raises(ValueError, match=f"^{name}$"):
+        order_name(name)
+
+
+@pytest.mark.parametrize("name", [*RULES, "most:mic"])
+def test_known_names_are_taken(name):
+    assert order_name(name) == name
+
+
+def test_most_of_a_kind_that_the_machine_has_not():
+    with pytest.raises(InputError, match=r"order most:mic: .*'mic'.*cores\|gpu"):
+        rule_of("most:mic", MACHINE)

@@ -1,0 +1,69 @@
+"""Central set-ups: what the names stand for, and which settings do not go together."""
+
+import pytest
+from kit.central import setup_of
+
+from dardis.dispatch import CENTRAL_SETUPS, check_orders, checked
+from dardis.dispatch.setups import Ordering, ProfileCheck
+from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, Switch, UnitsPerNode
+from dardis.model.errors import InputError
+from dardis.model.platform import NodeGroup, Platform
+
+
+def test_names():
+    assert list(CENTRAL_SETUPS) == [
+        "rules-fcfs", "rules-df", "rules-wt", "rules-ljf", "rules-profit", "easy", "conservative",
+    ]  # fmt: skip
+    for name in CENTRAL_SETUPS:
+        if name.startswith("rules-"):
+            assert CENTRAL_SETUPS[name].rule == name.removeprefix("rules-")
+            assert CENTRAL_SETUPS[name].about
+
+
+def test_rules_are_the_thesis_algorithm_4_by_default():
+    setup = setup_of("rules-df")
+    assert (setup.ordering, setup.backfill) == (Ordering.STRICT, Switch.OFF)
+    assert (setup.profile, setup.profile_check) == (ProfileRule.HARD, ProfileCheck.INSTANT)
+    assert (setup.units_per_node, setup.event_order) == (UnitsPerNode.PACK, EventOrder.BATCHED)
+
+
+def test_backfilling_is_one_algorithm_with_a_depth():
+    easy, conservative = setup_of("easy"), setup_of("conservative")
+    assert (easy.backfill_depth, conservative.backfill_depth) == (1, 0)
+    assert setup_of("easy", "backfill_depth=unlimited", f"event_order={EventOrder.BATCHED}").backfill_depth == 0
+    assert easy.profile_check is ProfileCheck.SPAN
+
+
+def test_settings_by_name():
+    setup = setup_of("easy", "order=sjbf", "node_choice=contiguous", "backfill_depth=3", "unit_cores=1")
+    assert (setup.rule, setup.order, setup.backfill_depth, setup.unit_cores) == ("fcfs", "sjbf", 3, 1)
+    assert setup.node_choice is NodeChoice.CONTIGUOUS
+    assert setup_of("rules-wt", "backfill=on", "order=wide").order == "wide"
+
+
+def test_the_backfilled_part_is_in_the_order_of_the_queue_unless_told():
+    assert setup_of("easy", "rule=ljf").order == "ljf"
+    assert setup_of("rules-df").order == "df"
+
+
+@pytest.mark.parametrize("name", ["easy", "conservative"])
+def test_skipping_and_reserving_do_not_go_together(name):
+    with pytest.raises(InputError, match=r"ordering=relaxed.*backfill=off"):
+        setup_of(name, "ordering=relaxed")
+
+
+def test_an_order_of_nobody():
+    with pytest.raises(InputError, match=r"order=sjbf.*backfill=on, or rule=sjbf"):
+        setup_of("rules-fcfs", "order=sjbf")
+
+
+def test_what_was_checked_may_be_set_again():
+    """As a run's record has it: with the order of the backfilled part spelt out."""
+    assert checked(setup_of("rules-wt")) == setup_of("rules-wt") == setup_of("rules-wt", "order=wt")
+
+
+def test_orders_need_what_they_go_by():
+    machine = Platform("p", (NodeGroup("n", 1, {"cores": 4, "gpu": 1}),))
+    check_orders(setup_of("easy", "rule=most:gpu"), machine)
+    with pytest.raises(InputError, match="most:mic"):
+        check_orders(setup_of("easy", "order=most:mic"), machine)
