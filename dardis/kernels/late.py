@@ -3,23 +3,9 @@
 from __future__ import annotations
 
 from dardis.kernels.jit import kernel
+from dardis.kernels.passes import BEGUN, begin, fits_now, hopeless
 from dardis.kernels.profile import DONE
-from dardis.kernels.queue import (
-    BEGUN,
-    FRESH,
-    GONE,
-    LOOKED_AT,
-    PLACE,
-    REMEMBERED,
-    RULE,
-    WHOLE,
-    Queue,
-    Room,
-    Rules,
-    begin,
-    fits_now,
-    hopeless,
-)
+from dardis.kernels.queue import FRESH, GONE, LOOKED_AT, PLACE, REMEMBERED, RULE, WHOLE, Queue, Room, Rules
 from dardis.kernels.rows import Ints, Rows
 
 BLOCKED = 30

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dardis.kernels import offers, profile, queue, selection, starts
+from dardis.kernels import late, offers, passes, profile, queue, selection, starts, view
 from dardis.kernels.rows import Rows, make_rows
 from dardis.model.job import FOREVER, NO_TIME
 
@@ -60,12 +60,29 @@ def warm_queue(*, wished: bool = True) -> None:
         waiting.table[slot] = (slot, 0, 5, units, 1, FOREVER, 0, 1, NO_TIME, 0, 0, 0, 1)
         waiting.lists[queue.ARRIVED, slot] = slot
     waiting.size[queue.ARRIVED] = 2
-    queue.pass_over(rows, group, waiting, rules, room, 0)
+    passes.pass_over(rows, group, waiting, rules, room, 0)
     if wished:
-        queue.find(rows, group, waiting, 1, rules, room, queue.WISH_OFF, 0, FOREVER, 0)
-        queue.withdraw(rows, waiting, 1, 0)
+        passes.find(rows, group, waiting, 1, rules, room, queue.WISH_OFF, 0, FOREVER, 0)
+        passes.withdraw(rows, waiting, 1, 0)
+
+
+def warm_late() -> None:
+    """The same for a run that binds late, beside `warm_pool`."""
+    rows, group = _two_nodes(), np.zeros(2, dtype=np.int64)
+    waiting = queue.make_queue(2, 1)
+    room = queue.make_room(1, offers.make_scratch(8, rows, 0, 0), 16, 2)
+    rules = queue.Rules(False, False, 1, queue.WISH_OFF, False, False, selection.BEST_FIT, 1)
+    waiting.table[0] = (0, 0, 5, 2, 1, FOREVER, 0, 1, NO_TIME, 0, 0, 0, 1)
+    passes.count_free(rows, room, 0)
+    passes.fits_now(rows, group, waiting.table, 0, rules, 0)
+    late.take_turn(rows, group, waiting, rules, room, 0, 1, 1)
+    offset, time, value = np.empty(3, dtype=np.int64), np.empty(8, dtype=np.int64), np.empty((8, 1), dtype=np.int64)
+    nodes = np.arange(2)
+    steps = view.publish(rows, nodes, 0, offset, time, value)
+    view.accept(rows, nodes, offset, time[:steps], value[:steps])
 
 
 if __name__ == "__main__":
     warm_pool()
+    warm_late()
     warm_queue()

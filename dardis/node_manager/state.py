@@ -57,9 +57,7 @@ class PoolState(NodeProfiles):
     def published(self, now: int, *, whole: bool) -> tuple[Ints, Ints, Ints, Ints]:
         """What nodes can hold from now on: node, offset, time, value. Those that have changed since, or the `whole`."""
         last, self._published = self._published, now
-        if whole or bisect_right(self.changes, last) < bisect_right(self.changes, now):
-            self._changed[:] = True
-        # What was reserved up to now is free, even if the job's end has not been told yet.
+        self._changed |= whole
         view.mark_passed(self.profiles, last, now, self._changed)
         nodes = np.flatnonzero(self._changed)
         self._changed[nodes] = False

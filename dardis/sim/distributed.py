@@ -16,6 +16,7 @@ from dardis.engine.clock import cpu_ns
 from dardis.model.choices import EventOrder, Switch
 from dardis.model.errors import ProtocolError
 from dardis.model.job import NO_TIME, Job
+from dardis.sim.spread import hosts_of
 from dardis.sim.world import Progress, World
 from dardis.task_manager import SetUp, TaskManager
 from dardis.task_manager.setups import BackfillScope
@@ -94,7 +95,7 @@ class Simulation(World):
     def _ends(self, now: int) -> None:
         """Let the next end happen, or all ends of this instant, and those ask who may gain by them."""
         later: set[int] = set()
-        freed_until = now
+        freed_until = NO_TIME
         priority = self._events.next_priority()
         while self._events.next_time() == now and self._events.next_priority() == priority:
             _, _, place, version = self._events.pop()
@@ -102,7 +103,9 @@ class Simulation(World):
                 freed_until = max(freed_until, self._end(place, now, later))
             if not self._batched:
                 break
-        if freed_until > now:
+        # What one job leaves when it moves may be of use to those before it only at the next end, however on time.
+        least = now if self._setup.backfill_scope is BackfillScope.ALL_NODES else now + 1
+        if freed_until >= least:
             self._repair(later, freed_until, now)
 
     def _end(self, place: int, now: int, later: set[int]) -> int:
@@ -118,9 +121,7 @@ class Simulation(World):
         message = Ended(job.number, (self._setup.backfill_depth or -1) if tells else 0)
         nodes = recorder.nodes[place]
         assert nodes is not None
-        cuts = np.searchsorted(nodes, self._bounds).tolist()
-        hosts = [host for host in range(len(cuts) - 1) if cuts[host] < cuts[host + 1]]
-        answers, spent = self._hosts.exchange([Send(host, message) for host in hosts], now)
+        answers, spent = self._hosts.exchange([Send(host, message) for host in hosts_of(nodes, self._bounds)], now)
         recorder.upkeep_ns += spent
         for answer in answers:
             if not isinstance(answer, Later):

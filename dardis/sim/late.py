@@ -14,6 +14,7 @@ from dardis.engine.clock import cpu_ns
 from dardis.model.choices import EventOrder
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, Job
+from dardis.sim.spread import hosts_of
 from dardis.sim.world import Progress, World
 from dardis.task_manager import LateManager
 from dardis.transport.base import Hosts
@@ -88,9 +89,7 @@ class LateSimulation(World):
         manager = self._managers[place % len(self._managers)]
         self.recorder.attempts[place] = manager.attempts(job.number)
         manager.forget(job.number)
-        cuts = np.searchsorted(nodes, self._bounds).tolist()
-        hosts = [host for host in range(len(cuts) - 1) if cuts[host] < cuts[host + 1]]
-        self._exchange([Send(host, Ended(job.number, 0)) for host in hosts], now)
+        self._exchange([Send(host, Ended(job.number, 0)) for host in hosts_of(nodes, self._bounds)], now)
         self._told = True
         self._submit_followers(place, now)
 

@@ -14,7 +14,7 @@ from dardis import __version__
 from dardis.config.settings import plain_settings
 from dardis.dispatch import CentralDispatcher, CentralSetUp
 from dardis.engine.clock import utc_now
-from dardis.kernels.warm import warm_pool, warm_queue
+from dardis.kernels.warm import warm_late, warm_pool, warm_queue
 from dardis.model.errors import INTERRUPTED
 from dardis.model.job import Job
 from dardis.model.platform_dict import platform_to_dict
@@ -116,6 +116,8 @@ def _prepare(request: RunRequest) -> Inputs:
         warm_queue(wished=inputs.desired is not None)
     else:
         warm_pool()
+    if isinstance(inputs.setup, LateSetUp):
+        warm_late()
     return inputs
 
 

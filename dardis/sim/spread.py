@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dardis.model.platform import Platform
 from dardis.model.platform_dict import platform_from_dict, platform_to_dict
 from dardis.model.profile import StepFunction
@@ -15,6 +18,12 @@ from dardis.task_manager.machine import Layout
 def even_bounds(nodes: int, hosts: int) -> tuple[int, ...]:
     """Split nodes over hosts as evenly as can be: host h has [bounds[h], bounds[h+1])."""
     return tuple(nodes * host // hosts for host in range(hosts + 1))
+
+
+def hosts_of(nodes: NDArray[np.int64], bounds: NDArray[np.int64]) -> list[int]:
+    """The hosts that hold any of the nodes, which ascend."""
+    cuts = np.searchsorted(nodes, bounds).tolist()
+    return [host for host in range(len(cuts) - 1) if cuts[host] < cuts[host + 1]]
 
 
 def layout_of(platform: Platform, bounds: tuple[int, ...], desired: DesiredProfile | None) -> Layout:

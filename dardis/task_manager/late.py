@@ -17,12 +17,12 @@ import numpy as np
 
 from dardis.config.settings import setting
 from dardis.kernels import late as kernel
+from dardis.kernels import passes, view
 from dardis.kernels import queue as columns
-from dardis.kernels import view
+from dardis.kernels.job_table import JobTable
 from dardis.kernels.offers import make_scratch
 from dardis.kernels.profile import FULL
 from dardis.kernels.rows import Ints, grown, make_rows
-from dardis.kernels.waiting import FIRST_SLOTS, WaitingJobs
 from dardis.model.capacity import could_hold, too_large
 from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, Switch, UnitsPerNode
 from dardis.model.job import FOREVER, NO_TIME, Job
@@ -86,9 +86,11 @@ class LateManager(TaskManager):
         self._cores = layout.kinds.index("cores")
         self._view = make_rows(nodes, 2 * kinds if layout.has_desired else kinds, 4, np.int32)
         self._group: Ints = np.repeat(np.arange(len(layout.group_counts)), layout.group_counts)
-        self._waiting = WaitingJobs(kinds, nodes)
+        self._waiting = JobTable(kinds, nodes)
         self._slot: dict[int, int] = {}
-        self._room = columns.make_room(kinds, make_scratch(16, self._view, 0, 0), max(1024, 2 * nodes), FIRST_SLOTS)
+        self._room = columns.make_room(
+            kinds, make_scratch(16, self._view, 0, 0), max(1024, 2 * nodes), self._waiting.slots
+        )
         self._rules_of_pass = columns.Rules(
             strict=False, backfill=False, depth=1, wish=columns.WISH_SPAN if self._rules.respect else columns.WISH_OFF,
             soft=self._rules.soft, distinct=setup.units_per_node is UnitsPerNode.DISTINCT,
@@ -200,7 +202,7 @@ class LateManager(TaskManager):
         """Let jobs start, in order, while they go before `until`; stop at one that can't and reserves."""
         stop = len(self._order) if until is None else bisect_left(self._order, until)
         state, queue = self._room.state, self._waiting.queue
-        columns.count_free(self._view, self._room, now)
+        passes.count_free(self._view, self._room, now)
         state[columns.STARTED] = 0
         while True:
             reserving = stop if HEAD not in self._heads else self._aged if AGED not in self._heads else 0
@@ -209,7 +211,7 @@ class LateManager(TaskManager):
             )
             if answer == FULL:
                 self._view = grown(self._view)
-            elif answer == columns.ROOM:
+            elif answer == passes.ROOM:
                 self._enlarge_room()
             else:
                 break

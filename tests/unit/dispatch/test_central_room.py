@@ -3,7 +3,7 @@
 import pytest
 from kit.central import dispatch, setup_of
 
-from dardis.dispatch.central import FIRST_SLOTS
+from dardis.kernels.job_table import FIRST_SLOTS
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 

@@ -1,4 +1,4 @@
-"""The rows of waiting jobs in a queue's table, and the room for their nodes: given, taken back, enlarged."""
+"""The rows of jobs in a queue's table, and the room for their nodes: given, taken back, enlarged."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from dardis.model.job import FOREVER, NO_TIME, Job
 FIRST_SLOTS = 256
 
 
-class WaitingJobs:
-    """Jobs by slot. The lists of `queue` are the caller's to keep."""
+class JobTable:
+    """Jobs by slot. The lists of `queue`, and who is on them, are the caller's to keep."""
 
     def __init__(self, kinds: int, nodes: int) -> None:
         """Hold no job yet; jobs may take up to `nodes` nodes."""
@@ -63,10 +63,13 @@ class WaitingJobs:
         return self.queue.hold_node[low:high].copy(), self.queue.hold_units[low:high].copy()
 
     def _pack(self, more: int) -> None:
-        """Make room for `more` nodes, and drop that of the jobs that have gone."""
+        """Make room for the nodes of a job of at most `more`, and drop that of the jobs that have gone."""
         old, table = self.queue, self.queue.table
-        sizes = {slot: min(job.units, self._nodes) for slot, job in self.jobs.items()}
-        total = 2 * (sum(sizes.values()) + more)
+        sizes = {
+            slot: int(table[slot, HELD]) if table[slot, GONE] else min(job.units, self._nodes)
+            for slot, job in self.jobs.items()
+        }
+        total = max(len(old.hold_node), 2 * (sum(sizes.values()) + more))
         node, units = np.zeros(total, dtype=np.int64), np.zeros(total, dtype=np.int64)
         self._held = 0
         for slot, size in sizes.items():
