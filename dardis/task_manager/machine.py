@@ -161,15 +161,26 @@ class TaskManager:
 
     def _ask_batch(self, now: int) -> list[Effect]:
         batch: list[JobState] = []
+        respect = self._rules.respect
         while self._queue and len(batch) < self._batch:
-            state = self._queue.popleft()
+            state = self._queue[0]
             if max(now, state.job.earliest) < self._ask_before(state):
+                # Those that share a message either all keep to the desired profile, or none.
+                if batch and self._respects(state) != respect:
+                    break
+                respect = self._respects(state)
                 batch.append(state)
+            self._queue.popleft()
         if not batch:
             return []
         spans = [(max(now, state.job.earliest), self._ask_before(state) - 1) for state in batch]
-        searches = [Search(0, first, last, first, last, self._rules.respect, quota=False) for first, last in spans]
+        searches = [Search(0, first, last, first, last, respect, quota=False) for first, last in spans]
         return self._ask(batch, searches, [-1] * len(batch), now, moving=True)
+
+    def _respects(self, state: JobState) -> bool:
+        """Whether a job that asks again keeps to the desired profile: a soft one counts less than its deadline."""
+        late = state.nodes is not None and state.job.latest is not None and state.start > state.job.latest
+        return self._rules.respect and not (late and self._rules.soft)
 
     def _ask_before(self, state: JobState) -> int:
         """The end of the starts that a job asks again for: earlier ones, or also its own, on nodes that fit better."""

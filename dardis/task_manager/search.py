@@ -90,6 +90,8 @@ def advance(search: Search, job: Job, rules: SearchRules, horizon: int, last_end
         earliest, latest = search.latest, search.latest + 2 * max(length, 1)
     else:
         earliest = max(last_end, search.earliest)
-        latest = max(earliest, horizon) + max(length, rules.grain - 1)
+        # A hard profile may allow the job only when it changes for the last time.
+        free = max(earliest, horizon) if rules.respect and not rules.soft else earliest
+        latest = free + max(length, rules.grain - 1)
     shifted = replace(search, attempt=search.attempt + 1, earliest=earliest, latest=latest, respect=rules.respect)
     return open_window(shifted, job, rules, horizon)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,6 +59,16 @@ def run_seed(
 ) -> Outcome:
     """Draw, run and judge. With `reliable`, messages come late and out of order, but all come, and no node crashes."""
     return judge(draw_scenario(seed, reliable=reliable, late=late), make_pool, log)
+
+
+def check(seeds: Iterable[int], *, reliable: bool = False, late: bool = False) -> list[Outcome]:
+    """Run the seeds; a failing one prints itself and how to see it again."""
+    outcomes = [run_seed(seed, reliable=reliable, late=late) for seed in seeds]
+    failed = [outcome for outcome in outcomes if outcome.violations]
+    options = " --reliable" * reliable + " --late" * late
+    lines = [f"{outcome}\n  replay: .venv/bin/python scripts/replay_fault {outcome.seed}{options}" for outcome in failed]
+    assert not failed, "\n".join([f"{len(failed)} of {len(outcomes)} seeds failed", *lines])
+    return outcomes
 
 
 def _doomed(scenario: Scenario) -> set[int]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import pytest
 from faults.scenarios import draw_scenario
-from faults.seeds import Outcome, judge, run_seed
+from faults.seeds import check, judge, run_seed
 
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
@@ -19,16 +17,6 @@ from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Kill
 
 FEW, MANY, BLOCK = range(100), range(1000, 3200), 100
-
-
-def check(seeds: Iterable[int], *, reliable: bool = False) -> list[Outcome]:
-    """Run the seeds; a failing one prints itself and how to see it again."""
-    outcomes = [run_seed(seed, reliable=reliable) for seed in seeds]
-    failed = [outcome for outcome in outcomes if outcome.violations]
-    option = " --reliable" if reliable else ""
-    lines = [f"{outcome}\n  replay: .venv/bin/python scripts/replay_fault {outcome.seed}{option}" for outcome in failed]
-    assert not failed, "\n".join([f"{len(failed)} of {len(outcomes)} seeds failed", *lines])
-    return outcomes
 
 
 def test_nothing_breaks_under_faults():

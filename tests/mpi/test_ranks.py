@@ -43,6 +43,13 @@ SETUPS = [
     ("dardis-balance", ("selection=random", "units_per_node=distinct", "start_grain_s=7")),
 ]
 
+LATE = [
+    ("dardis-late", (), 1),
+    ("dardis-late", (), 3),
+    ("dardis-late", ("aged_after_s=3000", "profile=hard", "units_per_node=distinct", "node_choice=worst-fit"), 2),
+    ("dardis-late", ("event_order=per-event", "profile=off", "node_choice=random"), 3),
+]
+
 
 @pytest.fixture
 def inputs(mpi_tmp_path):
@@ -63,14 +70,14 @@ def request_of(folder, dispatcher, settings, out, managers=1):
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize(("dispatcher", "settings"), SETUPS)
-def test_digest_is_that_of_one_process(inputs, dispatcher, settings):
-    outcome = run_over_ranks(COMM, request_of(inputs, dispatcher, settings, "ranks", managers=3))
+@pytest.mark.parametrize(("dispatcher", "settings", "managers"), [(*setup, 3) for setup in SETUPS] + LATE)
+def test_digest_is_that_of_one_process(inputs, dispatcher, settings, managers):
+    outcome = run_over_ranks(COMM, request_of(inputs, dispatcher, settings, "ranks", managers=managers))
     if COMM.rank > 0:
         assert outcome == 0
         return
     assert isinstance(outcome, Outcome)
-    alone = run(request_of(inputs, dispatcher, settings, "alone", managers=3))
+    alone = run(request_of(inputs, dispatcher, settings, "alone", managers=managers))
     assert outcome.metrics["schedule_digest"] == alone.metrics["schedule_digest"]
     assert outcome.metrics["messages"] == alone.metrics["messages"]
     assert outcome.metrics["ranks"] == COMM.size

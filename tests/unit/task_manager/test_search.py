@@ -80,7 +80,7 @@ def test_the_profile_binds_first_and_a_soft_one_gives_way_before_the_window_move
 
 @given(searches())
 def test_shifted_windows_begin_at_the_latest_start_and_double(case):
-    job, _, horizon, windows, now, last_end = case
+    job, rules, horizon, windows, now, last_end = case
     if job.latest is None:
         return
     spans = [key for key, _ in groupby((search.earliest, search.latest) for search in windows)]
@@ -90,7 +90,8 @@ def test_shifted_windows_begin_at_the_latest_start_and_double(case):
         assert after == (latest, latest + 2 * max(latest - earliest, 1))
     earliest, latest = windows[-1].earliest, windows[-1].latest
     assert earliest == max(last_end, spans[SHIFTS][0])
-    assert latest >= max(earliest, horizon)
+    length = max(spans[SHIFTS][1] - spans[SHIFTS][0], rules.grain - 1)
+    assert latest == length + (max(earliest, horizon) if rules.respect and not rules.soft else earliest)
 
 
 def test_windows_double_until_nothing_changes_any_more():

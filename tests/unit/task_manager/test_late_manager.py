@@ -1,0 +1,187 @@
+"""The late set-up, case by case: who goes first, who reserves, who starts beside it, and what is counted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from kit.late import run_late
+
+from dardis.config.settings import known_settings, plain_settings, with_settings
+from dardis.model.choices import ProfileRule
+from dardis.model.errors import ProtocolError
+from dardis.model.job import FOREVER, Job
+from dardis.model.platform import NodeGroup, Platform
+from dardis.model.profile import StepFunction
+from dardis.model.target import DesiredProfile
+from dardis.sim.spread import layout_of
+from dardis.task_manager import LATE_SETUPS, LateManager, LateSetUp
+from dardis.task_manager.late import key_of
+from dardis.wire.effects import Rejected
+from dardis.wire.messages import Reserved
+
+LATE = LATE_SETUPS["dardis-late"]
+FOUR = Platform("four", (NodeGroup("n", 1, {"cores": 4}),))
+
+
+def job_of(number: int, submit: int, walltime: int, cores: int, runtime: int | None = None, **more) -> Job:
+    latest, after = more.get("latest"), more.get("after")
+    earliest = more.get("earliest", submit)
+    return Job(
+        number, submit, earliest, latest, walltime, runtime or walltime, 1, (cores,), 1, after=after
+    )
+
+
+def starts(*jobs: Job, setup: LateSetUp = LATE, desired: DesiredProfile | None = None, **more) -> dict[int, int]:
+    schedule = run_late(FOUR, jobs, setup, desired=desired, **more).schedule
+    return dict(zip(schedule.number.tolist(), schedule.start.tolist(), strict=True))
+
+
+def watched(*jobs: Job, setup: LateSetUp = LATE) -> list[tuple[int, dict[int, int]]]:
+    seen: list[tuple[int, dict[int, int]]] = []
+    run_late(FOUR, jobs, setup, watch=lambda now, reserved, _: seen.append((now, reserved)))
+    return seen
+
+
+def test_the_key():
+    wait, walltime, cores = np.array([0, 3600, 0]), np.array([100, 100, 100]), np.array([4, 4, 0])
+    assert key_of(wait, walltime, cores).tolist() == [180.0, 198.0, 360.0]
+
+
+def test_short_and_narrow_goes_first():
+    assert starts(job_of(1, 0, 10, 4), job_of(2, 1, 30, 4), job_of(3, 2, 5, 4), job_of(4, 3, 5, 3)) == {
+        1: 0,
+        4: 10,
+        3: 15,
+        2: 20,
+    }
+
+
+def test_equals_go_by_submission_then_number():
+    assert starts(job_of(1, 0, 10, 4), job_of(3, 1, 5, 4), job_of(2, 2, 5, 4), job_of(4, 2, 5, 4)) == {
+        1: 0,
+        3: 10,
+        2: 15,
+        4: 20,
+    }
+
+
+def test_only_the_head_reserves_and_the_others_start_beside_it():
+    jobs = [job_of(1, 0, 10, 3), job_of(2, 1, 20, 4), job_of(3, 2, 30, 4), job_of(4, 3, 7, 1), job_of(5, 4, 8, 1)]
+    assert watched(*jobs)[1:5] == [(1, {2: 10}), (2, {2: 10}), (3, {2: 10}), (4, {5: 10})]
+    # Job 4 ends by the head's start; 5 would not, and is itself the better head.
+    assert starts(*jobs)[4] == 3
+
+
+def test_a_better_new_job_takes_the_heads_place():
+    jobs = [job_of(1, 0, 100, 4), job_of(2, 1, 50, 4), job_of(3, 5, 10, 4), job_of(4, 6, 60, 4)]
+    assert watched(*jobs) == [
+        (0, {}),
+        (1, {2: 100}),
+        (5, {3: 100}),
+        (6, {3: 100}),
+        (100, {2: 110}),
+        (110, {4: 160}),
+        (160, {}),
+        (220, {}),
+    ]
+
+
+def test_the_oldest_aged_job_holds_a_reservation_more():
+    setup = replace(LATE, aged_after_s=40)
+    jobs = [job_of(1, 0, 50, 4), job_of(2, 1, 99, 4), job_of(3, 3, 90, 4), job_of(4, 45, 5, 4)]
+    seen = dict(watched(*jobs, setup=setup))
+    assert seen[45] == {3: 50}  # the head, which goes before job 4 by its age
+    assert 2 not in seen[50]  # the oldest aged one starts, although its key is the worst
+    # Job 3 is aged too by then, and waits for job 2; job 4 is the best of the others.
+    assert seen[50] == {3: 149, 4: 239}
+    assert starts(*jobs, setup=setup) == {1: 0, 2: 50, 3: 149, 4: 239}
+    assert starts(*jobs)[2] > starts(*jobs)[3]
+
+
+def stream(until: int) -> list[Job]:
+    """A wide job, and narrow ones that keep the machine busy, each shorter and narrower than it."""
+    wide = Job(1, 1, 1, None, 500, 500, 1, (4,), 1)
+    return sorted([wide, *(job_of(2 + i, 5 * i, 20, 1) for i in range(until // 5))], key=lambda job: job.submit)
+
+
+@pytest.mark.parametrize("managers", [1, 3])
+def test_nobody_starves(managers):
+    """It starts when what runs as it grows old has ended; without an age, or a head's place, when all is over."""
+    until, aged_after = 2000, 400
+    setup = replace(LATE, aged_after_s=aged_after)
+    assert starts(*stream(until), setup=setup, managers=managers)[1] <= 1 + aged_after + 2 * 20
+    assert starts(*stream(until), setup=replace(LATE, aged_after_s=FOREVER >> 1), managers=managers)[1] >= until - 5
+
+
+def test_a_job_that_starts_at_its_first_turn_renegotiates_nothing():
+    assert run_late(FOUR, [job_of(1, 0, 10, 2), job_of(2, 0, 10, 2)], LATE).renegotiations == 0
+
+
+def test_claims_and_asks_after_the_first_are_counted():
+    first, head, other = job_of(1, 0, 50, 4, runtime=20), job_of(2, 1, 30, 4), job_of(3, 2, 99, 4)
+    # The head asks and claims at 1, claims when job 1 ends early; then job 3 asks and claims, and claims when it starts.
+    assert run_late(FOUR, [first, head], LATE).renegotiations == 1
+    assert run_late(FOUR, [first, head, other], LATE).renegotiations == 2
+    # A deadline, or an earliest start, of job 3 is a reason for all to try again: the head asks and claims once more.
+    late = replace(other, earliest=10)
+    assert run_late(FOUR, [first, head, late], LATE).renegotiations == 4
+
+
+def test_messages_are_counted_by_node():
+    """One job: all nodes publish, the chosen are confirmed."""
+    platform = Platform("wide", (NodeGroup("n", 5, {"cores": 4}),))
+    job = Job(1, 0, 0, None, 10, 10, 2, (3,), 1)
+    assert run_late(platform, [job], LATE).messages == 5 + 2
+    assert run_late(platform, [job], LATE, cuts=(2, 3)).messages == 5 + 2
+
+
+def test_a_job_is_taken_from_its_earliest_start_on():
+    assert starts(job_of(1, 0, 10, 1, earliest=7)) == {1: 7}
+
+
+NOTHING_UNTIL_60 = DesiredProfile(FOUR, {0: StepFunction.from_steps(0, [(60, 4)])})
+NEVER = DesiredProfile(FOUR, {0: StepFunction.from_steps(4, [(30, 1)])})
+
+
+def test_a_soft_profile_binds_until_the_deadline():
+    jobs = job_of(1, 0, 10, 1), job_of(2, 0, 10, 2, latest=70), job_of(3, 0, 10, 1, latest=25)
+    found = starts(*jobs, desired=NOTHING_UNTIL_60)
+    assert found == {1: 60, 2: 60, 3: 25}
+    # A head that can't keep its deadline otherwise goes over the profile at once.
+    assert starts(jobs[2], desired=NOTHING_UNTIL_60) == {3: 0}
+    hard = replace(LATE, profile=ProfileRule.HARD)
+    assert starts(*jobs, desired=NOTHING_UNTIL_60, setup=hard) == {1: 60, 2: 60, 3: 60}
+    assert starts(*jobs, desired=NOTHING_UNTIL_60, setup=replace(LATE, profile=ProfileRule.OFF)) == dict.fromkeys(
+        (1, 2, 3), 0
+    )
+
+
+def test_who_finds_no_start_any_more_is_given_up_and_its_followers_go_on():
+    hard = replace(LATE, profile=ProfileRule.HARD)
+    jobs = job_of(1, 0, 10, 4), job_of(2, 5, 30, 2), job_of(3, 6, 5, 1, after=2), job_of(4, 7, 40, 3, after=3)
+    for managers in (1, 3):
+        run = run_late(FOUR, jobs, hard, desired=NEVER, managers=managers)
+        assert run.reasons == {1: "no start on this machine as it is", 3: "no start on this machine as it is"}
+        # A change at 30, after which nothing does, is when job 2 is given up.
+        assert run.schedule.start[[0, 2]].tolist() == [0, 30]
+
+
+def test_what_no_machine_holds_is_rejected_with_the_reason():
+    (effect,) = LateManager(LATE, layout_of(FOUR, (0, 1), None), 1).submit(job_of(1, 0, 10, 5), 0)
+    assert isinstance(effect, Rejected)
+    assert effect.reason == "asks for 1 units of (5 cores); the machine holds 0"
+
+
+def test_an_answer_to_nothing_asked_is_a_defect():
+    with pytest.raises(ProtocolError, match="out of turn"):
+        LateManager(LATE, layout_of(FOUR, (0, 1), None), 1).handle(Reserved(1, 1, 0), 0)
+
+
+def test_every_setting_that_is_told_can_be_set_again():
+    settings = plain_settings(LATE)
+    assert set(settings) == set(known_settings(LateSetUp))
+    changed = with_settings(LATE, ["aged_after_s=5", "profile=hard", "units_per_node=distinct"])
+    written = [f"{key}={value}" for key, value in plain_settings(changed).items()]
+    assert with_settings(LATE, written) == changed
