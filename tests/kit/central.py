@@ -46,7 +46,9 @@ class Watched(CentralDispatcher):
         placed = super().decide(now)
         assert self.wake() > now
         if self.watch is not None:
-            reserved = {job.number: int(self._queue.table[slot, kernel.START]) for slot, job in self._jobs.items()}
+            queue = self._queue
+            waiting = queue.lists[kernel.RULE, : queue.size[kernel.RULE]].tolist()
+            reserved = {int(queue.table[slot, kernel.NUMBER]): int(queue.table[slot, kernel.START]) for slot in waiting}
             self.watch(now, placed, {number: start for number, start in reserved.items() if start != NO_TIME})
         return placed
 

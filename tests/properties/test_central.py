@@ -20,7 +20,7 @@ from kit.run import Run
 from dardis.dispatch import CENTRAL_SETUPS, CentralSetUp, central, checked
 from dardis.dispatch.orders import RULES
 from dardis.dispatch.setups import SAME_AS_RULE, Ordering, ProfileCheck
-from dardis.kernels import profiles
+from dardis.kernels import job_table, profiles
 from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, Switch, UnitsPerNode
 from dardis.model.job import Job
 from dardis.model.platform import Platform
@@ -148,11 +148,11 @@ def test_room_at_the_beginning_decides_nothing(case, slots):
     """Passes that stop for want of room, of each sort, go on as if there had been enough."""
     expected = case.run()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(central, "FIRST_SLOTS", slots)
+        patch.setattr(job_table, "FIRST_SLOTS", slots)
         patch.setattr(profiles, "FIRST_LONGEST", 1)
-        make_rows, make_room = profiles.make_rows, central.kernel.make_room
+        make_rows, make_room = profiles.make_rows, central.queue.make_room
         patch.setattr(profiles, "make_rows", lambda count, columns, _, dtype: make_rows(count, columns, 3, dtype))
-        patch.setattr(central.kernel, "make_room", lambda kinds, scratch, _, slots: make_room(kinds, scratch, 1, slots))
+        patch.setattr(central.queue, "make_room", lambda kinds, scratch, _, slots: make_room(kinds, scratch, 1, slots))
         narrow = case.run()
     assert narrow.schedule.digest() == expected.schedule.digest()
     assert narrow.reasons == expected.reasons
