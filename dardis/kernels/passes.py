@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dardis.kernels.fitting import INDEX, INDEX_BITS, NODE, Values
-from dardis.kernels.jit import bare, inlined, kernel
+from dardis.kernels.jit import bare, folded, inlined, kernel
 from dardis.kernels.offers import OUT_OF_SPACE, Asks, Held, Scratch, answer
 from dardis.kernels.profile import DONE, FULL, release, reserve
 from dardis.kernels.queue import (
@@ -179,7 +179,7 @@ def cap_by_wish(rows: Rows, request: Ints, out: Ints, count: int) -> int:
     return kept
 
 
-@kernel
+@folded
 def ask_of(table: Ints, slot: int, room: Room) -> Asks:
     """The job's row and the room's `ask` as a batch of one ask."""
     return Asks(
@@ -298,7 +298,7 @@ def mark_begun(table: Ints, slot: int, room: Room) -> int:
     return BEGUN
 
 
-@kernel
+@folded
 def begin(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: Room, now: int) -> int:
     """Start a job that fits now. Answers BEGUN, or FULL or ROOM."""
     table = queue.table
@@ -314,7 +314,7 @@ def begin(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: 
     return mark_begun(table, slot, room)
 
 
-@kernel
+@folded
 def reserve_earliest(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: Room, now: int) -> int:
     """Reserve the earliest start of a job that can't start now. Answers STAYS, or FULL or ROOM.
 
@@ -357,7 +357,7 @@ def hopeless(table: Ints, slot: int, room: Room) -> bool:
     return False
 
 
-@kernel
+@folded
 def try_job(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: Room, now: int) -> int:
     """Let one job start, keep or improve its reservation, or get one while there are any left."""
     table, state = queue.table, room.state
@@ -409,7 +409,7 @@ def take_in(rows: Rows, queue: Queue, room: Room, now: int) -> int:
     return DONE
 
 
-@kernel
+@folded
 def clear(rows: Rows, queue: Queue, rules: Rules, room: Room, now: int) -> int:
     """Begin a pass: see whether all are to be tried, and give back reservations that are worked out anew."""
     table, state = queue.table, room.state
@@ -453,7 +453,7 @@ def close(queue: Queue, rules: Rules, room: Room, now: int) -> None:
             state[WAKE] = min(state[WAKE], table[slot, LATEST])
 
 
-@kernel
+@folded
 def _one_pass(rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, now: int) -> int:
     table, state, lists = queue.table, room.state, queue.lists
     if state[PHASE] == CLEAR:

@@ -48,11 +48,23 @@ def earliest_quick(offers: Ints, units: int, distinct: bool) -> int:
 
 
 @kernel
+def in_order(values: Ints) -> Ints:
+    """The places of the values, ascending; those of one node's offers ascend already, and need not be sorted."""
+    for place in range(1, len(values)):
+        if values[place] < values[place - 1]:
+            return np.argsort(values)
+    return np.arange(len(values))
+
+
+@kernel
 def common_starts(offers: Ints, units: int, distinct: bool, spans: Ints) -> int:
-    """Write the spans (from, to, sum of indices) of instants that count, ascending; return how many."""
+    """Write the spans (from, to, sum of indices) of instants that count, ascending, as many as there is room for.
+
+    Returns how many.
+    """
     n = len(offers)
-    opening = np.argsort(offers[:, FROM])
-    closing = np.argsort(offers[:, TO])
+    opening = in_order(offers[:, FROM])
+    closing = in_order(offers[:, TO])
     total = index_sum = np.int64(0)
     o = c = count = 0
     while o < n:
@@ -75,6 +87,8 @@ def common_starts(offers: Ints, units: int, distinct: bool, spans: Ints) -> int:
             spans[count, 1] = following
             spans[count, 2] = index_sum
             count += 1
+            if count == len(spans):
+                return count
     return extend_spans(offers, units, distinct, closing, c, total, index_sum, spans, count)
 
 
@@ -84,7 +98,7 @@ def extend_spans(
 ) -> int:
     """Go on over the last offers' ends, where sums only fall."""
     n = len(offers)
-    while c < n and total >= units:
+    while c < n and total >= units and count < len(spans):
         moment = offers[closing[c], TO]
         while c < n and offers[closing[c], TO] == moment:
             total -= units_of(offers[closing[c], INDEX], distinct)
@@ -105,7 +119,7 @@ def choose_start(offers: Ints, units: int, policy: int, distinct: bool, seed: in
         instant = earliest_quick(offers, units, distinct)
         if instant != NONE:
             return instant
-    spans = np.empty((2 * len(offers) + 1, 3), dtype=np.int64)
+    spans = np.empty((1 if policy == MIN_START else 2 * len(offers) + 1, 3), dtype=np.int64)
     count = common_starts(offers, units, distinct, spans)
     if count == 0:
         return NONE

@@ -98,7 +98,7 @@ class RacingManager(LateManager):
         return [SetTimer(now + POLLS_APART * self._pace.resend, say.Timer(number, state.asks, RETRY))]
 
     def _hear(self, published: say.Published, now: int) -> list[Effect]:
-        """Take what a host publishes; set timers for the turns of the jobs that wait, a head gives way to a better one, or moves."""
+        """Take what a host publishes: those that wait get their turns; a head gives way to a better one, or moves."""
         source = (published.host, published.incarnation)
         if published.at < self._seen.get(source, published.at):
             return []
@@ -110,6 +110,7 @@ class RacingManager(LateManager):
         effects: list[Effect] = []
         assert self._agreement is not None
         for number, start in list(self._mine.items()):
+            # What it reserved beside a worse head, it need not keep when that has given way.
             job, far = self._states[number].job, start - now > 2 * (self._pace.lead + self._pace.resend)
             if far and (self._is_outranked(job, now) or self._may_fit(job, now)):
                 del self._mine[number]
