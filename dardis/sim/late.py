@@ -19,7 +19,7 @@ from dardis.sim.world import Progress, World
 from dardis.task_manager import LateManager
 from dardis.transport.base import Hosts
 from dardis.wire.effects import ALL_HOSTS, Effect, Placed, Rejected, Send
-from dardis.wire.messages import Ended, Look, Message, Offers, Published
+from dardis.wire.messages import Ended, Look, Message, Published
 
 
 class LateSimulation(World):
@@ -142,9 +142,7 @@ class LateSimulation(World):
             self._told = True
             answers = self._exchange(sends, now)
             begun = cpu_ns()
-            effects = [
-                effect for answer in answers if isinstance(answer, Offers) for effect in manager.handle(answer, now)
-            ]
+            effects = [effect for answer in answers for effect in manager.handle(answer, now)]
 
     def _exchange(self, sends: list[Send], now: int) -> list[Message]:
         answers, spent = self._hosts.exchange(sends, now)

@@ -112,9 +112,12 @@ class RacingManager(LateManager):
         for number, start in list(self._mine.items()):
             # What it reserved beside a worse head, it need not keep when that has given way.
             job, far = self._states[number].job, start - now > 2 * (self._pace.lead + self._pace.resend)
-            if far and (self._is_outranked(job, now) or self._may_fit(job, now)):
+            outranked = self._is_outranked(job, now)
+            if far and (outranked or self._may_fit(job, now)):
                 del self._mine[number]
                 effects += self._agreement.call_off(number, now)
+            if far and outranked:
+                effects.append(Send(ALL_HOSTS, say.Announce(HEAD, self._row_of_head(job, start), standing=False)))
         for number in sorted(self._idle):
             state = self._states[number]
             effects.append(SetTimer(now + self._delay(state.job, now), say.Timer(number, state.asks, TURN)))

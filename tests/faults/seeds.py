@@ -66,7 +66,9 @@ def check(seeds: Iterable[int], *, reliable: bool = False, late: bool = False) -
     outcomes = [run_seed(seed, reliable=reliable, late=late) for seed in seeds]
     failed = [outcome for outcome in outcomes if outcome.violations]
     options = " --reliable" * reliable + " --late" * late
-    lines = [f"{outcome}\n  replay: .venv/bin/python scripts/replay_fault {outcome.seed}{options}" for outcome in failed]
+    lines = [
+        f"{outcome}\n  replay: .venv/bin/python scripts/replay_fault {outcome.seed}{options}" for outcome in failed
+    ]
     assert not failed, "\n".join([f"{len(failed)} of {len(outcomes)} seeds failed", *lines])
     return outcomes
 

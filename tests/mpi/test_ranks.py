@@ -45,9 +45,8 @@ SETUPS = [
 
 LATE = [
     ("dardis-late", (), 1),
-    ("dardis-late", (), 3),
-    ("dardis-late", ("aged_after_s=3000", "profile=hard", "units_per_node=distinct", "node_choice=worst-fit"), 2),
-    ("dardis-late", ("event_order=per-event", "profile=off", "node_choice=random"), 3),
+    ("dardis-late", ("aged_after_s=3000", "profile=hard", "units_per_node=distinct", "node_choice=worst-fit"), 3),
+    ("dardis-late", ("event_order=per-event", "profile=off", "node_choice=random"), 2),
 ]
 
 

@@ -28,9 +28,7 @@ FOUR = Platform("four", (NodeGroup("n", 1, {"cores": 4}),))
 def job_of(number: int, submit: int, walltime: int, cores: int, runtime: int | None = None, **more) -> Job:
     latest, after = more.get("latest"), more.get("after")
     earliest = more.get("earliest", submit)
-    return Job(
-        number, submit, earliest, latest, walltime, runtime or walltime, 1, (cores,), 1, after=after
-    )
+    return Job(number, submit, earliest, latest, walltime, runtime or walltime, 1, (cores,), 1, after=after)
 
 
 def starts(*jobs: Job, setup: LateSetUp = LATE, desired: DesiredProfile | None = None, **more) -> dict[int, int]:
@@ -121,7 +119,7 @@ def test_a_job_that_starts_at_its_first_turn_renegotiates_nothing():
 
 def test_claims_and_asks_after_the_first_are_counted():
     first, head, other = job_of(1, 0, 50, 4, runtime=20), job_of(2, 1, 30, 4), job_of(3, 2, 99, 4)
-    # The head asks and claims at 1, claims when job 1 ends early; then job 3 asks and claims, and claims when it starts.
+    # The head asks and claims at 1, and claims when job 1 ends early; so do job 3 then, and when job 2 ends.
     assert run_late(FOUR, [first, head], LATE).renegotiations == 1
     assert run_late(FOUR, [first, head, other], LATE).renegotiations == 2
     # A deadline, or an earliest start, of job 3 is a reason for all to try again: the head asks and claims once more.

@@ -1,0 +1,181 @@
+"""Late-binding task managers on a bad network: nobody overbooks or starves, none is lost, the worse head gives way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from faults.scenarios import draw_scenario
+from faults.seeds import check, judge, run_seed
+
+from dardis.model.job import Job
+from dardis.model.platform import NodeGroup, Platform
+from dardis.node_manager import NodePool
+from dardis.sim.faults import FaultSimulation, PoolMaker, Scenario
+from dardis.task_manager import LateSetUp, RacingManager
+from dardis.task_manager.agreement import Agreement, Pace
+from dardis.transport.virtual import Faults
+from dardis.wire import messages as say
+from dardis.wire.effects import Effect, Kill
+
+FEW, MANY, BLOCK = range(60), range(1000, 2200), 100
+PACE = Pace(patience=6, resend=6, lead=20)
+
+
+def test_nothing_breaks_under_faults():
+    outcomes = check(FEW, late=True)
+    # The faults did bite: otherwise this would show nothing.
+    for what, least in {
+        "crashes": 150, "lost": 8_000, "cut": 40, "repeated": 1, "rejected": 10, "waiting": 10, "done": 600,
+    }.items():  # fmt: skip
+        assert sum(getattr(outcome, what) for outcome in outcomes) >= least, what
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", MANY[::BLOCK])
+def test_nothing_breaks_under_faults_in_many_seeds(first):
+    check(range(first, first + BLOCK), late=True)
+
+
+def test_messages_in_any_order_are_harmless():
+    outcomes = check(FEW, reliable=True, late=True)
+    assert all(outcome.cut == outcome.repeated == outcome.waiting == outcome.lost == 0 for outcome in outcomes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", MANY[: len(MANY) // 2 : BLOCK])
+def test_messages_in_any_order_are_harmless_in_many_seeds(first):
+    check(range(first, first + BLOCK), reliable=True, late=True)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_seed_replays(seed):
+    first, second = run_seed(seed, late=True), run_seed(seed, late=True)
+    assert first == second
+    assert first.digest != run_seed(seed).digest
+
+
+def test_the_scenarios_are_those_of_the_others():
+    for seed in FEW:
+        scenario, late = draw_scenario(seed), draw_scenario(seed, late=True)
+        assert isinstance(late.setup, LateSetUp)
+        assert replace(late, setup=scenario.setup, desired=None) == replace(scenario, desired=None)
+    ages = {draw_scenario(seed, late=True).setup.aged_after_s for seed in FEW}
+    assert ages == {0, 60, 600, 3000}
+
+
+# --------------------------------------------------------------------------------------------------- nobody starves
+
+SUBMIT, AGED_AFTER, BUSY_UNTIL = 5, 600, 1800
+NARROW_S = 60
+
+
+def wide_among_narrow(seed: int, *, drop: float, aged_after: int = AGED_AFTER) -> Scenario:
+    """A job that needs all nodes; jobs of one node, all of better keys, keep them busy."""
+    wide = Job(1, SUBMIT, SUBMIT, None, walltime=300, runtime=300, units=4, request=(2,), groups=1)
+    narrow = [
+        Job(2 + place, submit, submit, None, walltime=NARROW_S, runtime=NARROW_S, units=1, request=(2,), groups=1)
+        for place, submit in enumerate(range(0, BUSY_UNTIL, 12))
+    ]
+    jobs = tuple(sorted([wide, *narrow], key=lambda job: job.submit))
+    platform = Platform("busy", (NodeGroup("n", 4, {"cores": 2}),))
+    setup = LateSetUp(aged_after_s=aged_after)
+    return Scenario(seed, platform, (0, 1, 2, 3, 4), jobs, setup, 2, PACE, Faults(3, drop))
+
+
+def start_of_the_wide(scenario: Scenario) -> int:
+    simulation = FaultSimulation(scenario)
+    simulation.run(lambda: 1 in simulation.told, most_events=200_000)
+    return simulation.placed[1].start
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("drop", "failed_claims"), [(0.0, 1), (0.1, 3)])
+def test_a_wide_job_starts_soon_after_it_has_grown_old(seed, drop, failed_claims):
+    """It reserves behind what runs, at its next poll or after as many claims as fail, each of which costs a wait."""
+    allowance = sum(2 * (PACE.resend << failure) for failure in range(1, failed_claims + 1))
+    bound = NARROW_S + PACE.lead + 4 * PACE.resend + 2 * NARROW_S + allowance
+    assert start_of_the_wide(wide_among_narrow(seed, drop=drop)) <= SUBMIT + AGED_AFTER + bound
+
+
+def test_without_age_and_heads_it_starves(monkeypatch):
+    monkeypatch.setattr(RacingManager, "_is_best", lambda *_: False)
+    never = wide_among_narrow(0, drop=0.0, aged_after=1 << 40)
+    assert start_of_the_wide(never) >= BUSY_UNTIL
+
+
+# --------------------------------------------------------------------------------------------------------- two heads
+
+
+def two_heads() -> Scenario:
+    """Job 1 runs to 620. Job 2 is the head of one task manager, job 3, a better one, later of the other."""
+    rows = ((1, 0, 600, 2, 3), (2, 30, 900, 2, 4), (3, 80, 50, 2, 4), (4, 120, 40, 1, 1))
+    jobs = tuple(Job(n, submit, submit, None, time, time, units, (cores,), 1) for n, submit, time, units, cores in rows)
+    platform = Platform("two", (NodeGroup("n", 2, {"cores": 4}),))
+    return Scenario(1, platform, (0, 1, 2), jobs, LateSetUp(), 2, PACE, Faults(3))
+
+
+def test_the_worse_head_gives_way():
+    """When job 4 ends all hear of both heads; the better one moves to where it fits."""
+    simulation = FaultSimulation(two_heads())
+    simulation.run(lambda: False, most_events=20_000)
+    starts = {number: placed.start for number, placed in simulation.placed.items()}
+    assert (starts[1], starts[4]) == (20, 140)
+    assert 620 < starts[3] < starts[2] < 900
+    assert judge(two_heads()).violations == ()
+
+
+def test_if_it_does_not_the_better_one_comes_later(monkeypatch):
+    monkeypatch.setattr(Agreement, "call_off", lambda *_: [])
+    simulation = FaultSimulation(two_heads())
+    simulation.run(lambda: False, most_events=20_000)
+    assert simulation.placed[2].start == 620
+    assert simulation.placed[3].start >= 1520
+
+
+# --------------------------------------------------------------------------------- rules that are broken are found out
+
+
+class NoFitTest(NodePool):
+    """Takes every claim, whether it fits or not."""
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        self.state.reserve = lambda *_: True
+        self.state.release = lambda *_: None
+
+
+class NoKill(NodePool):
+    """Gives reservations back, yet lets their units run on."""
+
+    def handle(self, message: say.Message, now: int) -> list[Effect]:
+        return [effect for effect in super().handle(message, now) if not isinstance(effect, Kill)]
+
+
+def finds(found: str, pool: PoolMaker = NodePool) -> bool:
+    """Whether one of the seeds shows it."""
+    return any(found in text for seed in FEW for text in run_seed(seed, late=True, make_pool=pool).violations)
+
+
+@pytest.mark.parametrize("pool", [NoFitTest, NoKill])
+def test_a_broken_node_manager_is_found_out(pool: PoolMaker, monkeypatch):
+    monkeypatch.setattr("faults.seeds.MOST_EVENTS", 10_000)
+    assert finds("is overbooked", pool)
+
+
+def test_claims_without_two_phases_are_found_out(monkeypatch):
+    """Who takes a claim for final runs it, whatever the other hosts say to theirs."""
+    right = RacingManager._confirms
+
+    def final(*args):
+        return {host: replace(confirm, tentative=False) for host, confirm in right(*args).items()}
+
+    monkeypatch.setattr(RacingManager, "_confirms", final)
+    monkeypatch.setattr("faults.seeds.MOST_EVENTS", 10_000)
+    assert finds("ran in full, all its hosts lived, and the job was not done")
+
+
+def test_a_job_that_never_asks_again_is_found_out(monkeypatch):
+    """Publications alone may be lost."""
+    monkeypatch.setattr(RacingManager, "_ask_later", lambda self, state, _: self._idle.add(state.job.number) or [])
+    assert finds("is lost")

@@ -1,0 +1,97 @@
+"""Whole runs of the late set-up in this process, each audited, and a view of who holds reservations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from kit.run import Run
+
+from dardis.metrics.audit import audit
+from dardis.model.choices import UnitsPerNode
+from dardis.model.job import Job
+from dardis.model.platform import Platform
+from dardis.model.target import DesiredProfile
+from dardis.node_manager import NodePool
+from dardis.sim.late import LateSimulation
+from dardis.sim.spread import layout_of
+from dardis.task_manager import LateManager, LateSetUp
+from dardis.transport.local import LocalHosts
+
+MOST_WAKE_UPS = 5000
+Watch = Callable[[int, dict[int, int], list[int]], None]
+"""Told after every wake-up: now, the reserved start of each job that holds one, who has started since the last."""
+
+
+@dataclass
+class LateRun(Run):
+    """What came of it, and what was said."""
+
+    messages: int = 0
+    renegotiations: int = 0
+
+
+class Watched(LateSimulation):
+    """Looks at what the hosts hold after every wake-up."""
+
+    pools: Sequence[NodePool] = ()
+    watch: Watch | None = None
+
+    def __init__(self, *args) -> None:
+        super().__init__(*args)
+        self.wake_ups = 0
+        self._begun: set[int] = set()
+
+    def _wake_up(self, now, *, whole):
+        super()._wake_up(now, whole=whole)
+        self.wake_ups += 1
+        assert self.wake_ups < MOST_WAKE_UPS, "it does not end"
+        reserved: dict[int, int] = {}
+        for pool in self.pools:
+            for job, claim in pool._claims.items():
+                if claim.start > now:
+                    assert reserved.setdefault(job, claim.start) == claim.start
+        begun = {job.number for place, job in enumerate(self.jobs) if self.recorder.nodes[place] is not None}
+        if self.watch is not None:
+            self.watch(now, reserved, sorted(begun - self._begun))
+        self._begun = begun
+
+
+def run_late(
+    platform: Platform,
+    jobs: Sequence[Job],
+    setup: LateSetUp,
+    *,
+    desired: DesiredProfile | None = None,
+    cuts: Sequence[int] = (),
+    managers: int = 1,
+    seed: int = 1,
+    encoded: bool = True,
+    watch: Watch | None = None,
+) -> LateRun:
+    """Run the jobs, in (submit, number) order, with the machine split over hosts at the node numbers `cuts`.
+
+    The schedule has passed the audit.
+    """
+    bounds = (0, *cuts, platform.node_count)
+    pools = [
+        NodePool(platform, first, last, desired=desired, host=host, seed=seed)
+        for host, (first, last) in enumerate(pairwise(bounds))
+    ]
+    agents = [LateManager(setup, layout_of(platform, bounds, desired), seed) for _ in range(managers)]
+    simulation = Watched(jobs, setup.event_order, agents, LocalHosts(pools, encoded=encoded), bounds)
+    simulation.pools, simulation.watch = pools, watch
+    simulation.run()
+    recorder = simulation.recorder
+    schedule = recorder.schedule(simulation.jobs, platform.kinds)
+    assert audit(schedule, platform, expected=[job.number for job in jobs]) == []
+    assert {place for place in range(len(jobs)) if not schedule.ran[place]} == {*recorder.reasons}
+    assert all(pool.idle for pool in pools)
+    for place, job in enumerate(jobs):
+        mine = slice(schedule.offsets[place], schedule.offsets[place + 1])
+        assert all(job.groups >> int(platform.group_of_node[node]) & 1 for node in schedule.nodes[mine])
+        assert setup.units_per_node is UnitsPerNode.PACK or (schedule.node_units[mine] == 1).all()
+    assert np.all(schedule.start[schedule.ran] >= schedule.earliest[schedule.ran])
+    return LateRun(schedule, recorder.reasons, messages=simulation.messages, renegotiations=simulation.renegotiations)

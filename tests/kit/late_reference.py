@@ -1,0 +1,219 @@
+"""A second late scheduler, central, whole and slow: what the late managers must do, start by start and node by node.
+
+One array entry a second, one list of all waiting jobs, no messages. The rule: at every instant at which something
+happens, ends first, then arrivals, jobs are tried in the order of their keys; who fits beside the reservations starts;
+the first aged one that can't, and the first other, reserve their earliest starts. All are tried, and reservations are
+worked out anew, when a job has ended, a static change, a reserved start, an earliest start or a soft deadline is
+reached, or a new job goes before one that holds a reservation; else only new ones are tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
+from math import sqrt
+
+import numpy as np
+from kit import choices
+from kit.dense import dense_nodes
+from kit.replay import Decision
+
+from dardis.model.choices import EventOrder, ProfileRule, UnitsPerNode
+from dardis.model.job import Job
+from dardis.model.platform import Platform
+from dardis.model.target import DesiredProfile
+from dardis.task_manager import LateSetUp
+from dardis.task_manager.rounds import CHOICES
+
+Claim = tuple[int, dict[int, int]]
+"""Start, and node to units."""
+HEAD, AGED = 0, 1
+Key = tuple[bool, float, int, int]
+
+
+def key_of(job: Job, now: int, aged_after_s: int, kinds: Sequence[str]) -> Key:
+    """What orders the waiting jobs; the least goes first."""
+    wait = now - job.submit
+    aged = wait > aged_after_s
+    cores = max(job.units * job.request[list(kinds).index("cores")], 1)
+    key = 0.0 if aged else -(wait + 36_000) / (job.walltime * sqrt(cores))
+    return not aged, key, job.submit, job.number
+
+
+@dataclass
+class Waiting:
+    """A job that waits, and whether it has had no turn yet."""
+
+    job: Job
+    fresh: bool = True
+
+
+class SlowLate:
+    """Runs the jobs, in (submit, number) order; then `claims` holds where each that ran was, by number."""
+
+    def __init__(
+        self, platform: Platform, jobs: Sequence[Job], setup: LateSetUp, desired: DesiredProfile | None
+    ) -> None:
+        self.claims: dict[int, Claim] = {}
+        self._setup, self._kinds = setup, platform.kinds
+        self._binds = desired is not None and setup.profile is not ProfileRule.OFF
+        self._soft = setup.profile is ProfileRule.SOFT
+        self._distinct = setup.units_per_node is UnitsPerNode.DISTINCT
+        self._batched = setup.event_order is EventOrder.BATCHED
+        self._group = platform.group_of_node
+        last = [job.earliest for job in jobs] + [job.latest or 0 for job in jobs]
+        last += [window.end for window in platform.maintenance] + [(desired and desired.last_breakpoint) or 0]
+        self._until = max(last) + sum(2 * job.walltime + job.think for job in jobs) + 1
+        self._nodes = dense_nodes(platform, desired, self._until)
+        self._empty = [node.copy() for node in self._nodes]
+        self._static = sorted({*self._changes(platform, desired)})
+        self._jobs = {job.number: job for job in jobs}
+        self._early: list[Waiting] = []
+        self._queue: list[Waiting] = []
+        self._held: dict[int, tuple[Job, Claim]] = {}
+        """Who holds a reservation, by label."""
+        self._followers: dict[int, list[int]] = {}
+        self._events: list[tuple[int, int, int, bool]] = []
+        """Time, ends before arrivals or after, number, whether it arrives."""
+        self._run(jobs)
+
+    def _changes(self, platform: Platform, desired: DesiredProfile | None) -> Iterator[int]:
+        """When capacity changes, or the desired profile is stated anew."""
+        for number, node in enumerate(self._nodes):
+            yield from (np.flatnonzero((node.free[1:] != node.free[:-1]).any(axis=1)) + 1).tolist()
+            for kind in range(len(platform.kinds)) if desired is not None else ():
+                yield from desired.of_node(number, kind).times[1:].tolist()
+
+    def _run(self, jobs: Sequence[Job]) -> None:
+        place = {job.number: place for place, job in enumerate(jobs)}
+        for job in jobs:
+            if job.after is not None and place.get(job.after, len(jobs)) < place[job.number]:
+                self._followers.setdefault(job.after, []).append(job.number)
+            else:
+                self._put(job.submit, job.number, arrives=True)
+        heapify(self._events)
+        now = -1
+        while True:
+            wake = self._wake(now)
+            ahead = [time for time in (self._events[0][0] if self._events else None, wake) if time is not None]
+            if not ahead:
+                given_up, self._queue = self._queue, []
+                follow = [self._settle(waiting.job.number, now) for waiting in given_up]
+                if not any(follow):
+                    return
+                continue
+            now = min(ahead)
+            whole = now == wake
+            while self._events and self._events[0][0] == now:
+                _, _, number, arrives = heappop(self._events)
+                if arrives:
+                    self._arrive(number, now)
+                else:
+                    self._end(number, now)
+                    whole = True
+                if not self._batched:
+                    self._wake_up(now, whole=True)
+            if self._batched or now == wake:
+                self._wake_up(now, whole=whole)
+
+    def _put(self, time: int, number: int, *, arrives: bool) -> None:
+        heappush(self._events, (time, arrives if self._batched else not arrives, number, arrives))
+
+    def _settle(self, number: int, now: int) -> bool:
+        """A job has ended or will never run: whether any follows it."""
+        followers = self._followers.pop(number, [])
+        for follower in followers:
+            job = self._jobs[follower]
+            self._put(max(job.submit, now + job.think), follower, arrives=True)
+        return bool(followers)
+
+    def _arrive(self, number: int, now: int) -> None:
+        job = self._jobs[number]
+        late = None if job.latest is None else job.latest + now - job.submit
+        job = self._jobs[number] = replace(job, submit=now, earliest=max(job.earliest, now), latest=late)
+        # Whether the machine holds it when nothing is reserved, wished or closed.
+        fit = [
+            min(int(node.free.max(axis=0)[k]) // need for k, need in enumerate(job.request) if need)
+            for node, group in zip(self._empty, self._group.tolist(), strict=True)
+            if job.groups >> group & 1
+        ]
+        if sum(min(f, 1) if self._distinct else f for f in fit) < job.units:
+            self._settle(number, now)
+        elif job.earliest > now:
+            self._early.append(Waiting(job))
+        else:
+            self._queue.append(Waiting(job))
+
+    def _end(self, number: int, now: int) -> None:
+        self._take(self._jobs[number], self.claims[number], now, -1)
+        self._settle(number, now)
+
+    def _wake(self, now: int) -> int | None:
+        times = [waiting.job.earliest for waiting in self._early]
+        if self._queue:
+            times += [time for time in self._static if time > now]
+            times += [start for _, (start, _) in self._held.values()]
+            if self._binds and self._soft:
+                latest = [waiting.job.latest for waiting in self._queue]
+                times += [time for time in latest if time is not None and time > now]
+        return min(times, default=None)
+
+    def _key(self, job: Job, now: int) -> Key:
+        return key_of(job, now, self._setup.aged_after_s, self._kinds)
+
+    def _wake_up(self, now: int, *, whole: bool) -> None:
+        self._queue += [waiting for waiting in self._early if waiting.job.earliest <= now]
+        self._early = [waiting for waiting in self._early if waiting.job.earliest > now]
+        self._queue.sort(key=lambda waiting: self._key(waiting.job, now))
+        worst = max((self._key(job, now) for job, _ in self._held.values()), default=None)
+        if worst is not None and any(self._key(w.job, now) < worst for w in self._queue if w.fresh):
+            whole = True
+        if whole:
+            for job, claim in self._held.values():
+                self._take(job, claim, claim[0], -1)
+            self._held = {}
+        for waiting in list(self._queue):
+            if waiting.fresh or whole:
+                self._try(waiting.job, now)
+        self._queue = [waiting for waiting in self._queue if waiting.job.number not in self.claims]
+        for waiting in self._queue:
+            waiting.fresh = False
+
+    def _try(self, job: Job, now: int) -> None:
+        """Let the job start, or reserve where it may."""
+        eligible = [node for node in range(len(self._nodes)) if job.groups >> int(self._group[node]) & 1]
+        decision = Decision(job, 0, self._nodes, eligible, self._distinct, 0)
+        binds = self._binds and not (self._soft and job.latest is not None and now >= job.latest)
+        if decision.earliest(now, now, respect=binds) is not None:
+            self._claim(decision, now, now, None, binds)
+            return
+        aged = self._key(job, now)[0] is False
+        label = AGED if aged and AGED not in self._held else HEAD
+        if label in self._held:
+            return
+        start = decision.earliest(now, self._until, respect=binds)
+        if binds and self._soft and (start is None or (job.latest is not None and start > job.latest)):
+            binds, start = False, decision.earliest(now, self._until, respect=False)
+        if start is not None:
+            self._claim(decision, now, start, label, binds)
+
+    def _claim(self, decision: Decision, now: int, start: int, label: int | None, respect: bool) -> None:
+        job = decision.job
+        asked = (now, start, start, job.walltime, np.array(job.request), respect, 1)
+        offers = {node: self._nodes[node].offers(*asked) for node in decision.eligible}
+        choice = CHOICES[self._setup.node_choice]
+        taken = choices.choose_nodes(offers, 0, start, job.walltime, job.units, self._distinct, choice, (0, 0, 0))
+        claim = (start, taken)
+        self._take(job, claim, start, 1)
+        if start > now:
+            assert label is not None
+            self._held[label] = job, claim
+        else:
+            self.claims[job.number] = claim
+            self._put(now + job.duration, job.number, arrives=False)
+
+    def _take(self, job: Job, claim: Claim, begin: int, sign: int) -> None:
+        start, taken = claim
+        for node, units in taken.items():
+            self._nodes[node].take(begin, start + job.walltime, sign * units * np.array(job.request))

@@ -1,0 +1,223 @@
+"""The late set-up over random machines, jobs and settings: the agreed order, however split, and what it promises."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.dense import ONE, dense_nodes
+from kit.effort import examples
+from kit.late import LateRun, run_late
+from kit.late_reference import Key, SlowLate, key_of
+from kit.machine import desired_profiles, jobs, platforms
+from kit.replay import horizon_of, placement
+
+from dardis.kernels import job_table
+from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, UnitsPerNode
+from dardis.model.job import Job
+from dardis.model.platform import NodeGroup, Platform
+from dardis.model.target import DesiredProfile
+from dardis.task_manager import LATE_SETUPS, LateSetUp, late
+
+LATE = LATE_SETUPS["dardis-late"]
+KEYED = [choice for choice in NodeChoice if choice is not NodeChoice.RANDOM]
+"""Node choices that need no draw: a draw's key counts the rounds of a job."""
+
+
+@dataclass
+class Case:
+    """What a run is made of."""
+
+    platform: Platform
+    jobs: list[Job]
+    setup: LateSetUp
+    desired: DesiredProfile | None
+
+    def run(self, cuts: Sequence[int] = (), managers: int = 1, **more) -> LateRun:
+        return run_late(
+            self.platform, self.jobs, self.setup, desired=self.desired, cuts=cuts, managers=managers, **more
+        )
+
+
+@st.composite
+def setups(draw, **fixed) -> LateSetUp:
+    """Any settings, some of them fixed; jobs grow old early."""
+    setup = replace(
+        LATE,
+        aged_after_s=draw(st.sampled_from((0, 1, 5, 20, 20, 60, 86_400))),
+        node_choice=draw(st.sampled_from(NodeChoice)),
+        units_per_node=draw(st.sampled_from(UnitsPerNode)),
+        profile=draw(st.sampled_from(ProfileRule)),
+        event_order=draw(st.sampled_from(EventOrder)),
+    )
+    return replace(setup, **fixed)
+
+
+@st.composite
+def cases(draw, *, following: bool = True, **fixed) -> Case:
+    """Any machine, jobs, wishes and settings, some of them fixed."""
+    platform = draw(platforms())
+    desired = draw(st.none() | desired_profiles(platform))
+    return Case(platform, draw(jobs(platform, most=12, following=following)), draw(setups(**fixed)), desired)
+
+
+@st.composite
+def splits(draw, case: Case) -> list[int]:
+    """Any cut of the machine into hosts."""
+    inner = range(1, case.platform.node_count)
+    return sorted(draw(st.sets(st.sampled_from(inner)))) if inner else []
+
+
+def where(case: Case, run: LateRun) -> dict[int, tuple[int, dict[int, int]]]:
+    """Start and place of each job that ran."""
+    ran = np.flatnonzero(run.schedule.ran).tolist()
+    return {case.jobs[p].number: (int(run.schedule.start[p]), placement(run.schedule, p)) for p in ran}
+
+
+@given(st.data(), st.integers(1, 3))
+@examples(3)
+def test_it_is_the_slow_one(data, managers):
+    case = data.draw(cases(node_choice=data.draw(st.sampled_from(KEYED))))
+    run = case.run(data.draw(splits(case)), managers)
+    assert where(case, run) == SlowLate(case.platform, case.jobs, case.setup, case.desired).claims
+
+
+@st.composite
+def crowds(draw) -> Case:
+    """Many jobs that all fit the machine, at about the same time: heads change, and jobs grow old."""
+    cores = draw(st.integers(1, 4))
+    platform = Platform("crowded", (NodeGroup("n", draw(st.integers(1, 4)), {"cores": cores}),))
+    setup = draw(setups(node_choice=NodeChoice.BEST_FIT, units_per_node=UnitsPerNode.PACK))
+    rows = draw(
+        st.lists(
+            st.tuples(
+                st.integers(0, 30), st.integers(1, 25), st.integers(0, 6), st.integers(1, cores), st.integers(1, 8)
+            ),
+            min_size=8,
+            max_size=20,
+        )
+    )
+    listed = []
+    for number, (submit, runtime, more, request, wanted) in enumerate(sorted(rows), 1):
+        units = min(wanted, platform.node_count * (cores // request))
+        listed.append(Job(number, submit, submit, None, runtime + more, runtime, units, (request,), 1))
+    return Case(platform, listed, setup, None)
+
+
+@given(crowds(), st.integers(1, 3))
+@examples(1)
+def test_in_a_crowd_it_is_the_slow_one(case, managers):
+    run = case.run([1] if case.platform.node_count > 1 else [], managers)
+    assert where(case, run) == SlowLate(case.platform, case.jobs, case.setup, None).claims
+
+
+@given(st.data(), st.integers(2, 4))
+@examples(1.5)
+def test_however_split_it_is_the_same(data, managers):
+    """By task managers, by hosts, encoded or not."""
+    case = data.draw(cases())
+    alone = case.run(encoded=False)
+    cuts = data.draw(splits(case))
+    split, encoded = case.run(cuts, managers, encoded=False), case.run(cuts, managers)
+    assert alone.schedule.digest() == split.schedule.digest() == encoded.schedule.digest()
+    assert alone.reasons == split.reasons == encoded.reasons
+    assert alone.renegotiations == split.renegotiations == encoded.renegotiations
+    # What nodes publish is a message to each task manager.
+    assert split.messages == encoded.messages == case.run([], managers).messages
+
+
+@dataclass
+class Promises:
+    """Watches the reservations of a run."""
+
+    case: Case
+    broken: list[str] = field(default_factory=list)
+    _reserved: dict[int, int] = field(default_factory=dict)
+
+    def key(self, number: int, now: int) -> Key:
+        job = next(job for job in self.case.jobs if job.number == number)
+        return key_of(job, now, self.case.setup.aged_after_s, self.case.platform.kinds)
+
+    def watch(self, now: int, reserved: dict[int, int], begun: list[int]) -> None:
+        if len(reserved) > 2:
+            self.broken.append(f"at {now} {len(reserved)} hold reservations")
+        for job, promised in self._reserved.items():
+            given = now if job in begun else reserved.get(job)
+            better = any(self.key(other, now) < self.key(job, now) for other in {*begun, *reserved} - {job})
+            if (given is None or given > promised) and not better:
+                self.broken.append(f"at {now} job {job} has {given}, promised {promised}")
+        self._reserved = reserved
+
+
+PROMISES = [ProfileRule.HARD, ProfileRule.OFF]
+"""A soft profile gives way to deadlines, not by any order."""
+
+
+@given(st.data())
+@examples(2)
+def test_two_hold_reservations_that_only_a_better_job_moves(data):
+    case = data.draw(crowds() | cases(profile=data.draw(st.sampled_from(PROMISES)), following=False))
+    promises = Promises(case)
+    case.run(watch=promises.watch)
+    assert promises.broken == []
+
+
+@given(cases(profile=ProfileRule.HARD))
+@examples(1)
+def test_a_hard_profile_is_never_exceeded(case):
+    run = case.run()
+    schedule = run.schedule
+    if case.desired is None or not schedule.ran.any():
+        return
+    until = int(schedule.finish.max()) + 1
+    nodes = dense_nodes(replace(case.platform, maintenance=()), case.desired, until)
+    before = [node.copy() for node in nodes]
+    for place in np.flatnonzero(schedule.ran).tolist():
+        for node, units in placement(schedule, place).items():
+            used = units * schedule.request[place]
+            nodes[node].take(int(schedule.start[place]), int(schedule.finish[place]), used)
+    for node, empty in zip(nodes, before, strict=True):
+        assert (node.wished >= np.minimum(empty.wished, 0)).all()
+
+
+@given(cases())
+@examples(1)
+def test_only_a_job_that_can_never_run_is_rejected(case):
+    """The empty machine, when all maintenance is over and the profile has had its last step, does not hold it."""
+    run = case.run()
+    binds = case.desired is not None and case.setup.profile is ProfileRule.HARD
+    until = horizon_of(case.platform, case.jobs, case.desired)
+    empty = dense_nodes(case.platform, case.desired if binds else None, until)
+    for place in np.flatnonzero(~run.schedule.ran).tolist():
+        job = case.jobs[place]
+        index = [
+            int(node.index_of_starts(until, until, job.walltime, np.array(job.request), binds)[0]) // ONE
+            for number, node in enumerate(empty)
+            if job.groups >> int(case.platform.group_of_node[number]) & 1
+        ]
+        distinct = case.setup.units_per_node is UnitsPerNode.DISTINCT
+        assert sum(min(whole, 1) if distinct else whole for whole in index) < job.units, run.reasons[place]
+        given_up = run.reasons[place] == "no start on this machine as it is"
+        assert given_up or run.reasons[place].startswith(f"asks for {job.units} units of")
+        assert binds or not given_up
+
+
+@given(st.data(), st.integers(1, 3))
+@examples(1)
+def test_room_at_the_beginning_decides_nothing(data, slots):
+    """Turns that stop for want of room, of each sort, go on as if there had been enough."""
+    case = data.draw(crowds() | cases())
+    expected = case.run()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(job_table, "FIRST_SLOTS", slots)
+        make_rows, make_scratch, make_room = late.make_rows, late.make_scratch, late.columns.make_room
+        patch.setattr(late, "make_rows", lambda count, columns, _, dtype: make_rows(count, columns, 1, dtype))
+        patch.setattr(late, "make_scratch", lambda size, *rest: make_scratch(5 if size == 16 else size, *rest))
+        patch.setattr(late.columns, "make_room", lambda kinds, scratch, _, count: make_room(kinds, scratch, 1, count))
+        narrow = case.run()
+    assert narrow.schedule.digest() == expected.schedule.digest()
+    assert narrow.reasons == expected.reasons

@@ -1,0 +1,130 @@
+"""What a pool publishes, to whom and when: its changed nodes, the next static change, and the announced heads."""
+
+import numpy as np
+from kit.asks import ask_for
+
+from dardis.model.job import FOREVER
+from dardis.model.platform import Maintenance, NodeGroup, Platform
+from dardis.model.profile import StepFunction
+from dardis.model.target import DesiredProfile
+from dardis.node_manager import NodePool
+from dardis.node_manager.pool import EVERYBODY
+from dardis.wire.effects import Send
+from dardis.wire.messages import Announce, Commit, Confirm, Ended, Look, Published, Release
+
+MACHINE = Platform("m", (NodeGroup("a", 1, {"cores": 1}), NodeGroup("b", 2, {"cores": 3})))
+
+
+def confirm(job: int = 1, *, nodes=(1,), units=(2,), start=5, walltime=10, attempt=1, tentative=False) -> Confirm:
+    arrays = (np.array(values, dtype=np.int64) for values in ((1,), nodes, units))
+    return Confirm(job, attempt, 0, start, walltime, *arrays, tentative=tentative)
+
+
+def heard(effects) -> list[Published]:
+    """What was said to everybody."""
+    return [effect.message for effect in effects if isinstance(effect, Send) and effect.to == EVERYBODY]
+
+
+def look(pool: NodePool, now: int = 0) -> Published:
+    (said,) = heard(pool.handle(Look(), now))
+    return said
+
+
+def steps(said: Published) -> dict[int, list[tuple[int, list[int]]]]:
+    """By node, from when on how much of each column."""
+    return {
+        node: [(int(said.time[i]), said.value[i].tolist()) for i in range(said.offset[n], said.offset[n + 1])]
+        for n, node in enumerate(said.node.tolist())
+    }
+
+
+def test_all_is_published_first_and_then_what_changed():
+    pool = NodePool(MACHINE, 1, 3, host=7, incarnation=2)
+    said = look(pool)
+    assert (said.host, said.incarnation, said.at, said.next_change) == (7, 2, 0, FOREVER)
+    assert {node: values for node, ((_, values),) in steps(said).items()} == {1: [3], 2: [3]}
+    assert steps(look(pool, 1)) == {}
+
+
+def test_a_reservation_is_a_fall_and_what_comes_after_it_is_not_told():
+    pool = NodePool(MACHINE, 0, 3)
+    look(pool)
+    pool.handle(confirm(), 2)
+    ((begins, now_free), (falls, left)) = steps(look(pool, 2))[1]
+    assert begins <= 2
+    assert (now_free, falls, left) == ([3], 5, [1])
+    pool.handle(Ended(1, 0), 9)
+    assert [values for _, values in steps(look(pool, 9))[1]] == [[3]]
+
+
+def test_what_is_reserved_ends_even_if_nobody_says_so():
+    pool = NodePool(MACHINE, 0, 3)
+    pool.handle(confirm(start=0), 0)
+    assert steps(look(pool))[1] == [(0, [1])]
+    assert steps(look(pool, 9)) == {}
+    pool.handle(ask_for(groups=0b11, first=12, last=12), 12)  # an ask drops what is past
+    assert steps(look(pool, 12)) == {1: [(10, [3])]}
+    assert steps(look(pool, 13)) == {}
+
+
+def test_a_refused_claim_and_a_release_are_told():
+    pool = NodePool(MACHINE, 0, 3)
+    look(pool)
+    pool.handle(confirm(), 0)
+    assert set(steps(look(pool))) == {1}
+    pool.handle(Release(1, 1), 1)
+    assert [values for _, values in steps(look(pool, 1))[1]] == [[3]]
+
+
+def test_static_changes_are_known_ahead_and_told_by_their_nodes_alone():
+    closed = Platform("m", MACHINE.groups, maintenance=(Maintenance((1,), 10, 20),))
+    desired = DesiredProfile(closed, {}, {(2, 0): StepFunction.from_steps(3, [(15, 1), (30, 3)])})
+    pool = NodePool(closed, 0, 3, desired=desired)
+    said = look(pool)
+    assert said.next_change == 10
+    assert [values for _, values in steps(said)[1]] == [[3, 3], [0, 0]]
+    assert [values for _, values in steps(said)[2]] == [[3, 3], [3, 1]]
+    for now, following, nodes in ((9, 10, set()), (10, 15, {1}), (15, 20, {2}), (20, 30, {1}), (30, FOREVER, {2})):
+        said = look(pool, now)
+        assert said.next_change == following
+        assert set(steps(said)) == nodes, now
+
+
+def head(job: int, start: int) -> np.ndarray:
+    return np.array([job, 0, 10, 4, start])
+
+
+def test_heads_are_told_until_they_begin_or_are_called_off():
+    pool = NodePool(MACHINE, 0, 3)
+    assert look(pool).heads.shape == (0, 6)
+    assert pool.handle(Announce(1, head(4, 50), standing=True), 0) == []
+    pool.handle(Announce(0, head(3, 20), standing=True), 0)
+    pool.handle(Announce(0, head(3, 30), standing=True), 0)
+    assert look(pool).heads.tolist() == [[0, 3, 0, 10, 4, 30], [1, 4, 0, 10, 4, 50]]
+    pool.handle(Announce(1, head(4, 50), standing=False), 0)
+    assert look(pool, 30).heads[:, 1].tolist() == [3]
+    assert look(pool, 31).heads.shape == (0, 6)
+    pool.handle(Announce(1, head(9, 50), standing=False), 31)
+    assert look(pool, 31).heads.shape == (0, 6)
+
+
+def test_where_messages_may_be_lost_all_is_told_and_what_is_freed_unasked():
+    pool = NodePool(MACHINE, 0, 3, report_every=4)
+    pool.handle(confirm(tentative=True), 0)
+    assert heard(pool.handle(Release(1, 1), 1)) == []  # nobody has ever looked
+    assert set(steps(look(pool, 1))) == {0, 1, 2}
+    pool.handle(confirm(attempt=2, tentative=True), 2)
+    (said,) = heard(pool.handle(Release(1, 2), 3))
+    assert set(steps(said)) == {0, 1, 2}
+    pool.handle(confirm(attempt=3, tentative=True), 4)
+    pool.handle(Commit(1, 3), 4)
+    (said,) = heard(pool.handle(Ended(1, 0), 8))
+    assert (said.at, [values for _, values in steps(said)[1]]) == (8, [[3]])
+
+
+def test_where_nothing_is_lost_a_pool_speaks_when_it_is_asked():
+    pool = NodePool(MACHINE, 0, 3)
+    look(pool)
+    pool.handle(confirm(), 0)
+    assert heard(pool.handle(Ended(1, 0), 7)) == []
+    assert heard(pool.handle(Release(2, 1), 7)) == []
