@@ -135,12 +135,14 @@ class Agreement:
         wait = 1 + int(stream(self._seed, "backoff", job, state.asks).integers(self._allowance(job)))
         return [SetTimer(now + wait, say.Timer(job, state.asks, RETRY))]
 
+    def stands(self, job: int) -> bool:
+        """Whether the job has a claim that is not called off."""
+        proposal = self._open.get(job)
+        return proposal is not None and proposal.phase is not Phase.RELEASING
+
     def call_off(self, job: int, now: int) -> list[Effect]:
         """Give up a claim that stands, long before its start, and ask anew later."""
-        proposal = self._open.get(job)
-        if proposal is None or proposal.phase is Phase.RELEASING or proposal.finished:
-            return []
-        return self._abort(proposal, now)
+        return self._abort(self._open[job], now)
 
     def wants_retry(self, timer: say.Timer) -> bool:
         """Whether this timer means that its job is to ask anew: not before its last claim is released everywhere."""

@@ -31,7 +31,7 @@ from dardis.task_manager.agreement import Pace
 from dardis.task_manager.machine import Layout, TaskManager
 from dardis.task_manager.rounds import CHOICES, JobState, Pick
 from dardis.task_manager.search import Search, open_window
-from dardis.task_manager.setups import Generator, Selection, SetUp
+from dardis.task_manager.setups import BackfillScope, Generator, Selection, SetUp
 from dardis.wire import messages as say
 from dardis.wire.effects import ALL_HOSTS, Effect, Rejected, Send
 
@@ -67,7 +67,7 @@ class LateSetUp:
         """How a job that reserves looks for its earliest start."""
         return SetUp(
             Generator.FIRST, Selection.MIN_START, self.node_choice, Switch.OFF, units_per_node=self.units_per_node,
-            profile=self.profile, profile_split=self.profile_split,
+            profile=self.profile, profile_split=self.profile_split, backfill_scope=BackfillScope.ALL_NODES,
         )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from dardis.model.job import Job
 from dardis.task_manager.agreement import RETRY, Pace
 from dardis.task_manager.late import AGED, HEAD, Key, LateManager, LateSetUp
 from dardis.task_manager.machine import Layout
-from dardis.task_manager.rounds import JobState, Pick
+from dardis.task_manager.rounds import JobState, Pick, Round
 from dardis.task_manager.search import Search
 from dardis.wire import messages as say
 from dardis.wire.effects import ALL_HOSTS, Effect, Send, SetTimer
@@ -41,6 +41,8 @@ class RacingManager(LateManager):
         """Jobs that wait with nothing under way but timers."""
         self._mine: dict[int, int] = {}
         """Start of what its jobs have reserved as heads, by number."""
+        self._peeking: set[int] = set()
+        """Heads that have asked whether they could start earlier, and have no answer yet."""
         self._others: dict[tuple[int, int], dict[int, Ints]] = {}
         """Heads by job, as each host and incarnation last told."""
         self._seen: dict[tuple[int, int], int] = {}
@@ -56,6 +58,7 @@ class RacingManager(LateManager):
         super().forget(number)
         self._mine.pop(number, None)
         self._idle.discard(number)
+        self._peeking.discard(number)
         slot = self._slot.pop(number, None)
         if slot is not None:
             self._waiting.remove(slot)
@@ -109,19 +112,42 @@ class RacingManager(LateManager):
         }
         effects: list[Effect] = []
         assert self._agreement is not None
+        self._mine = {number: start for number, start in self._mine.items() if self._agreement.stands(number)}
         for number, start in list(self._mine.items()):
-            # What it reserved beside a worse head, it need not keep when that has given way.
-            job, far = self._states[number].job, start - now > 2 * (self._pace.lead + self._pace.resend)
-            outranked = self._is_outranked(job, now)
-            if far and (outranked or self._may_fit(job, now)):
-                del self._mine[number]
-                effects += self._agreement.call_off(number, now)
-            if far and outranked:
+            if start - now <= 2 * (self._pace.lead + self._pace.resend):
+                continue
+            job = self._states[number].job
+            if self._is_outranked(job, now):
+                effects += self._give_up(number, now)
                 effects.append(Send(ALL_HOSTS, say.Announce(HEAD, self._row_of_head(job, start), standing=False)))
+            elif number not in self._peeking:
+                effects += self._peek(self._states[number], start, now)
         for number in sorted(self._idle):
             state = self._states[number]
             effects.append(SetTimer(now + self._delay(state.job, now), say.Timer(number, state.asks, TURN)))
         return effects
+
+    def _peek(self, state: JobState, start: int, now: int) -> list[Effect]:
+        """Ask whether a head could start earlier than it has reserved."""
+        first = max(self._soonest(state.job, now), state.job.earliest)
+        if first >= start:
+            return []
+        self._peeking.add(state.job.number)
+        search = Search(0, first, start - 1, first, start - 1, self._rules.respect, quota=False)
+        return self._ask([state], [search], [-1], now, moving=True)
+
+    def _move(self, this: Round, chosen: Pick | None, now: int) -> list[Effect]:
+        """Let a head that could start earlier reserve anew; its announcement stands, so that nobody worse does."""
+        number = this.states[0].job.number
+        self._peeking.discard(number)
+        gains = chosen is not None and chosen.start < self._mine.get(number, chosen.start)
+        assert self._agreement is not None
+        return self._give_up(number, now) if gains and self._agreement.stands(number) else []
+
+    def _give_up(self, number: int, now: int) -> list[Effect]:
+        assert self._agreement is not None
+        del self._mine[number]
+        return self._agreement.call_off(number, now)
 
     def _delay(self, job: Job, now: int) -> int:
         """How much later a job speaks for its key: by its bucket of the key's logarithm."""
