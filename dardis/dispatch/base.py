@@ -27,6 +27,6 @@ class Dispatcher(Protocol):
         """The next time at which something changes without an event (FOREVER: never), so that it is asked then."""
         ...
 
-    def give_up(self) -> list[int]:
-        """Forget the jobs that wait, since nothing will change any more; return their numbers."""
+    def give_up(self) -> list[Rejected]:
+        """Forget the jobs that wait and have no start any more, since nothing will change by itself."""
         ...

@@ -17,7 +17,7 @@ from dardis.kernels import passes, queue, selection
 from dardis.kernels.job_table import JobTable
 from dardis.kernels.profile import DONE, FULL
 from dardis.kernels.profiles import NodeProfiles
-from dardis.model.capacity import could_hold, too_large
+from dardis.model.capacity import could_hold, never_wished, too_large
 from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, Switch, UnitsPerNode
 from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.model.platform import Platform
@@ -101,8 +101,7 @@ class CentralDispatcher:
                 row[queue.IGNORES] = 1
             else:
                 self._table.remove(slot)
-                how = f"as it is split over nodes (profile_split={self._setup.profile_split})"
-                return Rejected(job.number, f"no start within the hard desired profile, {how}")
+                return Rejected(job.number, never_wished(self._setup.profile_split))
         rule, back = self._order
         self._queue.keys[slot] = rule(job, self._platform), back(job, self._platform)
         if soonest > now:
@@ -213,10 +212,10 @@ class CentralDispatcher:
         """The next time at which something changes without an event (FOREVER: never), so that it is asked then."""
         return self._wake
 
-    def give_up(self) -> list[int]:
-        """Forget the jobs that wait and have no start any more; return their numbers."""
+    def give_up(self) -> list[Rejected]:
+        """Forget the jobs that wait and have no start any more."""
         lost, self._lost = self._lost, []
-        return lost
+        return [Rejected(number, never_wished(self._setup.profile_split)) for number in lost]
 
     def _enlarge_room(self) -> None:
         """Give the kernels room for the longest profile, or, where they have it, for twice as many offers."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from dardis.model.job import Job
 from dardis.model.resources import amount_in_words
+from dardis.model.target import Split
 
 
 def could_hold(job: Job, counts: Sequence[int], capacity: Sequence[Sequence[int]], *, distinct: bool) -> int:
@@ -26,3 +27,8 @@ def too_large(job: Job, kinds: Sequence[str], could: int) -> str:
     parts = zip(job.request, kinds, strict=True)
     unit = ", ".join(amount_in_words(kind, amount) for amount, kind in parts if amount)
     return f"asks for {job.units} units of ({unit}); the machine holds {could}"
+
+
+def never_wished(split: Split) -> str:
+    """Why a job is rejected that a hard desired profile allows at no time."""
+    return f"no start within the hard desired profile, as it is split over nodes (profile_split={split})"

@@ -62,7 +62,6 @@ class CentralSimulation(World):
 
     def _give_up_waiting(self) -> bool:
         """Nothing will change any more: reject who waits; say whether anybody new may arrive."""
-        for number in self._dispatcher.give_up():
-            place = self._place[number]
-            self._reject(place, "no start on this machine as it is", self._now)
+        for rejected in self._dispatcher.give_up():
+            self._reject(self._place[rejected.job], rejected.reason, self._now)
         return self._events.next_time() is not None

@@ -162,7 +162,6 @@ class LateSimulation(World):
     def _give_up_waiting(self) -> bool:
         """Nothing will change any more: reject who waits; say whether anybody new may arrive."""
         for manager in self._managers:
-            for number in manager.give_up():
-                manager.forget(number)
-                self._reject(self._place[number], "no start on this machine as it is", self._now)
+            for effect in manager.give_up():
+                self._carry_out(effect, self._now)
         return self._events.next_time() is not None

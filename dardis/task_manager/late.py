@@ -23,7 +23,7 @@ from dardis.kernels.job_table import JobTable
 from dardis.kernels.offers import make_scratch
 from dardis.kernels.profile import FULL
 from dardis.kernels.rows import Ints, grown, make_rows
-from dardis.model.capacity import could_hold, too_large
+from dardis.model.capacity import could_hold, never_wished, too_large
 from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, Switch, UnitsPerNode
 from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.model.target import Split
@@ -96,8 +96,8 @@ class LateManager(TaskManager):
             soft=self._rules.soft, distinct=setup.units_per_node is UnitsPerNode.DISTINCT,
             choice=CHOICES[setup.node_choice], seed=seed,
         )  # fmt: skip
-        self._early: list[tuple[int, int, int]] = []
-        """Earliest start, number and slot of the jobs that may not start yet."""
+        self._later: list[tuple[int, int, Job]] = []
+        """From when on jobs have turns that may not start yet, or find no start before the profile changes."""
         self._incarnations: dict[int, int] = {}
         self._next_change: dict[int, int] = {}
         self._heads: dict[int, Ints] = {}
@@ -115,19 +115,26 @@ class LateManager(TaskManager):
         self._states[job.number] = JobState(job)
         if could < job.units:
             return [Rejected(job.number, too_large(job, self._layout.kinds, could))]
+        if job.earliest > now and self._agreement is None:
+            heappush(self._later, (job.earliest, job.number, job))
+        else:
+            self._enlist(job)
+        return []
+
+    def _enlist(self, job: Job) -> None:
+        """Put a job among those that have turns."""
         slot = self._slot[job.number] = self._waiting.add(job)
         if self._waiting.slots > len(self._room.started):
             self._room = self._room._replace(started=np.zeros(self._waiting.slots, dtype=np.int64))
-        if job.earliest > now:
-            heappush(self._early, (job.earliest, job.number, slot))
-        else:
-            self._enlist(slot)
-        return []
-
-    def _enlist(self, slot: int) -> None:
         queue = self._waiting.queue
-        queue.lists[columns.RULE, queue.size[0]] = slot
-        queue.size[0] += 1
+        queue.lists[columns.RULE, queue.size[columns.RULE]] = slot
+        queue.size[columns.RULE] += 1
+
+    def _wait_for_change(self, state: JobState) -> list[Effect]:
+        """Have no turns until the profile or capacity changes."""
+        job = self._waiting.remove(self._slot.pop(state.job.number))
+        heappush(self._later, (min(self._next_change.values()), job.number, job))
+        return super()._wait_for_change(state)
 
     def handle(self, message: say.Message, now: int) -> list[Effect]:
         """Take a message at time `now`; return what is to be done."""
@@ -164,8 +171,8 @@ class LateManager(TaskManager):
 
     def open(self, now: int, *, whole: bool) -> None:
         """Begin a wake-up: put the waiting jobs in order. All are tried if it is `whole`, else new ones."""
-        while self._early and self._early[0][0] <= now:
-            self._enlist(heappop(self._early)[2])
+        while self._later and self._later[0][0] <= now:
+            self._enlist(heappop(self._later)[2])
         queue, state = self._waiting.queue, self._room.state
         count = int(queue.size[0])
         self._opened_at = now
@@ -293,7 +300,7 @@ class LateManager(TaskManager):
 
     def wake(self) -> int:
         """The next time at which a waiting job's turn may come without an event (FOREVER: never)."""
-        soonest = self._early[0][0] if self._early else FOREVER
+        soonest = self._later[0][0] if self._later else FOREVER
         queue = self._waiting.queue
         if not queue.size[0]:
             return soonest
@@ -307,12 +314,10 @@ class LateManager(TaskManager):
             soonest = min(soonest, int(latest[latest > self._opened_at].min(initial=FOREVER)))
         return soonest
 
-    def give_up(self) -> list[int]:
-        """The jobs that still wait when nothing changes any more, in order."""
-        queue = self._waiting.queue
-        slots = queue.lists[columns.RULE, : queue.size[0]].tolist()
-        queue.size[0] = 0
-        return [self._waiting.remove(slot).number for slot in slots]
+    def give_up(self) -> list[Effect]:
+        """Reject the jobs that wait when nothing changes any more."""
+        later, self._later = self._later, []
+        return [Rejected(number, never_wished(self._setup.profile_split)) for _, number, _ in later]
 
 
 def key_of(wait: Ints, walltime: Ints, cores: Ints) -> np.ndarray:

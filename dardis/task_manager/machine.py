@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dardis.model.capacity import could_hold, too_large
+from dardis.model.capacity import could_hold, never_wished, too_large
 from dardis.model.choices import ProfileRule, UnitsPerNode
 from dardis.model.errors import ProtocolError
 from dardis.model.job import Job
@@ -219,8 +219,11 @@ class TaskManager:
             return [waiting, *self._ask_later(state, now)]
         if self._rules.soft or not self._rules.respect:
             raise ProtocolError(f"job {state.job.number}: the empty machine could hold it, yet it found no start")
-        how = f"as it is split over nodes (profile_split={self._setup.profile_split})"
-        return [Waiting(state.job.number, f"no start within the hard desired profile, {how}")]
+        return self._wait_for_change(state)
+
+    def _wait_for_change(self, state: JobState) -> list[Effect]:
+        """What a job does that finds no start at any time within a hard profile."""
+        return [Waiting(state.job.number, never_wished(self._setup.profile_split))]
 
     def _ask_later(self, state: JobState, now: int) -> list[Effect]:
         """Where messages may be lost: what a job does that found no start."""

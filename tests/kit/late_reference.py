@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
-from math import sqrt
+from math import inf, sqrt
 
 import numpy as np
 from kit import choices
@@ -69,7 +69,8 @@ class SlowLate:
         self._empty = [node.copy() for node in self._nodes]
         self._static = sorted({*self._changes(platform, desired)})
         self._jobs = {job.number: job for job in jobs}
-        self._early: list[Waiting] = []
+        self._later: list[tuple[float, Waiting]] = []
+        """From when on jobs have turns that may not start yet, or find no start before something changes."""
         self._queue: list[Waiting] = []
         self._held: dict[int, tuple[Job, Claim]] = {}
         """Who holds a reservation, by label."""
@@ -98,8 +99,9 @@ class SlowLate:
             wake = self._wake(now)
             ahead = [time for time in (self._events[0][0] if self._events else None, wake) if time is not None]
             if not ahead:
-                given_up, self._queue = self._queue, []
-                follow = [self._settle(waiting.job.number, now) for waiting in given_up]
+                assert not self._queue
+                given_up, self._later = self._later, []
+                follow = [self._settle(waiting.job.number, now) for _, waiting in given_up]
                 if not any(follow):
                     return
                 continue
@@ -141,7 +143,7 @@ class SlowLate:
         if sum(min(f, 1) if self._distinct else f for f in fit) < job.units:
             self._settle(number, now)
         elif job.earliest > now:
-            self._early.append(Waiting(job))
+            self._later.append((job.earliest, Waiting(job)))
         else:
             self._queue.append(Waiting(job))
 
@@ -150,7 +152,7 @@ class SlowLate:
         self._settle(number, now)
 
     def _wake(self, now: int) -> int | None:
-        times = [waiting.job.earliest for waiting in self._early]
+        times = [int(time) for time, _ in self._later if time < inf]
         if self._queue:
             times += [time for time in self._static if time > now]
             times += [start for _, (start, _) in self._held.values()]
@@ -163,8 +165,8 @@ class SlowLate:
         return key_of(job, now, self._setup.aged_after_s, self._kinds)
 
     def _wake_up(self, now: int, *, whole: bool) -> None:
-        self._queue += [waiting for waiting in self._early if waiting.job.earliest <= now]
-        self._early = [waiting for waiting in self._early if waiting.job.earliest > now]
+        self._queue += [waiting for time, waiting in self._later if time <= now]
+        self._later = [(time, waiting) for time, waiting in self._later if time > now]
         self._queue.sort(key=lambda waiting: self._key(waiting.job, now))
         worst = max((self._key(job, now) for job, _ in self._held.values()), default=None)
         if worst is not None and any(self._key(w.job, now) < worst for w in self._queue if w.fresh):
@@ -176,7 +178,8 @@ class SlowLate:
         for waiting in list(self._queue):
             if waiting.fresh or whole:
                 self._try(waiting.job, now)
-        self._queue = [waiting for waiting in self._queue if waiting.job.number not in self.claims]
+        asleep = {waiting.job.number for _, waiting in self._later}
+        self._queue = [w for w in self._queue if w.job.number not in self.claims and w.job.number not in asleep]
         for waiting in self._queue:
             waiting.fresh = False
 
@@ -197,6 +200,9 @@ class SlowLate:
             binds, start = False, decision.earliest(now, self._until, respect=False)
         if start is not None:
             self._claim(decision, now, start, label, binds)
+        else:
+            change = min((time for time in self._static if time > now), default=inf)
+            self._later.append((change, Waiting(job)))
 
     def _claim(self, decision: Decision, now: int, start: int, label: int | None, respect: bool) -> None:
         job = decision.job

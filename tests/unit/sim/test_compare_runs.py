@@ -98,7 +98,7 @@ def test_no_more_than_so_many_at_once(comparison, tmp_path, scripted, processes)
     seen = []
     runs = plan(comparison, tmp_path / "o")
     run_all(runs, begun(tmp_path / "o"), processes, lambda children, *_: seen.append(len(children)))
-    assert max(seen) == processes
+    assert (processes > 1) < max(seen) <= processes
 
 
 def test_progress_of_a_run_reaches_us(comparison, tmp_path, scripted):
