@@ -19,14 +19,10 @@ class Dispatcher(Protocol):
         """A job has ended, at its walltime or before."""
         ...
 
-    def decide(self, now: int) -> list[Placed]:
-        """Say which waiting jobs start now, and where."""
+    def decide(self, now: int) -> list[Placed | Rejected]:
+        """Say which waiting jobs start now, and where, and which will never start any more."""
         ...
 
     def wake(self) -> int:
         """The next time at which something changes without an event (FOREVER: never), so that it is asked then."""
-        ...
-
-    def give_up(self) -> list[Rejected]:
-        """Forget the jobs that wait and have no start any more, since nothing will change by itself."""
         ...

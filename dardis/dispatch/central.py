@@ -18,17 +18,13 @@ from dardis.kernels.job_table import JobTable
 from dardis.kernels.profile import DONE, FULL
 from dardis.kernels.profiles import NodeProfiles
 from dardis.model.capacity import could_hold, never_wished, too_large
-from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, Switch, UnitsPerNode
+from dardis.model.choices import EventOrder, ProfileRule, Switch, UnitsPerNode
+from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.wire.effects import Placed, Rejected
 
-_CHOICES = {
-    NodeChoice.BEST_FIT: selection.BEST_FIT, NodeChoice.WORST_FIT: selection.WORST_FIT,
-    NodeChoice.RANDOM: selection.ANY_NODE, NodeChoice.FIRST_FIT: selection.FIRST_FIT,
-    NodeChoice.CONTIGUOUS: selection.CONTIGUOUS,
-}  # fmt: skip
 _WISHES = {ProfileCheck.INSTANT: queue.WISH_INSTANT, ProfileCheck.SPAN: queue.WISH_SPAN}
 
 
@@ -51,7 +47,7 @@ class CentralDispatcher:
             else _WISHES[setup.profile_check],
             soft=setup.profile is ProfileRule.SOFT,
             distinct=self._distinct,
-            choice=_CHOICES[setup.node_choice],
+            choice=selection.CHOICES[setup.node_choice],
             seed=seed,
         )
         self._always_whole = setup.event_order is EventOrder.PER_EVENT
@@ -64,6 +60,8 @@ class CentralDispatcher:
         kinds = len(platform.kinds)
         self._table = JobTable(kinds, platform.node_count)
         """The jobs that wait or run."""
+        self._probe = JobTable(kinds, platform.node_count)
+        """A job that is looked at as if it were alone."""
         self._room = queue.make_room(kinds, self._nodes.scratch, max(1024, 2 * self._nodes.count), self._table.slots)
         self._most: dict[tuple[tuple[int, ...], int], int] = {}
         """Units that the empty machine would hold, by request and node groups."""
@@ -71,8 +69,6 @@ class CentralDispatcher:
         """The slots of the running jobs, by number."""
         self._passing: set[int] = set()
         """Slots of the jobs that find no start within the desired profile once it changes no more."""
-        self._lost: list[int] = []
-        """Numbers of the jobs that waited for too long: no start is left within the hard desired profile."""
         self._early: list[tuple[int, int, int]] = []
         """Earliest start, number and slot of the jobs that may not start yet."""
         self._arrived: list[int] = []
@@ -89,19 +85,19 @@ class CentralDispatcher:
         """Take a new job; say if it can never run."""
         if job.units > self._could_hold(job):
             return Rejected(job.number, too_large(job, self._platform.kinds, self._could_hold(job)))
+        soonest = max(job.earliest, now)
+        passes_by = ignores = False
+        if self._alone is not None and not self._fits_alone(job, max([soonest, *self._changes[-1:]]), now):
+            passes_by = self._fits_alone(job, soonest, now)
+            ignores = not passes_by and self._rules.soft
+            if not passes_by and not ignores:
+                return Rejected(job.number, never_wished(self._setup.profile_split))
         slot = self._table.add(job)
-        row = self._queue.table[slot]
+        self._queue.table[slot, queue.IGNORES] = ignores
+        if passes_by:
+            self._passing.add(slot)
         if self._table.slots > len(self._room.started):
             self._room = self._room._replace(started=np.zeros(self._table.slots, dtype=np.int64))
-        soonest = max(job.earliest, now)
-        if self._alone is not None and not self._fits_alone(slot, max([soonest, *self._changes[-1:]]), now):
-            if self._fits_alone(slot, soonest, now):
-                self._passing.add(slot)
-            elif self._rules.soft:
-                row[queue.IGNORES] = 1
-            else:
-                self._table.remove(slot)
-                return Rejected(job.number, never_wished(self._setup.profile_split))
         rule, back = self._order
         self._queue.keys[slot] = rule(job, self._platform), back(job, self._platform)
         if soonest > now:
@@ -117,40 +113,41 @@ class CentralDispatcher:
             self._most[unit] = could_hold(job, self._counts, self._capacity, distinct=self._distinct)
         return self._most[unit]
 
-    def _fits_alone(self, slot: int, first: int, now: int) -> bool:
+    def _fits_alone(self, job: Job, first: int, now: int) -> bool:
         """Whether the job would find a start from `first` on within the desired profile were it alone."""
         assert self._alone is not None
-        table = self._queue.table
-        walltime = int(table[slot, queue.WALLTIME])
+        slot = self._probe.add(job)
         if self._rules.wish == queue.WISH_INSTANT:
-            table[slot, queue.WALLTIME] = 1
-        rows, group = self._alone.profiles, self._alone.group
+            self._probe.queue.table[slot, queue.WALLTIME] = 1
+        rows, group, wish = self._alone.profiles, self._alone.group, queue.WISH_SPAN
         while True:
-            wish = queue.WISH_SPAN
-            found = passes.find(rows, group, self._queue, slot, self._rules, self._room, wish, first, FOREVER, now)
+            found = passes.find(
+                rows, group, self._probe.queue, slot, self._rules, self._room, wish, first, FOREVER, now
+            )
             if found != passes.ROOM:
                 break
             self._enlarge_room()
-        table[slot, queue.WALLTIME] = walltime
-        return found == passes.FOUND
+        self._probe.remove(slot)
+        return bool(found == passes.FOUND)
 
     def ended(self, number: int, now: int) -> None:  # noqa: ARG002 (a pass frees it from its own time on)
         """A job has ended, at its walltime or before."""
         self._ended.append(self._running.pop(number))
 
-    def decide(self, now: int) -> list[Placed]:
-        """Say which waiting jobs start now, and where."""
+    def decide(self, now: int) -> list[Placed | Rejected]:
+        """Say which waiting jobs start now, and where, and which have waited for too long."""
         while self._early and self._early[0][0] <= now:
             self._arrived.append(heappop(self._early)[2])
+        lost: list[Rejected] = []
         if self._passing and bisect_right(self._changes, now) > bisect_right(self._changes, self._asked_at):
-            self._see_to_passing(now)
+            lost = self._see_to_passing(now)
         self._asked_at = now
         whole = self._always_whole or now >= self._wake
         started: list[int] = []
         if self._arrived or ((whole or self._ended) and self._queue.size[queue.RULE]):
             started = self._pass_over(whole, now)
         self._wake = self._next_change(now)
-        return [self._begun(slot, now) for slot in started]
+        return [*lost, *(self._begun(slot, now) for slot in started)]
 
     def _pass_over(self, whole: bool, now: int) -> list[int]:
         """Tell the kernel what has happened, and let it decide whose slots start."""
@@ -167,8 +164,10 @@ class CentralDispatcher:
                 break
             if answer == FULL:
                 nodes.grow()
-            else:
+            elif answer == passes.ROOM:
                 self._enlarge_room()
+            else:
+                raise ProtocolError("a job that fits finds no nodes, or none that hold it")
         for slot in self._ended:
             self._table.remove(slot)
         self._arrived.clear()
@@ -176,15 +175,16 @@ class CentralDispatcher:
         started: list[int] = self._room.started[: state[queue.STARTED]].tolist()
         return started
 
-    def _see_to_passing(self, now: int) -> None:
+    def _see_to_passing(self, now: int) -> list[Rejected]:
         """Let nobody wait for what will not come: a soft profile binds no more, a hard one takes the job off the queue.
 
         There it would be in the way of the others for ever.
         """
-        jobs = self._queue
+        jobs, lost = self._queue, []
         waiting = jobs.lists[queue.RULE, : jobs.size[queue.RULE]]
-        for slot in self._passing.intersection(waiting.tolist()):
-            if self._fits_alone(slot, now, now):
+        for slot in sorted(self._passing.intersection(waiting.tolist())):
+            job = self._table.jobs[slot]
+            if self._fits_alone(job, now, now):
                 continue
             self._passing.remove(slot)
             if self._rules.soft:
@@ -193,7 +193,9 @@ class CentralDispatcher:
             while passes.withdraw(self._nodes.profiles, jobs, slot, now) == FULL:
                 self._nodes.grow()
             self._room.state[queue.FREED] = 1
-            self._lost.append(self._table.remove(slot).number)
+            self._table.remove(slot)
+            lost.append(Rejected(job.number, never_wished(self._setup.profile_split)))
+        return lost
 
     def _begun(self, slot: int, now: int) -> Placed:
         number = self._table.jobs[slot].number
@@ -211,11 +213,6 @@ class CentralDispatcher:
     def wake(self) -> int:
         """The next time at which something changes without an event (FOREVER: never), so that it is asked then."""
         return self._wake
-
-    def give_up(self) -> list[Rejected]:
-        """Forget the jobs that wait and have no start any more."""
-        lost, self._lost = self._lost, []
-        return [Rejected(number, never_wished(self._setup.profile_split)) for number in lost]
 
     def _enlarge_room(self) -> None:
         """Give the kernels room for the longest profile, or, where they have it, for twice as many offers."""

@@ -300,15 +300,18 @@ def mark_begun(table: Ints, slot: int, room: Room) -> int:
 
 @folded
 def begin(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: Room, now: int) -> int:
-    """Start a job that fits now. Answers BEGUN, or FULL or ROOM."""
+    """Start a job that fits now. Answers BEGUN, or FULL or ROOM; anything else is a defect."""
     table = queue.table
     if rules.choice == FIRST_FIT or len(group) == 1:  # one node leaves no choice
         nodes, units = queue.hold_node[table[slot, HOLD] :], queue.hold_units[table[slot, HOLD] :]
         table[slot, HELD] = first_nodes(rows, group, table, slot, rules, now, nodes, units)
-    elif find(rows, group, queue, slot, rules, room, wish_of(rules, table, slot, now), now, now, now) == ROOM:
-        return ROOM
-    if take(rows, queue, slot, now, now) == FULL:
-        return FULL
+    else:
+        found = find(rows, group, queue, slot, rules, room, wish_of(rules, table, slot, now), now, now, now)
+        if found != FOUND:
+            return found
+    taken = take(rows, queue, slot, now, now)
+    if taken != DONE:
+        return taken
     for k in range(len(room.free)):
         room.free[k] -= table[slot, REQUEST + k] * table[slot, UNITS]
     return mark_begun(table, slot, room)
@@ -329,8 +332,9 @@ def reserve_earliest(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Ru
     if found == ROOM:
         return ROOM
     if found == FOUND:
-        if take(rows, queue, slot, room.result[1], now) == FULL:
-            return FULL
+        taken = take(rows, queue, slot, room.result[1], now)
+        if taken != DONE:
+            return taken
         room.state[RESERVED] += 1
     return STAYS
 
@@ -417,12 +421,14 @@ def clear(rows: Rows, queue: Queue, rules: Rules, room: Room, now: int) -> int:
     if rules.backfill and (rules.depth > 1 or (rules.depth == 1 and table[queue.lists[RULE, 0], FRESH])):
         # A new first job takes the reservation from the old one; so may any, where there are several.
         state[WHOLE] = 1
-    if state[WHOLE] and rules.depth > 0:
-        for place in range(count):
-            slot = queue.lists[RULE, place]
-            if table[slot, START] != NO_TIME and give_back(rows, queue, slot, now) == FULL:
-                return FULL
-        state[RESERVED] = 0
+    for place in range(count if state[WHOLE] else 0):
+        slot = queue.lists[RULE, place]
+        # Room that is held for a job which only the profile forbids to start must not forbid others before it.
+        anew = rules.depth > 0 or (rules.wish == WISH_INSTANT and table[slot, START] <= now)
+        if anew and table[slot, START] != NO_TIME and give_back(rows, queue, slot, now) == FULL:
+            return FULL
+    if state[WHOLE]:
+        state[RESERVED] = 0  # only a number of reservations counts, and then all are worked out anew
     count_free(rows, room, now)
     state[STARTED] = 0
     state[LOOKED_AT] = 0
@@ -447,8 +453,10 @@ def close(queue: Queue, rules: Rules, room: Room, now: int) -> None:
     for place in range(queue.size[RULE]):
         slot = queue.lists[RULE, place]
         table[slot, FRESH] = 0
-        if table[slot, START] > now:
-            state[WAKE] = min(state[WAKE], table[slot, START])
+        if table[slot, START] != NO_TIME:
+            # Room that is held past its time is held anew.
+            over = table[slot, START] + table[slot, WALLTIME]
+            state[WAKE] = min(state[WAKE], table[slot, START] if table[slot, START] > now else over)
         if rules.soft and rules.wish != WISH_OFF and table[slot, LATEST] > now:
             state[WAKE] = min(state[WAKE], table[slot, LATEST])
 
@@ -470,7 +478,7 @@ def _one_pass(rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, n
             outcome = STAYS
             if not passes and not known:
                 outcome = try_job(rows, group, queue, slot, rules, room, now)
-                if outcome in (FULL, ROOM):
+                if outcome not in (BEGUN, STAYS):
                     return outcome
             state[PLACE] += 1
             if state[PHASE] == IN_ORDER and rules.strict and not passes and outcome == STAYS:

@@ -12,11 +12,16 @@ from dardis.kernels.chance import PURPOSE_NODE, PURPOSE_PICK, below, draw_key, m
 from dardis.kernels.fitting import FREE_FROM, FREE_TO, FROM, INDEX, INDEX_BITS, NODE, TO
 from dardis.kernels.jit import bare, inlined, kernel
 from dardis.kernels.rows import Ints
+from dardis.model.choices import NodeChoice
 from dardis.model.job import FOREVER
 
 MIN_START, MAX_PROBABILITY, RANDOM = range(3)
 """Codes of the selection policies."""
 BEST_FIT, WORST_FIT, ANY_NODE, FIRST_FIT, CONTIGUOUS = range(5)
+CHOICES = {
+    NodeChoice.BEST_FIT: BEST_FIT, NodeChoice.WORST_FIT: WORST_FIT, NodeChoice.RANDOM: ANY_NODE,
+    NodeChoice.FIRST_FIT: FIRST_FIT, NodeChoice.CONTIGUOUS: CONTIGUOUS,
+}  # fmt: skip
 """Codes of the node choices."""
 OPEN_GAP = 1 << 33
 """The free time after a run when nothing follows."""

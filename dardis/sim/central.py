@@ -9,6 +9,7 @@ from dardis.engine.clock import cpu_ns
 from dardis.model.choices import EventOrder
 from dardis.model.job import FOREVER, Job
 from dardis.sim.world import Progress, World
+from dardis.wire.effects import Rejected
 
 
 class CentralSimulation(World):
@@ -25,10 +26,8 @@ class CentralSimulation(World):
         while True:
             following, wake = events.next_time(), dispatcher.wake()
             if following is None and wake == FOREVER:
-                if not self._give_up_waiting():
-                    break
-                continue
-            self._now = now = wake if following is None or wake < following else following
+                break
+            now = wake if following is None or wake < following else following
             begun = cpu_ns()
             while events.next_time() == now:
                 _, priority, _, place = events.pop()
@@ -42,6 +41,7 @@ class CentralSimulation(World):
             self.recorder.decision_ns.append(cpu_ns() - begun)
             if progress is not None:
                 progress(self.recorder.settled, len(self.jobs))
+        self._check_settled()
 
     def _arrive(self, place: int, now: int) -> None:
         rejected = self._dispatcher.submit(self._arriving(place, now), now)
@@ -54,14 +54,11 @@ class CentralSimulation(World):
         self._submit_followers(place, now)
 
     def _decide(self, now: int) -> None:
-        for placed in self._dispatcher.decide(now):
-            place = self._place[placed.job]
-            self.recorder.placed(place, placed.start, placed.nodes, placed.units)
+        for effect in self._dispatcher.decide(now):
+            place = self._place[effect.job]
+            if isinstance(effect, Rejected):
+                self._reject(place, effect.reason, now)
+                continue
+            self.recorder.placed(place, effect.start, effect.nodes, effect.units)
             self.recorder.attempts[place] = 1
             self._events.put(now + self.jobs[place].duration, self._ending, place, place)
-
-    def _give_up_waiting(self) -> bool:
-        """Nothing will change any more: reject who waits; say whether anybody new may arrive."""
-        for rejected in self._dispatcher.give_up():
-            self._reject(self._place[rejected.job], rejected.reason, self._now)
-        return self._events.next_time() is not None

@@ -68,6 +68,7 @@ class Simulation(World):
                 self._give_up_waiting(now)
             if progress is not None:
                 progress(self.recorder.settled, len(self.jobs))
+        self._check_settled()
 
     def _give_up_waiting(self, now: int) -> None:
         """Nothing will change any more: who waits for a change is rejected, and who follows is submitted."""

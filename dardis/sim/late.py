@@ -56,13 +56,11 @@ class LateSimulation(World):
             following = events.next_time()
             wake = min(manager.wake() for manager in self._managers)
             if following is None and wake == FOREVER:
-                if not self._give_up_waiting():
-                    break
-                continue
+                break
             now = wake if following is None else min(following, wake)
-            self._now = now
             self._spent = 0
             whole = wake == now
+            self._told |= whole
             while events.next_time() == now:
                 if events.next_priority() == self._arrival:
                     self._arrive(events.pop()[3], now)
@@ -76,6 +74,7 @@ class LateSimulation(World):
             self.recorder.decision_ns.append(self._spent)
             if progress is not None:
                 progress(self.recorder.settled, len(self.jobs))
+        self._check_settled()
 
     def _arrive(self, place: int, now: int) -> None:
         job = self._arriving(place, now)
@@ -158,10 +157,3 @@ class LateSimulation(World):
             case Rejected(job=number, reason=reason):
                 self._managers[self._place[number] % len(self._managers)].forget(number)
                 self._reject(self._place[number], reason, now)
-
-    def _give_up_waiting(self) -> bool:
-        """Nothing will change any more: reject who waits; say whether anybody new may arrive."""
-        for manager in self._managers:
-            for effect in manager.give_up():
-                self._carry_out(effect, self._now)
-        return self._events.next_time() is not None

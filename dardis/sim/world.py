@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from dardis.engine.queue import EventQueue
+from dardis.model.errors import ProtocolError
 from dardis.model.job import Job
 from dardis.sim.recorder import Recorder
 
@@ -28,7 +29,6 @@ class World:
         self._events = EventQueue()
         self._place = {job.number: place for place, job in enumerate(self.jobs)}
         self._followers: dict[int, list[int]] = {}
-        self._now = 0
         first = []
         for place, job in enumerate(self.jobs):
             leader = None if job.after is None else self._place.get(job.after)
@@ -56,3 +56,8 @@ class World:
         """A job will never run; who follows it is submitted."""
         self.recorder.rejected(place, reason)
         self._submit_followers(place, now)
+
+    def _check_settled(self) -> None:
+        """Every job has ended or been rejected, or a machine has forgotten one: a defect, not a result."""
+        if self.recorder.settled != len(self.jobs):
+            raise ProtocolError(f"{len(self.jobs) - self.recorder.settled} jobs neither ran nor were rejected")

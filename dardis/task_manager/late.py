@@ -17,7 +17,7 @@ import numpy as np
 
 from dardis.config.settings import setting
 from dardis.kernels import late as kernel
-from dardis.kernels import passes, view
+from dardis.kernels import passes, selection, view
 from dardis.kernels import queue as columns
 from dardis.kernels.job_table import JobTable
 from dardis.kernels.offers import make_scratch
@@ -29,7 +29,7 @@ from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.model.target import Split
 from dardis.task_manager.agreement import Pace
 from dardis.task_manager.machine import Layout, TaskManager
-from dardis.task_manager.rounds import CHOICES, JobState, Pick
+from dardis.task_manager.rounds import JobState, Pick
 from dardis.task_manager.search import Search, open_window
 from dardis.task_manager.setups import BackfillScope, Generator, Selection, SetUp
 from dardis.wire import messages as say
@@ -94,7 +94,7 @@ class LateManager(TaskManager):
         self._rules_of_pass = columns.Rules(
             strict=False, backfill=False, depth=1, wish=columns.WISH_SPAN if self._rules.respect else columns.WISH_OFF,
             soft=self._rules.soft, distinct=setup.units_per_node is UnitsPerNode.DISTINCT,
-            choice=CHOICES[setup.node_choice], seed=seed,
+            choice=selection.CHOICES[setup.node_choice], seed=seed,
         )  # fmt: skip
         self._later: list[tuple[int, int, Job]] = []
         """From when on jobs have turns that may not start yet, or find no start before the profile changes."""
@@ -131,9 +131,12 @@ class LateManager(TaskManager):
         queue.size[columns.RULE] += 1
 
     def _wait_for_change(self, state: JobState) -> list[Effect]:
-        """Have no turns until the profile or capacity changes."""
+        """Have no turns until the profile or capacity changes; be rejected if they never will."""
         job = self._waiting.remove(self._slot.pop(state.job.number))
-        heappush(self._later, (min(self._next_change.values()), job.number, job))
+        change = min(self._next_change.values())
+        if change == FOREVER:
+            return [Rejected(job.number, never_wished(self._setup.profile_split))]
+        heappush(self._later, (change, job.number, job))
         return super()._wait_for_change(state)
 
     def handle(self, message: say.Message, now: int) -> list[Effect]:
@@ -313,11 +316,6 @@ class LateManager(TaskManager):
             latest = queue.table[queue.lists[columns.RULE, : queue.size[0]], columns.LATEST]
             soonest = min(soonest, int(latest[latest > self._opened_at].min(initial=FOREVER)))
         return soonest
-
-    def give_up(self) -> list[Effect]:
-        """Reject the jobs that wait when nothing changes any more."""
-        later, self._later = self._later, []
-        return [Rejected(number, never_wished(self._setup.profile_split)) for _, number, _ in later]
 
 
 def key_of(wait: Ints, walltime: Ints, cores: Ints) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dardis.kernels import selection, starts
-from dardis.model.choices import NodeChoice, UnitsPerNode
+from dardis.model.choices import UnitsPerNode
 from dardis.model.job import Job
 from dardis.task_manager.search import Search
 from dardis.task_manager.setups import Generator, Selection, SetUp
@@ -23,11 +23,6 @@ _GENERATORS = {
 _POLICIES = {
     Selection.MIN_START: selection.MIN_START, Selection.MAX_PROBABILITY: selection.MAX_PROBABILITY,
     Selection.RANDOM: selection.RANDOM,
-}  # fmt: skip
-CHOICES = {
-    NodeChoice.BEST_FIT: selection.BEST_FIT, NodeChoice.WORST_FIT: selection.WORST_FIT,
-    NodeChoice.RANDOM: selection.ANY_NODE, NodeChoice.FIRST_FIT: selection.FIRST_FIT,
-    NodeChoice.CONTIGUOUS: selection.CONTIGUOUS,
 }  # fmt: skip
 
 MOST_DRAWN_FROM = 1 << 22
@@ -166,7 +161,8 @@ def picks(this: Round, setup: SetUp, seed: int) -> Iterator[Pick]:
         selection.select_first(
             rows, offset[first:], ask.first[first:], ask.walltime[first:], ask.units[first:], ask.job[first:],
             ask.draw_key[first:], ask.grain, _POLICIES[setup.selection],
-            setup.units_per_node is UnitsPerNode.DISTINCT, CHOICES[setup.node_choice], seed, nodes, units, result,
+            setup.units_per_node is UnitsPerNode.DISTINCT, selection.CHOICES[setup.node_choice], seed, nodes, units,
+            result,
         )  # fmt: skip
         place, start, count = result.tolist()
         if place < 0:

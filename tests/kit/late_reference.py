@@ -12,19 +12,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
-from math import inf, sqrt
+from math import sqrt
 
 import numpy as np
 from kit import choices
 from kit.dense import dense_nodes
 from kit.replay import Decision
 
+from dardis.kernels.selection import CHOICES
 from dardis.model.choices import EventOrder, ProfileRule, UnitsPerNode
 from dardis.model.job import Job
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.task_manager import LateSetUp
-from dardis.task_manager.rounds import CHOICES
 
 Claim = tuple[int, dict[int, int]]
 """Start, and node to units."""
@@ -69,8 +69,10 @@ class SlowLate:
         self._empty = [node.copy() for node in self._nodes]
         self._static = sorted({*self._changes(platform, desired)})
         self._jobs = {job.number: job for job in jobs}
-        self._later: list[tuple[float, Waiting]] = []
+        self._later: list[tuple[int, Waiting]] = []
         """From when on jobs have turns that may not start yet, or find no start before something changes."""
+        self._lost: set[int] = set()
+        """Who finds no start at any time."""
         self._queue: list[Waiting] = []
         self._held: dict[int, tuple[Job, Claim]] = {}
         """Who holds a reservation, by label."""
@@ -100,11 +102,8 @@ class SlowLate:
             ahead = [time for time in (self._events[0][0] if self._events else None, wake) if time is not None]
             if not ahead:
                 assert not self._queue
-                given_up, self._later = self._later, []
-                follow = [self._settle(waiting.job.number, now) for _, waiting in given_up]
-                if not any(follow):
-                    return
-                continue
+                assert not self._later
+                return
             now = min(ahead)
             whole = now == wake
             while self._events and self._events[0][0] == now:
@@ -152,7 +151,7 @@ class SlowLate:
         self._settle(number, now)
 
     def _wake(self, now: int) -> int | None:
-        times = [int(time) for time, _ in self._later if time < inf]
+        times = [time for time, _ in self._later]
         if self._queue:
             times += [time for time in self._static if time > now]
             times += [start for _, (start, _) in self._held.values()]
@@ -178,7 +177,7 @@ class SlowLate:
         for waiting in list(self._queue):
             if waiting.fresh or whole:
                 self._try(waiting.job, now)
-        asleep = {waiting.job.number for _, waiting in self._later}
+        asleep = {waiting.job.number for _, waiting in self._later} | self._lost
         self._queue = [w for w in self._queue if w.job.number not in self.claims and w.job.number not in asleep]
         for waiting in self._queue:
             waiting.fresh = False
@@ -201,8 +200,12 @@ class SlowLate:
         if start is not None:
             self._claim(decision, now, start, label, binds)
         else:
-            change = min((time for time in self._static if time > now), default=inf)
-            self._later.append((change, Waiting(job)))
+            change = min((time for time in self._static if time > now), default=None)
+            if change is None:
+                self._lost.add(job.number)
+                self._settle(job.number, now)
+            else:
+                self._later.append((change, Waiting(job)))
 
     def _claim(self, decision: Decision, now: int, start: int, label: int | None, respect: bool) -> None:
         job = decision.job
