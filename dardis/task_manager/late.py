@@ -101,7 +101,7 @@ class LateManager(TaskManager):
         self._incarnations: dict[int, int] = {}
         self._next_change: dict[int, int] = {}
         self._heads: dict[int, Ints] = {}
-        """Who holds reservations, by label, as announced: job, submission, walltime, cores, start."""
+        """Who holds reservations, by label, as announced: job, submission, walltime, cores, until when."""
         self._order: list[Key] = []
         """The keys of its waiting jobs at the last opening, best first."""
         self._aged = 0
@@ -273,9 +273,9 @@ class LateManager(TaskManager):
         self._heads[label] = self._row_of_head(job, chosen.start)
         return [*effects, Send(ALL_HOSTS, say.Announce(label, self._heads[label], standing=True))]
 
-    def _row_of_head(self, job: Job, start: int) -> Ints:
+    def _row_of_head(self, job: Job, until: int) -> Ints:
         cores = job.units * job.request[self._cores]
-        return np.array([job.number, job.submit, job.walltime, cores, start], dtype=np.int64)
+        return np.array([job.number, job.submit, job.walltime, cores, until], dtype=np.int64)
 
     def drop_reservations(self) -> list[Effect]:
         """Give back what its waiting jobs hold: in a whole wake-up reservations are worked out anew."""

@@ -15,15 +15,17 @@ from dardis.kernels import passes
 from dardis.kernels.rows import Ints
 from dardis.model.job import Job
 from dardis.task_manager.agreement import RETRY, Pace
-from dardis.task_manager.late import AGED, HEAD, Key, LateManager, LateSetUp
+from dardis.task_manager.late import HEAD, Key, LateManager, LateSetUp
 from dardis.task_manager.machine import Layout
 from dardis.task_manager.rounds import JobState, Pick, Round
 from dardis.task_manager.search import Search
 from dardis.wire import messages as say
 from dardis.wire.effects import ALL_HOSTS, Effect, Send, SetTimer
 
-TURN = 100
-"""Token of the timer for a job's turn after nodes have published."""
+TURN, RENEW = 100, 101
+"""Tokens of timers: for a job's turn after nodes have published; for a head to look again, and to announce itself."""
+LEASE = 3
+"""Times between two renewals that an announcement lasts: one that is lost, or not taken back, does no harm for long."""
 BEST_KEY, BUCKETS, WIDTH = 16, 6, 4
 """A key of 2^BEST_KEY speaks at once, each factor of 2^WIDTH less a step later, up to BUCKETS - 1 steps."""
 POLLS_APART = 4
@@ -47,11 +49,18 @@ class RacingManager(LateManager):
         """Heads by job, as each host and incarnation last told."""
         self._seen: dict[tuple[int, int], int] = {}
         """When each host and incarnation last published."""
+        self._turns: set[int] = set()
+        """Jobs whose turn is to come."""
+        self._dead: dict[int, int] = {}
+        """The last incarnation of each host that is known to be dead."""
 
     def submit(self, job: Job, now: int) -> list[Effect]:
         """Take a new job, and see whether it can start."""
         rejected = super().submit(job, now)
         return rejected or self.retry(job.number, now)
+
+    def _enlist(self, job: Job) -> None:
+        self._slot[job.number] = self._waiting.add(job)  # turns come by timers here, not down a list
 
     def forget(self, number: int) -> None:
         """Drop a job that has ended."""
@@ -59,6 +68,7 @@ class RacingManager(LateManager):
         self._mine.pop(number, None)
         self._idle.discard(number)
         self._peeking.discard(number)
+        self._turns.discard(number)
         slot = self._slot.pop(number, None)
         if slot is not None:
             self._waiting.remove(slot)
@@ -67,17 +77,21 @@ class RacingManager(LateManager):
         """Take a message at time `now`; return what is to be done."""
         if isinstance(message, say.Published):
             return self._hear(message, now)
-        if isinstance(message, say.Timer) and message.token in {TURN, RETRY}:
+        if isinstance(message, say.Timer) and message.token in {TURN, RENEW, RETRY}:
             state = self._states.get(message.job)
-            if state is None or message.attempt != state.asks:
-                return []
             if message.token == TURN:
-                fits = message.job in self._idle and self._may_fit(state.job, now)
-                return self.retry(message.job, now) if fits else []
+                self._turns.discard(message.job)
+                waits = state is not None and message.job in self._idle and self._may_fit(state.job, now)
+                return self.retry(message.job, now) if waits else []
+            if state is None or message.attempt != (state.claims if message.token == RENEW else state.asks):
+                return []
+            if message.token == RENEW:
+                return self._renew(state, now)
         if isinstance(message, say.HostDown):
-            self._others.pop((message.host, message.incarnation), None)
-            if self._incarnations.get(message.host) == message.incarnation:
-                del self._incarnations[message.host]
+            self._dead[message.host] = max(message.incarnation, self._dead.get(message.host, -1))
+            self._others = {source: heads for source, heads in self._others.items() if not self._is_dead(*source)}
+            alive = {host: number for host, number in self._incarnations.items() if not self._is_dead(host, number)}
+            self._incarnations = alive
         return super().handle(message, now)
 
     def retry(self, number: int, now: int) -> list[Effect]:
@@ -94,6 +108,9 @@ class RacingManager(LateManager):
         search = Search(0, soonest, soonest, soonest, soonest, respect, quota=False, once=True)
         return effects + self._ask_for(state, search, now)
 
+    def _is_dead(self, host: int, incarnation: int) -> bool:
+        return incarnation <= self._dead.get(host, -1)
+
     def _ask_later(self, state: JobState, now: int) -> list[Effect]:
         """Wait for nodes to publish, and ask anyway after a while."""
         number = state.job.number
@@ -103,29 +120,50 @@ class RacingManager(LateManager):
     def _hear(self, published: say.Published, now: int) -> list[Effect]:
         """Take what a host publishes: those that wait get their turns; a head gives way to a better one, or moves."""
         source = (published.host, published.incarnation)
-        if published.at < self._seen.get(source, published.at):
+        if self._is_dead(*source) or published.at < self._seen.get(source, published.at):
             return []
         self._seen[source] = published.at
         self._see(published)
         self._others[source] = {
             int(row[1]): row[1:] for row in published.heads if row[0] == HEAD and int(row[1]) not in self._states
         }
-        effects: list[Effect] = []
-        assert self._agreement is not None
-        self._mine = {number: start for number, start in self._mine.items() if self._agreement.stands(number)}
-        for number, start in list(self._mine.items()):
-            if start - now <= 2 * (self._pace.lead + self._pace.resend):
-                continue
-            job = self._states[number].job
-            if self._is_outranked(job, now):
-                effects += self._give_up(number, now)
-                effects.append(Send(ALL_HOSTS, say.Announce(HEAD, self._row_of_head(job, start), standing=False)))
-            elif number not in self._peeking:
-                effects += self._peek(self._states[number], start, now)
-        for number in sorted(self._idle):
+        effects = [effect for number in list(self._mine) for effect in self._look_again(number, now)]
+        for number in sorted(self._idle - self._turns):
+            self._turns.add(number)
             state = self._states[number]
             effects.append(SetTimer(now + self._delay(state.job, now), say.Timer(number, state.asks, TURN)))
         return effects
+
+    def _look_again(self, number: int, now: int) -> list[Effect]:
+        """Let a head whose start is far off give way to a better one, or look for an earlier start."""
+        assert self._agreement is not None
+        if not self._agreement.stands(number):
+            del self._mine[number]
+            return []
+        start = self._mine[number]
+        if start - now <= 2 * (self._pace.lead + self._pace.resend):
+            return []
+        job = self._states[number].job
+        if self._is_outranked(job, now):
+            gone = say.Announce(HEAD, self._row_of_head(job, now), standing=False)
+            return [*self._give_up(number, now), Send(ALL_HOSTS, gone)]
+        return [] if number in self._peeking else self._peek(self._states[number], start, now)
+
+    def _renew(self, state: JobState, now: int) -> list[Effect]:
+        """Look again though nobody has published, since that may be lost; announce a head for another while."""
+        number = state.job.number
+        if number not in self._mine:
+            return []
+        self._peeking.discard(number)
+        effects = self._look_again(number, now)
+        return effects + self._announce(state, now) if number in self._mine else effects
+
+    def _announce(self, state: JobState, now: int) -> list[Effect]:
+        """Tell all nodes that a job is a head, for a while."""
+        period = POLLS_APART * self._pace.resend
+        head = self._row_of_head(state.job, now + LEASE * period)
+        renew = SetTimer(now + period, say.Timer(state.job.number, state.claims, RENEW))
+        return [Send(ALL_HOSTS, say.Announce(HEAD, head, standing=True)), renew]
 
     def _peek(self, state: JobState, start: int, now: int) -> list[Effect]:
         """Ask whether a head could start earlier than it has reserved."""
@@ -156,8 +194,10 @@ class RacingManager(LateManager):
         return 1 + bucket * max(self._pace.resend // BUCKETS, 1)
 
     def _may_fit(self, job: Job, now: int) -> bool:
-        """Whether what nodes have published lets it start."""
-        soonest = max(self._soonest(job, now), job.earliest)
+        """Whether what nodes have published lets it start at once."""
+        soonest = self._soonest(job, now)
+        if job.earliest > soonest:
+            return False
         table = self._waiting.queue.table
         return bool(
             passes.fits_now(self._view, self._group, table, self._slot[job.number], self._rules_of_pass, soonest)
@@ -188,8 +228,7 @@ class RacingManager(LateManager):
         job, search = state.job, state.search
         if search is None or search.once:
             return effects
-        label = AGED if self._is_aged(job, now) else HEAD
-        if label == HEAD:
-            self._mine[job.number] = chosen.start
-        head = self._row_of_head(job, chosen.start)
-        return [*effects, Send(ALL_HOSTS, say.Announce(label, head, standing=True))]
+        if self._is_aged(job, now):
+            return effects  # it keeps what it has reserved, whoever is a head
+        self._mine[job.number] = chosen.start
+        return effects + self._announce(state, now)

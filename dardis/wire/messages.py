@@ -156,7 +156,8 @@ class Later:
 class Announce:
     """Task manager to all node managers: a job holds one of the few reservations, or, if not `standing`, not any more.
 
-    `head` has the columns job, submission, walltime, cores and start, from which everybody works out its key.
+    `head` has the columns job, submission, walltime and cores, from which everybody works out its key, and until when
+    it holds if nothing more is heard.
     """
 
     label: int
@@ -185,7 +186,7 @@ class Published:
     next_change: int
     """When capacity or what is wished changes by itself next."""
     heads: Ints
-    """Who holds reservations, as announced: rows (label, job, submission, walltime, cores, start)."""
+    """Who holds reservations, as announced: rows (label, job, submission, walltime, cores, until)."""
     node: Ints
     offset: Ints
     time: Ints
