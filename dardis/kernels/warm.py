@@ -80,6 +80,7 @@ def warm_late() -> None:
     nodes = np.arange(2)
     steps = view.publish(rows, nodes, 0, offset, time, value)
     view.accept(rows, nodes, offset, time[:steps], value[:steps])
+    view.mark_passed(rows, 0, 1, np.zeros(2, dtype=np.bool_))
 
 
 if __name__ == "__main__":

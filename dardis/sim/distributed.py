@@ -120,8 +120,7 @@ class Simulation(World):
         manager.forget(job.number)
         tells = now < reserved_until and self._repairs and self._setup.backfill_scope is BackfillScope.SAME_NODES
         message = Ended(job.number, (self._setup.backfill_depth or -1) if tells else 0)
-        nodes = recorder.nodes[place]
-        assert nodes is not None
+        nodes = recorder.nodes_of(place)
         answers, spent = self._hosts.exchange([Send(host, message) for host in hosts_of(nodes, self._bounds)], now)
         recorder.upkeep_ns += spent
         for answer in answers:

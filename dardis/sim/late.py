@@ -82,8 +82,7 @@ class LateSimulation(World):
 
     def _end(self, place: int, now: int) -> None:
         """End a job on its nodes."""
-        job, nodes = self.jobs[place], self.recorder.nodes[place]
-        assert nodes is not None
+        job, nodes = self.jobs[place], self.recorder.nodes_of(place)
         self.recorder.ended(place, now)
         manager = self._managers[place % len(self._managers)]
         self.recorder.attempts[place] = manager.attempts(job.number)

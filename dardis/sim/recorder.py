@@ -11,29 +11,50 @@ from dardis.model.job import NO_TIME, Job, Status
 from dardis.model.schedule import Schedule
 
 Ints = NDArray[np.int64]
+FIRST_ROOM = 1 << 14
+_BLOCK = 1 << 16
+"""Jobs whose nodes are put in order at a time."""
 
 
 class Recorder:
-    """The record of one run, by place of the job in the trace."""
+    """The record of one run, by place of the job in the trace.
+
+    All nodes and units lie in one array, in the order in which they were told: a small array for each of 300,000 jobs
+    would take half as much again.
+    """
 
     def __init__(self, count: int) -> None:
         """Expect `count` jobs."""
         self.start = [NO_TIME] * count
         self.finish = [NO_TIME] * count
         self.attempts = [0] * count
-        self.nodes: list[Ints | None] = [None] * count
-        self.units: list[Ints | None] = [None] * count
         self.reasons: dict[int, str] = {}
         self.decision_ns: list[int] = []
         self.upkeep_ns = 0
         """CPU time inside the machines that belongs to no single decision."""
         self.settled = 0
+        self._first = np.zeros(count, dtype=np.int64)
+        self._count = np.zeros(count, dtype=np.int64)
+        self._placed = np.empty((2, FIRST_ROOM), dtype=np.int32)
+        """Nodes, and the units on them."""
+        self._used = 0
 
     def placed(self, place: int, start: int, nodes: Ints, units: Ints) -> None:
         """A job has a reservation, or another than before."""
         self.start[place] = start
-        self.nodes[place] = nodes
-        self.units[place] = units
+        end = self._used + len(nodes)
+        if end > self._placed.shape[1]:
+            self._pack(len(nodes))
+            end = self._used + len(nodes)
+        self._placed[0, self._used : end] = nodes
+        self._placed[1, self._used : end] = units
+        self._first[place], self._count[place] = self._used, len(nodes)
+        self._used = end
+
+    def nodes_of(self, place: int) -> NDArray[np.int32]:
+        """The nodes of a job's reservation, ascending; none without one."""
+        first = self._first[place]
+        return self._placed[0, first : first + self._count[place]]
 
     def ended(self, place: int, now: int) -> None:
         """A job's units have ended."""
@@ -43,13 +64,31 @@ class Recorder:
     def rejected(self, place: int, reason: str) -> None:
         """A job will never run, and why."""
         self.reasons[place] = reason
+        self._count[place] = 0
         self.settled += 1
 
+    def _pack(self, more: int) -> None:
+        """Make room for `more` nodes, and drop what jobs held before they moved."""
+        offsets = np.concatenate([[0], np.cumsum(self._count)])
+        room = int(offsets[-1]) + more
+        placed = np.empty((2, room + room // 2 + FIRST_ROOM), dtype=np.int32)
+        for row in range(2):
+            placed[row, : offsets[-1]] = self._gathered(row, offsets)
+        self._placed, self._used = placed, int(offsets[-1])
+        self._first = offsets[:-1].copy()
+
+    def _gathered(self, row: int, offsets: Ints) -> Ints:
+        """Nodes (row 0) or units (row 1) of all jobs, one after the other."""
+        gathered = np.empty(offsets[-1], dtype=np.int64)
+        for low in range(0, len(self._first), _BLOCK):
+            jobs = slice(low, min(low + _BLOCK, len(self._first)))
+            edges = offsets[jobs.start : jobs.stop + 1]
+            source = np.repeat(self._first[jobs] - edges[:-1], self._count[jobs]) + np.arange(edges[0], edges[-1])
+            gathered[edges[0] : edges[-1]] = self._placed[row, source]
+        return gathered
+
     def schedule(self, jobs: Sequence[Job], kinds: tuple[str, ...]) -> Schedule:
-        """The record as a schedule, jobs in the order given. It is asked once, at the end: the nodes move over."""
-        for place in self.reasons:
-            self.nodes[place] = self.units[place] = None
-        sizes = [0 if nodes is None else len(nodes) for nodes in self.nodes]
+        """The record as a schedule, jobs in the order given."""
         status = [
             Status.REJECTED
             if place in self.reasons
@@ -58,14 +97,10 @@ class Recorder:
             else Status.COMPLETED
             for place, job in enumerate(jobs)
         ]
+        offsets = np.concatenate([[0], np.cumsum(self._count)]).astype(np.int64)
 
         def column(values: list[int]) -> Ints:
             return np.array(values, dtype=np.int64)
-
-        def joined(lists: list[Ints | None]) -> Ints:
-            kept = [values for values in lists if values is not None]
-            lists.clear()
-            return np.concatenate(kept) if kept else np.zeros(0, dtype=np.int64)
 
         return Schedule(
             kinds=kinds,
@@ -80,9 +115,9 @@ class Recorder:
             start=column(self.start),
             finish=column(self.finish),
             attempts=column(self.attempts),
-            offsets=column([0, *np.cumsum(sizes).tolist()]),
-            nodes=joined(self.nodes),
-            node_units=joined(self.units),
+            offsets=offsets,
+            nodes=self._gathered(0, offsets),
+            node_units=self._gathered(1, offsets),
             queue=[job.queue for job in jobs],
             user=[job.user for job in jobs],
         )

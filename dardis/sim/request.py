@@ -9,6 +9,7 @@ from pathlib import Path
 from dardis.config.platform import load_platform
 from dardis.config.profile import load_profile
 from dardis.dispatch import CentralSetUp, check_orders
+from dardis.dispatch.setups import ProfileCheck
 from dardis.metrics.system import trim_window
 from dardis.model.choices import ProfileRule
 from dardis.model.job import Job
@@ -96,7 +97,19 @@ def load_inputs(request: RunRequest) -> Inputs:
             )
         if setup.profile is ProfileRule.OFF:
             warnings.append(f"{request.profile}: read for the metrics only, since profile=off")
+    if isinstance(setup, CentralSetUp) and request.task_managers > 1:
+        warnings.append(f"--task-managers {request.task_managers}: {request.dispatcher} has none")
+    if desired is not None and _checks_starts_only(setup):
+        warnings.append(
+            f"{request.profile}: profile=hard is tested when a job starts, not after (profile_check=instant)"
+        )
     return Inputs(platform, setup, jobs, deadlines, stated, desired, _unix_start(trace), skipped, warnings)
+
+
+def _checks_starts_only(setup: AnySetUp) -> bool:
+    """Whether a hard desired profile may be exceeded by jobs that started before it fell (thesis 5.5)."""
+    hard = setup.profile is ProfileRule.HARD
+    return hard and isinstance(setup, CentralSetUp) and setup.profile_check is ProfileCheck.INSTANT
 
 
 def _skipped_lines(trace: Trace) -> list[str]:

@@ -83,6 +83,8 @@ def run_over_ranks(comm: Communicator, request: RunRequest, progress: Progress |
 
         def be_host() -> int:
             warm_pool()
+            if plan["late"]:
+                warm_late()
             serve(comm, host_from_plan(plan, comm.rank))
             return 0
 
@@ -90,8 +92,9 @@ def run_over_ranks(comm: Communicator, request: RunRequest, progress: Progress |
     try:
         inputs = _prepare(request)
         bounds = even_bounds(inputs.platform.node_count, comm.size)
-        plan = host_plan(inputs.platform, inputs.desired, bounds, request.seed)
         setup = inputs.setup
+        plan = host_plan(inputs.platform, inputs.desired, bounds, request.seed)
+        plan["late"] = isinstance(setup, LateSetUp)
         if isinstance(setup, CentralSetUp):
             outcome = _central(request, inputs, setup, progress)
             broadcast(comm, 0)

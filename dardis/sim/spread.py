@@ -20,7 +20,7 @@ def even_bounds(nodes: int, hosts: int) -> tuple[int, ...]:
     return tuple(nodes * host // hosts for host in range(hosts + 1))
 
 
-def hosts_of(nodes: NDArray[np.int64], bounds: NDArray[np.int64]) -> list[int]:
+def hosts_of(nodes: NDArray[np.integer[Any]], bounds: NDArray[np.int64]) -> list[int]:
     """The hosts that hold any of the nodes, which ascend."""
     cuts = np.searchsorted(nodes, bounds).tolist()
     return [host for host in range(len(cuts) - 1) if cuts[host] < cuts[host + 1]]

@@ -53,7 +53,7 @@ class Watched(LateSimulation):
             for job, claim in pool._claims.items():
                 if claim.start > now:
                     assert reserved.setdefault(job, claim.start) == claim.start
-        begun = {job.number for place, job in enumerate(self.jobs) if self.recorder.nodes[place] is not None}
+        begun = {job.number for place, job in enumerate(self.jobs) if len(self.recorder.nodes_of(place))}
         if self.watch is not None:
             self.watch(now, reserved, sorted(begun - self._begun))
         self._begun = begun
