@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,7 +127,7 @@ def _placements(schedule: Schedule, platform: Platform) -> Iterator[Violation]:
             yield Violation(int(s.number[job[place]]), int(s.nodes[place]), None, text)
 
 
-def _exists(nodes: Ints, platform: Platform) -> Bools:
+def _exists(nodes: NDArray[np.integer[Any]], platform: Platform) -> Bools:
     """Which numbers are nodes of the platform."""
     return np.asarray((nodes >= 0) & (nodes < platform.node_count))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +37,8 @@ class Schedule:
     finish: NDArray[np.int64]
     attempts: NDArray[np.int64]
     offsets: NDArray[np.int64]
-    nodes: NDArray[np.int64]
-    node_units: NDArray[np.int64]
+    nodes: NDArray[np.integer[Any]]
+    node_units: NDArray[np.integer[Any]]
     queue: list[str]
     user: list[str]
 
@@ -52,7 +52,7 @@ class Schedule:
         edges = self.offsets[first : last + 1]
         span = slice(edges[0], edges[-1])
         base = int(self.node_units[span].max(initial=0)) + 1
-        keys = (self.nodes[span] * base + self.node_units[span]).tolist()
+        keys = (self.nodes[span].astype(np.int64) * base + self.node_units[span]).tolist()
         texts = {key: f"{key // base}:{key % base}" for key in set(keys)}  # few differ, on a machine used for long
         return joined_by_job([texts[key] for key in keys], edges - edges[0])
 

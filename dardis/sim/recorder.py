@@ -12,7 +12,7 @@ from dardis.model.schedule import Schedule
 
 Ints = NDArray[np.int64]
 FIRST_ROOM = 1 << 14
-_BLOCK = 1 << 16
+_BLOCK = 1 << 14
 """Jobs whose nodes are put in order at a time."""
 
 
@@ -69,17 +69,21 @@ class Recorder:
 
     def _pack(self, more: int) -> None:
         """Make room for `more` nodes, and drop what jobs held before they moved."""
-        offsets = np.concatenate([[0], np.cumsum(self._count)])
+        offsets = self._offsets()
         room = int(offsets[-1]) + more
-        placed = np.empty((2, room + room // 2 + FIRST_ROOM), dtype=np.int32)
+        placed = np.empty((2, room + room // 4 + FIRST_ROOM), dtype=np.int32)
         for row in range(2):
             placed[row, : offsets[-1]] = self._gathered(row, offsets)
         self._placed, self._used = placed, int(offsets[-1])
         self._first = offsets[:-1].copy()
 
-    def _gathered(self, row: int, offsets: Ints) -> Ints:
+    def _offsets(self) -> Ints:
+        """Where each job's nodes begin when they lie in the order of the jobs, and where the last ones end."""
+        return np.concatenate([[0], np.cumsum(self._count)]).astype(np.int64)
+
+    def _gathered(self, row: int, offsets: Ints) -> NDArray[np.int32]:
         """Nodes (row 0) or units (row 1) of all jobs, one after the other."""
-        gathered = np.empty(offsets[-1], dtype=np.int64)
+        gathered = np.empty(offsets[-1], dtype=np.int32)
         for low in range(0, len(self._first), _BLOCK):
             jobs = slice(low, min(low + _BLOCK, len(self._first)))
             edges = offsets[jobs.start : jobs.stop + 1]
@@ -97,7 +101,7 @@ class Recorder:
             else Status.COMPLETED
             for place, job in enumerate(jobs)
         ]
-        offsets = np.concatenate([[0], np.cumsum(self._count)]).astype(np.int64)
+        offsets = self._offsets()
 
         def column(values: list[int]) -> Ints:
             return np.array(values, dtype=np.int64)

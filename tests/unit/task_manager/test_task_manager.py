@@ -15,6 +15,7 @@ from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile
 from dardis.node_manager import NodePool
 from dardis.task_manager import SETUPS, TaskManager
+from dardis.task_manager.setups import BackfillScope
 from dardis.wire.effects import Effect, Placed, Rejected, Send, Waiting
 from dardis.wire.messages import Ask, Confirm, Ended, Reserved
 
@@ -153,3 +154,15 @@ def test_late_offers_of_a_settled_round_are_dropped():
     machine.settle(machine.manager.handle(answer.message, 0))
     assert machine.manager.handle(answer.message, 0) == []
     assert np.array_equal(asked[0].message.job, [1])
+
+
+def test_a_late_job_that_asks_again_gives_up_a_soft_profile():
+    """All is taken until 100, and nothing is wished from 1 to 1000; when that ends at 50, the deadline counts more."""
+    desired = DesiredProfile(MACHINE, {0: StepFunction.from_steps(12, [(1, 0), (1000, 12)])})
+    for latest, moved in ((10, {2: 50}), (None, {})):
+        machine = Machine(replace(THROUGHPUT, backfill_scope=BackfillScope.ALL_NODES), desired)
+        first = machine.submit(job_of(1, units=12, latest=0))
+        second = machine.submit(job_of(2, units=12, latest=latest, walltime=50))
+        assert (first.start, second.start) == (0, 1000 if latest is None else 100)
+        machine.settle([Send(0, Ended(1, 0))], 50)
+        assert ask_again(machine, [2], 50) == moved
