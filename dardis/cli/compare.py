@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,7 +19,9 @@ def compare(
     what: Annotated[list[Path], typer.Argument(metavar="SPEC.toml|TRACE…", help="A file that says all, or traces.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for runs, tables and the report.")],
     platform: Annotated[Path | None, typer.Option(metavar="P.toml", help="The machine of all traces.")] = None,
-    dispatchers: Annotated[str | None, typer.Option(metavar="A,B", help="See `dardis dispatchers`.")] = None,
+    dispatchers: Annotated[
+        str | None, typer.Option(metavar="A,B:KEY=VALUE", help="As in easy,easy:order=sjbf (see `dardis dispatchers`).")
+    ] = None,
     seeds: Annotated[str | None, typer.Option(metavar="1,2,3", help="Each run once with each seed (1).")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Only the first N jobs.")] = None,
     start: Annotated[
@@ -48,36 +50,50 @@ def compare(
     force: Annotated[bool, typer.Option("--force", help="Redo the runs in DIR of which another was asked.")] = False,
 ) -> None:
     """Replay traces under dispatchers, each pair with each seed; what DIR holds of just that already is kept."""
-    from dardis.config.comparison import Comparison, Contender, Workload, default_name, load_comparison
-
-    if len(what) == 1 and what[0].suffix == ".toml":
-        stated = {
-            "--platform": platform, "--dispatchers": dispatchers, "--seeds": seeds, "--jobs": jobs, "--from": start,
-            "--to": end, "--profile": profile, "--deadlines": deadlines, "--set": settings, "--trim": trim,
-            "--task-managers": task_managers, "--think-times": think_times, "--strict": strict,
-        }  # fmt: skip
-        for option, value in stated.items():
-            if value is not None and value is not False and value != []:
-                raise InputError(option, f"is for traces, and {what[0]} says all itself", "it in that file")
-        comparison = load_comparison(what[0])
-    else:
-        if platform is None or dispatchers is None:
-            missing = "--platform P.toml" if platform is None else "--dispatchers A,B"
-            raise InputError("dardis compare", f"traces without {missing}", "both, or one SPEC.toml that says all")
-        workloads = tuple(
-            Workload(
-                default_name(trace), trace, platform, jobs, start, end, profile, deadlines, trim_of(trim),
-                task_managers or 1, think_times, strict,
-            )
-            for trace in what
-        )  # fmt: skip
-        contenders = tuple(
-            Contender(name, name, tuple(settings or ())) for name in _names("--dispatchers", dispatchers)
-        )
-        comparison = Comparison("dardis compare", workloads, contenders, _seeds(seeds or "1"))
-    failed = _compare(comparison, out, _pair(comparison, gantt), processes, force=force)
-    if failed:
+    options: dict[str, Any] = {
+        "--platform": platform, "--dispatchers": dispatchers, "--seeds": seeds, "--jobs": jobs, "--from": start,
+        "--to": end, "--profile": profile, "--deadlines": deadlines, "--set": settings, "--trim": trim,
+        "--task-managers": task_managers, "--think-times": think_times, "--strict": strict,
+    }  # fmt: skip
+    comparison = _of_file(what[0], options) if _is_file(what) else _of_options(what, options)
+    if _compare(comparison, out, _pair(comparison, gantt), processes, force=force):
         raise typer.Exit(1)
+
+
+def _is_file(what: list[Path]) -> bool:
+    return len(what) == 1 and what[0].suffix == ".toml"
+
+
+def _of_file(path: Path, options: dict[str, Any]) -> Comparison:
+    """What a file says; the options of traces have no place beside it."""
+    from dardis.config.comparison import load_comparison
+
+    for option, value in options.items():
+        if value is not None and value is not False and value != []:
+            raise InputError(option, f"is for traces, and {path} says all itself", "it in that file")
+    return load_comparison(path)
+
+
+def _of_options(traces: list[Path], said: dict[str, Any]) -> Comparison:
+    """What the options say of traces."""
+    from dardis.config.comparison import Comparison, Contender, Workload, contender_of, default_name
+
+    for option, example in (("--platform", "P.toml"), ("--dispatchers", "A,B")):
+        if said[option] is None:
+            found = f"traces without {option} {example}"
+            raise InputError("dardis compare", found, "both, or one SPEC.toml that says all")
+    workloads = tuple(
+        Workload(
+            default_name(trace), trace, said["--platform"], said["--jobs"], said["--from"], said["--to"],
+            said["--profile"], said["--deadlines"], trim_of(said["--trim"]), said["--task-managers"] or 1,
+            said["--think-times"], said["--strict"],
+        )
+        for trace in traces
+    )  # fmt: skip
+    named = [contender_of(text) for text in _names("--dispatchers", said["--dispatchers"])]
+    # What one dispatcher is given comes last, so that it holds.
+    contenders = tuple(Contender(c.label, c.dispatcher, (*(said["--set"] or ()), *c.settings)) for c in named)
+    return Comparison("dardis compare", workloads, contenders, _seeds(said["--seeds"] or "1"))
 
 
 def _names(option: str, text: str) -> list[str]:
@@ -101,13 +117,13 @@ def _pair(comparison: Comparison, text: str | None) -> tuple[str, str]:
     labels = [contender.label for contender in comparison.contenders]
     if text is None:
         return labels[0], labels[-1]
-    pair = _names("--gantt", text)
-    for name in pair:
-        if name not in labels:
-            raise InputError("--gantt", f"no dispatcher {name!r} here", "two of " + ", ".join(labels))
-    if len(pair) != 2:
-        raise InputError("--gantt", repr(text), "two dispatchers, A,B")
-    return pair[0], pair[1]
+    # A label may hold commas, so every one of them may be the one between the two.
+    parts = text.split(",")
+    for cut in range(1, len(parts)):
+        first, second = ",".join(parts[:cut]).strip(), ",".join(parts[cut:]).strip()
+        if first in labels and second in labels:
+            return first, second
+    raise InputError("--gantt", f"{text!r} is not two dispatchers of these", "A,B of " + " | ".join(labels))
 
 
 def _compare(comparison: Comparison, out: Path, pair: tuple[str, str], processes: int | None, *, force: bool) -> int:
@@ -115,9 +131,11 @@ def _compare(comparison: Comparison, out: Path, pair: tuple[str, str], processes
     import os
 
     from dardis.cli.board import board
+    from dardis.metrics.comparison import lines_of
     from dardis.report.compare_page import write_comparison
+    from dardis.report.compare_table import brief, plain
     from dardis.sim.compare import run_all
-    from dardis.sim.compare_plan import State, check, plan
+    from dardis.sim.compare_plan import RUNS, State, check, plan
     from dardis.transport.mpi import launched_by_mpi
 
     if launched_by_mpi():
@@ -128,14 +146,25 @@ def _compare(comparison: Comparison, out: Path, pair: tuple[str, str], processes
     for warning in check(comparison, todo):
         _tell(f"warning: {warning}")
     state.begin()
-    with board(len(todo)) as watch:
-        run_all(todo, state, processes or len(os.sched_getaffinity(0)), watch)
+    try:
+        with board(len(todo)) as watch:
+            run_all(todo, state, processes or len(os.sched_getaffinity(0)), watch)
+    except KeyboardInterrupt:
+        _tell("stopped; the same command goes on where it was")
+        raise
     results = [state.result(run) for run in runs]
     failed = [result for result in results if result.metrics is None]
     for result in failed:
         _tell(f"{result.trace}/{result.label}/{result.seed} failed: {result.error}")
-    write_comparison(out, results, pair)
-    typer.echo(f"  {len(runs)} runs: {len(todo)} now, {len(runs) - len(todo)} kept, {len(failed)} failed")
+    try:
+        write_comparison(out, results, pair)
+    except InputError as error:
+        raise InputError(error, "remove that file, and the same command does its run again") from None
+    typer.echo(plain(brief(lines_of(results))) + "\n")
+    counts = [f"{len(todo)} now", f"{len(runs) - len(todo)} kept", f"{len(failed)} failed"]
+    if others := state.others(runs):
+        counts.append(f"{others} not asked for now (they stay in {RUNS}/, and out of the tables)")
+    typer.echo(f"  {len(runs)} runs: {', '.join(counts)}")
     typer.echo(f"  tables   {out / 'table.md'} (also .csv, .tex; each run in compare.csv, classes in who_pays.csv)")
     typer.echo(f"  report   {out / 'report.html'}")
     return len(failed)

@@ -15,6 +15,8 @@ from dardis.model.errors import InputError
 
 LARGEST_SEED = 1 << 62
 _NAME = re.compile(r"[^\W_][\w .,+=:()-]{0,59}")
+_LABEL = "a letter or digit, then up to 59 more, blanks or _.,+=:()-"
+_NEXT = re.compile(r":(?=\w+=)")
 _NO_NAME = re.compile(r"[^\w .,+=:()-]")
 _ENDINGS = frozenset({".gz", ".swf", ".csv", ".txt"})
 
@@ -57,16 +59,17 @@ class Comparison:
     seeds: tuple[int, ...] = (1,)
 
     def __post_init__(self) -> None:
-        self._each_once("trace", (workload.name for workload in self.workloads))
-        self._each_once("dispatcher", (contender.label for contender in self.contenders))
+        self._each_once("trace", (workload.name for workload in self.workloads), "a `name`")
+        self._each_once("dispatcher", (contender.label for contender in self.contenders), "a `label`")
         self._each_once("seed", map(str, self.seeds))
 
-    def _each_once(self, what: str, names: Iterable[str]) -> None:
+    def _each_once(self, what: str, names: Iterable[str], told_by: str = "") -> None:
         known = set()
         for name in names:
             # Names are folders as well, and some file systems don't know large from small letters.
             if name.lower() in known:
-                raise InputError(self.source, f"two {what}s are called {name!r}", "each once, told apart by name")
+                remedy = f" (give one of them {told_by} of its own in the SPEC.toml)" if told_by else ""
+                raise InputError(self.source, f"two {what}s are called {name!r}", f"each once{remedy}")
             known.add(name.lower())
 
 
@@ -78,9 +81,22 @@ def default_name(trace: Path) -> str:
     return _NO_NAME.sub("-", str(name)).lstrip("_ .,+=:()-")[:60] or "trace"
 
 
+def contender_of(text: str) -> Contender:
+    """Read `NAME` or `NAME:KEY=VALUE:KEY=VALUE…`; it is called as it is written, with blanks for the colons.
+
+    Raises InputError for what can't be a label; the dispatcher and its settings are not looked up here.
+    """
+    name, *stated = text.split(":", 1)
+    label = text.replace(":", " ")
+    if _NAME.fullmatch(label) is None:
+        raise InputError("--dispatchers", repr(text), f"{_LABEL}; longer ones get a `label` in a SPEC.toml")
+    # A value may hold a colon itself (order=most:gpus), so only what begins like a setting is one.
+    return Contender(label, name, tuple(setting for more in stated for setting in _NEXT.split(more)))
+
+
 def _checked_name(value: str) -> str:
     if _NAME.fullmatch(value) is None:
-        raise ValueError(f"{value!r}; expected a letter or digit, then up to 59 more, blanks or _.,+=:()-")
+        raise ValueError(f"{value!r}; expected {_LABEL}")
     return value
 
 

@@ -21,6 +21,8 @@ KEYS: Final = (
 MORE_IS_BETTER: Final = frozenset({"utilisation"})
 OF_DEADLINES: Final = frozenset({"tardiness_s", "late_jobs", "dissimilarity", "dissimilarity_from_first_submission"})
 """Figures that say nothing beside those of a run with other deadlines, or none."""
+OF_DECIDING: Final = frozenset({"decision_mean_s", "renegotiations_per_job"})
+"""Figures that count something else under a central dispatcher than under a distributed one."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class RunResult:
     error: str = ""
     deadlines: str = ""
     """The rule that gave the jobs their latest starts: the one asked for, else the dispatcher's own."""
+    central: bool = False
+    """Whether one queue decides; such a dispatcher has nobody to renegotiate with."""
 
 
 @dataclass(frozen=True)
@@ -58,15 +62,18 @@ class Line:
 
     def figure(self, key: str) -> Figure | None:
         """Mean and spread of a figure of metrics.json, or of renegotiations_per_job; None where no run has it."""
-        values = [value for run in self.done if (value := _value(run.metrics or {}, key)) is not None]
+        values = [value for run in self.done if (value := _value(run, key)) is not None]
         if not values:
             return None
         return Figure(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else None)
 
 
-def _value(metrics: dict[str, Any], key: str) -> Number:
+def _value(run: RunResult, key: str) -> Number:
+    metrics = run.metrics or {}
     if key != "renegotiations_per_job":
         return metrics.get(key)
+    if run.central:
+        return None
     asked, jobs = metrics.get("renegotiations"), metrics.get("jobs")
     return asked / jobs if asked is not None and jobs else None
 
@@ -93,12 +100,23 @@ def by_trace(lines: Sequence[Line]) -> dict[str, list[Line]]:
 
 def comparable(lines: Sequence[Line], key: str) -> bool:
     """Whether a figure of these lines of one trace can be set side by side."""
-    return key not in OF_DEADLINES or len({run.deadlines for line in lines for run in line.done}) < 2
+    done = [run for line in lines for run in line.done]
+    if key in OF_DECIDING:
+        return len({run.central for run in done}) < 2
+    return key not in OF_DEADLINES or len({run.deadlines for run in done}) < 2
+
+
+def same_rejections(lines: Sequence[Line]) -> bool:
+    """Whether these lines of one trace rejected the same number of jobs, so that their figures are of as many jobs."""
+    return len({figure.mean for line in lines if (figure := line.figure("rejected")) is not None}) < 2
 
 
 def best(lines: Sequence[Line], key: str) -> frozenset[str]:
-    """Labels of the best mean among the lines of one trace; nobody is when all are alike or not comparable."""
-    if not comparable(lines, key):
+    """Labels of the best mean among the lines of one trace; nobody is when all are alike or not comparable.
+
+    Nor is anybody where different numbers of jobs were rejected: who rejects much has little to schedule.
+    """
+    if not comparable(lines, key) or not same_rejections(lines):
         return frozenset()
     means = {line.label: figure.mean for line in lines if (figure := line.figure(key)) is not None}
     if len(set(means.values())) < 2:

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from dardis.metrics.comparison import KEYS, OF_DEADLINES, Figure, Line, best, by_trace, comparable
+from dardis.metrics.comparison import (
+    KEYS,
+    OF_DEADLINES,
+    OF_DECIDING,
+    Figure,
+    Line,
+    best,
+    by_trace,
+    comparable,
+    same_rejections,
+)
 from dardis.report.words import NOTHING
 
 _TITLES: Final = {
@@ -18,6 +28,7 @@ _TITLES: Final = {
     "dissimilarity_from_first_submission": "dissimilarity from first submission",
     "decision_mean_s": "CPU a decision", "renegotiations_per_job": "renegotiations a job", "rejected": "rejected",
 }  # fmt: skip
+_BRIEF: Final = ("mean_wait_s", "mean_bounded_slowdown", "max_wait_s", "utilisation", "rejected")
 _TIMES: Final = ((2 * 3600, 3600, "h"), (120, 60, "min"), (1, 1, "s"), (0, 1e-3, "ms"))
 _LATEX: Final = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
@@ -52,9 +63,19 @@ class Shown:
 
 def shown(lines: Sequence[Line]) -> Shown:
     """The table of all lines. A figure that is 0 or has no meaning for all of them is left out, and named."""
-    of_line = {key: [line.figure(key) for line in lines] for key in KEYS}
-    told = [key for key in KEYS if any(figure and figure.mean for figure in of_line[key])]
-    most = {key: max(figure.mean for figure in of_line[key] if figure) for key in told}
+    told = [key for key in KEYS if any((figure := line.figure(key)) and figure.mean for line in lines)]
+    left_out = [_TITLES[key] for key in KEYS if key not in told]
+    return _table(lines, told, list(_notes(lines, left_out)))
+
+
+def brief(lines: Sequence[Line]) -> Shown:
+    """The few figures that everybody asks for first, and how many jobs were rejected, if any."""
+    return _table(lines, _BRIEF, [*_rejected(lines), *_unlike(lines)])
+
+
+def _table(lines: Sequence[Line], told: Collection[str], notes: list[str]) -> Shown:
+    of_line = {key: [line.figure(key) for line in lines] for key in told}
+    most = {key: max((figure.mean for figure in of_line[key] if figure), default=0.0) for key in told}
     # One unit for all waits, so that they are compared at a glance.
     most |= {key: most["mean_wait_s"] for key in most if key.endswith("_wait_s") and "mean_wait_s" in most}
     units = {key: _unit(key, most[key]) for key in told}
@@ -63,8 +84,7 @@ def shown(lines: Sequence[Line]) -> Shown:
     for place, line in enumerate(lines):
         cells = [_cell(of_line[key][place], units[key][1], best=line.label in leaders[line.trace][key]) for key in told]
         rows.append((line.trace, line.label, _runs(line), cells))
-    left_out = [_TITLES[key] for key in KEYS if key not in told]
-    return Shown([(_TITLES[key], units[key][0]) for key in told], rows, list(_notes(lines, left_out)))
+    return Shown([(_TITLES[key], units[key][0]) for key in told], rows, notes)
 
 
 def _notes(lines: Sequence[Line], left_out: list[str]) -> Iterator[str]:
@@ -82,9 +102,34 @@ def _notes(lines: Sequence[Line], left_out: list[str]) -> Iterator[str]:
                 f"Without --deadlines each dispatcher has its own on {trace} ({told}), so late jobs, tardiness and "
                 "dissimilarity can't be compared there: nobody is marked as the best, and no chart shows them."
             )
+        if not all(comparable(group, key) for key in OF_DECIDING):
+            yield (
+                f"Central and distributed dispatchers stand side by side on {trace}: CPU a decision counts different "
+                "things, and a central one does not renegotiate, so nobody is marked as the best in either."
+            )
+    yield from _unlike(lines)
     for line in lines:
         for run in line.failed:
             yield f"Failed: {line.trace}, {line.label}, seed {run.seed}: {run.error}"
+
+
+def _unlike(lines: Sequence[Line]) -> Iterator[str]:
+    """Of each trace whose dispatchers rejected different numbers of jobs what follows from it."""
+    for trace, group in by_trace(lines).items():
+        if not same_rejections(group):
+            yield (
+                f"The dispatchers rejected different numbers of jobs of {trace}, so their figures are not of the same "
+                "jobs: nobody is marked as the best there."
+            )
+
+
+def _rejected(lines: Sequence[Line]) -> Iterator[str]:
+    for line in lines:
+        counts = [int((run.metrics or {}).get("rejected") or 0) for run in line.done]
+        if any(counts):
+            least, most = min(counts), max(counts)
+            told = f"{most:,}" if least == most else f"{least:,} to {most:,} (by seed)"
+            yield f"{line.trace}, {line.label}: {told} jobs rejected; run.json of the run says why."
 
 
 def _runs(line: Line) -> str:
@@ -101,6 +146,8 @@ def _unit(key: str, most: float) -> tuple[str, float]:
         return "%", 0.01
     if not key.endswith("_s"):
         return "", 1.0
+    if not most:
+        return "s", 1.0
     if key == "makespan_s" and most >= 2 * 86400:
         return "d", 86400.0
     return next((name, unit) for least, unit, name in _TIMES if most >= least)
@@ -127,9 +174,28 @@ def _number(value: float, decimals: int) -> str:
     return f"{value:,.{decimals}f}"
 
 
+def plain(table: Shown) -> str:
+    """The means as aligned text for a terminal, with the notes below."""
+    rows = [["trace", "dispatcher", *_heads(table)]]
+    rows += [[trace, label, *(cell.mean for cell in cells)] for trace, label, _, cells in table.rows]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        padded = [
+            text.ljust(width) if place < 2 else text.rjust(width)
+            for place, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  " + "  ".join(padded))
+    return "\n".join([*lines, *(f"  {note}" for note in table.notes)])
+
+
+def _heads(table: Shown) -> list[str]:
+    return [f"{title} ({unit})" if unit else title for title, unit in table.columns]
+
+
 def markdown(table: Shown) -> str:
     """The table as Markdown, with its notes below."""
-    head = ["trace", "dispatcher", "runs", *(f"{title} ({unit})" if unit else title for title, unit in table.columns)]
+    head = ["trace", "dispatcher", "runs", *_heads(table)]
     lines = ["| " + " | ".join(head) + " |", "| --- | --- |" + " ---: |" * (len(head) - 2)]
     for trace, label, runs, cells in table.rows:
         told = [f"**{cell.text}**" if cell.best else cell.text for cell in cells]

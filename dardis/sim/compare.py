@@ -31,7 +31,6 @@ class Child:
     process: subprocess.Popen[bytes]
     said: IO[bytes]
     progress: Path
-    since_s: float
 
     @classmethod
     def start(cls, run: PlannedRun, progress: Path) -> Child:
@@ -41,17 +40,12 @@ class Child:
             run.command(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said, start_new_session=True,
             env=os.environ | {progress_file.VARIABLE: str(progress)},
         )  # fmt: skip
-        return cls(run, process, said, progress, monotonic_s())
+        return cls(run, process, said, progress)
 
     @property
     def done(self) -> tuple[int, int] | None:
         """Jobs settled and jobs in all; None before the first is."""
         return progress_file.read(self.progress)
-
-    @property
-    def elapsed_s(self) -> float:
-        """Seconds since it was started."""
-        return monotonic_s() - self.since_s
 
     def error(self) -> str:
         """Why it failed, in one line; empty when it ended well."""

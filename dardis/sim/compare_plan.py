@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from dardis import __version__
 from dardis.config.comparison import Comparison, Contender, Workload
+from dardis.dispatch import CentralSetUp
 from dardis.metrics.comparison import RunResult
 from dardis.model.errors import InputError
-from dardis.sim.dispatchers import find_setup
+from dardis.sim.dispatchers import DISPATCHERS, find_setup
 from dardis.sim.outputs import RUN_FILE, sha256_of, write_json
 from dardis.sim.request import RunRequest, load_inputs
 
@@ -20,6 +22,9 @@ STATE_FILE: Final = "compare.json"
 """What each run was asked and how it ended; a folder with it is that of a comparison."""
 RUNS: Final = "runs"
 DONE, FAILED = "done", "failed"
+METRICS: Final = "metrics.json"
+_NEEDED: Final = ("jobs.csv", METRICS, "metrics_by.csv", "profile.csv", RUN_FILE)
+"""The files of a run that tables and report are made of."""
 
 
 @dataclass(frozen=True)
@@ -67,30 +72,35 @@ class State:
     """What is known of a comparison's runs in a folder; kept in its STATE_FILE, which is whole at any time."""
 
     def __init__(self, out: Path) -> None:
-        """Read what an earlier comparison left in `out`. Raises InputError when that is something else."""
+        """Read what an earlier comparison left in `out`. Raises InputError when that is something else.
+
+        A run of which it says nothing that makes sense counts as one that never was.
+        """
         self._out = out
         self._path = out / STATE_FILE
         self._runs: dict[str, dict[str, Any]] = {}
         self._digests: dict[Path, str | None] = {}
         try:
             if self._path.exists():
-                self._runs = dict(json.loads(self._path.read_text(encoding="utf-8"))["runs"])
+                known = json.loads(self._path.read_text(encoding="utf-8"))["runs"].items()
+                self._runs = {key: entry for key, entry in known if _is_entry(entry)}
             elif out.exists() and any(out.iterdir()):
                 raise InputError(f"--out {out}", "holds something else than a comparison", "an empty folder")
         except OSError as error:
             raise InputError(f"--out {out}", error.strerror or "can't be read", "a folder") from None
-        except (ValueError, KeyError, TypeError) as error:
-            raise InputError(self._path, f"is damaged ({error})", "what a comparison wrote") from None
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            expected = "what a comparison wrote; take another --out, or remove this file and runs/ to do all anew"
+            raise InputError(self._path, f"is damaged ({error})", expected) from None
 
     def is_done(self, run: PlannedRun, *, force: bool) -> bool:
-        """Whether the folder holds just this run, whole.
+        """Whether the folder holds just this run, whole and readable.
 
         Raises InputError when it holds one of another request, unless that is to be redone by `force`.
         """
         known = self._runs.get(run.key)
         if known is None or known["status"] != DONE:
             return False
-        if not all((run.out / name).exists() for name in ("jobs.csv", "metrics.json", RUN_FILE)):
+        if not all((run.out / name).exists() for name in _NEEDED) or _read_back(run.out) is None:
             return False
         asked = self._asked(run)
         changed = sorted(key for key in asked | known["request"] if asked.get(key) != known["request"].get(key))
@@ -98,6 +108,11 @@ class State:
             found = f"holds a run {run.key} with another {', '.join(changed)}"
             raise InputError(f"--out {self._out}", found, "the same request, another folder, or --force to redo it")
         return not changed
+
+    def others(self, runs: Sequence[PlannedRun]) -> int:
+        """How many runs the folder holds that are none of these."""
+        asked = {run.key for run in runs}
+        return sum(entry["status"] == DONE and key not in asked for key, entry in self._runs.items())
 
     def begin(self) -> None:
         """Make the folder. Raises InputError where it can't be written."""
@@ -114,15 +129,15 @@ class State:
 
     def result(self, run: PlannedRun) -> RunResult:
         """What came of a run that has been settled."""
-        known = self._runs[run.key]
-        metrics, deadlines = None, ""
-        if known["status"] == DONE:
-            metrics = json.loads((run.out / "metrics.json").read_text(encoding="utf-8"))
-            deadlines = json.loads((run.out / RUN_FILE).read_text(encoding="utf-8"))["deadlines"]
-        contender = run.contender
+        known, contender = self._runs[run.key], run.contender
+        told, error = (None, known["error"]) if known["status"] == FAILED else (_read_back(run.out), "")
+        if told is None:
+            metrics, deadlines, error = None, "", error or f"left no {METRICS} and {RUN_FILE} that can be read"
+        else:
+            metrics, deadlines = told
         return RunResult(
             run.workload.name, contender.label, contender.dispatcher, contender.settings, run.seed, run.out, metrics,
-            known["error"], deadlines,
+            error, deadlines, isinstance(DISPATCHERS.get(contender.dispatcher), CentralSetUp),
         )  # fmt: skip
 
     def _write(self) -> None:
@@ -146,6 +161,24 @@ class State:
         if path not in self._digests:
             self._digests[path] = sha256_of(path)
         return self._digests[path]
+
+
+def _is_entry(entry: object) -> bool:
+    """Whether this is what `State.settle` remembers of a run."""
+    if not isinstance(entry, dict):
+        return False
+    kinds = {"status": str, "error": str, "request": dict}
+    return all(isinstance(entry.get(key), kind) for key, kind in kinds.items()) and entry["status"] in {DONE, FAILED}
+
+
+def _read_back(folder: Path) -> tuple[dict[str, Any], str] | None:
+    """A run's metrics and the rule of its deadlines; None where they can't be read."""
+    try:
+        metrics = json.loads((folder / METRICS).read_text(encoding="utf-8"))
+        deadlines = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))["deadlines"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return (metrics, deadlines) if isinstance(metrics, dict) and isinstance(deadlines, str) else None
 
 
 def plan(comparison: Comparison, out: Path) -> list[PlannedRun]:

@@ -141,8 +141,22 @@ MISTAKES = {
     "too large a seed": (["--seeds", str(2**63)], {}, ["--seeds"]),
     "deadlines that are no rule": (["--deadlines", "soon"], {}, ["--deadlines", "soon"]),
     "a trim that is none": (["--trim", "1"], {}, ["--trim"]),
-    "a Gantt chart of strangers": (["--gantt", "dardis-throughput,easy"], {}, ["--gantt", "'easy'"]),
+    "a Gantt chart of strangers": (
+        ["--gantt", "dardis-throughput,easy"],
+        {},
+        ["--gantt", "easy'", "dardis-throughput | dardis-balance"],
+    ),
     "a Gantt chart of one": (["--gantt", "dardis-balance"], {}, ["--gantt", "two dispatchers"]),
+    "a Gantt chart of three": (
+        ["--gantt", "dardis-balance,dardis-throughput,dardis-balance"],
+        {},
+        ["--gantt", "two dispatchers"],
+    ),
+    "a setting of one that is unknown": ([], {"dispatchers": "easy:speed=9"}, ["--set speed=9", "unknown setting"]),
+    "a value of one that is unknown": ([], {"dispatchers": "easy:order=x"}, ["--set order=x", "unknown value 'x'"]),
+    "a setting without a value": ([], {"dispatchers": "easy:order"}, ["--set order", "no KEY=VALUE"]),
+    "a colon and nothing": ([], {"dispatchers": "easy:"}, ["--set", "no KEY=VALUE"]),
+    "a folder for a setting": ([], {"dispatchers": "easy:order=../x"}, ["--dispatchers", "'easy:order=../x'"]),
     "no processes": (["--processes", "0"], {}, ["--processes"]),
     "a file and options": (["--jobs", "5"], {"what": ["spec.toml"], "dispatchers": None, "platform": None}, ["--jobs"]),
     "a file that is none": ([], {"what": ["no.toml"], "dispatchers": None, "platform": None}, ["no.toml", "cannot be"]),
@@ -168,6 +182,65 @@ def test_a_setting_that_only_one_dispatcher_lacks_is_found_first(compare, folder
     assert not (folder / "o").exists()
 
 
+def test_settings_of_one_dispatcher_hold_for_it_alone(compare, folder):
+    more = ("--set", "node_choice=first-fit")
+    assert compare(*more, dispatchers="easy,easy:order=sjbf:node_choice=worst-fit") == (0, [])
+    assert sorted(digests(folder)) == ["t/easy order=sjbf node_choice=worst-fit/1", "t/easy/1"]
+    found = {
+        path.parents[1].name: json.loads(path.read_text())["settings"]
+        for path in (folder / "o" / "runs").glob("*/*/*/run.json")
+    }
+    assert [(s["order"], s["node_choice"]) for _, s in sorted(found.items())] == [
+        ("fcfs", "first-fit"), ("sjbf", "worst-fit"),
+    ]  # fmt: skip
+
+
+def test_labels_with_commas_are_drawn(compare, folder, monkeypatch):
+    drawn = []
+    monkeypatch.setattr("dardis.report.compare_page.write_comparison", lambda *given: drawn.append(given[2]))
+    text = SPEC[: SPEC.index("[[dispatchers]]")]
+    for label in ("a", "a, b", "b, a"):
+        text += f'[[dispatchers]]\nlabel = "{label}"\nname = "easy"\n'
+    (folder / "spec.toml").write_text(text)
+    spec = {"what": ["spec.toml"], "dispatchers": None, "platform": None}
+    assert compare("--gantt", "a, b,b, a", **spec) == (0, [])
+    assert compare("--gantt", "a,b, a", **spec) == (0, [])
+    assert compare("--gantt", "a, b,c", **spec)[0] == 2
+    assert drawn == [("a, b", "b, a"), ("a", "b, a")]
+
+
+def test_what_is_damaged_is_done_again_and_what_nobody_asked_for_is_told(compare, folder, capsys):
+    assert compare() == (0, [])
+    (folder / "o/runs/t/dardis-balance/1/metrics.json").write_text('{"jobs":')
+    arguments = [str(folder / "t.swf"), "--platform", str(folder / "p.toml"), "--out", str(folder / "o")]
+    assert run(["compare", *arguments, "--dispatchers", "dardis-balance"]) == 0
+    said = capsys.readouterr().out
+    assert "1 runs: 1 now, 0 kept, 0 failed, 1 not asked for now" in said
+    assert "t/dardis-balance/1" in digests(folder)
+    assert said.split("\n\n")[0].splitlines()[1].split()[:2] == ["t", "dardis-balance"]
+    jobs = folder / "o/runs/t/dardis-balance/1/jobs.csv"
+    jobs.write_text("no table")
+    status, heard = compare()
+    assert (status, len(heard)) == (2, 1)
+    assert str(jobs) in heard[0]
+    assert "remove that file" in heard[0]
+    jobs.unlink()
+    assert compare() == (0, [])
+    (folder / "o" / "compare.json").write_text('{"runs"')
+    status, heard = compare()
+    assert (status, len(heard)) == (2, 1)
+    assert "compare.json: is damaged" in heard[0]
+
+
+def test_jobs_that_were_rejected_are_told(folder, capsys):
+    (folder / "t.swf").write_text(lines(5) + "".join(lines(12, procs=900).splitlines(keepends=True)[5:]))
+    arguments = [str(folder / "t.swf"), "--platform", str(folder / "p.toml"), "--out", str(folder / "o")]
+    assert run(["compare", *arguments, "--dispatchers", "easy,dardis-late"]) == 0
+    said = capsys.readouterr().out
+    assert "t, easy: 7 jobs rejected" in said
+    assert "t, dardis-late: 7 jobs rejected" in said
+
+
 def test_it_starts_its_processes_itself(compare, monkeypatch):
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
     status, said = compare()
@@ -191,7 +264,7 @@ def test_ctrl_c_ends_with_130_and_the_rest_is_done_later(compare, folder):
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert said.strip() == "dardis: interrupted"
+    assert said.splitlines() == ["dardis: stopped; the same command goes on where it was", "dardis: interrupted"]
     assert list(slow.iterdir()) == [], "its process has ended, and nothing of it is left"
     assert sorted(digests(folder)) == ["t/dardis-throughput/1"]
     before = written(folder)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dardis.config.comparison import Comparison, Contender, Workload, default_name, load_comparison
+from dardis.config.comparison import Comparison, Contender, Workload, contender_of, default_name, load_comparison
 from dardis.model.errors import InputError
 
 WHOLE = """
@@ -73,8 +73,12 @@ MISTAKES = {
     "no seeds": ("[3, 1]", "[]", ["seeds", "at least 1"]),
     "a negative seed": ("[3, 1]", "[-3]", ["seeds[0]", "-3"]),
     "a seed twice": ("[3, 1]", "[1, 1]", ["two seeds are called '1'"]),
-    "a trace twice": ("/data/Curie 4.csv", "hpc2n, june.swf", ["two traces are called 'hpc2n, june'"]),
-    "a dispatcher twice": ('label = "EASY-SJBF"', "", ["two dispatchers are called 'easy'"]),
+    "a trace twice": ("/data/Curie 4.csv", "hpc2n, june.swf", ["two traces are called 'hpc2n, june'", "`name`"]),
+    "a dispatcher twice": (
+        'label = "EASY-SJBF"',
+        "",
+        ["two dispatchers are called 'easy'", "give one of them a `label`"],
+    ),
     "a folder for a label": ('"EASY-SJBF"', '"../x"', ["dispatchers[0].label", "'../x'", "a letter or digit"]),
     "mathematics for a label": ('"EASY-SJBF"', '"$x$"', ["dispatchers[0].label", "'$x$'"]),
     "a switch for a setting": ("backfill_depth = 5", "backfill = true", ["dispatchers[0].settings", "whole numbers"]),
@@ -107,3 +111,27 @@ def test_a_trace_is_called_as_its_file(tmp_path, file, name):
 def test_names_that_differ_in_case_only_would_be_one_folder():
     with pytest.raises(InputError, match="two dispatchers"):
         Comparison("here", (), (Contender("Easy", "easy"), Contender("easy", "easy")))
+
+
+@pytest.mark.parametrize(
+    ("text", "contender"),
+    [
+        ("easy", Contender("easy", "easy")),
+        ("easy:order=sjbf", Contender("easy order=sjbf", "easy", ("order=sjbf",))),
+        ("a:x=1:y_s=2", Contender("a x=1 y_s=2", "a", ("x=1", "y_s=2"))),
+        (
+            "easy:order=most:gpus:backfill=on",
+            Contender("easy order=most gpus backfill=on", "easy", ("order=most:gpus", "backfill=on")),
+        ),
+        ("easy:order", Contender("easy order", "easy", ("order",))),
+        ("easy:", Contender("easy ", "easy", ("",))),
+    ],
+)
+def test_a_dispatcher_with_settings_of_its_own(text, contender):
+    assert contender_of(text) == contender
+
+
+@pytest.mark.parametrize("text", ["easy:x=../y", ":order=sjbf", "easy:" + "x" * 60])
+def test_what_is_no_folder_is_no_dispatcher(text):
+    with pytest.raises(InputError, match=r"--dispatchers: .*a letter or digit.*`label`"):
+        contender_of(text)

@@ -5,7 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from dardis.metrics.comparison import Figure, RunResult, best, by_trace, comparable, lines_of, write_runs, write_table
+from dardis.metrics.comparison import (
+    Figure,
+    RunResult,
+    best,
+    by_trace,
+    comparable,
+    lines_of,
+    same_rejections,
+    write_runs,
+    write_table,
+)
 
 
 def run(label, seed, trace="t", error="", **metrics):
@@ -67,6 +77,35 @@ def test_lateness_against_different_deadlines_has_no_best():
     assert best(lines, "mean_wait_s") == {"a"}
     assert not comparable(lines, "late_jobs")
     assert comparable(lines[:1], "late_jobs")
+
+
+def test_who_rejected_less_or_more_is_nobody_to_compare_with():
+    figures = {"a": (5, 0, 3), "b": (4, 2, 3)}
+    lines = lines_of(
+        [
+            run(label, seed, trace, mean_wait_s=wait, rejected=rejected)
+            for label, (wait, *counts) in figures.items()
+            for seed, trace, rejected in ((1, "t", counts[0]), (1, "u", counts[1]), (2, "u", counts[1]))
+        ]
+    )
+    traces = by_trace(lines)
+    assert not same_rejections(traces["t"])
+    assert best(traces["t"], "mean_wait_s") == best(traces["t"], "rejected") == frozenset()
+    assert same_rejections(traces["u"])
+    assert best(traces["u"], "mean_wait_s") == {"b"}
+
+
+def test_deciding_centrally_is_not_compared_with_deciding_together():
+    def of(label, central, cpu, asked):
+        metrics = {"decision_mean_s": cpu, "renegotiations": asked, "jobs": 10, "mean_wait_s": cpu}
+        return RunResult("t", label, label, (), 1, Path(), metrics, central=central)
+
+    lines = lines_of([of("a", True, 1.0, 0), of("b", False, 2.0, 20), of("c", False, 3.0, 5)])
+    assert [line.figure("renegotiations_per_job") for line in lines] == [None, Figure(2.0, None), Figure(0.5, None)]
+    for key in ("decision_mean_s", "renegotiations_per_job"):
+        assert best(lines, key) == frozenset()
+        assert best(lines[1:], key) == {"b" if key == "decision_mean_s" else "c"}
+    assert best(lines, "mean_wait_s") == {"a"}
 
 
 def test_the_files(tmp_path):

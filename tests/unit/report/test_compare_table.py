@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dardis.metrics.comparison import RunResult, lines_of
-from dardis.report.compare_table import in_latex, in_markdown, latex, markdown, shown
+from dardis.report.compare_table import brief, in_latex, in_markdown, latex, markdown, plain, shown
 
 
 def run(label, seed=1, trace="t", error="", **metrics):
@@ -73,6 +73,69 @@ def test_different_deadlines_are_said():
     ]
     assert any("a none, b factor:1" in note for note in table(*runs).notes)
     assert not any("--deadlines" in note for note in table(runs[0]).notes)
+
+
+def test_rejections_that_differ_are_said_and_nobody_is_marked():
+    found = table(run("a", mean_wait_s=1, rejected=4), run("b", mean_wait_s=2, rejected=0))
+    assert sum("rejected different numbers of jobs of t" in note for note in found.notes) == 1
+    assert not any(cell.best for row in found.rows for cell in row[3])
+    alike = table(run("a", mean_wait_s=1, rejected=4), run("b", mean_wait_s=2, rejected=4))
+    assert not any("different numbers" in note for note in alike.notes)
+    assert alike.rows[0][3][0].best
+
+
+def test_central_and_distributed_side_by_side_is_said():
+    runs = [
+        RunResult("t", label, label, (), 1, Path(), {"jobs": 2, "renegotiations": 4 * (not central)}, central=central)
+        for label, central in (("a", True), ("b", False))
+    ]
+    found = table(*runs)
+    assert [row[3][0].text for row in found.rows] == ["–", "2"]
+    assert any("side by side on t" in note for note in found.notes)
+    assert not any("side by side" in note for note in table(runs[1]).notes)
+
+
+def test_the_short_table_is_aligned_and_says_who_rejected():
+    figures = {"mean_bounded_slowdown": 1.5, "utilisation": 0.5, "mean_wait_s": 7200, "max_wait_s": 36_000}
+    runs = [
+        run("a", 1, **figures, rejected=0),
+        run("a", 2, **figures, rejected=3),
+        run("longer", 1, **figures, rejected=5),
+        run("c", 1, error="no"),
+    ]
+    head, *rows, first, second, differ = plain(brief(lines_of(runs))).splitlines()
+    assert {len(line) for line in (head, *rows)} == {len(head)}
+    assert head.split() == [
+        "trace",
+        "dispatcher",
+        "mean",
+        "wait",
+        "(h)",
+        "mean",
+        "bounded",
+        "slowdown",
+        "longest",
+        "wait",
+        "(h)",
+        "utilisation",
+        "(%)",
+        "rejected",
+    ]
+    assert [row.split() for row in rows] == [
+        ["t", "a", "2", "1.50", "10", "50", "1.50"],
+        ["t", "longer", "2", "1.50", "10", "50", "5"],
+        ["t", "c", "–", "–", "–", "–", "–"],
+    ]
+    assert first.strip().startswith("t, a: 0 to 3 (by seed) jobs rejected")
+    assert second.strip().startswith("t, longer: 5 jobs rejected")
+    assert "different numbers" in differ
+
+
+def test_the_short_table_without_waits_and_rejections():
+    text = plain(brief(lines_of([run("a", mean_wait_s=0, max_wait_s=0, rejected=0)])))
+    assert text.splitlines()[1].split() == ["t", "a", "0", "–", "0", "–", "0"]
+    assert "mean wait (s)" in text
+    assert len(text.splitlines()) == 2
 
 
 def test_markdown_marks_the_best():

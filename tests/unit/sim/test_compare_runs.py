@@ -35,13 +35,14 @@ def scripted(monkeypatch):
     return give
 
 
-QUICK = "pass"
 WRITES = """
 import pathlib, sys
 out = pathlib.Path(sys.argv[1]); out.mkdir(parents=True)
 (out / 'jobs.csv').write_text('')
 (out / 'run.json').write_text('{"deadlines": "factor:2"}')
 (out / 'metrics.json').write_text('{"jobs": 7}')
+(out / 'metrics_by.csv').write_text('')
+(out / 'profile.csv').write_text('')
 """
 FAILS = "import sys; print('dardis: warning: w', file=sys.stderr); sys.exit('dardis: no room for ' + sys.argv[2])"
 DIES = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
@@ -94,11 +95,20 @@ def test_one_that_says_nothing_has_an_error_all_the_same(comparison, tmp_path, s
 
 @pytest.mark.parametrize("processes", [1, 3])
 def test_no_more_than_so_many_at_once(comparison, tmp_path, scripted, processes):
-    scripted(dict.fromkeys("abc", QUICK))
+    go = tmp_path / "go"
+    # None ends before all that may run at once have been started and counted.
+    scripted(
+        dict.fromkeys("abc", f"import pathlib, time\nwhile not pathlib.Path({str(go)!r}).exists(): time.sleep(0.01)")
+    )
     seen = []
+
+    def watch(children, *_):
+        seen.append(len(children))
+        go.touch()
+
     runs = plan(comparison, tmp_path / "o")
-    run_all(runs, begun(tmp_path / "o"), processes, lambda children, *_: seen.append(len(children)))
-    assert (processes > 1) < max(seen) <= processes
+    run_all(runs, begun(tmp_path / "o"), processes, watch)
+    assert max(seen) == processes
 
 
 def test_progress_of_a_run_reaches_us(comparison, tmp_path, scripted):
@@ -156,9 +166,58 @@ def one_done(comparison, tmp_path, scripted):
     return runs[0]
 
 
-def test_a_run_whose_files_are_gone_is_not_done(one_done):
-    (one_done.out / "jobs.csv").unlink()
+@pytest.mark.parametrize("name", ["jobs.csv", "metrics.json", "metrics_by.csv", "profile.csv", "run.json"])
+def test_a_run_whose_files_are_gone_is_not_done(one_done, name):
+    assert State(one_done.out.parents[3]).is_done(one_done, force=False)
+    (one_done.out / name).unlink()
     assert not State(one_done.out.parents[3]).is_done(one_done, force=False)
+
+
+DAMAGE = [("metrics.json", text) for text in ("", "[]", '{"jobs": ', "\x00")]
+DAMAGE += [("run.json", text) for text in ("", "[]", "{}", '{"deadlines": 5}')]
+
+
+@pytest.mark.parametrize(("name", "text"), DAMAGE)
+def test_a_run_that_cant_be_read_is_not_done(one_done, name, text):
+    (one_done.out / name).write_text(text)
+    state = State(one_done.out.parents[3])
+    assert not state.is_done(one_done, force=False)
+    assert "can be read" in state.result(one_done).error
+
+
+ENTRIES = [
+    5, None, {}, {"status": "done"}, {"status": "done", "error": ""}, {"error": "", "request": {}},
+    {"status": "well", "error": "", "request": {}}, {"status": [], "error": "", "request": {}},
+    {"status": "done", "error": "", "request": []},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_what_makes_no_sense_of_a_run_counts_as_none(one_done, entry):
+    out = one_done.out.parents[3]
+    (out / "compare.json").write_text(json.dumps({"runs": {one_done.key: entry, "t/x/1": entry}}))
+    state = State(out)
+    assert not state.is_done(one_done, force=False)
+    assert state.others([one_done]) == 0
+
+
+def test_runs_that_were_not_asked_for_are_counted(one_done, comparison, tmp_path):
+    state = State(tmp_path / "o")
+    runs = plan(comparison, tmp_path / "o")
+    assert state.others(runs) == 0
+    assert state.others(runs[1:]) == 1
+    state.settle(runs[1], "no room")
+    assert state.others(runs[2:]) == 1, "one that failed has nothing to show"
+
+
+def test_a_run_knows_whether_one_queue_decides(comparison, tmp_path):
+    state = begun(tmp_path / "o")
+    found = {}
+    for name in ("easy", "dardis-late"):
+        run = PlannedRun(comparison.workloads[0], Contender(name, name), 1, tmp_path / "o" / name)
+        state.settle(run, "no room")
+        found[name] = state.result(run).central
+    assert found == {"easy": True, "dardis-late": False}
 
 
 @pytest.mark.parametrize("what", ["trace", "platform"])
@@ -182,7 +241,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path):
         State(tmp_path)
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"runs": 5}'])
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"runs": 5}', '{"runs": []}', "\x00"])
 def test_a_damaged_state_file_is_named(tmp_path, content):
     Path(tmp_path / "compare.json").write_text(content)
     with pytest.raises(InputError, match=r"compare\.json: is damaged"):
