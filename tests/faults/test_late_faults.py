@@ -16,7 +16,7 @@ from dardis.task_manager import LateSetUp, RacingManager
 from dardis.task_manager.agreement import Agreement, Pace
 from dardis.transport.virtual import Faults
 from dardis.wire import messages as say
-from dardis.wire.effects import Effect, Kill
+from dardis.wire.effects import Done, Effect, Kill, Send
 
 FEW, MANY, BLOCK = range(60), range(1000, 2200), 100
 PACE = Pace(patience=6, resend=6, lead=20)
@@ -131,6 +131,42 @@ def test_if_it_does_not_the_better_one_comes_later(monkeypatch):
     simulation.run(lambda: False, most_events=20_000)
     assert simulation.placed[2].start == 620
     assert simulation.placed[3].start >= 1520
+
+
+# ------------------------------------------------------------------------------------------------- for a long while
+
+
+def on_two_nodes(*jobs: Job, managers: int) -> FaultSimulation:
+    """Run the jobs on two nodes of four cores, each a host, where nothing is lost."""
+    platform = Platform("two", (NodeGroup("n", 2, {"cores": 4}),))
+    simulation = FaultSimulation(Scenario(1, platform, (0, 1, 2), jobs, LateSetUp(), managers, PACE, Faults(3)))
+    assert simulation.run(lambda: False, most_events=100_000), "it does not end"
+    return simulation
+
+
+def test_a_task_manager_serves_any_number_of_jobs_in_turn():
+    """More than it has room for at once: who is done leaves its room to others."""
+    jobs = [Job(n, 30 * n, 30 * n, None, 5, 5, 1, (1,), 1) for n in range(1, 330)]
+    simulation = on_two_nodes(*jobs, managers=1)
+    assert sorted(simulation.told) == [job.number for job in jobs]
+    assert all(len(ends) == 1 and isinstance(ends[0], Done) for ends in simulation.told.values())
+
+
+def test_a_head_finds_its_earlier_start_though_nobody_publishes_again(monkeypatch):
+    """Job 1 ends long before its walltime. What job 2 asks then is answered too late, and nothing else happens."""
+    peek, peeks = RacingManager._peek, []
+
+    def too_late(self, state, start, now):
+        peeks.append(now)
+        asked = peek(self, state, start, now)
+        return [effect for effect in asked if not isinstance(effect, Send)] if len(peeks) == 1 else asked
+
+    monkeypatch.setattr(RacingManager, "_peek", too_late)
+    long, wide = Job(1, 0, 0, None, 50_000, 600, 2, (2,), 1), Job(2, 30, 30, None, 100, 100, 2, (4,), 1)
+    simulation = on_two_nodes(long, wide, managers=2)
+    assert peeks[0] < 650
+    assert 620 < simulation.placed[2].start < 620 + 20 * PACE.resend
+    assert sorted(simulation.told) == [1, 2]
 
 
 # --------------------------------------------------------------------------------- rules that are broken are found out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 from hypothesis import strategies as st
 
 from dardis.model.job import Job
@@ -34,23 +35,23 @@ def platforms(draw, *, most_nodes: int = 6, until: int = 60) -> Platform:
 
 
 @st.composite
-def step_functions(draw, most: int, until: int) -> StepFunction:
-    """A value from 0 to `most` that changes at most four times."""
+def step_functions(draw, most: int, until: int, steps: int = 4) -> StepFunction:
+    """A value from 0 to `most` that changes at most `steps` times."""
     value = st.integers(0, most)
-    return StepFunction.from_steps(draw(value), draw(st.lists(st.tuples(st.integers(0, until), value), max_size=4)))
+    return StepFunction.from_steps(draw(value), draw(st.lists(st.tuples(st.integers(0, until), value), max_size=steps)))
 
 
 @st.composite
-def desired_profiles(draw, platform: Platform, until: int = 60) -> DesiredProfile:
+def desired_profiles(draw, platform: Platform, until: int = 60, steps: int = 4) -> DesiredProfile:
     """Wishes for the whole machine, for single nodes, or for both."""
     machine, nodes = {}, {}
     for kind in range(len(platform.kinds)):
         total = int(platform.capacity[:, kind].sum())
         if draw(st.booleans()):
-            machine[kind] = draw(step_functions(total + 1, until))
+            machine[kind] = draw(step_functions(total + 1, until, steps))
         if draw(st.booleans()):
             node = draw(st.integers(0, platform.node_count - 1))
-            nodes[node, kind] = draw(step_functions(int(platform.capacity[node, kind]) + 1, until))
+            nodes[node, kind] = draw(step_functions(int(platform.capacity[node, kind]) + 1, until, steps))
     return DesiredProfile(platform, machine, nodes, draw(st.sampled_from(Split)))
 
 
@@ -83,3 +84,38 @@ def jobs(draw, platform: Platform, *, most: int = 10, until: int = 60, following
             job = replace(job, after=draw(st.integers(1, number - 1)), think=draw(st.integers(0, 9)))
         made.append(job)
     return sorted(made, key=lambda job: (job.submit, job.number))
+
+
+BUSY_UNTIL = 4000
+"""By when the last job of a busy hour may have been submitted, and the last step of its profile comes twice as late."""
+
+
+@st.composite
+def busy_hours(draw) -> tuple[Platform, list[Job], DesiredProfile]:
+    """A machine with maintenance, under a profile of many steps, and 20 to 40 jobs of up to 1500 s.
+
+    The jobs come from a seed: that many, drawn one by one, are too much for Hypothesis, and of no use to its shrinker.
+    """
+    platform = draw(platforms(most_nodes=9, until=BUSY_UNTIL))
+    rng = np.random.default_rng(draw(st.integers(0, 1 << 32)))
+    desired = draw(desired_profiles(platform, 2 * BUSY_UNTIL, steps=12))
+    spread, made, submit = draw(st.sampled_from((30, 100, 200))), [], 0
+
+    def upto(most: int) -> int:
+        return int(rng.integers(0, most + 1))
+
+    for number in range(1, 20 + upto(20) + 1):
+        submit = min(submit + upto(spread), BUSY_UNTIL)
+        earliest = submit + (upto(2000) if upto(3) == 0 else 0)
+        latest = earliest + upto(3000) if upto(1) else None
+        walltime = 1 + upto(1500)
+        runtime = (walltime, walltime + 5, 1 + upto(walltime - 1))[upto(2)]
+        capacity = platform.groups[upto(len(platform.groups) - 1)].resources
+        request = [upto(capacity.get(kind, 0)) for kind in platform.kinds]
+        request[0] += max(request) == 0
+        groups = 1 + upto(platform.all_groups - 1) if upto(1) else platform.all_groups
+        job = Job(number, submit, earliest, latest, walltime, runtime, 1 + upto(4), tuple(request), groups)
+        if made and upto(6) == 0:
+            job = replace(job, after=1 + upto(number - 2), think=upto(50))
+        made.append(job)
+    return platform, made, desired

@@ -1,0 +1,77 @@
+"""Hours of a busy machine under a profile of many steps: nothing is overbooked or forgotten, a hard profile holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.central import dispatch
+from kit.effort import examples
+from kit.late import run_late
+from kit.machine import busy_hours
+from kit.replay import placement
+
+from dardis.dispatch import CENTRAL_SETUPS, checked
+from dardis.dispatch.setups import ProfileCheck
+from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, UnitsPerNode
+from dardis.model.platform import Platform
+from dardis.model.schedule import Schedule
+from dardis.model.target import DesiredProfile
+from dardis.task_manager import LateSetUp
+
+
+def never_above(schedule: Schedule, platform: Platform, desired: DesiredProfile) -> bool:
+    """Whether no node ever uses more than is wished of it; use rises at starts only, wishes sink at steps only."""
+    ran = np.flatnonzero(schedule.ran).tolist()
+    steps = {int(time) for wish in (*desired.machine.values(), *desired.nodes.values()) for time in wish.times}
+    instants = np.array(sorted(steps | {int(schedule.start[place]) for place in ran}), dtype=np.int64)
+    used = np.zeros((platform.node_count, len(platform.kinds), len(instants)), dtype=np.int64)
+    for place in ran:
+        during = (schedule.start[place] <= instants) & (instants < schedule.finish[place])
+        for node, units in placement(schedule, place).items():
+            used[node] += units * np.outer(schedule.request[place], during)
+    return all(
+        (used[node, kind] <= np.maximum(desired.of_node(node, kind).at(instants), 0)).all()
+        for node in range(platform.node_count)
+        for kind in range(len(platform.kinds))
+    )
+
+
+CHOICES = {
+    "profile": ProfileRule,
+    "node_choice": NodeChoice,
+    "units_per_node": UnitsPerNode,
+    "event_order": EventOrder,
+}
+
+
+def drawn(data: st.DataObject, **more: Sequence[object]) -> dict[str, object]:
+    """A value for each setting."""
+    return {key: data.draw(st.sampled_from(values)) for key, values in {**CHOICES, **more}.items()}
+
+
+@pytest.mark.parametrize("name", CENTRAL_SETUPS)
+@given(busy_hours(), st.data())
+@examples(1)
+def test_central_dispatchers_overbook_nothing_and_forget_nobody(name, hours, data):
+    """The audit, and that all have ended or been rejected, is in `dispatch`."""
+    platform, jobs, desired = hours
+    setup = checked(replace(CENTRAL_SETUPS[name], **drawn(data, profile_check=ProfileCheck)))
+    run = dispatch(platform, jobs, setup, desired=desired)
+    if setup.profile is ProfileRule.HARD and setup.profile_check is ProfileCheck.SPAN:
+        assert never_above(run.schedule, platform, desired)
+
+
+@given(busy_hours(), st.data())
+@examples(0.5)
+def test_late_binding_overbooks_nothing_and_forgets_nobody(hours, data):
+    """As above; on two hosts where there are two nodes."""
+    platform, jobs, desired = hours
+    setup = LateSetUp(**drawn(data, aged_after_s=(1, 100, 3000)))
+    run = run_late(platform, jobs, setup, desired=desired, cuts=[1][: platform.node_count - 1], managers=2)
+    if setup.profile is ProfileRule.HARD:
+        assert never_above(run.schedule, platform, desired)

@@ -1,0 +1,145 @@
+"""What a desired profile does to reservations: none is lost, none blocks for ever, none overbooks a node.
+
+Each instance is one that once went wrong. A run here is audited (see tests/kit).
+"""
+
+from __future__ import annotations
+
+import pytest
+from kit.central import dispatch, setup_of
+from kit.late import run_late
+
+from dardis.model.choices import ProfileRule
+from dardis.model.job import Job
+from dardis.model.platform import Maintenance, NodeGroup, Platform
+from dardis.model.profile import StepFunction
+from dardis.model.target import DesiredProfile, Split
+from dardis.task_manager import LateSetUp
+
+FOUR = Platform("four", (NodeGroup("n", 1, {"cores": 4}),))
+
+
+def wish(platform: Platform, value: int, *steps: tuple[int, int]) -> DesiredProfile:
+    """Wishes for the cores of the whole machine."""
+    return DesiredProfile(platform, {0: StepFunction.from_steps(value, steps)}, {}, Split.PROPORTIONAL)
+
+
+def core_job(number: int, submit: int, walltime: int, cores: int, **more) -> Job:
+    """A job of one unit that runs its whole walltime."""
+    return Job(number, submit, submit, None, walltime, walltime, 1, (cores,), 1, **more)
+
+
+def central_starts(name: str, jobs: list[Job], desired: DesiredProfile, *settings: str) -> list[int]:
+    """Start times on the machine of four cores."""
+    starts: list[int] = dispatch(FOUR, jobs, setup_of(name, *settings), desired=desired).schedule.start.tolist()
+    return starts
+
+
+# ----------------------------------------------------- who is looked at alone keeps the nodes of its reservation
+
+GPUS = Platform("gpus", (NodeGroup("n", 8, {"cores": 4, "gpu": 1}),))
+DIPS = (5000, 32), (9000, 0), (12000, 20)
+CROWDS = {
+    "easy": [
+        (1, 30, 77, 2428, 1516, 5, (4, 0)),
+        (3, 180, 231, 960, 554, 5, (1, 1)),
+        (4, 230, 277, 2618, 2601, 2, (1, 0)),
+        (6, 317, 368, 128, 100, 6, (2, 1)),
+        (8, 371, 420, 557, 265, 6, (3, 0)),
+        (9, 470, 521, 2567, 2078, 4, (2, 1)),
+        (10, 514, 561, 2188, 952, 3, (4, 1)),
+        (19, 1092, 1139, 2826, 1392, 3, (0, 1)),
+        (22, 1300, 1347, 2951, 1792, 3, (1, 1)),
+        (23, 1338, 1387, 2247, 1701, 5, (2, 0)),
+        (28, 1518, 1565, 727, 321, 3, (2, 0)),
+        (55, 2928, 2975, 2962, 2322, 2, (3, 0)),
+    ],
+    "conservative": [
+        (1, 30, 77, 2428, 1516, 5, (4, 0)),
+        (9, 470, 521, 2567, 2078, 4, (2, 1)),
+        (12, 746, 797, 2343, 865, 6, (4, 0)),
+        (20, 1109, 1158, 1548, 1066, 4, (3, 1)),
+        (21, 1219, 1270, 2440, 2077, 3, (4, 0)),
+        (29, 1551, 1600, 1231, 56, 5, (3, 0)),
+        (55, 2928, 2975, 2962, 2322, 2, (3, 0)),
+    ],
+}
+"""Number, submit, latest start, walltime, runtime, units and request of jobs with tight deadlines."""
+
+
+@pytest.mark.parametrize("name", CROWDS)
+def test_a_crowd_with_deadlines_overbooks_no_node(name: str) -> None:
+    jobs = [
+        Job(number, submit, submit, latest, walltime, runtime, units, request, 1)
+        for number, submit, latest, walltime, runtime, units, request in CROWDS[name]
+    ]
+    run = dispatch(GPUS, jobs, setup_of(name), desired=wish(GPUS, 10, *DIPS))
+    assert run.schedule.ran.all()
+
+
+@pytest.mark.parametrize("rule", ["soft", "hard"])
+def test_a_reservation_behind_maintenance_keeps_its_nodes(rule: str) -> None:
+    groups = NodeGroup("a", 1, {"cores": 6}), NodeGroup("b", 2, {"cores": 2})
+    platform = Platform("mended", groups, maintenance=(Maintenance((0, 1, 2), 1167, 1820),))
+    jobs = [
+        Job(6, 1039, 1039, 3080, 912, 912, 3, (1,), 0b10),
+        Job(7, 1225, 1225, None, 29, 9, 3, (1,), platform.all_groups),
+    ]
+    desired = wish(platform, 8, (3958, 1), (4307, 2))
+    run = dispatch(platform, jobs, setup_of("conservative", f"profile={rule}"), desired=desired)
+    assert run.schedule.start.tolist() == [1820, 1820]
+
+
+# ------------------------------------------------------------------- room that is held, for who may not start yet
+
+
+@pytest.mark.parametrize("rule", ["soft", "hard"])
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [("rules-fcfs", ["backfill=on", "backfill_depth=unlimited"]), ("conservative", [])],
+)
+def test_two_that_hold_room_do_not_forbid_each_other_for_ever(name: str, settings: list[str], rule: str) -> None:
+    """From 100 to 200 nothing may start, and there is room for both; from 200 on for one at a time."""
+    jobs = [core_job(1, 0, 100, 4), core_job(2, 60, 1000, 2), core_job(3, 61, 1000, 2)]
+    desired = wish(FOUR, 4, (50, 0), (200, 2))
+    settings = [*settings, "profile_check=instant", f"profile={rule}"]
+    assert central_starts(name, jobs, desired, *settings) == [0, 200, 1200]
+
+
+@pytest.mark.parametrize("rule", ["soft", "hard"])
+def test_room_that_is_held_past_its_time_is_held_anew(rule: str) -> None:
+    """The head may start at 500; its room of 50 s is held from 100 on, again and again: job 3 does not overtake."""
+    jobs = [core_job(1, 0, 100, 4), core_job(2, 60, 50, 4), core_job(3, 300, 5000, 1)]
+    desired = wish(FOUR, 4, (50, 1), (500, 4))
+    starts = central_starts("easy", jobs, desired, "profile_check=instant", f"profile={rule}")
+    assert starts == [0, 500, 550]
+
+
+# -------------------------------------------------------------------------------- who has lost its last chance
+
+LOSING = wish(FOUR, 4, (100, 2))
+FOLLOWED = [
+    core_job(1, 0, 90, 4),
+    core_job(2, 1, 50, 3),
+    core_job(3, 2, 10, 1, after=2),
+    core_job(4, 5, 100_000, 1),
+]
+"""From 100 on job 2 can't start any more; job 3 follows it, job 4 keeps the run going for long."""
+GONE_AT = range(51, 101)
+"""Job 2 must start at 50 at the latest, which job 1 does not let it, and job 1 ends at 90."""
+
+
+@pytest.mark.parametrize("name", ["easy", "conservative", "rules-fcfs"])
+def test_followers_of_a_lost_job_are_submitted_at_once(name: str) -> None:
+    run = dispatch(FOUR, FOLLOWED, setup_of(name, "profile=hard", "profile_check=span"), desired=LOSING)
+    assert [*run.reasons] == [1]
+    assert run.schedule.submit[2] in GONE_AT
+    assert run.schedule.start[2] in GONE_AT
+
+
+@pytest.mark.parametrize("managers", [1, 3])
+def test_late_followers_of_a_lost_job_are_submitted_at_once(managers: int) -> None:
+    run = run_late(FOUR, FOLLOWED, LateSetUp(profile=ProfileRule.HARD), desired=LOSING, managers=managers)
+    assert [*run.reasons] == [1]
+    assert run.schedule.submit[2] in GONE_AT
+    assert run.schedule.start[2] in GONE_AT
