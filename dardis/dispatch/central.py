@@ -13,7 +13,7 @@ import numpy as np
 
 from dardis.dispatch.orders import rule_of
 from dardis.dispatch.setups import CentralSetUp, Ordering, ProfileCheck
-from dardis.kernels import passes, queue, selection
+from dardis.kernels import passes, queue, search, selection
 from dardis.kernels.job_table import JobTable
 from dardis.kernels.profile import DONE, FULL
 from dardis.kernels.profiles import NodeProfiles
@@ -121,14 +121,14 @@ class CentralDispatcher:
             self._probe.queue.table[slot, queue.WALLTIME] = 1
         rows, group, wish = self._alone.profiles, self._alone.group, queue.WISH_SPAN
         while True:
-            found = passes.find(
+            found = search.find(
                 rows, group, self._probe.queue, slot, self._rules, self._room, wish, first, FOREVER, now
             )
-            if found != passes.ROOM:
+            if found != search.ROOM:
                 break
             self._enlarge_room()
         self._probe.remove(slot)
-        return bool(found == passes.FOUND)
+        return bool(found == search.FOUND)
 
     def ended(self, number: int, now: int) -> None:  # noqa: ARG002 (a pass frees it from its own time on)
         """A job has ended, at its walltime or before."""
@@ -164,7 +164,7 @@ class CentralDispatcher:
                 break
             if answer == FULL:
                 nodes.grow()
-            elif answer == passes.ROOM:
+            elif answer == search.ROOM:
                 self._enlarge_room()
             else:
                 raise ProtocolError("a job that fits finds no nodes, or none that hold it")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dardis.kernels.jit import kernel
-from dardis.kernels.passes import BEGUN, begin, fits_now, hopeless
+from dardis.kernels.passes import BEGUN, begin, hopeless
 from dardis.kernels.profile import DONE
 from dardis.kernels.queue import FRESH, GONE, LOOKED_AT, PLACE, REMEMBERED, RULE, WHOLE, Queue, Room, Rules
 from dardis.kernels.rows import Ints, Rows
+from dardis.kernels.search import fits_now
 
 BLOCKED = 30
 """The job at the turn's place can't start, and may reserve."""

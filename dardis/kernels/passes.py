@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dardis.kernels.fitting import INDEX, INDEX_BITS, NODE, Values
+from dardis.kernels.fitting import Values
 from dardis.kernels.jit import bare, folded, inlined, kernel
-from dardis.kernels.offers import OUT_OF_SPACE, Asks, Held, Scratch, answer
-from dardis.kernels.profile import DONE, FULL, release, reserve
+from dardis.kernels.offers import Scratch
+from dardis.kernels.profile import DONE, FULL
 from dardis.kernels.queue import (
     ARRIVED,
     BACK,
@@ -49,21 +49,14 @@ from dardis.kernels.queue import (
     Rules,
 )
 from dardis.kernels.rows import Ints, Rows, forget_before
-from dardis.kernels.selection import FIRST_FIT, MIN_START, NONE, select_first
-from dardis.kernels.starts import FIRST
-from dardis.model.job import FOREVER, NO_TIME, SHORTEST_WINDOW_S
+from dardis.kernels.search import FOUND, NOTHING, ROOM, find, first_nodes, fits_now, give_back, take, wish_of
+from dardis.kernels.selection import FIRST_FIT, NONE
+from dardis.model.job import FOREVER, NO_TIME
 
-FIRST_START, LAST_START, ALL_RUNS, ZERO = range(4)
-"""Entries of a room's `ask`, what an ask has beside the job's own columns: between which starts, the quota that asks
-for all runs, and two zeros (no draws, nothing held)."""
 CLEAR, IN_ORDER, BEHIND, CLOSE = range(4)
 """Phases of a pass."""
-ROOM = 3
-"""What a kernel answers when its scratch or its offers are too small; what it answers else are other numbers."""
 BEGUN, STAYS = 10, 11
 """What became of a job that was tried: started, or did not."""
-FOUND, NOTHING = 20, 21
-"""What came of a search for a start."""
 
 
 @inlined
@@ -92,186 +85,6 @@ def enqueue(queue: Queue, slot: int) -> None:
             queue.lists[which, place] = queue.lists[which, place - 1]
         queue.lists[which, low] = slot
         queue.size[which] = count + 1
-
-
-@inlined
-def wish_of(rules: Rules, table: Ints, slot: int, now: int) -> int:
-    """How the desired profile binds the job at `now`: a soft one does until its deadline."""
-    if rules.soft and (table[slot, IGNORES] != 0 or now >= table[slot, LATEST]):
-        return WISH_OFF
-    return rules.wish
-
-
-@inlined
-def units_now(rows: Rows, node: int, request: Ints, until: int, wish: int, units: int) -> int:
-    """Units, `units` at most, that the node can hold from now (its first segment) until `until`."""
-    most = units
-    kinds = len(request)
-    place = rows.head[node]
-    stop = place + rows.size[node]
-    binds = wish != WISH_OFF
-    while place < stop and most > 0 and (place == rows.head[node] or rows.time[place] < until):
-        for k in range(kinds):
-            need = request[k]
-            if need > 0:
-                free = rows.value[place, k]
-                if binds:
-                    free = min(free, rows.value[place, kinds + k])
-                if free < need * most:
-                    most = max(free, 0) // need
-        binds = wish == WISH_SPAN
-        place += 1
-    return most
-
-
-@bare
-def first_nodes(
-    rows: Rows, group: Ints, table: Ints, slot: int, rules: Rules, now: int, nodes: Ints, units: Ints
-) -> int:  # fmt: skip
-    """Write the first nodes that hold the job from now on, and their units; return how many, 0 if there are too few.
-
-    Where `nodes` has no room they are only counted.
-    """
-    request = table[slot, REQUEST:]
-    wish = wish_of(rules, table, slot, now)
-    until = now + table[slot, WALLTIME]
-    left = table[slot, UNITS]
-    groups = table[slot, GROUPS]
-    count = 0
-    for node in range(len(group)):
-        if (groups >> group[node]) & 1:
-            forget_before(rows, node, now)
-            most = units_now(rows, node, request, until, wish, 1 if rules.distinct else left)
-            if most > 0:
-                if len(nodes) > 0:
-                    nodes[count] = node
-                    units[count] = most
-                count += 1
-                left -= most
-                if left <= 0:
-                    return count
-    return 0
-
-
-@bare
-def fits_now(rows: Rows, group: Ints, table: Ints, slot: int, rules: Rules, now: int) -> bool:
-    """Whether the job can start now beside all that is reserved."""
-    return first_nodes(rows, group, table, slot, rules, now, table[slot, :0], table[slot, :0]) > 0
-
-
-@inlined
-def cap_by_wish(rows: Rows, request: Ints, out: Ints, count: int) -> int:
-    """Lower the offers `out[:count]` to what is wished at this instant; drop those of less than one unit."""
-    kinds = len(request)
-    kept = 0
-    for o in range(count):
-        head = rows.head[out[o, NODE]]
-        index = out[o, INDEX]
-        for k in range(kinds):
-            if request[k] > 0:
-                wished = np.int64(rows.value[head, kinds + k])
-                index = min(index, (max(wished, np.int64(0)) << INDEX_BITS) // request[k])
-        if index >> INDEX_BITS > 0:
-            for c in range(out.shape[1]):
-                out[kept, c] = out[o, c]
-            out[kept, INDEX] = index
-            kept += 1
-    return kept
-
-
-@folded
-def ask_of(table: Ints, slot: int, room: Room) -> Asks:
-    """The job's row and the room's `ask` as a batch of one ask."""
-    return Asks(
-        table[slot, NUMBER : NUMBER + 1],
-        room.ask[ZERO : ZERO + 1],
-        room.ask[FIRST_START : FIRST_START + 1],
-        room.ask[LAST_START : LAST_START + 1],
-        table[slot, WALLTIME : WALLTIME + 1],
-        room.ask[ALL_RUNS : ALL_RUNS + 1],
-        table[slot, GROUPS : GROUPS + 1],
-        table[slot : slot + 1, REQUEST:],
-    )
-
-
-@kernel
-def find(
-    rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: Room, wish: int, first: int, last: int,
-    now: int,
-) -> int:  # fmt: skip
-    """Find the earliest start in `[first, last]`, and write it to `room.result` and its nodes to the queue.
-
-    Answers FOUND, NOTHING or ROOM. A wish for the instant binds only where the start is given.
-    """
-    table = queue.table
-    longest = np.int64(0)
-    horizon = np.int64(NO_TIME)
-    for node in range(len(group)):
-        longest = max(longest, rows.size[node])
-        horizon = max(horizon, rows.time[rows.head[node] + rows.size[node] - 1])
-    if longest + 4 > len(room.scratch.time):
-        return ROOM
-    asks = ask_of(table, slot, room)
-    zeros = room.ask[ZERO : ZERO + 2]
-    held = Held(zeros, zeros[:0], zeros[:0], zeros[:0], zeros[:0])
-    hold = table[slot, HOLD]
-    window = max(table[slot, WALLTIME], SHORTEST_WINDOW_S)
-    while first <= last:
-        room.ask[FIRST_START] = first
-        room.ask[LAST_START] = min(first + window - 1, last)
-        count = answer(
-            rows, group, 0, asks, held, False, wish == WISH_SPAN, FIRST, 1, rules.seed, now, room.scratch, room.out,
-            room.offset,
-        )  # fmt: skip
-        if count == OUT_OF_SPACE:
-            return ROOM
-        if wish == WISH_INSTANT and first == last:
-            room.offset[1] = cap_by_wish(rows, table[slot, REQUEST:], room.out, count)
-        if room.offset[1] > 0:
-            select_first(
-                room.out, room.offset, asks.first, asks.walltime, table[slot, UNITS : UNITS + 1], asks.job,
-                asks.draw_key, 1, MIN_START, rules.distinct, rules.choice, rules.seed, queue.hold_node[hold:],
-                queue.hold_units[hold:], room.result,
-            )  # fmt: skip
-            if room.result[0] != NONE:
-                table[slot, HELD] = room.result[2]
-                return FOUND
-        if room.ask[LAST_START] > horizon:
-            return NOTHING
-        first = room.ask[LAST_START] + 1
-        window *= 2
-    return NOTHING
-
-
-@bare
-def take(rows: Rows, queue: Queue, slot: int, start: int, now: int) -> int:
-    """Reserve the nodes that `find` wrote from `start` on. Answers DONE or FULL."""
-    table = queue.table
-    low = table[slot, HOLD]
-    high = low + table[slot, HELD]
-    end = start + table[slot, WALLTIME]
-    nodes, units = queue.hold_node[low:high], queue.hold_units[low:high]
-    done = reserve(rows, nodes, units, table[slot, REQUEST:], start, end, now)
-    if done == DONE:
-        table[slot, START] = start
-    return done
-
-
-@bare
-def give_back(rows: Rows, queue: Queue, slot: int, now: int) -> int:
-    """Drop a job's reservation. Answers DONE or FULL."""
-    table = queue.table
-    low = table[slot, HOLD]
-    high = low + table[slot, HELD]
-    start = max(table[slot, START], now)
-    end = table[slot, START] + table[slot, WALLTIME]
-    done = DONE
-    if start < end:
-        nodes, units = queue.hold_node[low:high], queue.hold_units[low:high]
-        done = release(rows, nodes, units, table[slot, REQUEST:], start, end, now)
-    if done == DONE:
-        table[slot, START] = NO_TIME
-    return done
 
 
 @bare

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dardis.kernels import late, offers, passes, profile, queue, selection, starts, view
+from dardis.kernels import late, offers, passes, profile, queue, search, selection, starts, view
 from dardis.kernels.rows import Rows, make_rows
 from dardis.model.job import FOREVER, NO_TIME
 
@@ -62,7 +62,7 @@ def warm_queue(*, wished: bool = True) -> None:
     waiting.size[queue.ARRIVED] = 2
     passes.pass_over(rows, group, waiting, rules, room, 0)
     if wished:
-        passes.find(rows, group, waiting, 1, rules, room, queue.WISH_OFF, 0, FOREVER, 0)
+        search.find(rows, group, waiting, 1, rules, room, queue.WISH_OFF, 0, FOREVER, 0)
         passes.withdraw(rows, waiting, 1, 0)
 
 
@@ -74,7 +74,7 @@ def warm_late() -> None:
     rules = queue.Rules(False, False, 1, queue.WISH_OFF, False, False, selection.BEST_FIT, 1)
     waiting.table[0] = (0, 0, 5, 2, 1, FOREVER, 0, 1, NO_TIME, 0, 0, 0, 1)
     passes.count_free(rows, room, 0)
-    passes.fits_now(rows, group, waiting.table, 0, rules, 0)
+    search.fits_now(rows, group, waiting.table, 0, rules, 0)
     late.take_turn(rows, group, waiting, rules, room, 0, 1, 1)
     offset, time, value = np.empty(3, dtype=np.int64), np.empty(8, dtype=np.int64), np.empty((8, 1), dtype=np.int64)
     nodes = np.arange(2)

@@ -17,7 +17,7 @@ import numpy as np
 
 from dardis.config.settings import setting
 from dardis.kernels import late as kernel
-from dardis.kernels import passes, selection, view
+from dardis.kernels import passes, search, selection, view
 from dardis.kernels import queue as columns
 from dardis.kernels.job_table import JobTable
 from dardis.kernels.offers import make_scratch
@@ -221,7 +221,7 @@ class LateManager(TaskManager):
             )
             if answer == FULL:
                 self._view = grown(self._view)
-            elif answer == passes.ROOM:
+            elif answer == search.ROOM:
                 self._enlarge_room()
             else:
                 break

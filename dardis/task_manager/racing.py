@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import log2
 
-from dardis.kernels import passes
+from dardis.kernels import search
 from dardis.kernels.rows import Ints
 from dardis.model.job import Job
 from dardis.task_manager.agreement import RETRY, Pace
@@ -200,7 +200,7 @@ class RacingManager(LateManager):
             return False
         table = self._waiting.queue.table
         return bool(
-            passes.fits_now(self._view, self._group, table, self._slot[job.number], self._rules_of_pass, soonest)
+            search.fits_now(self._view, self._group, table, self._slot[job.number], self._rules_of_pass, soonest)
         )
 
     def _key(self, job: Job, now: int) -> Key:
