@@ -85,5 +85,6 @@ def _parsed(text: str, value: str, kind: type, of: Field[Any], known: str) -> ob
         return 0
     least = of.metadata.get("least", 1)
     if not value.isascii() or not value.isdigit() or not least <= int(value) <= MOST:
-        raise InputError(f"--set {text}", f"{value!r} is out of range", f"a whole number from {least} on")
+        word = f"{of.metadata['zero']}, or " if of.metadata.get("zero") else ""
+        raise InputError(f"--set {text}", f"{value!r} is out of range", f"{word}a whole number from {least} on")
     return int(value)

@@ -45,7 +45,7 @@ class CentralSetUp:
     rule: str = setting("fcfs", values=KNOWN, parse=order_name)
     """The order of the queue."""
     order: str = setting(SAME_AS_RULE, values=f"{SAME_AS_RULE}|{KNOWN}", parse=_order_or_same)
-    """The order of the jobs that are backfilled, behind the first that can't start."""
+    """The order of the jobs that are backfilled, behind the first that can't start; without backfilling, of all."""
     ordering: Ordering = Ordering.STRICT
     backfill: Switch = Switch.OFF
     backfill_depth: int = setting(1, zero="unlimited")
@@ -88,14 +88,13 @@ CENTRAL_SETUPS: dict[str, CentralSetUp] = {
 
 
 def checked(setup: CentralSetUp) -> CentralSetUp:
-    """The set-up, if its settings go together. Raises InputError."""
-    if setup.backfill is Switch.OFF and setup.order not in (SAME_AS_RULE, setup.rule):
-        found = "orders the jobs that are backfilled, and backfill=off"
-        raise InputError(f"--set order={setup.order}", found, f"backfill=on, or rule={setup.order} for the whole queue")
+    """The set-up, if its settings go together; an order is the rule's where nobody is backfilled. Raises InputError."""
     if setup.backfill is Switch.ON and setup.ordering is Ordering.RELAXED:
         found = "skips who can't start, so that nobody is left to backfill behind"
         raise InputError("--set ordering=relaxed", found, "backfill=off")
-    return setup if setup.order != SAME_AS_RULE else replace(setup, order=setup.rule)
+    if setup.order == SAME_AS_RULE:
+        return replace(setup, order=setup.rule)
+    return setup if setup.backfill is Switch.ON else replace(setup, rule=setup.order)
 
 
 def check_orders(setup: CentralSetUp, platform: Platform) -> None:

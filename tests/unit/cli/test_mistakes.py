@@ -147,8 +147,6 @@ def test_unknown_settings_list_the_known(simulate, setting, known):
         ("easy", ["order=most:"], "most:KIND"),
         ("rules-fcfs", ["rule=rule"], "fcfs|df|wt|sjbf"),
         ("easy", ["order=most:gpu"], "no 'gpu'; expected cores"),
-        ("rules-wt", ["order=sjbf"], "backfill=on, or rule=sjbf"),
-        ("easy", ["backfill=off", "order=sjbf"], "backfill=on, or rule=sjbf"),
         ("conservative", ["ordering=relaxed"], "backfill=off"),
         ("rules-fcfs", ["backfill=on", "ordering=relaxed"], "backfill=off"),
         ("easy", ["backfill_depth=none"], "a whole number from 1"),

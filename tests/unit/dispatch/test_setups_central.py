@@ -52,9 +52,9 @@ def test_skipping_and_reserving_do_not_go_together(name):
         setup_of(name, "ordering=relaxed")
 
 
-def test_an_order_of_nobody():
-    with pytest.raises(InputError, match=r"order=sjbf.*backfill=on, or rule=sjbf"):
-        setup_of("rules-fcfs", "order=sjbf")
+def test_without_backfilling_an_order_is_the_whole_queue_s():
+    assert setup_of("rules-fcfs", "order=sjbf").rule == "sjbf"
+    assert setup_of("rules-fcfs", "order=sjbf", "backfill=on").rule == "fcfs"
 
 
 def test_what_was_checked_may_be_set_again():
