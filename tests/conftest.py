@@ -1,3 +1,4 @@
+import signal
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,10 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("repeatable")
+
+# A shell makes what it starts in the background deaf to Ctrl-C, and so all that this would start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
