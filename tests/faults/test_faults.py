@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from faults.broken import NoFitTest, NoKill
 from faults.scenarios import draw_scenario
 from faults.seeds import check, judge, run_seed
 
@@ -14,7 +15,7 @@ from dardis.task_manager import SETUPS
 from dardis.task_manager.agreement import Agreement, Pace
 from dardis.transport.virtual import Faults
 from dardis.wire import messages as say
-from dardis.wire.effects import Effect, Kill
+from dardis.wire.effects import Effect
 
 FEW, MANY, BLOCK = range(100), range(1000, 3200), 100
 
@@ -81,22 +82,6 @@ def test_without_contention_every_first_claim_holds():
 
 
 # --------------------------------------------------------------------------------- rules that are broken are found out
-
-
-class NoFitTest(NodePool):
-    """Takes every claim, whether it fits or not."""
-
-    def __init__(self, *args, **options):
-        super().__init__(*args, **options)
-        self.state.reserve = lambda *_: True
-        self.state.release = lambda *_: None
-
-
-class NoKill(NodePool):
-    """Gives reservations back, yet lets their units run on."""
-
-    def handle(self, message: say.Message, now: int) -> list[Effect]:
-        return [effect for effect in super().handle(message, now) if not isinstance(effect, Kill)]
 
 
 class NoLapse(NodePool):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from faults.broken import NoFitTest, NoKill
 from faults.scenarios import draw_scenario
 from faults.seeds import check, judge, run_seed
 
@@ -15,8 +16,7 @@ from dardis.sim.faults import FaultSimulation, PoolMaker, Scenario
 from dardis.task_manager import LateSetUp, RacingManager
 from dardis.task_manager.agreement import Agreement, Pace
 from dardis.transport.virtual import Faults
-from dardis.wire import messages as say
-from dardis.wire.effects import Done, Effect, Kill, Send
+from dardis.wire.effects import Done, Send
 
 FEW, MANY, BLOCK = range(60), range(1000, 2200), 100
 PACE = Pace(patience=6, resend=6, lead=20)
@@ -170,22 +170,6 @@ def test_a_head_finds_its_earlier_start_though_nobody_publishes_again(monkeypatc
 
 
 # --------------------------------------------------------------------------------- rules that are broken are found out
-
-
-class NoFitTest(NodePool):
-    """Takes every claim, whether it fits or not."""
-
-    def __init__(self, *args, **options):
-        super().__init__(*args, **options)
-        self.state.reserve = lambda *_: True
-        self.state.release = lambda *_: None
-
-
-class NoKill(NodePool):
-    """Gives reservations back, yet lets their units run on."""
-
-    def handle(self, message: say.Message, now: int) -> list[Effect]:
-        return [effect for effect in super().handle(message, now) if not isinstance(effect, Kill)]
 
 
 def finds(found: str, pool: PoolMaker = NodePool) -> bool:
