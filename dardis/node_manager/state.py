@@ -86,7 +86,6 @@ class PoolState(NodeProfiles):
 
     def unbook(self, nodes: Ints, job: int, start: int) -> None:
         """Strike the job from its nodes' lists."""
-        self._changed[nodes] = True  # also by one that ends as it was reserved: nothing is given back then
         profile.unbook(self.books, nodes, job, start)
 
     def later_jobs(self, nodes: Ints, now: int, depth: int) -> tuple[Ints, int]:
