@@ -1,4 +1,4 @@
-"""The desired profile: how much of each resource kind should be in use, by node, over time."""
+"""What offline wishes of online: how much of each kind should be in use (the desired profile), and which nodes on."""
 
 from __future__ import annotations
 
@@ -20,6 +20,22 @@ class Split(StrEnum):
     """In proportion to capacity (the thesis); node shares are integers that sum to the machine's value."""
     WHOLE_NODES = "whole-nodes"
     """The first nodes have all of theirs, the rest nothing; what does not fill a node is not given."""
+
+
+@dataclass(frozen=True)
+class Switching:
+    """How many nodes stay on, by node group (index) over time: a node beyond both numbers is shut down when idle.
+
+    `spares`: idle nodes to keep on, at least. `floors`: nodes to keep on, at least, busy ones included. A group without
+    an entry in either is never switched, nor is one that is `always_on`. `idle_s`: a node is shut down only after it
+    has been idle this long, and only if nothing is reserved on it sooner than it can be down and up again.
+    """
+
+    spares: dict[int, StepFunction] = field(default_factory=dict)
+    floors: dict[int, StepFunction] = field(default_factory=dict)
+    idle_s: int = 337
+    most_cycles_per_day: float = 24.0
+    """A node is not shut down more often than this in any day (86,400 s back from then)."""
 
 
 @dataclass(frozen=True)

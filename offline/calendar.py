@@ -1,0 +1,90 @@
+"""The calendar: which UTC moment a time on a trace's clock is, and where its days begin.
+
+Trace time = Unix time − Unix(calendar start) + first submit of the trace. UTC day 0 holds the calendar's start.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+
+from dardis.model.errors import InputError
+from dardis.workload.trace import Trace
+
+HOUR_S = 3600
+DAY_S = 24 * HOUR_S
+_EARLIEST_UNIX = 631_152_000
+"""1990-01-01T00:00Z: submit times beyond it are Unix seconds, below it they count from some start."""
+
+_UNIX_START = re.compile(r"UnixStartTime:\s*(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    """Ties a trace's clock to UTC: the trace's first submit happens at `calendar_start_unix`."""
+
+    first_submit: int
+    calendar_start_unix: int
+
+    @property
+    def offset(self) -> int:
+        """Unix time less trace time, s."""
+        return self.calendar_start_unix - self.first_submit
+
+    def to_unix(self, moment: int) -> int:
+        """Unix time of a trace time."""
+        return moment + self.offset
+
+    def from_unix(self, unix: int) -> int:
+        """Trace time of a Unix time."""
+        return unix - self.offset
+
+    def day(self, number: int) -> tuple[int, int]:
+        """`[start, end)` of UTC day `number` on the trace's clock."""
+        start = self.from_unix((self.calendar_start_unix // DAY_S + number) * DAY_S)
+        return start, start + DAY_S
+
+    def day_of(self, moment: int) -> int:
+        """Number of the UTC day that holds a trace time."""
+        return self.to_unix(moment) // DAY_S - self.calendar_start_unix // DAY_S
+
+    def text(self, moment: int) -> str:
+        """A trace time as UTC text, `2023-07-03T00:00:00Z`."""
+        return np.datetime_as_string(np.datetime64(self.to_unix(moment), "s"), timezone="UTC")
+
+
+def calendar_of(trace: Trace, calendar_start_unix: int | None = None) -> tuple[Calendar, str | None]:
+    """The calendar of a trace, and a note to show where it had to be assumed.
+
+    Without a stated start the trace's own is taken: its header's `UnixStartTime`, or submit times that are Unix seconds
+    themselves. A trace that has neither gets days that begin with its first submit, on no known weekday.
+    """
+    first = int(trace.submit.min())
+    if calendar_start_unix is not None:
+        return Calendar(first, calendar_start_unix), None
+    for comment in trace.comments:
+        if (found := _UNIX_START.search(comment)) and int(found[1]) >= _EARLIEST_UNIX:
+            return Calendar(first, int(found[1]) + first), None
+    if first >= _EARLIEST_UNIX:
+        return Calendar(first, first), None
+    return Calendar(first, 0), "the trace does not say when it began: day 0 begins with its first submit"
+
+
+def parse_utc(text: str, place: str = "--calendar-start") -> int:
+    """Unix seconds of an ISO 8601 moment; without an offset it is UTC. InputError at `place` for what is none."""
+    expected = "a moment since 1970 in whole seconds, as 2023-07-03T00:00Z"
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(place, repr(text), expected) from None
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    try:
+        unix = aware.timestamp()
+    except OverflowError:
+        raise InputError(place, repr(text), expected) from None
+    if unix < 0 or unix != int(unix):
+        raise InputError(place, repr(text), expected)
+    return int(unix)

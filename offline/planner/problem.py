@@ -1,0 +1,98 @@
+"""One day to plan as arrays: jobs, machine, conditions; and what a plan is. Decides nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dardis.model.platform import Platform
+from dardis.model.series import Floats, Ints
+from dardis.power.conditions import Conditions
+from dardis.power.cooling import Cooling
+from dardis.power.tariff import Tariff
+
+
+@dataclass(frozen=True)
+class PlanJobs:
+    """Jobs to plan, arrays of shape (jobs,) in (submit, number) order; times in s of the trace's clock.
+
+    `duration` is how long a job is expected to run (thesis: d_i from the forecast). `request` (jobs, kinds) is what one
+    unit takes, `groups` the bit set of node groups that may run it. `core_w` is what each of its cores adds to its
+    node's power, `income` what a core-hour of it earns. `latest` is the last start that is allowed (`NO_TIME`: any).
+    """
+
+    number: Ints
+    submit: Ints
+    earliest: Ints
+    latest: Ints
+    duration: Ints
+    units: Ints
+    request: Ints
+    groups: Ints
+    core_w: Floats
+    income: Floats
+
+
+@dataclass(frozen=True)
+class Running:
+    """What already runs when the day begins and stays as it is: job i has `nodes[offsets[i]:offsets[i+1]]`, with units.
+
+    Other arrays of shape (jobs,); `finish` is when it is expected to end.
+    """
+
+    number: Ints
+    submit: Ints
+    start: Ints
+    finish: Ints
+    request: Ints
+    core_w: Floats
+    income: Floats
+    offsets: Ints
+    nodes: Ints
+    node_units: Ints
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A day `[conditions.start, conditions.end)` to plan. Only what is run and spent in it counts (thesis eq. 6.3).
+
+    A job may start at any time from `earliest` to `horizon` (or never within the day, then it earns nothing in it).
+    """
+
+    platform: Platform
+    conditions: Conditions
+    cooling: Cooling
+    tariff: Tariff
+    jobs: PlanJobs
+    running: Running
+    horizon: int
+
+
+class StoppedBy(StrEnum):
+    """Why a search ended."""
+
+    DONE = "done"
+    """All of its iterations were made."""
+    OPTIMAL = "optimal"
+    TIME = "time"
+    """The guard fired: another run may get further."""
+    USER = "user"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where and when every job of a problem runs, on real nodes; arrays as in `Running`, in the order of the jobs.
+
+    `start` may lie after the day: then the job waits for another day and has nodes all the same.
+    """
+
+    start: Ints
+    offsets: Ints
+    nodes: Ints
+    node_units: Ints
+    profit: float
+    """By `dardis.power.account`, all nodes on, of these jobs and those that run already."""
+    search: str
+    stopped_by: StoppedBy = StoppedBy.DONE
+    bound: float | None = None
+    """No plan has more profit; None where that isn't proven."""
