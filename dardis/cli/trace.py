@@ -54,6 +54,8 @@ def convert(
     min_width: Annotated[int, typer.Option(help="Keep jobs of at least so many processors.")] = 0,
     max_width: Annotated[int | None, typer.Option(help="Keep jobs of at most so many processors.")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Keep the first jobs of those left.")] = None,
+    thin: Annotated[float, typer.Option(help="Keep this share of the jobs, drawn by the seed.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="Seed of --thin.")] = 1,
     load: Annotated[float, typer.Option(help="Divide the times between submits by this.")] = 1.0,
     platform: Annotated[Path | None, typer.Option(help="Job table: units that fit this platform's nodes.")] = None,
     unit_cores: Annotated[int | None, typer.Option(min=1, help="Job table: units of so many cores.")] = None,
@@ -77,6 +79,8 @@ def convert(
     kept = transform.of_width(kept, min_width, max_width)
     if jobs is not None:
         kept = transform.first_jobs(kept, jobs)
+    if thin != 1:
+        kept = transform.thinned(kept, thin, seed)
     kept = transform.scale_load(kept, load)
     _write(kept, out, machine, unit_cores)
     typer.echo(f"{out}: {len(kept)} jobs" + (f"; {skipped} lines of {trace} are no jobs" if skipped else ""))

@@ -17,6 +17,7 @@ from dardis.kernels import passes, queue, search, selection
 from dardis.kernels.job_table import JobTable
 from dardis.kernels.profile import DONE, FULL
 from dardis.kernels.profiles import NodeProfiles
+from dardis.kernels.rows import Ints
 from dardis.model.capacity import could_hold, never_wished, too_large
 from dardis.model.choices import EventOrder, ProfileRule, Switch, UnitsPerNode
 from dardis.model.errors import ProtocolError
@@ -80,6 +81,12 @@ class CentralDispatcher:
     @property
     def _queue(self) -> queue.Queue:
         return self._table.queue
+
+    def occupy(self, nodes: Ints, units: Ints, request: Ints, start: int, end: int) -> None:
+        """Count as taken what somebody else holds there over `[start, end)`; before any job is submitted."""
+        if not self._nodes.reserve(nodes, units, request, start, end, start):
+            raise ProtocolError("what is held already does not fit")
+        self._changes = sorted({*self._changes, end})
 
     def submit(self, job: Job, now: int) -> Rejected | None:
         """Take a new job; say if it can never run."""

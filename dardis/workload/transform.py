@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dardis.model.errors import InputError
 from dardis.model.job import NO_TIME
+from dardis.model.randomness import stream
 from dardis.workload.trace import LARGEST, Trace
 
 
@@ -41,6 +42,14 @@ def of_width(trace: Trace, least: int, most: int | None) -> Trace:
 def first_jobs(trace: Trace, count: int) -> Trace:
     """The first jobs by (submit, job number)."""
     return _keep(trace, np.arange(len(trace)) < count, f"the first {count} jobs")
+
+
+def thinned(trace: Trace, share: float, seed: int) -> Trace:
+    """That share of the jobs, drawn by the seed, each as likely as the others."""
+    if not 0 < share <= 1:
+        raise InputError("thinning", f"{share}", "a share of the jobs above 0, at most 1")
+    drawn = stream(seed, "thin").permutation(len(trace))[: max(round(share * len(trace)), 1)]
+    return trace.take(np.sort(drawn))
 
 
 def scale_load(trace: Trace, factor: float) -> Trace:

@@ -50,3 +50,15 @@ def test_a_filter_that_leaves_nothing_is_an_error(trace):
         transform.in_queue(trace, ["z"])
     with pytest.raises(InputError, match="load factor"):
         transform.scale_load(trace, 0)
+
+
+def test_thinning_keeps_a_share_of_the_jobs_and_the_same_for_the_same_seed(trace):
+    half = transform.thinned(trace, 0.5, seed=1)
+    assert len(half) == 2
+    assert set(half.number.tolist()) <= set(trace.number.tolist())
+    assert half.number.tolist() == transform.thinned(trace, 0.5, seed=1).number.tolist()
+    assert len({tuple(transform.thinned(trace, 0.5, seed).number.tolist()) for seed in range(20)}) > 1
+    assert transform.thinned(trace, 1, seed=1).number.tolist() == [1, 2, 3, 4]
+    for share in (0, 1.5):
+        with pytest.raises(InputError, match="share"):
+            transform.thinned(trace, share, seed=1)

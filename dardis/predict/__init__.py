@@ -1,0 +1,1 @@
+"""How long a job will run, by what is known when somebody asks."""
