@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import numpy as np
 
+from dardis.model import moments
 from dardis.model.errors import InputError
 from dardis.workload.trace import Trace
 
@@ -75,16 +75,7 @@ def calendar_of(trace: Trace, calendar_start_unix: int | None = None) -> tuple[C
 
 def parse_utc(text: str, place: str = "--calendar-start") -> int:
     """Unix seconds of an ISO 8601 moment; without an offset it is UTC. InputError at `place` for what is none."""
-    expected = "a moment since 1970 in whole seconds, as 2023-07-03T00:00Z"
     try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise InputError(place, repr(text), expected) from None
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    try:
-        unix = aware.timestamp()
-    except OverflowError:
-        raise InputError(place, repr(text), expected) from None
-    if unix < 0 or unix != int(unix):
-        raise InputError(place, repr(text), expected)
-    return int(unix)
+        return moments.parse_utc(text)
+    except (ValueError, OverflowError):
+        raise InputError(place, repr(text), "a moment since 1970 in whole seconds, as 2023-07-03T00:00Z") from None

@@ -27,12 +27,15 @@ def audit(
     """Judge whether a schedule is legal: exit status 0 when it is, 1 with what is wrong when it is not."""
     from dardis.metrics.audit import audit as violations
     from dardis.metrics.contradictions import contradictions
+    from dardis.metrics.downtime import DOWNTIME_FILE, read_downtime
     from dardis.metrics.table import read_jobs
 
     machine = _platform(run_dir, platform)
     path = run_dir / "jobs.csv"
     schedule = read_jobs(path)
-    found = [*violations(schedule, machine), *contradictions(path, schedule)]
+    switched = run_dir / DOWNTIME_FILE
+    downtime = read_downtime(switched) if switched.exists() else None
+    found = [*violations(schedule, machine, downtime=downtime), *contradictions(path, schedule)]
     for violation in found[:SHOWN]:
         typer.echo(f"audit: {violation}")
     if len(found) > SHOWN:

@@ -26,7 +26,9 @@ def simulate(
         int | None, typer.Option("--from", metavar="S", help="Only jobs submitted from this time.")
     ] = None,
     end: Annotated[int | None, typer.Option("--to", metavar="S", help="Only jobs submitted before this time.")] = None,
-    profile: Annotated[Path | None, typer.Option(metavar="F", help="Desired profile (CSV).")] = None,
+    profile: Annotated[
+        Path | None, typer.Option(metavar="F", help="Desired profile (CSV), or a plan's target.json.")
+    ] = None,
     deadlines: Annotated[
         str | None,
         typer.Option(
@@ -108,6 +110,7 @@ def _show(outcome: Outcome) -> None:
         ("longest wait", _hours(metrics["max_wait_s"])),
         ("mean bounded slowdown", _figure(metrics["mean_bounded_slowdown"], "")),
         ("utilisation", _figure(metrics["utilisation"], "share of cores")),
+        *([("profit", f"{profit:,.2f}")] if (profit := metrics.get("profit_eur")) is not None else []),
         ("decisions", f"{metrics['decisions']}, {1e3 * (metrics['decision_mean_s'] or 0):.3f} ms CPU each"),
         ("ranks", f"{metrics['ranks']}"),
         ("schedule digest", metrics["schedule_digest"][:16]),

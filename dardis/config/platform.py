@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from dardis.config.facility import FacilityKeys, facility_of
 from dardis.config.toml_file import Table, read_toml
 from dardis.model.errors import InputError
 from dardis.model.platform import MAX_GROUPS, Maintenance, NodeGroup, NodePower, Platform
@@ -99,7 +100,7 @@ class MaintenanceTable(Table):
         return self
 
 
-class PlatformFile(Table):
+class PlatformFile(FacilityKeys):
     """The whole file."""
 
     name: Annotated[str, Field(min_length=1)]
@@ -108,6 +109,7 @@ class PlatformFile(Table):
     maintenance: list[MaintenanceTable] = Field(default_factory=list)
     currency: Annotated[str, Field(min_length=1)] = "EUR"
     income_eur_per_core_h: Annotated[float, Field(ge=0)] = 0.013
+    income_by_queue: dict[str, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
 
 
 def load_platform(path: Path) -> Platform:
@@ -131,6 +133,8 @@ def load_platform(path: Path) -> Platform:
         maintenance=tuple(Maintenance(tuple(m.nodes), m.start_s, m.end_s) for m in table.maintenance),
         currency=table.currency,
         income_per_core_h=table.income_eur_per_core_h,
+        income_by_queue=dict(table.income_by_queue),
+        facility=facility_of(path, table),
     )
     if platform.node_count > MOST_NODES:
         raise InputError(path, f"{platform.node_count} nodes", f"at most {MOST_NODES}")

@@ -1,4 +1,4 @@
-"""Reads a TOML file into a pydantic model, and promises that any mistake in it becomes one InputError."""
+"""Reads a TOML or JSON file into a pydantic model, and promises that any mistake in it becomes one InputError."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
 from dardis.model.errors import InputError
+from dardis.model.files import read_text
 
 
 class Table(BaseModel):
-    """A TOML table: unknown keys and values of another type are refused."""
+    """A TOML table or JSON object: unknown keys and values of another type are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
@@ -32,23 +33,39 @@ def read_toml(path: Path, model: type[TableT]) -> TableT:
     try:
         return model.model_validate(content)
     except ValidationError as error:
-        mistakes = error.errors()
-        # A misspelt key is both unknown and missing: the first says more.
-        unknown = [mistake for mistake in mistakes if mistake["type"] == "extra_forbidden"]
-        raise _first_mistake(path, model, (unknown or mistakes)[0]) from None
+        raise _first_mistake(path, model, error) from None
 
 
-def _first_mistake(path: Path, model: type[Table], mistake: ErrorDetails) -> InputError:
+def read_json(path: Path, model: type[TableT]) -> TableT:
+    """Return the file (also gzipped) as `model`; InputError names the file, the key and what was expected."""
+    try:
+        return model.model_validate_json(read_text(path))
+    except ValidationError as error:
+        raise _first_mistake(path, model, error) from None
+
+
+def _first_mistake(path: Path, model: type[Table], error: ValidationError) -> InputError:
+    mistakes = error.errors()
+    # A misspelt key is both unknown and missing: the first says more.
+    unknown = [mistake for mistake in mistakes if mistake["type"] == "extra_forbidden"]
+    return _said(path, model, (unknown or mistakes)[0])
+
+
+def _said(path: Path, model: type[Table], mistake: ErrorDetails) -> InputError:
     location = mistake["loc"]
     key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
     place = f"{path}: {key}" if key else path
     match mistake["type"]:
         case "extra_forbidden":
             return InputError(place, "unknown key", "one of " + ", ".join(_known_keys(model, location[:-1])))
+        case "missing" if isinstance(location[-1], int):
+            return InputError(place, "missing value")
         case "missing":
             return InputError(place, "missing key", "a table with " + ", ".join(_known_keys(model, location[:-1])))
         case "value_error":
             return InputError(place, str(mistake["ctx"]["error"]))
+        case "json_invalid":
+            return InputError(path, f"is no JSON: {mistake['ctx']['error']}")
         case "model_type":
             return InputError(place, f"{mistake['input']!r}", "a table")
         case _:
@@ -58,13 +75,13 @@ def _first_mistake(path: Path, model: type[Table], mistake: ErrorDetails) -> Inp
 def _known_keys(model: type[Table], location: tuple[int | str, ...]) -> list[str]:
     """Keys of the table at `location`, counted from `model`."""
     for part in location:
-        if isinstance(part, str):
-            model = _table_within(model.model_fields[part].annotation)
+        if isinstance(part, str) and part in model.model_fields:  # what a user names himself is none
+            model = _table_within(model.model_fields[part].annotation) or model
     return list(model.model_fields)
 
 
-def _table_within(annotation: object) -> type[Table]:
-    """The table that an annotation such as `list[Nodes]` or `Power | None` speaks of."""
+def _table_within(annotation: object) -> type[Table] | None:
+    """The table that an annotation such as `dict[str, Nodes]` or `Power | None` speaks of."""
     if isinstance(annotation, type) and issubclass(annotation, Table):
         return annotation
-    return next(_table_within(inner) for inner in get_args(annotation) if inner is not type(None))
+    return next(filter(None, map(_table_within, get_args(annotation))), None)

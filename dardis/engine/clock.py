@@ -11,6 +11,11 @@ def cpu_ns() -> int:
     return time.thread_time_ns()
 
 
+def process_cpu_s() -> float:
+    """CPU time of all threads of the process, in s."""
+    return time.process_time()
+
+
 def monotonic_s() -> float:
     """Seconds that pass evenly; for showing progress only."""
     return time.monotonic()

@@ -9,29 +9,35 @@ from dardis.kernels.queue import FRESH, GONE, LOOKED_AT, PLACE, REMEMBERED, RULE
 from dardis.kernels.rows import Ints, Rows
 from dardis.kernels.search import fits_now
 
-BLOCKED = 30
-"""The job at the turn's place can't start, and may reserve."""
+BLOCKED, ASLEEP = 30, 31
+"""The job at the turn's place can't start, and may reserve; it could start if all nodes were up."""
 
 
 @kernel
 def take_turn(
-    rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, now: int, stop: int, reserving: int
+    rows: Rows, group: Ints, awake: Ints, queue: Queue, rules: Rules, room: Room, now: int, stop: int, reserving: int
 ) -> int:
-    """Go on over the list until its place `stop`. Answers DONE, BLOCKED, or FULL or ROOM: then call it again.
+    """Go on over the list until its place `stop`. Answers DONE, BLOCKED, ASLEEP, or FULL or ROOM: then call it again.
 
-    Jobs at places before `reserving` may reserve. A job that is started takes what it needs from the view.
+    Jobs at places before `reserving` may reserve. A job that is started takes what it needs from the view. `awake` is
+    `group`, but that nodes which can't start anything now are in no group.
     """
     table, state = queue.table, room.state
+    sleeps = False
+    for node in range(len(group)):
+        sleeps = sleeps or awake[node] != group[node]
     while state[PLACE] < stop:
         slot = queue.lists[RULE, state[PLACE]]
         if table[slot, GONE] == 0 and (state[WHOLE] or table[slot, FRESH]):
             starts = not hopeless(table, slot, room)
-            if starts and not fits_now(rows, group, table, slot, rules, now):
+            if starts and not fits_now(rows, awake, table, slot, rules, now, 0):
+                if sleeps and fits_now(rows, group, table, slot, rules, now, 0):
+                    return ASLEEP
                 room.failed[state[LOOKED_AT] % REMEMBERED] = slot
                 state[LOOKED_AT] += 1
                 starts = False
             if starts:
-                outcome = begin(rows, group, queue, slot, rules, room, now)
+                outcome = begin(rows, awake, queue, slot, rules, room, now)
                 if outcome != BEGUN:
                     return outcome
             elif state[PLACE] < reserving:

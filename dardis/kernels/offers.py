@@ -16,7 +16,7 @@ from dardis.kernels.fitting import (
     segment_of,
     slide,
 )
-from dardis.kernels.jit import bare
+from dardis.kernels.jit import bare, inlined
 from dardis.kernels.profile import without
 from dardis.kernels.rows import Ints, Rows, forget_before
 from dardis.kernels.starts import FIRST, generate, to_grid
@@ -76,8 +76,8 @@ def make_scratch(longest: int, rows: Rows, quota: int, instants: int) -> Scratch
 
 @bare
 def drawn_offers(
-    time: Ints, value: Values, head: int, stop: int, asks: Asks, i: int, respect: bool, kind: int, grain: int,
-    seed: int, global_node: int, out: Ints, before: int, count: int, scratch: Scratch,
+    time: Ints, value: Values, head: int, stop: int, asks: Asks, i: int, soonest: int, respect: bool, kind: int,
+    grain: int, seed: int, global_node: int, out: Ints, before: int, count: int, scratch: Scratch,
 ) -> int:  # fmt: skip
     """Replace a node's feasible pieces `out[before:count]` by the runs that it offers of them; return the new count."""
     first, last = asks.first[i], asks.last[i]
@@ -91,9 +91,9 @@ def drawn_offers(
     weight_pieces = pieces
     weight_count = found
     if kind != FIRST and respect:
-        segment = segment_of(time, head, stop, first)
+        segment = segment_of(time, head, stop, soonest)
         weight_count = slide(
-            time, value, segment, stop, first, last, asks.walltime[i], asks.request[i], respect, weights, 0, queue
+            time, value, segment, stop, soonest, last, asks.walltime[i], asks.request[i], respect, weights, 0, queue
         )
         weight_count = to_grid(weights, 0, weight_count, first, grain)
         weight_pieces = weights
@@ -110,11 +110,19 @@ def drawn_offers(
     return before + runs
 
 
+@inlined
+def up_from(ready: Ints, boot: Ints, node: int, now: int) -> int:
+    """When the node is up at the soonest: `now` if it is."""
+    return max(now + boot[node], ready[node]) if len(ready) > 0 else now
+
+
 @bare
 def answer(
     rows: Rows,
     group: Ints,
     first_node: int,
+    ready: Ints,
+    boot: Ints,
     asks: Asks,
     held: Held,
     held_only: bool,
@@ -131,6 +139,9 @@ def answer(
 
     An ask's own reservation counts as free (such an ask must have no quota). Nothing is changed but that
     the past is forgotten. With `held_only` only the nodes that hold it are asked.
+
+    A node offers nothing before `ready[node]`, nor before it has been booted from now on, which takes `boot[node]` s
+    (0 where it is not off). Both are empty where all nodes are up.
     """
     heads, sizes, time, value = rows.head, rows.size, rows.time, rows.value
     queue, free_time, free_value = scratch.queue, scratch.time, scratch.value
@@ -148,9 +159,12 @@ def answer(
         for step in range(total if quota != 0 else 0):
             node = held.node[own] if held_only else np.int64(step)
             mine = own < own_end and held.node[own] == node
-            if (groups >> group[node]) & 1 == 0:
+            up = up_from(ready, boot, node, now)
+            if (groups >> group[node]) & 1 == 0 or (up > now and up > last):
+                own += np.int64(mine)
                 continue
             before = count
+            soonest = max(first, up) if up > now else first
             forget_before(rows, node, now)
             head = heads[node]
             stop = head + sizes[node]
@@ -161,21 +175,21 @@ def answer(
                     time, value, head, stop, held.start[i], held.end[i], request, held.units[own], free_time, free_value
                 )
                 count = feasible_pieces(
-                    free_time, free_value, 0, stop, first, last, walltime, request, respect, now, out, before, queue
+                    free_time, free_value, 0, stop, soonest, last, walltime, request, respect, up, out, before, queue
                 )
                 own += 1
             elif stop - head > 1:
                 count = feasible_pieces(
-                    time, value, head, stop, first, last, walltime, request, respect, now, out, before, queue
+                    time, value, head, stop, soonest, last, walltime, request, respect, up, out, before, queue
                 )
             else:
-                count = constant_piece(time, value, head, first, last, request, respect, now, out, before)
+                count = constant_piece(time, value, head, soonest, last, request, respect, up, out, before)
             if quota > 0 or grain > 1:
                 count = to_grid(out, before, count, first, grain)
             if quota > 0 and count > before:
                 count = drawn_offers(
-                    time, value, head, stop, asks, i, respect, kind, grain, seed, first_node + node, out, before, count,
-                    scratch,
+                    time, value, head, stop, asks, i, soonest, respect, kind, grain, seed, first_node + node, out,
+                    before, count, scratch,
                 )  # fmt: skip
             for row in range(before, count):
                 out[row, NODE] = first_node + node

@@ -117,7 +117,7 @@ def begin(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: 
     table = queue.table
     if rules.choice == FIRST_FIT or len(group) == 1:  # one node leaves no choice
         nodes, units = queue.hold_node[table[slot, HOLD] :], queue.hold_units[table[slot, HOLD] :]
-        table[slot, HELD] = first_nodes(rows, group, table, slot, rules, now, nodes, units)
+        table[slot, HELD] = first_nodes(rows, group, table, slot, rules, now, 0, nodes, units)
     else:
         found = find(rows, group, queue, slot, rules, room, wish_of(rules, table, slot, now), now, now, now)
         if found != FOUND:
@@ -191,7 +191,7 @@ def try_job(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room
         for k in range(len(room.free) if reserved <= now else 0):
             room.free[k] += table[slot, REQUEST + k] * table[slot, UNITS]
     if not hopeless(table, slot, room):
-        if fits_now(rows, group, table, slot, rules, now):
+        if fits_now(rows, group, table, slot, rules, now, 0):
             return begin(rows, group, queue, slot, rules, room, now)
         room.failed[state[LOOKED_AT] % REMEMBERED] = slot
         state[LOOKED_AT] += 1

@@ -72,15 +72,15 @@ def units_now(rows: Rows, node: int, request: Ints, until: int, wish: int, units
 
 @bare
 def first_nodes(
-    rows: Rows, group: Ints, table: Ints, slot: int, rules: Rules, now: int, nodes: Ints, units: Ints
+    rows: Rows, group: Ints, table: Ints, slot: int, rules: Rules, now: int, delay: int, nodes: Ints, units: Ints
 ) -> int:  # fmt: skip
     """Write the first nodes that hold the job from now on, and their units; return how many, 0 if there are too few.
 
-    Where `nodes` has no room they are only counted.
+    They could hold it whenever it starts up to `delay` s later. Where `nodes` has no room they are only counted.
     """
     request = table[slot, REQUEST:]
     wish = wish_of(rules, table, slot, now)
-    until = now + table[slot, WALLTIME]
+    until = now + delay + table[slot, WALLTIME]
     left = table[slot, UNITS]
     groups = table[slot, GROUPS]
     count = 0
@@ -100,9 +100,9 @@ def first_nodes(
 
 
 @bare
-def fits_now(rows: Rows, group: Ints, table: Ints, slot: int, rules: Rules, now: int) -> bool:
-    """Whether the job can start now beside all that is reserved."""
-    return first_nodes(rows, group, table, slot, rules, now, table[slot, :0], table[slot, :0]) > 0
+def fits_now(rows: Rows, group: Ints, table: Ints, slot: int, rules: Rules, now: int, delay: int) -> bool:
+    """Whether the job can start beside all that is reserved: now, and at any time up to `delay` s later."""
+    return first_nodes(rows, group, table, slot, rules, now, delay, table[slot, :0], table[slot, :0]) > 0
 
 
 @inlined
@@ -166,8 +166,8 @@ def find(
         room.ask[FIRST_START] = first
         room.ask[LAST_START] = min(first + window - 1, last)
         count = answer(
-            rows, group, 0, asks, held, False, wish == WISH_SPAN, FIRST, 1, rules.seed, now, room.scratch, room.out,
-            room.offset,
+            rows, group, 0, zeros[:0], zeros[:0], asks, held, False, wish == WISH_SPAN, FIRST, 1, rules.seed, now,
+            room.scratch, room.out, room.offset,
         )  # fmt: skip
         if count == OUT_OF_SPACE:
             return ROOM

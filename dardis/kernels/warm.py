@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dardis.kernels import late, offers, passes, profile, queue, search, selection, starts, view
+from dardis.kernels import late, offers, passes, profile, queue, rebuild, search, selection, starts, view, worth
 from dardis.kernels.rows import Rows, make_rows
 from dardis.model.job import FOREVER, NO_TIME
 
@@ -36,8 +36,9 @@ def warm_pool() -> None:
     offset = np.empty(2, dtype=np.int64)
     for kind, grain in ((starts.FIRST, 1), (starts.UNIFORM, 60)):
         offers.answer(
-            rows, group, 0, asks, held, False, False, kind, grain, 1, 0, offers.make_scratch(8, rows, 2, 2), out, offset
-        )
+            rows, group, 0, group[:0], group[:0], asks, held, False, False, kind, grain, 1, 0,
+            offers.make_scratch(8, rows, 2, 2), out, offset,
+        )  # fmt: skip
     result = np.empty(3, dtype=np.int64)
     selection.select_first(
         out[: offset[1]], offset, asks.first, asks.walltime, one, asks.job, asks.draw_key, 60,
@@ -74,8 +75,8 @@ def warm_late() -> None:
     rules = queue.Rules(False, False, 1, queue.WISH_OFF, False, False, selection.BEST_FIT, 1)
     waiting.table[0] = (0, 0, 5, 2, 1, FOREVER, 0, 1, NO_TIME, 0, 0, 0, 1)
     passes.count_free(rows, room, 0)
-    search.fits_now(rows, group, waiting.table, 0, rules, 0)
-    late.take_turn(rows, group, waiting, rules, room, 0, 1, 1)
+    search.fits_now(rows, group, waiting.table, 0, rules, 0, 0)
+    late.take_turn(rows, group, group, waiting, rules, room, 0, 1, 1)
     offset, time, value = np.empty(3, dtype=np.int64), np.empty(8, dtype=np.int64), np.empty((8, 1), dtype=np.int64)
     nodes = np.arange(2)
     steps = view.publish(rows, nodes, 0, offset, time, value)
@@ -83,7 +84,24 @@ def warm_late() -> None:
     view.mark_passed(rows, 0, 1, np.zeros(2, dtype=np.bool_))
 
 
+def warm_planner() -> None:
+    """The same for the planner: placing jobs, and rebuilding a plan."""
+    rows, group = _two_nodes(), np.zeros(2, dtype=np.int64)
+    jobs = queue.make_queue(1, 1)
+    room = queue.make_room(1, offers.make_scratch(8, rows, 0, 0), 16, 1)
+    rules = queue.Rules(True, True, 0, queue.WISH_OFF, False, False, selection.BEST_FIT, 1)
+    jobs.table[0] = (0, 0, 5, 1, 1, FOREVER, 0, 1, NO_TIME, 0, 0, 0, 1)
+    search.find(rows, group, jobs, 0, rules, room, queue.WISH_OFF, 0, FOREVER, 0)
+    search.take(rows, jobs, 0, 0, 0)
+    grid = worth.Grid(np.array([0, 99], dtype=np.int64), np.zeros(1), np.zeros((1, 2)), np.ones(1))
+    what = worth.Worth(grid, grid, np.ones(1), np.ones(1), np.zeros(1, dtype=np.int64), np.zeros(1))
+    torn = rebuild.Torn(*np.zeros((4, 1), dtype=np.int64))
+    state, one_group = np.zeros(4, dtype=np.int64), np.arange(2)
+    rebuild.rebuild(rows, group, jobs, rules, room, what, 60, 0, one_group, group[:1], torn, state, np.zeros(2))
+
+
 if __name__ == "__main__":
+    warm_planner()
     warm_pool()
     warm_late()
     warm_queue()

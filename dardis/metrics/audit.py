@@ -9,7 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dardis.model.job import NO_TIME, Status
+from dardis.model.downtime import Downtime, boot_and_shutdown
+from dardis.model.job import FOREVER, NO_TIME, Status
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 
@@ -40,13 +41,14 @@ class Violation:
 
 
 def audit(
-    schedule: Schedule, platform: Platform, *, reserved: bool = True, expected: Collection[int] | None = None
-) -> list[Violation]:
+    schedule: Schedule, platform: Platform, *, reserved: bool = True, expected: Collection[int] | None = None,
+    downtime: Downtime | None = None,
+) -> list[Violation]:  # fmt: skip
     """Everything that makes `schedule` illegal on `platform`; empty when it is legal.
 
     `reserved` says that jobs were placed for their whole walltime, so that none may start on a node whose maintenance
     begins before its walltime ends; otherwise only the time it really ran counts. `expected` are the numbers of all
-    jobs that were handed in, each to be there once.
+    jobs that were handed in, each to be there once. `downtime` says when nodes were down.
     """
     return [
         *_identities(schedule, expected),
@@ -54,6 +56,7 @@ def audit(
         *_placements(schedule, platform),
         *_capacities(schedule, platform),
         *_maintenance(schedule, platform, reserved),
+        *(_downtime(schedule, platform, downtime) if downtime is not None else ()),
     ]
 
 
@@ -204,3 +207,43 @@ def _maintenance(schedule: Schedule, platform: Platform, reserved: bool) -> Iter
             for node in nodes[closed[nodes]].tolist():
                 text = f"is in maintenance from {window.start} s to {window.end} s"
                 yield Violation(int(s.number[index]), node, max(int(s.start[index]), window.start), text)
+
+
+def _downtime(schedule: Schedule, platform: Platform, downtime: Downtime) -> Iterator[Violation]:
+    """Nodes go down and come up as they can, one time after the other, and hold no job meanwhile."""
+    node, down, up = downtime.node, downtime.down, downtime.up
+    exists = _exists(node, platform)
+    for place in np.flatnonzero(~exists).tolist():
+        yield Violation(None, int(node[place]), int(down[place]), "is down, and does not exist")
+    node, down, up = node[exists], down[exists], up[exists]
+    always_on = np.array([group.always_on for group in platform.groups])[platform.group_of_node[node]]
+    least = np.sum(boot_and_shutdown(platform), axis=0)[node]
+    again = np.zeros(len(node), dtype=np.bool_)
+    again[1:] = (node[1:] == node[:-1]) & (down[1:] < up[:-1])
+    rules = (
+        (always_on, "is down, and always on"),
+        (up - down < np.maximum(least, 1), "is up again sooner than it can shut down and boot"),
+        (again, "is shut down while it is down"),
+    )
+    for broken, text in rules:
+        for place in np.flatnonzero(broken).tolist():
+            yield Violation(None, int(node[place]), int(down[place]), text)
+    yield from _jobs_on_nodes_down(schedule, Downtime(node, down, up))
+
+
+def _jobs_on_nodes_down(schedule: Schedule, downtime: Downtime) -> Iterator[Violation]:
+    """The spans of a node ascend, so the last that begins before a job ends is the one that it may meet."""
+    job = _job_of_placement(schedule)
+    timed = _timed(schedule)[job]
+    job, node = job[timed], schedule.nodes[timed].astype(np.int64)
+    start, finish = schedule.start[job], schedule.finish[job]
+    moments, place = np.unique(np.concatenate([downtime.down, finish]), return_inverse=True)
+    spans = downtime.node * (len(moments) + 1) + place[: len(downtime.down)]  # node and time in one number
+    last = np.searchsorted(spans, node * (len(moments) + 1) + place[len(downtime.down) :]) - 1
+    meets = (last >= 0) & (len(spans) > 0)
+    meets[meets] &= downtime.node[last[meets]] == node[meets]
+    meets[meets] &= downtime.up[last[meets]] > start[meets]
+    for index in np.flatnonzero(meets).tolist():
+        since, until = int(downtime.down[last[index]]), int(downtime.up[last[index]])
+        text = f"is down from {since} s" + ("" if until == FOREVER else f" to {until} s")
+        yield Violation(int(schedule.number[job[index]]), int(node[index]), max(int(start[index]), since), text)

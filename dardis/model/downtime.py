@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dardis.model.platform import NodePower, Platform
 from dardis.model.series import Ints
 
 
@@ -26,3 +27,10 @@ class Downtime:
         """All nodes up, always."""
         nothing = np.zeros(0, dtype=np.int64)
         return cls(nothing, nothing, nothing)
+
+
+def boot_and_shutdown(platform: Platform) -> tuple[Ints, Ints]:
+    """How long each node's boot and shut-down take, in s, shape (nodes,) each; 0 where the platform does not say."""
+    powers = [group.power or NodePower() for group in platform.groups]
+    times = np.array([[power.boot_s, power.shutdown_s] for power in powers], dtype=np.int64)[platform.group_of_node]
+    return times[:, 0], times[:, 1]

@@ -14,6 +14,10 @@ MAX_GROUPS = 62
 """Node groups a platform may have: a job's eligible groups are bits of one signed 64-bit integer."""
 
 
+MODELLED_PLANTS = ("air", "hybrid")
+"""Names of cooling plants that are no file of a measured one."""
+
+
 @dataclass(frozen=True, slots=True)
 class NodePower:
     """What a node draws: W idle, W added by a busy core, W when off, and boot and shut-down (s, W)."""
@@ -47,6 +51,53 @@ class Maintenance:
     end: int
 
 
+@dataclass(frozen=True, slots=True)
+class GridLimit:
+    """The grid's wish of at most `most_kw` (IT and cooling) in `[start, end)`, Unix s; None: never to be exceeded."""
+
+    start: int
+    end: int
+    most_kw: float
+    penalty_per_kwh: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Facility:
+    """What surrounds the machine: cooling, contract, weather, calendar. None: not stated. Files are named in full."""
+
+    cooling: str | None = None
+    """`air`, `hybrid`, or the file of a PUE table."""
+    cooling_rows: str = "nearest"
+    """How that table answers between two of its rows: `nearest` or `interpolate`."""
+    cooling_design_w: float | None = None
+    """IT power that a modelled plant was built for."""
+    prices: str | float | None = None
+    """File, or one price per kWh for all the time."""
+    weather: str | float | None = None
+    """File, or one outdoor temperature (°C)."""
+    carbon: str | float | None = None
+    """File, or one CO2 intensity (g/kWh)."""
+    calendar_start: int | None = None
+    """Unix s of the trace's first submission."""
+    demand_per_kw: float = 0.0
+    """Price of the highest mean power over a quarter of an hour."""
+    co2_per_t: float = 0.0
+    contracted_kw: float | None = None
+    contract_penalty_per_kwh: float | None = None
+    limits: tuple[GridLimit, ...] = ()
+
+    @property
+    def stated(self) -> bool:
+        """Whether the platform says anything of it."""
+        return self != Facility()
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that it names."""
+        plant = self.cooling if self.cooling not in MODELLED_PLANTS else None
+        return tuple(x for x in (plant, self.prices, self.weather, self.carbon) if isinstance(x, str))
+
+
 @dataclass(frozen=True)
 class Platform:
     """A machine. `partitions` maps a trace's partition to the groups (by index) its jobs may use."""
@@ -57,6 +108,9 @@ class Platform:
     maintenance: tuple[Maintenance, ...] = ()
     currency: str = "EUR"
     income_per_core_h: float = 0.013
+    income_by_queue: dict[str, float] = field(default_factory=dict)
+    """What a core-hour of a queue's jobs earns; others earn `income_per_core_h`."""
+    facility: Facility = field(default_factory=Facility)
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, fields
 from typing import Any, TypeVar
 
-from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform
+from dardis.model.platform import Facility, GridLimit, Maintenance, NodeGroup, NodePower, Platform
 
 T = TypeVar("T")
 
@@ -26,7 +26,11 @@ def platform_from_dict(data: dict[str, Any]) -> Platform:
             _build(Maintenance, window | {"nodes": tuple(window["nodes"])}) for window in data["maintenance"]
         )
         partitions = {name: tuple(indices) for name, indices in data["partitions"].items()}
-        return _build(Platform, data | {"groups": groups, "maintenance": closed, "partitions": partitions})
+        around = data.get("facility") or {}
+        limits = tuple(_build(GridLimit, limit) for limit in around.get("limits", ()))
+        facility = _build(Facility, around | {"limits": limits})
+        built = {"groups": groups, "maintenance": closed, "partitions": partitions, "facility": facility}
+        return _build(Platform, data | built)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"is no description of a platform ({error})") from None
 

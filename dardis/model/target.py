@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,3 +98,15 @@ class DesiredProfile:
         for f in functions:
             values += f.at(times)
         return StepFunction(times, values)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What offline hands to online: a desired profile, which nodes to keep on, or both."""
+
+    desired: DesiredProfile | None = None
+    switching: Switching | None = None
+    unix_start: int | None = None
+    """Unix time of the trace's time 0, where a calendar is known."""
+    source: dict[str, Any] = field(default_factory=dict)
+    """Who made it and of what, for people."""

@@ -84,14 +84,18 @@ class NodePool:
                 return [self._publish(now)]
             case say.Announce():
                 return self._announced(message)
+            case say.Switch():
+                self.state.switch(message)
+                return []
             case _:
                 raise ProtocolError(f"a node manager got {type(message).__name__}")
 
     def _offer(self, ask: say.Ask, now: int) -> Effect:
         held = self._held(ask.job)
         rows, offset = self.state.offers(ask, held, self._seed, now)
-        horizon, last_end = self.state.ends()
-        answer = say.Offers(ask.round, self.host, self._incarnation, horizon, last_end, offset, rows)
+        down_until = self.state.down_until(now)
+        horizon, last_end = (max(end, down_until) for end in self.state.ends())
+        answer = say.Offers(ask.round, self.host, self._incarnation, horizon, last_end, offset, rows, down_until)
         return Send(int(ask.job[0]), answer)
 
     def _announced(self, news: say.Announce) -> list[Effect]:

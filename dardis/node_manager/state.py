@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from dardis.kernels import offers, profile, starts, view
 from dardis.kernels.profiles import NodeProfiles
 from dardis.kernels.rows import grown, make_rows
+from dardis.model.downtime import boot_and_shutdown
 from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
-from dardis.wire.messages import Ask
+from dardis.wire.messages import Ask, Switch
 
 Ints = NDArray[np.int64]
+_ALL_UP: Ints = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +41,37 @@ class PoolState(NodeProfiles):
         """Lay out empty profiles and no reservation."""
         self._changed = np.ones(last - first, dtype=np.bool_)
         """Nodes that have changed since they last published."""
+        self._ready = self._boot = _ALL_UP
+        """When each node is up at the soonest, and how long it takes to boot it from now on (0: it is not off).
+
+        Empty until the first node is switched.
+        """
+        self._boot_s = boot_and_shutdown(platform)[0][first:last]
         super().__init__(platform, first, last, desired)
         self.books = make_rows(self.count, 1, 4, np.int64)
         self._out = np.empty((max(1024, 2 * self.count), 6), dtype=np.int64)
         self._published = NO_TIME
 
+    def switch(self, switch: Switch) -> None:
+        """Note that nodes are shut down or booted."""
+        if len(self._ready) == 0:
+            self._ready, self._boot = np.full(self.count, NO_TIME), np.zeros(self.count, dtype=np.int64)
+        nodes = switch.node - self.first
+        self._ready[nodes] = switch.ready
+        self._boot[nodes] = 0 if switch.up else self._boot_s[nodes]
+        self._changed[nodes] = True
+
+    def down_until(self, now: int) -> int:
+        """When the last of the nodes that are down could be up; `NO_TIME` where all are up."""
+        if len(self._ready) == 0:
+            return NO_TIME
+        soonest = int(np.maximum(self._ready, now + self._boot).max(initial=now))
+        return soonest if soonest > now else NO_TIME
+
     def reserve(self, nodes: Ints, units: Ints, request: Ints, start: int, end: int, now: int) -> bool:
         """Reserve on all these nodes, or on none and return False."""
+        if len(self._ready) and (start < np.maximum(self._ready[nodes], now + self._boot[nodes])).any():
+            return False
         self._changed[nodes] = True
         return super().reserve(nodes, units, request, start, end, now)
 
@@ -54,13 +80,14 @@ class PoolState(NodeProfiles):
         self._changed[nodes] = True
         super().release(nodes, units, request, start, end, now)
 
-    def published(self, now: int, *, whole: bool) -> tuple[Ints, Ints, Ints, Ints]:
-        """What nodes can hold from now on: node, offset, time, value. Those that have changed since, or the `whole`."""
+    def published(self, now: int, *, whole: bool) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
+        """What nodes can hold from now on, as `Published` says it. Those that have changed since, or the `whole`."""
         last, self._published = self._published, now
         self._changed |= whole
         view.mark_passed(self.profiles, last, now, self._changed)
         nodes = np.flatnonzero(self._changed)
         self._changed[nodes] = False
+        ready, boot = (array[nodes] if len(array) else _ALL_UP for array in (self._ready, self._boot))
         offset = np.empty(len(nodes) + 1, dtype=np.int64)
         columns = self.profiles.value.shape[1]
         steps = 2 * len(nodes) + 16
@@ -68,7 +95,7 @@ class PoolState(NodeProfiles):
             time, value = np.empty(steps, dtype=np.int64), np.empty((steps, columns), dtype=np.int64)
             count = view.publish(self.profiles, nodes, now, offset, time, value)
             if count >= 0:
-                return nodes + self.first, offset, time[:count], value[:count]
+                return nodes + self.first, offset, time[:count], value[:count], ready, boot
             steps = -count
 
     def next_change(self, now: int) -> int:
@@ -109,10 +136,11 @@ class PoolState(NodeProfiles):
         quota = 0 if ask.generator == starts.FIRST else int(ask.quota.max())
         instants = int((ask.last - ask.first).max()) // ask.grain + 1 if quota > 1 else 0
         self.make_scratch(quota, instants)
+        ready, boot = (_ALL_UP, _ALL_UP) if ask.as_if_up else (self._ready, self._boot)
         while True:
             count = offers.answer(
-                self.profiles, self.group, self.first, asks, held, ask.held_only, respect, ask.generator,
-                ask.grain, seed, now, self.scratch, self._out, offset,
+                self.profiles, self.group, self.first, ready, boot, asks, held, ask.held_only, respect,
+                ask.generator, ask.grain, seed, now, self.scratch, self._out, offset,
             )  # fmt: skip
             if count >= 0:
                 return self._out[:count].copy(), offset

@@ -1,4 +1,4 @@
-"""What a machine's power costs and meets over time: outdoor temperature, price and CO2 in segments of one value each."""
+"""What a machine's power costs and meets over time: outdoor temperature, price and CO2 in segments."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dardis.model.series import Floats, Ints
+from dardis.model.errors import InputError
+from dardis.model.moments import utc_text
+from dardis.model.series import Floats, Ints, Series
 
 HOUR_S = 3600
 
@@ -38,3 +40,29 @@ class Conditions:
     def end(self) -> int:
         """End of the last segment."""
         return int(self.edges[-1])
+
+
+def conditions_over(
+    start: int, end: int, weather: Series, prices: Series, carbon: Series | None = None, offset: int = 0
+) -> Conditions:
+    """Conditions over `[start, end)` of the trace's clock, from series in Unix seconds; trace time = Unix − `offset`.
+
+    Segments end at every whole hour of UTC and wherever a series has another value. Without `carbon` CO2 is 0. Raises
+    InputError that names the series that doesn't cover all of it.
+    """
+    low, high = start + offset, end + offset
+    series = {"weather": weather, "prices": prices} | ({"carbon": carbon} if carbon else {})
+    for name, one in series.items():
+        check_cover(name, one, low, high)
+    hours = np.arange(low - low % HOUR_S, high, HOUR_S, dtype=np.int64)
+    inner = np.unique(np.concatenate([hours, *(one.edges for one in series.values())]))
+    edges = np.concatenate([[low], inner[(inner > low) & (inner < high)], [high]]).astype(np.int64)
+    co2 = carbon.at(edges[:-1]) if carbon else np.zeros(len(edges) - 1)
+    return Conditions(edges - offset, weather.at(edges[:-1]), prices.at(edges[:-1]), co2)
+
+
+def check_cover(name: object, series: Series, low: int, high: int) -> None:
+    """Raise InputError, with `name` as its place, unless the series covers `[low, high)` of Unix time."""
+    if series.start > low or series.end < high:
+        found = f"covers {utc_text(series.start)} to {utc_text(series.end)}"
+        raise InputError(name, found, f"all of {utc_text(low)} to {utc_text(high)}")

@@ -1,4 +1,4 @@
-"""Predicts runtimes by each user's last two jobs (Tsafrir, Etsion and Feitelson 2007); promises to use only the past."""
+"""Predicts runtimes by each user's last two jobs (Tsafrir, Etsion and Feitelson 2007), and only by the past."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LAST = 2
 
 
 class LastTwo:
-    """What is known at `now` of jobs that have ended: `finish` and `duration` in s, shape (jobs,), and whose they were."""
+    """What is known of jobs once they have ended: `finish` and `duration` in s, shape (jobs,), and whose they were."""
 
     def __init__(self, finish: Ints, duration: Ints, user: list[str], walltime: Ints) -> None:
         """Take the jobs of the past in any order; those that end later are not looked at until then."""

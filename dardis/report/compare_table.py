@@ -12,6 +12,7 @@ from dardis.metrics.comparison import (
     KEYS,
     OF_DEADLINES,
     OF_DECIDING,
+    OF_POWER,
     Figure,
     Line,
     best,
@@ -26,9 +27,13 @@ _TITLES: Final = {
     "mean_bounded_slowdown": "mean bounded slowdown", "utilisation": "utilisation", "tardiness_s": "tardiness",
     "late_jobs": "late jobs", "overutilisation_core_s": "overutilisation", "dissimilarity": "dissimilarity",
     "dissimilarity_from_first_submission": "dissimilarity from first submission",
-    "decision_mean_s": "CPU a decision", "renegotiations_per_job": "renegotiations a job", "rejected": "rejected",
+    "decision_mean_s": "CPU a decision", "renegotiations_per_job": "renegotiations a job",
+    "profit_eur": "profit", "energy_kwh": "IT energy", "peak_kw": "peak power", "rejected": "rejected",
 }  # fmt: skip
-_BRIEF: Final = ("mean_wait_s", "mean_bounded_slowdown", "max_wait_s", "utilisation", "rejected")
+_BRIEF: Final = ("mean_wait_s", "mean_bounded_slowdown", "max_wait_s", "utilisation", "profit_eur", "rejected")
+_UNITS: Final = {
+    "utilisation": ("%", 0.01), "profit_eur": ("", 1.0), "energy_kwh": ("kWh", 1.0), "peak_kw": ("kW", 1.0)
+}  # fmt: skip
 _TIMES: Final = ((2 * 3600, 3600, "h"), (120, 60, "min"), (1, 1, "s"), (0, 1e-3, "ms"))
 _LATEX: Final = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
@@ -64,13 +69,15 @@ class Shown:
 def shown(lines: Sequence[Line]) -> Shown:
     """The table of all lines. A figure that is 0 or has no meaning for all of them is left out, and named."""
     told = [key for key in KEYS if any((figure := line.figure(key)) and figure.mean for line in lines)]
-    left_out = [_TITLES[key] for key in KEYS if key not in told]
+    known = {key for line in lines for run in line.done for key in run.metrics or {}}
+    left_out = [_TITLES[key] for key in KEYS if key not in told and (key in known or key not in OF_POWER)]
     return _table(lines, told, list(_notes(lines, left_out)))
 
 
 def brief(lines: Sequence[Line]) -> Shown:
     """The few figures that everybody asks for first, and how many jobs were rejected, if any."""
-    return _table(lines, _BRIEF, [*_rejected(lines), *_unlike(lines)])
+    told = [key for key in _BRIEF if key not in OF_POWER or any(line.figure(key) for line in lines)]
+    return _table(lines, told, [*_rejected(lines), *_unlike(lines)])
 
 
 def _table(lines: Sequence[Line], told: Collection[str], notes: list[str]) -> Shown:
@@ -142,8 +149,8 @@ def _unit(key: str, most: float) -> tuple[str, float]:
     """The unit of a column whose largest value is `most`, and by what its values are divided."""
     if key == "overutilisation_core_s":
         return "core·h", 3600.0
-    if key == "utilisation":
-        return "%", 0.01
+    if key in _UNITS:
+        return _UNITS[key]
     if not key.endswith("_s"):
         return "", 1.0
     if not most:

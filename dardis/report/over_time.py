@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from dardis.model.downtime import Downtime
 from dardis.model.platform import Platform
 from dardis.model.profile import StepFunction
 from dardis.model.resources import CORES
@@ -77,6 +78,20 @@ def utilisation(profile: dict[str, StepFunction], platform: Platform, axis: Time
     axis.dress(panels[-1])
     caption = "What jobs hold of each resource kind" + (", against the desired profile." if wished else ".")
     return chart.finish(drawing, "Use of the machine", caption)
+
+
+def nodes_on(downtime: Downtime, platform: Platform, axis: TimeAxis) -> Chart:
+    """Nodes that are up over time."""
+    down = StepFunction.from_spans(downtime.down, downtime.up, np.ones_like(downtime.node))
+    drawing, (axes,) = chart.figure(chart.FULL, 2.6, 1)
+    up = StepFunction(down.times, platform.node_count - down.values)
+    draw_steps(axes, axis, up, 1.0, colour=chart.BLUE, label="nodes up", filled=True)
+    axes.axhline(platform.node_count, color=chart.GREY, linestyle=(0, (4, 3)), linewidth=1)
+    axes.set_ylim(0, 1.04 * platform.node_count)
+    axes.set_ylabel("nodes up")
+    axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axis.dress(axes)
+    return chart.finish(drawing, "Nodes on", "Nodes that are neither shutting down, nor off, nor booting.")
 
 
 def queue(schedule: Schedule, axis: TimeAxis) -> Chart:

@@ -7,7 +7,7 @@ from pathlib import Path
 import jinja2
 
 from dardis.model.files import atomic_text
-from dardis.report import distributions, gantt, over_time, summary
+from dardis.report import distributions, gantt, over_time, power_charts, summary
 from dardis.report.chart import Chart, TimeAxis, style
 from dardis.report.run_files import RunFiles, read_run
 
@@ -24,8 +24,8 @@ def draw_report(run_dir: Path) -> Path:
         "report.html.j2",
         title=f"{files.run.get('dispatcher', 'A run')} on {Path(str(files.run.get('trace', 'a trace'))).name}",
         machine=files.platform.describe(),
-        headlines=summary.headlines(files.metrics),
-        figures=summary.figures(files.metrics),
+        headlines=summary.headlines(files.metrics, files.platform.currency),
+        figures=summary.figures(files.metrics, files.platform.currency),
         setup=summary.setup(files),
         warnings=[str(warning) for warning in files.run.get("warnings") or []],
         lists=[(name, summary.listed(files.run.get(name) or [])) for name in ("rejected", "skipped")],
@@ -60,9 +60,13 @@ def _charts_of_jobs(files: RunFiles) -> list[Chart]:
     schedule = files.schedule
     start, end = int(schedule.submit.min()), int(schedule.finish[schedule.ran].max())
     axis = TimeAxis(start, end, files.run.get("unix_start"))
+    money = [power_charts.power_and_money(files.power, axis, files.platform.currency)] if files.power else []
+    nodes = [over_time.nodes_on(files.downtime, files.platform, axis)] if files.downtime else []
     return [
         over_time.utilisation(files.profile, files.platform, axis, wished=bool(files.run.get("profile_file"))),
         over_time.queue(schedule, axis),
+        *nodes,
+        *money,
         gantt.gantt([("", schedule)], files.platform, axis),
         distributions.waits(schedule),
         distributions.slowdowns(schedule),

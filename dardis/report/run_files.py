@@ -12,7 +12,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dardis.metrics.downtime import DOWNTIME_FILE, read_downtime
+from dardis.metrics.power import COLUMNS
 from dardis.metrics.table import read_jobs
+from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
 from dardis.model.platform import Platform
 from dardis.model.platform_dict import platform_from_dict
@@ -28,6 +31,8 @@ class RunFiles:
 
     `profile` maps a column of `profile.csv` (`cores_used`, …) to its step function; `decisions` has rows of CPU time
     from (s), to (s) and how many decisions took so long, shape (bins, 3), or is None where nobody measured them.
+    `power` has the columns of `power.csv`, or is None where the platform says nothing of power; `downtime` is None
+    where no node is switched.
     """
 
     schedule: Schedule
@@ -37,10 +42,12 @@ class RunFiles:
     profile: dict[str, StepFunction]
     run: dict[str, Any]
     decisions: NDArray[np.float64] | None
+    power: dict[str, NDArray[np.float64]] | None = None
+    downtime: Downtime | None = None
 
 
 def read_run(folder: Path) -> RunFiles:
-    """Read jobs.csv, run.json, metrics.json, metrics_by.csv, profile.csv and, if there, decisions.csv of a run.
+    """Read jobs.csv, run.json, metrics.json, metrics_by.csv, profile.csv and, if there, the other files of a run.
 
     Raises InputError naming the file that is missing or not as it should be.
     """
@@ -56,6 +63,8 @@ def read_run(folder: Path) -> RunFiles:
         profile=_parsed(folder / "profile.csv", _profile),
         run=run,
         decisions=_parsed(folder / "decisions.csv", _decisions) if (folder / "decisions.csv").exists() else None,
+        power=_parsed(folder / "power.csv", _power) if (folder / "power.csv").exists() else None,
+        downtime=read_downtime(folder / DOWNTIME_FILE) if (folder / DOWNTIME_FILE).exists() else None,
     )
 
 
@@ -98,6 +107,15 @@ def _profile(text: str) -> dict[str, StepFunction]:
         )
         for column, name in enumerate(names[1:], start=1)
     }
+
+
+def _power(text: str) -> dict[str, NDArray[np.float64]]:
+    """The columns of `power.csv`."""
+    header, *lines = text.splitlines()
+    table = np.loadtxt(lines, delimiter=",", ndmin=2)
+    if tuple(header.split(",")) != COLUMNS or table.shape[1] != len(COLUMNS):
+        raise ValueError("no table of power over time")
+    return dict(zip(COLUMNS, table.T, strict=True))
 
 
 def _decisions(text: str) -> NDArray[np.float64]:

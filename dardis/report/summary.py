@@ -42,6 +42,21 @@ _KNOWN: Final[dict[str, tuple[str, Say, str]]] = {
     "late_jobs": ("Late jobs", words.number, "started after their latest start"),
     "dissimilarity": ("Dissimilarity", words.number, "0: use has the shape of the desired profile; 1: nothing of it"),
     "dissimilarity_from_first_submission": ("Dissimilarity since the first submission", words.number, "the same"),
+    "profit_eur": ("Profit", words.money, "income less IT energy, cooling and what else the contract charges"),
+    "income_eur": ("Income", words.money, "of the core-hours that ran"),
+    "energy_eur": ("Cost of IT energy", words.money, ""),
+    "cooling_eur": ("Cost of cooling", words.money, ""),
+    "tariff_eur": ("Other charges", words.money, "peak power, CO2 and penalties"),
+    "energy_kwh": ("IT energy", words.energy, ""),
+    "cooling_kwh": ("Cooling energy", words.energy, ""),
+    "pue": ("PUE", "{:.4f}".format, "(IT + cooling) / IT, by energy"),
+    "co2_kg": ("CO2", words.mass, "of IT and cooling energy"),
+    "peak_kw": ("Peak power", "{:,.1f} kW".format, "IT and cooling, highest mean of a quarter of an hour"),
+    "node_switches": ("Shut-downs of nodes", words.number, "each is followed by a boot before the node is used again"),
+    "cycles_per_node_day": ("Shut-downs a node and day", words.number, "of all nodes"),
+    "off_share": ("Nodes off", words.share, "of all node-seconds; shutting down and booting not counted"),
+    "mean_boot_delay_s": ("Mean wait for boots", words.duration, "how much earlier jobs could have started"),
+    "delayed_share": ("Jobs that waited for boots", words.share, "of those that ran"),
     "decisions": ("Decisions", words.number, "submissions, searches anew, rounds of asking for earlier starts"),
     "decision_cpu_s": ("CPU time of decisions", words.duration, "all ranks"),
     "decision_mean_s": ("Mean decision", words.duration, "CPU inside task and node managers"),
@@ -55,34 +70,42 @@ _KNOWN: Final[dict[str, tuple[str, Say, str]]] = {
     "renegotiations": ("Renegotiations", words.number, "claims and asks after the first"),
 }
 _EXCESS: Final = "overutilisation_"
-_HEADLINES: Final = ("mean_wait_s", "p95_wait_s", "mean_bounded_slowdown", "utilisation", "makespan_s", "late_jobs")
+_HEADLINES: Final = (
+    "mean_wait_s",
+    "p95_wait_s",
+    "mean_bounded_slowdown",
+    "utilisation",
+    "makespan_s",
+    "late_jobs",
+    "profit_eur",
+)
 _BY_COLUMNS: Final = ("jobs", "mean_wait_s", "p95_wait_s", "max_wait_s", "mean_bounded_slowdown", "utilisation")
 _DEADLINE_COLUMNS: Final = ("late_jobs", "tardiness_s", "weighted_queue_time", "weighted_tardiness")
 
 
-def headlines(metrics: dict[str, Any]) -> list[Row]:
+def headlines(metrics: dict[str, Any], currency: str = "EUR") -> list[Row]:
     """The few figures to see first: those that have a value, and late jobs and over-use where there are any."""
     shown = {key for key in _HEADLINES if metrics.get(key) is not None} - {"late_jobs"}
     shown |= {key for key, value in metrics.items() if (key == "late_jobs" or key.startswith(_EXCESS)) and value}
-    return [row for key, row in _rows(metrics) if key in shown]
+    return [row for key, row in _rows(metrics, currency) if key in shown]
 
 
-def figures(metrics: dict[str, Any]) -> list[Row]:
+def figures(metrics: dict[str, Any], currency: str = "EUR") -> list[Row]:
     """Every number of the run, those unknown here by their own names."""
-    return [row for key, row in _rows(metrics) if not isinstance(metrics[key], str)]
+    return [row for key, row in _rows(metrics, currency) if not isinstance(metrics[key], str)]
 
 
-def _rows(metrics: dict[str, Any]) -> list[tuple[str, Row]]:
+def _rows(metrics: dict[str, Any], currency: str) -> list[tuple[str, Row]]:
     """Key and row of every figure, those unknown here last."""
     places = {key: place for place, key in enumerate(_KNOWN)}
 
     def place(key: str) -> float:
         return places["dissimilarity"] - 0.5 if key.startswith(_EXCESS) else places.get(key, len(places))
 
-    return [(key, _row(key, metrics[key])) for key in sorted(metrics, key=place)]
+    return [(key, _row(key, metrics[key], currency)) for key in sorted(metrics, key=place)]
 
 
-def _row(key: str, value: Any) -> Row:  # noqa: ANN401 — whatever a metrics.json holds
+def _row(key: str, value: Any, currency: str) -> Row:  # noqa: ANN401 — whatever a metrics.json holds
     """One figure in words."""
     if key.startswith(_EXCESS):
         kind = CORES if key == "overutilisation_core_s" else key.removeprefix(_EXCESS).removesuffix("_s")
@@ -91,6 +114,8 @@ def _row(key: str, value: Any) -> Row:  # noqa: ANN401 — whatever a metrics.js
     name, say, meaning = _KNOWN.get(key, (key, str, ""))
     if value is None:
         return Row(name, words.NOTHING, meaning)
+    if key.endswith("_eur") and isinstance(value, int | float):
+        return Row(name, f"{say(value)} {currency}", meaning)
     return Row(name, say(value) if isinstance(value, int | float) else str(value), meaning)
 
 

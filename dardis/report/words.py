@@ -38,6 +38,21 @@ def share(value: float) -> str:
     return f"{percent:.1f} %" if percent == 0 or abs(percent) >= 0.1 else f"{percent:.2g} %"
 
 
+def money(amount: float) -> str:
+    """An amount in the platform's currency; cents where it is small."""
+    return f"{amount:,.0f}" if abs(amount) >= 10_000 else f"{amount:,.2f}"
+
+
+def energy(kwh: float) -> str:
+    """MWh from ten of them on, else kWh."""
+    return f"{number(round(kwh / 1000, 1))} MWh" if abs(kwh) >= 10_000 else f"{number(round(kwh, 1))} kWh"
+
+
+def mass(kg: float) -> str:
+    """Tonnes from ten of them on, else kg."""
+    return f"{number(round(kg / 1000, 1))} t" if abs(kg) >= 10_000 else f"{number(round(kg, 1))} kg"
+
+
 def data_size(size: float) -> str:
     """Bytes in the largest binary unit that leaves at least one."""
     steps = 0

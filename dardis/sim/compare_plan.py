@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from dardis import __version__
 from dardis.config.comparison import Comparison, Contender, Workload
+from dardis.config.platform import load_platform
 from dardis.dispatch import CentralSetUp
 from dardis.metrics.comparison import RunResult
 from dardis.model.errors import InputError
@@ -151,8 +152,17 @@ class State:
             "deadlines": self._digest(Path(w.deadlines or "")) or w.deadlines,
             "dispatcher": run.contender.dispatcher, "settings": list(run.contender.settings), "jobs": w.jobs,
             "from": w.start, "to": w.end, "trim": list(w.trim) if w.trim else None, "task managers": w.task_managers,
+            "file that the platform names": self._platform_files(w.platform),
             "think times": w.think_times, "strict": w.strict, "version of dardis": __version__,
         }  # fmt: skip
+
+    def _platform_files(self, platform: Path) -> list[str | None] | None:
+        """Digests of the files (prices, weather) that a platform names; None without any."""
+        try:
+            files = load_platform(platform).facility.files
+        except InputError:  # its runs have failed for the same reason
+            return None
+        return [self._digest(Path(file)) for file in files] or None
 
     def _digest(self, path: Path | None) -> str | None:
         """Digest of a file, computed once."""

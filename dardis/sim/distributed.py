@@ -16,7 +16,9 @@ from dardis.engine.clock import cpu_ns
 from dardis.model.choices import EventOrder, Switch
 from dardis.model.errors import ProtocolError
 from dardis.model.job import NO_TIME, Job
+from dardis.node_manager.switching import Switcher
 from dardis.sim.spread import hosts_of
+from dardis.sim.switched import SwitchedNodes
 from dardis.sim.world import Progress, World
 from dardis.task_manager import SetUp, TaskManager
 from dardis.task_manager.setups import BackfillScope
@@ -29,14 +31,16 @@ class Simulation(World):
     """One run. Jobs must be in (submit, number) order; of M task managers the m-th serves jobs m, m + M and so on."""
 
     def __init__(
-        self, jobs: Sequence[Job], setup: SetUp, managers: Sequence[TaskManager], hosts: Hosts, bounds: Sequence[int]
-    ) -> None:
-        """`bounds` says which nodes each host holds: host h has [bounds[h], bounds[h+1])."""
+        self, jobs: Sequence[Job], setup: SetUp, managers: Sequence[TaskManager], hosts: Hosts, bounds: Sequence[int],
+        switcher: Switcher | None = None,
+    ) -> None:  # fmt: skip
+        """`bounds` says which nodes each host holds: host h has [bounds[h], bounds[h+1]); a `switcher` who is on."""
         super().__init__(jobs, batched=setup.event_order is EventOrder.BATCHED)
         self._setup = setup
         self._managers = managers
         self._hosts = hosts
         self._bounds = np.array(bounds)
+        self._nodes = SwitchedNodes(switcher, hosts, self._bounds, self.recorder)
         self._repairs = setup.backfill is Switch.ON
         self._version = [0] * len(self.jobs)
         self._pending: set[int] = set()
@@ -59,6 +63,7 @@ class Simulation(World):
     def run(self, progress: Progress | None = None) -> None:
         """Run until every job has ended or been rejected."""
         while (now := self._events.next_time()) is not None:
+            self._nodes.until(now)
             while self._events.next_time() == now:
                 if self._events.next_priority() == self._arrival:
                     self._arrive(self._events.pop()[3], now)
@@ -66,6 +71,7 @@ class Simulation(World):
                     self._ends(now)
             if self._events.next_time() is None:
                 self._give_up_waiting(now)
+            self._nodes.act(now)
             if progress is not None:
                 progress(self.recorder.settled, len(self.jobs))
         self._check_settled()
@@ -114,6 +120,7 @@ class Simulation(World):
         job, recorder = self.jobs[place], self.recorder
         reserved_until = recorder.start[place] + job.walltime
         recorder.ended(place, now)
+        self._nodes.ended(job.number, now)
         self._pending.discard(place)
         manager = self._manager(place)
         recorder.attempts[place] = manager.attempts(job.number)
@@ -175,11 +182,13 @@ class Simulation(World):
 
     def _carry_out(self, effect: Effect, now: int) -> None:
         match effect:
-            case Placed(job=number, start=start, nodes=nodes, units=units):
+            case Placed(job=number, start=start, nodes=nodes, units=units, boot_delay=boot_delay):
                 place = self._place[number]
                 if self._waiting.pop(place, None) is None and self.recorder.start[place] != NO_TIME:
                     self._moved_until = max(self._moved_until, self.recorder.start[place] + self.jobs[place].walltime)
                 self.recorder.placed(place, start, nodes, units)
+                self.recorder.boot_delay[place] = boot_delay
+                self._nodes.reserved(number, start, nodes)
                 self._version[place] += 1
                 self._pending.add(place)
                 end = start + self.jobs[place].duration

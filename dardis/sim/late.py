@@ -14,12 +14,14 @@ from dardis.engine.clock import cpu_ns
 from dardis.model.choices import EventOrder
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, Job
+from dardis.node_manager.switching import Switcher
 from dardis.sim.spread import hosts_of
+from dardis.sim.switched import SwitchedNodes
 from dardis.sim.world import Progress, World
 from dardis.task_manager import LateManager
 from dardis.transport.base import Hosts
 from dardis.wire.effects import ALL_HOSTS, Effect, Placed, Rejected, Send
-from dardis.wire.messages import Ended, Look, Message, Published
+from dardis.wire.messages import Ended, Look, Message, Published, Release
 
 
 class LateSimulation(World):
@@ -27,13 +29,14 @@ class LateSimulation(World):
 
     def __init__(
         self, jobs: Sequence[Job], event_order: EventOrder, managers: Sequence[LateManager], hosts: Hosts,
-        bounds: Sequence[int],
+        bounds: Sequence[int], switcher: Switcher | None = None,
     ) -> None:  # fmt: skip
-        """`bounds` says which nodes each host holds: host h has [bounds[h], bounds[h+1])."""
+        """`bounds` says which nodes each host holds: host h has [bounds[h], bounds[h+1]); a `switcher` who is on."""
         super().__init__(jobs, batched=event_order is EventOrder.BATCHED)
         self._managers = managers
         self._hosts = hosts
         self._bounds = np.array(bounds)
+        self._nodes = SwitchedNodes(switcher, hosts, self._bounds, self.recorder)
         self._told = True
         """Whether nodes may have something to publish."""
         self._spent = 0
@@ -58,6 +61,10 @@ class LateSimulation(World):
             if following is None and wake == FOREVER:
                 break
             now = wake if following is None else min(following, wake)
+            switches = self._nodes.wake()
+            if switches is not None and switches < now:
+                self._switch(switches)
+                continue
             self._spent = 0
             whole = wake == now
             self._told |= whole
@@ -71,10 +78,18 @@ class LateSimulation(World):
                     self._wake_up(now, whole=True)
             if self._batched or wake == now:
                 self._wake_up(now, whole=whole)
+            self._switch(now)
             self.recorder.decision_ns.append(self._spent)
             if progress is not None:
                 progress(self.recorder.settled, len(self.jobs))
         self._check_settled()
+
+    def _switch(self, now: int) -> None:
+        """Switch the nodes that are due, and tell those who wait: nodes that are booted will wake them."""
+        if self._nodes.act(now):
+            self._told = True
+            if any(manager.anybody_waits for manager in self._managers):
+                self._publish(now)
 
     def _arrive(self, place: int, now: int) -> None:
         job = self._arriving(place, now)
@@ -84,6 +99,7 @@ class LateSimulation(World):
         """End a job on its nodes."""
         job, nodes = self.jobs[place], self.recorder.nodes_of(place)
         self.recorder.ended(place, now)
+        self._nodes.ended(job.number, now)
         manager = self._managers[place % len(self._managers)]
         self.recorder.attempts[place] = manager.attempts(job.number)
         manager.forget(job.number)
@@ -133,6 +149,9 @@ class LateSimulation(World):
         while True:
             self._spent += cpu_ns() - begun
             sends = [effect for effect in effects if isinstance(effect, Send)]
+            for send in sends:
+                if isinstance(send.message, Release):
+                    self._nodes.dropped(send.message.job)
             for effect in effects:
                 self._carry_out(effect, now)
             if not sends:
@@ -149,10 +168,14 @@ class LateSimulation(World):
 
     def _carry_out(self, effect: Effect, now: int) -> None:
         match effect:
-            case Placed(job=number, start=start, nodes=nodes, units=units) if start == now:
+            case Placed(job=number, start=start, nodes=nodes, units=units, boot_delay=boot_delay):
+                self._nodes.reserved(number, start, nodes)
                 place = self._place[number]
+                if self._managers[place % len(self._managers)].waits(number):
+                    return
                 self.recorder.placed(place, start, nodes, units)
-                self._events.put(now + self.jobs[place].duration, self._ending, place, place)
+                self.recorder.boot_delay[place] = boot_delay
+                self._events.put(start + self.jobs[place].duration, self._ending, place, place)
             case Rejected(job=number, reason=reason):
                 self._managers[self._place[number] % len(self._managers)].forget(number)
                 self._reject(self._place[number], reason, now)

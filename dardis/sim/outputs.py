@@ -1,79 +1,34 @@
-"""The folder of a run: who may write into it, and every file in it, whole or absent."""
+"""The folder of a run: every file in it, whole or absent."""
 
 from __future__ import annotations
 
 import csv
 import hashlib
 import json
-import shutil
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dardis.metrics.jobs import Number, makespan, write_metrics_by
+from dardis.metrics.power import PowerReport, power_metrics, write_power
 from dardis.metrics.system import schedule_metrics, trimmed, write_profile
 from dardis.metrics.table import write_jobs
-from dardis.model.errors import InputError
 from dardis.model.files import atomic_text
+from dardis.model.out_folder import OutFolder
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile
 
 RUN_FILE = "run.json"
-PART_PREFIX = ".part-"
-"""How the folder begins in which a run's files are written before they are put in place."""
 FILES = (
-    "jobs.csv", "metrics.json", "metrics_by.csv", "profile.csv", "decisions.csv", "report.html", RUN_FILE,
+    "jobs.csv", "metrics.json", "metrics_by.csv", "profile.csv", "power.csv", "switching.csv", "decisions.csv",
+    "report.html", RUN_FILE,
 )  # fmt: skip
 
 
-def check_folder(out: Path, *, force: bool) -> None:
-    """See that a run may be written to the folder. Raises InputError.
-
-    It must be absent, empty, or with `force` hold nothing but a run's files.
-    """
-    try:
-        found = {path.name for path in out.iterdir()} if out.exists() else set()
-    except OSError as error:
-        raise InputError(f"--out {out}", error.strerror or "can't be read", "a folder") from None
-    leftovers = {name for name in found if name.startswith(PART_PREFIX)}
-    if found - leftovers - set(FILES):
-        raise InputError(f"--out {out}", "holds something else than a run", "an empty folder")
-    if found and not force:
-        raise InputError(f"--out {out}", "is not empty", "an empty folder, or --force to replace the run")
-
-
-def make_folder(out: Path) -> None:
-    """Make the folder, with nothing of a run in it that never ended. Raises InputError where it can't be."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for leftover in out.glob(f"{PART_PREFIX}*"):
-            shutil.rmtree(leftover)
-        tempfile.TemporaryFile(dir=out).close()
-    except OSError as error:
-        raise InputError(f"--out {out}", error.strerror or "can't be made", "a folder that can be written") from None
-
-
-@contextmanager
-def written_together(out: Path) -> Iterator[Path]:
-    """Yield a folder to write a run's files to; when the block ends they take the place of the run that `out` holds.
-
-    When the block fails, nothing of that run has changed.
-    """
-    part = Path(tempfile.mkdtemp(prefix=PART_PREFIX, dir=out))
-    try:
-        yield part
-        for name in FILES:
-            if (part / name).exists():
-                (part / name).replace(out / name)
-            else:
-                (out / name).unlink(missing_ok=True)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+RUN_FOLDER = OutFolder("a run", FILES)
 
 
 def sha256_of(path: Path | None) -> str | None:
@@ -120,18 +75,21 @@ def write_decisions(path: Path, decision_ns: Sequence[int]) -> None:
 
 def write_tables(
     out: Path, schedule: Schedule, platform: Platform, desired: DesiredProfile | None, trim: tuple[int, int] | None,
-    workload: str, more: dict[str, Any],
+    workload: str, more: dict[str, Any], power: PowerReport | None,
 ) -> dict[str, Any]:  # fmt: skip
     """Write the run's tables and metrics.json, and return those metrics.
 
-    They are the schedule's figures and `more`, what the run itself knows; among it `decision_cpu_s`.
+    They are the schedule's figures, of `power` where the platform says anything of it, and `more`, what the run itself
+    knows; among it `decision_cpu_s`.
     """
     write_jobs(schedule, out / "jobs.csv", workload)
     write_profile(out / "profile.csv", schedule, platform, desired)
     counted, _ = trimmed(schedule, trim)
     write_metrics_by(out / "metrics_by.csv", schedule, platform, counted)
     span = makespan(schedule, np.arange(len(schedule.number)))  # of all jobs, as the decisions are
-    metrics = schedule_metrics(schedule, platform, desired, trim) | more
+    metrics = schedule_metrics(schedule, platform, desired, trim) | (power_metrics(power) if power else {}) | more
+    if power and power.account and power.conditions:
+        write_power(out / "power.csv", power.account, power.conditions)
     metrics |= {"overhead_share": more["decision_cpu_s"] / span if span else None, "schedule_digest": schedule.digest()}
     write_json(out / "metrics.json", metrics)
     return metrics

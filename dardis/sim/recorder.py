@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dardis.model.job import NO_TIME, Job, Status
+from dardis.model.downtime import Downtime
+from dardis.model.job import FOREVER, NO_TIME, Job, Status
 from dardis.model.schedule import Schedule
 
 Ints = NDArray[np.int64]
@@ -33,6 +34,11 @@ class Recorder:
         self.upkeep_ns = 0
         """CPU time inside the machines that belongs to no single decision."""
         self.settled = 0
+        self.boot_delay = [0] * count
+        """How much earlier each job could have started, had no node been down."""
+        self._down: dict[int, int] = {}
+        """Since when nodes are down that are not booted yet."""
+        self._downtime: list[tuple[int, int, int]] = []
         self._first = np.zeros(count, dtype=np.int64)
         self._count = np.zeros(count, dtype=np.int64)
         self._placed = np.empty((2, FIRST_ROOM), dtype=np.int32)
@@ -55,6 +61,20 @@ class Recorder:
         """The nodes of a job's reservation, ascending; none without one."""
         first = self._first[place]
         return self._placed[0, first : first + self._count[place]]
+
+    def switched(self, nodes: Ints, moments: Ints, *, up: bool) -> None:
+        """The nodes are shut down from these moments on, or are to be up at them."""
+        for node, moment in zip(nodes.tolist(), moments.tolist(), strict=True):
+            if up:
+                self._downtime.append((node, self._down.pop(node), moment))
+            else:
+                self._down[node] = moment
+
+    def downtime(self) -> Downtime:
+        """When nodes were down."""
+        for_ever = [(node, since, FOREVER) for node, since in self._down.items()]
+        spans = np.array(sorted([*self._downtime, *for_ever]), dtype=np.int64).reshape(-1, 3)
+        return Downtime(*spans.T.copy())
 
     def ended(self, place: int, now: int) -> None:
         """A job's units have ended."""

@@ -7,14 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dardis.config.platform import load_platform
-from dardis.config.profile import load_profile
+from dardis.config.target import read_profile
 from dardis.dispatch import CentralSetUp, check_orders
 from dardis.dispatch.setups import ProfileCheck
+from dardis.metrics.power import PowerTerms, power_terms
 from dardis.metrics.system import trim_window
 from dardis.model.choices import ProfileRule
+from dardis.model.errors import InputError
 from dardis.model.job import Job
 from dardis.model.platform import Platform
-from dardis.model.target import DesiredProfile
+from dardis.model.target import Target
 from dardis.sim.dispatchers import AnySetUp, find_setup
 from dardis.workload.deadlines import with_deadlines
 from dardis.workload.jobs import to_jobs
@@ -60,10 +62,12 @@ class Inputs:
     deadlines: str
     deadlines_stated: bool
     """Whether deadlines that the trace states stay: when nobody asked for a rule."""
-    desired: DesiredProfile | None
+    target: Target
     unix_start: int | None
     skipped: list[str]
     warnings: list[str] = field(default_factory=list)
+    power: PowerTerms | None = None
+    """What the platform says of power and money; None where that is nothing."""
 
 
 def load_inputs(request: RunRequest) -> Inputs:
@@ -86,9 +90,12 @@ def load_inputs(request: RunRequest) -> Inputs:
     jobs = with_deadlines(workload.jobs, whole, deadlines, keep_stated=stated)
     if request.trim is not None:
         trim_window(jobs[0].submit, jobs[-1].submit, request.trim)
-    desired = None
-    if request.profile is not None:
-        desired = load_profile(request.profile, platform, setup.profile_split)
+    target = Target() if request.profile is None else read_profile(request.profile, platform, setup.profile_split)
+    if target.switching is not None and isinstance(setup, CentralSetUp):
+        found = f"switches nodes, which {request.dispatcher} does not obey"
+        raise InputError(f"--profile {request.profile}", found, "one of the dardis-* dispatchers, or another profile")
+    desired = target.desired
+    if desired is not None:
         last = desired.last_breakpoint
         if last is not None and last < jobs[-1].submit:
             warnings.append(
@@ -103,7 +110,12 @@ def load_inputs(request: RunRequest) -> Inputs:
         warnings.append(
             f"{request.profile}: profile=hard is tested when a job starts, not after (profile_check=instant)"
         )
-    return Inputs(platform, setup, jobs, deadlines, stated, desired, _unix_start(trace), skipped, warnings)
+    unix_start = _unix_start(trace)
+    if platform.facility.calendar_start is not None:
+        unix_start = platform.facility.calendar_start - int(whole.submit.min())
+    power = power_terms(platform, unix_start, jobs[0].submit, jobs[-1].submit)
+    warnings += power.warnings if power else ()
+    return Inputs(platform, setup, jobs, deadlines, stated, target, unix_start, skipped, warnings, power)
 
 
 def _checks_starts_only(setup: AnySetUp) -> bool:

@@ -10,27 +10,31 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dardis import __version__
 from dardis.config.settings import plain_settings
 from dardis.dispatch import CentralDispatcher, CentralSetUp
 from dardis.engine.clock import utc_now
 from dardis.kernels.warm import warm_late, warm_pool, warm_queue
+from dardis.metrics.downtime import DOWNTIME_FILE, switching_metrics, write_downtime
+from dardis.metrics.power import power_report
+from dardis.metrics.system import trimmed
 from dardis.model.errors import INTERRUPTED
 from dardis.model.job import Job
 from dardis.model.platform_dict import platform_to_dict
+from dardis.node_manager.switching import Switcher
 from dardis.sim.central import CentralSimulation
 from dardis.sim.distributed import Simulation
 from dardis.sim.late import LateSimulation
 from dardis.sim.outputs import (
     RUN_FILE,
-    check_folder,
+    RUN_FOLDER,
     decision_figures,
-    make_folder,
     sha256_of,
     write_decisions,
     write_json,
     write_tables,
-    written_together,
 )
 from dardis.sim.recorder import Recorder
 from dardis.sim.request import Inputs, RunRequest, load_inputs
@@ -63,7 +67,7 @@ def run(request: RunRequest, progress: Progress | None = None) -> Outcome:
     if isinstance(setup, CentralSetUp):
         return _central(request, inputs, setup, progress)
     bounds = even_bounds(inputs.platform.node_count, 1)
-    pool = host_from_plan(host_plan(inputs.platform, inputs.desired, bounds, request.seed), 0)
+    pool = host_from_plan(host_plan(inputs.platform, inputs.target.desired, bounds, request.seed), 0)
     return _distributed(request, inputs, setup, bounds, LocalHosts([pool]), progress)
 
 
@@ -93,7 +97,7 @@ def run_over_ranks(comm: Communicator, request: RunRequest, progress: Progress |
         inputs = _prepare(request)
         bounds = even_bounds(inputs.platform.node_count, comm.size)
         setup = inputs.setup
-        plan = host_plan(inputs.platform, inputs.desired, bounds, request.seed)
+        plan = host_plan(inputs.platform, inputs.target.desired, bounds, request.seed)
         plan["late"] = isinstance(setup, LateSetUp)
         if isinstance(setup, CentralSetUp):
             outcome = _central(request, inputs, setup, progress)
@@ -110,13 +114,13 @@ def run_over_ranks(comm: Communicator, request: RunRequest, progress: Progress |
 
 def _prepare(request: RunRequest) -> Inputs:
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
-    check_folder(request.out, force=request.force)
+    RUN_FOLDER.check(request.out, force=request.force)
     inputs = load_inputs(request)
-    make_folder(request.out)
+    RUN_FOLDER.make(request.out)
     for warning in inputs.warnings:
         _tell(f"warning: {warning}")
     if isinstance(inputs.setup, CentralSetUp):
-        warm_queue(wished=inputs.desired is not None)
+        warm_queue(wished=inputs.target.desired is not None)
     else:
         warm_pool()
     if isinstance(inputs.setup, LateSetUp):
@@ -136,15 +140,17 @@ def _distributed(
     hosts: Hosts,
     progress: Progress | None,
 ) -> Outcome:
-    layout = layout_of(inputs.platform, bounds, inputs.desired)
+    layout = layout_of(inputs.platform, bounds, inputs.target.desired)
     count = request.task_managers
+    switching = inputs.target.switching
+    switcher = None if switching is None else Switcher(inputs.platform, switching, inputs.jobs[0].submit)
     simulation: Simulation | LateSimulation
     if isinstance(setup, LateSetUp):
         late = [LateManager(setup, layout, request.seed) for _ in range(count)]
-        simulation = LateSimulation(inputs.jobs, setup.event_order, late, hosts, bounds)
+        simulation = LateSimulation(inputs.jobs, setup.event_order, late, hosts, bounds, switcher)
     else:
         early = [TaskManager(setup, layout, request.seed) for _ in range(count)]
-        simulation = Simulation(inputs.jobs, setup, early, hosts, bounds)
+        simulation = Simulation(inputs.jobs, setup, early, hosts, bounds, switcher)
     gc.freeze()  # what has been read lives as long as the run: not to look through it saves 5 % of the CPU
     simulation.run(progress)
     simulation.recorder.upkeep_ns += hosts.close()
@@ -159,7 +165,7 @@ def _distributed(
 
 
 def _central(request: RunRequest, inputs: Inputs, setup: CentralSetUp, progress: Progress | None) -> Outcome:
-    dispatcher = CentralDispatcher(setup, inputs.platform, inputs.desired, request.seed)
+    dispatcher = CentralDispatcher(setup, inputs.platform, inputs.target.desired, request.seed)
     simulation = CentralSimulation(inputs.jobs, setup.event_order, dispatcher)
     gc.freeze()
     simulation.run(progress)
@@ -179,8 +185,21 @@ def _write(
         _tell(f"job {number} rejected: {reason}")
     if len(rejected) > REJECTIONS_SHOWN:
         _tell(f"and {len(rejected) - REJECTIONS_SHOWN} more jobs rejected, each with its reason in {RUN_FILE}")
-    with written_together(request.out) as part:
-        metrics = write_tables(part, schedule, inputs.platform, inputs.desired, request.trim, request.trace.name, more)
+    downtime = recorder.downtime() if inputs.target.switching else None
+    window = trimmed(schedule, request.trim)[1]
+    power = power_report(inputs.power, schedule, window, downtime) if inputs.power else None
+    for warning in power.warnings if power else ():
+        _tell(f"warning: {warning}")
+        inputs.warnings.append(warning)
+    drawn = isinstance(inputs.setup, SetUp) and inputs.setup.drawn
+    delays = None if drawn else np.array(recorder.boot_delay, dtype=np.int64)
+    more |= switching_metrics(schedule, inputs.platform, downtime, delays) if downtime else {}
+    with RUN_FOLDER.written_together(request.out) as part:
+        if downtime:
+            write_downtime(part / DOWNTIME_FILE, downtime)
+        metrics = write_tables(
+            part, schedule, inputs.platform, inputs.target.desired, request.trim, request.trace.name, more, power
+        )
         write_decisions(part / "decisions.csv", recorder.decision_ns)
         write_json(part / RUN_FILE, _run_record(request, inputs, figures["ranks"], rejected))
     return Outcome(request.out, metrics)
@@ -202,6 +221,7 @@ def _run_record(request: RunRequest, inputs: Inputs, ranks: int, rejected: list[
         "think_times": request.think_times,
         "platform_file": str(request.platform.resolve()),
         "platform": platform_to_dict(inputs.platform),
+        "platform_files_sha256": {file: sha256_of(Path(file)) for file in inputs.platform.facility.files},
         "profile_file": str(request.profile.resolve()) if request.profile else None,
         "profile_sha256": sha256_of(request.profile),
         "deadlines": inputs.deadlines,

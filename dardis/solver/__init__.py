@@ -1,1 +1,1 @@
-"""The only door to OR-Tools: bounded runs that report status, bound and gap. Knows no job and no node."""
+"""The only door to OR-Tools: bounded runs that say what they found, how good it is and why they ended."""

@@ -3,7 +3,8 @@
 Each task manager holds its own waiting jobs and a view of what all nodes have published. The order is by a key that
 everybody works out for himself: long waits, short walltimes and few cores go first, and whoever has waited longer than
 `aged_after_s` goes before all others, oldest first. The best job that can't start reserves (the head), and the best
-aged one that can't holds one reservation more. Nobody else holds anything.
+aged one that can't holds one reservation more. Nobody else holds anything. A job that only sleeping nodes keep from
+starting is as good as started: it binds itself to nodes from when they can be up.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import numpy as np
 
 from dardis.config.settings import setting
 from dardis.kernels import late as kernel
-from dardis.kernels import passes, search, selection, view
+from dardis.kernels import passes, selection, view
 from dardis.kernels import queue as columns
+from dardis.kernels import search as placing
 from dardis.kernels.job_table import JobTable
 from dardis.kernels.offers import make_scratch
 from dardis.kernels.profile import FULL
@@ -39,6 +41,8 @@ HEAD, AGED = 0, 1
 """Labels of the two reservations that there are at most: of the best job that can't start, of the best aged one."""
 HEAD_START_S = 36_000
 """Added to every wait, so that short jobs do not begin with a key of 0."""
+NO_GROUP = 63
+"""The group of a node that is down: a bit that no job's groups have."""
 Key = tuple[bool, float, int, int]
 """The least goes first: whether not aged, minus the key, submission, number."""
 
@@ -80,12 +84,21 @@ class LateManager(TaskManager):
     def __init__(self, setup: LateSetUp, layout: Layout, seed: int, pace: Pace | None = None) -> None:
         """Hold no jobs, and know of the nodes what they will publish."""
         super().__init__(setup.search, layout, seed, pace)
+        self._measures = False  # its turns tell
         self._aged_after = setup.aged_after_s
         kinds = len(layout.kinds)
         nodes = layout.bounds[-1]
         self._cores = layout.kinds.index("cores")
         self._view = make_rows(nodes, 2 * kinds if layout.has_desired else kinds, 4, np.int32)
         self._group: Ints = np.repeat(np.arange(len(layout.group_counts)), layout.group_counts)
+        self._ready: Ints = np.full(nodes, NO_TIME)
+        """When each node is up at the soonest, as published."""
+        self._boot: Ints = np.zeros(nodes, dtype=np.int64)
+        """How long it takes from now on until it is up, where it is off and not asked to boot; else 0."""
+        self._sleeps = False
+        """Whether a node has ever been down."""
+        self._waking: set[int] = set()
+        """Jobs that ask for a start at which nodes that are down are up."""
         self._waiting = JobTable(kinds, nodes)
         self._slot: dict[int, int] = {}
         self._room = columns.make_room(
@@ -154,6 +167,9 @@ class LateManager(TaskManager):
         self.messages += len(published.node)
         while view.accept(self._view, published.node, published.offset, published.time, published.value) == FULL:
             self._view = grown(self._view)
+        if len(published.ready):
+            self._ready[published.node], self._boot[published.node] = published.ready, published.boot
+            self._sleeps = True
 
     # ------------------------------------------------------------------------------------------------------------------
     # The agreed order.
@@ -203,26 +219,41 @@ class LateManager(TaskManager):
         key = 0.0 if aged else float(-key_of(np.array(now - submit), np.array(walltime), np.array(cores)))
         return (not aged, key, submit, number)
 
+    def waits(self, number: int) -> bool:
+        """Whether the job has not bound itself yet: what it holds it may give back."""
+        return number in self._slot
+
+    @property
+    def anybody_waits(self) -> bool:
+        """Whether any job has not bound itself yet."""
+        return len(self._slot) > 0
+
     def next_key(self) -> Key | None:
         """The key of the job whose turn is next; None when all have had theirs."""
         place = int(self._room.state[columns.PLACE])
         return self._order[place] if place < len(self._order) else None
 
     def turn(self, until: Key | None, now: int) -> list[Effect]:
-        """Let jobs start, in order, while they go before `until`; stop at one that can't and reserves."""
+        """Let jobs start, in order, while they go before `until`; stop at one that reserves or wakes nodes."""
         stop = len(self._order) if until is None else bisect_left(self._order, until)
         state, queue = self._room.state, self._waiting.queue
         passes.count_free(self._view, self._room, now)
         state[columns.STARTED] = 0
+        awake, delay = self._awake(now)
         while True:
             reserving = stop if HEAD not in self._heads else self._aged if AGED not in self._heads else 0
             answer = kernel.take_turn(
-                self._view, self._group, queue, self._rules_of_pass, self._room, now, stop, reserving
+                self._view, self._group, awake, queue, self._rules_of_pass, self._room, now, stop, reserving
             )
             if answer == FULL:
                 self._view = grown(self._view)
-            elif answer == search.ROOM:
+            elif answer == placing.ROOM:
                 self._enlarge_room()
+            elif answer == kernel.ASLEEP and not self._wakes(now, delay):
+                if state[columns.PLACE] < reserving:
+                    answer = kernel.BLOCKED
+                    break
+                state[columns.PLACE] += 1
             else:
                 break
         effects: list[Effect] = []
@@ -232,11 +263,30 @@ class LateManager(TaskManager):
             started.asks += 1  # names the claim
             started.search = None
             effects += self._claim(started, self._incarnations, Pick(0, now, nodes, units), now)
-        if answer == kernel.BLOCKED:
-            slot = int(queue.lists[columns.RULE, state[columns.PLACE]])
+        if answer in (kernel.BLOCKED, kernel.ASLEEP):
+            job = self._waiting.jobs[int(queue.lists[columns.RULE, state[columns.PLACE]])]
             state[columns.PLACE] += 1
-            effects += self._reserve(self._states[self._waiting.jobs[slot].number], now)
+            effects += self._reserve(self._states[job.number], now)
         return effects
+
+    def _awake(self, now: int) -> tuple[Ints, int]:
+        """The groups of the nodes that are up, and in how long all nodes could be."""
+        if not self._sleeps:
+            return self._group, 0
+        up = np.maximum(self._ready, now + self._boot)
+        return np.where(up > now, NO_GROUP, self._group), int(up.max()) - now
+
+    def _wakes(self, now: int, delay: int) -> bool:
+        """Whether the job at the turn's place, which only sleeping nodes keep from starting, can still start then."""
+        slot = int(self._waiting.queue.lists[columns.RULE, self._room.state[columns.PLACE]])
+        number = self._waiting.jobs[slot].number
+        state = self._states[number]
+        state.if_all_were_up = min(state.if_all_were_up, now)
+        if placing.fits_now(
+            self._view, self._group, self._waiting.queue.table, slot, self._rules_of_pass, now, delay
+        ):  # fmt: skip
+            self._waking.add(number)
+        return number in self._waking
 
     def _enlarge_room(self) -> None:
         longest = int(self._view.size.max(initial=0))
@@ -265,8 +315,9 @@ class LateManager(TaskManager):
             free = open_window(replace(search, earliest=now, respect=False), job, self._rules, now)
             return self._ask_for(state, free, now)
         effects = super()._claim(state, incarnations, chosen, now)
-        if chosen.start == now:
+        if chosen.start == now or job.number in self._waking:
             self._waiting.remove(self._slot.pop(job.number))
+            self._waking.discard(job.number)
             return effects
         aged = now - job.submit > self._aged_after
         label = AGED if aged and AGED not in self._heads else HEAD
@@ -308,6 +359,8 @@ class LateManager(TaskManager):
         if not queue.size[0]:
             return soonest
         soonest = min(soonest, *self._next_change.values())
+        if self._sleeps:
+            soonest = min(soonest, int(self._ready[self._ready > self._opened_at].min(initial=FOREVER)))
         for row in self._heads.values():
             state = self._states.get(int(row[0]))
             if state is not None and state.nodes is not None:

@@ -54,6 +54,8 @@ class TaskManager:
         respect = setup.profile is not ProfileRule.OFF and layout.has_desired
         self._rules = SearchRules(setup.drawn, respect, setup.profile is ProfileRule.SOFT, setup.grain)
         self._agreement = Agreement(pace, seed) if pace else None
+        self._measures = not setup.drawn and pace is None
+        """Whether it asks what start a job would have had, had all nodes been up (a drawn one says nothing)."""
         self._gone: set[int] = self._agreement.gone if self._agreement else set()
         self._states: dict[int, JobState] = {}
         self._rounds: dict[int, Round] = {}
@@ -191,6 +193,8 @@ class TaskManager:
     def _decide(self, this: Round, now: int) -> list[Effect]:
         del self._rounds[this.number]
         found = picks(this, self._setup, self._seed) if this.offers else iter(())
+        if this.measures is not None:
+            return self._measured(this.states[0], next(found, None), *this.measures, now)
         if this.moving:
             return self._move(
                 this, next((pick for pick in found if not this.states[pick.place].holds(pick)), None), now
@@ -200,7 +204,7 @@ class TaskManager:
         if self._agreement is not None and not this.offers:
             return self._agreement.later(state, now)
         if chosen is not None:
-            return self._claim(state, this.incarnations, chosen, now)
+            return self._take(this, chosen, now)
         if this.ask.quota[0] == 0:
             soonest = self._soonest(state.job, now)
             return self._ask_for(state, begin(state.job, soonest, self._rules, this.horizon), now)
@@ -240,7 +244,32 @@ class TaskManager:
             return self._ask_batch(now)
         self._queue.extendleft(reversed(this.states[chosen.place + 1 :]))
         self._batch = FIRST_BATCH
-        return self._claim(this.states[chosen.place], this.incarnations, chosen, now) + self._ask_batch(now)
+        return self._take(this, chosen, now)
+
+    def _take(self, this: Round, chosen: Pick, now: int) -> list[Effect]:
+        """Claim what was chosen; where nodes that are down held offers back, ask first what it would have been."""
+        state, respect = this.states[chosen.place], this.searches[chosen.place].respect
+        first, last = max(now, state.job.earliest), min(chosen.start, this.down_until) - 1
+        if not self._measures or last < first:
+            return self._settle(this, chosen, now)
+        search = Search(0, first, last, first, last, respect, quota=False)
+        ask = make_ask(
+            self._next_round, self._setup, [state], [search], [-1], moving=this.moving, held_only=this.ask.held_only,
+            as_if_up=True,
+        )  # fmt: skip
+        hosts = state.hosts if ask.held_only else this.hosts
+        self._rounds[ask.round] = Round(ask.round, [state], [search], ask, hosts, this.moving, measures=(this, chosen))
+        self._next_round += 1
+        return [Send(host, ask) for host in (hosts if ask.held_only else (ALL_HOSTS,))]
+
+    def _measured(self, state: JobState, earlier: Pick | None, this: Round, chosen: Pick, now: int) -> list[Effect]:
+        if earlier is not None:
+            state.if_all_were_up = min(state.if_all_were_up, earlier.start)
+        return self._settle(this, chosen, now)
+
+    def _settle(self, this: Round, chosen: Pick, now: int) -> list[Effect]:
+        effects = self._claim(this.states[chosen.place], this.incarnations, chosen, now)
+        return effects + self._ask_batch(now) if this.moving else effects
 
     def _claim(self, state: JobState, incarnations: Mapping[int, int], chosen: Pick, now: int) -> list[Effect]:
         self.renegotiations += state.claims > 0
@@ -258,7 +287,8 @@ class TaskManager:
         ]
         effects += [Send(host, confirm) for host, confirm in confirms.items()]
         state.hosts, state.claim = tuple(confirms), state.asks
-        return [*effects, Placed(state.job.number, chosen.start, chosen.nodes, chosen.units)]
+        delay = max(chosen.start - state.if_all_were_up, 0)
+        return [*effects, Placed(state.job.number, chosen.start, chosen.nodes, chosen.units, delay)]
 
     def _confirms(self, state: JobState, incarnations: Mapping[int, int], chosen: Pick) -> dict[int, say.Confirm]:
         job, bounds = state.job, self._layout.bounds

@@ -200,7 +200,7 @@ class RacingManager(LateManager):
             return False
         table = self._waiting.queue.table
         return bool(
-            search.fits_now(self._view, self._group, table, self._slot[job.number], self._rules_of_pass, soonest)
+            search.fits_now(self._view, self._group, table, self._slot[job.number], self._rules_of_pass, soonest, 0)
         )
 
     def _key(self, job: Job, now: int) -> Key:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dardis.kernels import selection, starts
 from dardis.model.choices import UnitsPerNode
-from dardis.model.job import Job
+from dardis.model.job import FOREVER, Job
 from dardis.task_manager.search import Search
 from dardis.task_manager.setups import Generator, Selection, SetUp
 from dardis.wire import messages as say
@@ -55,6 +55,8 @@ class JobState:
     """Where its reservation is."""
     claim: int = 0
     """The `asks` that its reservation was claimed by."""
+    if_all_were_up: int = FOREVER
+    """The earliest start known that it could have had, had all nodes been up (never: none was held back)."""
 
     def holds(self, pick: Pick) -> bool:
         """Whether that is what it has reserved."""
@@ -80,6 +82,8 @@ class Round:
     moving: bool
     """Whether the jobs ask again after something was freed (earlier starts, or any), instead of searching."""
     offers: dict[int, say.Offers] = field(default_factory=dict)
+    measures: tuple[Round, Pick] | None = None
+    """What is to be claimed when it is known what it would have been with all nodes up, and the round it is from."""
 
     def joined(self) -> tuple[Ints, Ints]:
         """All hosts' offers, ask by ask, nodes ascending: (rows, offset)."""
@@ -101,6 +105,11 @@ class Round:
         return max(offer.horizon for offer in self.offers.values())
 
     @property
+    def down_until(self) -> int:
+        """When the last node that is down now could be up."""
+        return max(offer.down_until for offer in self.offers.values())
+
+    @property
     def last_end(self) -> int:
         """When the last reservation of the nodes that answered ends."""
         return max(offer.last_end for offer in self.offers.values())
@@ -116,7 +125,7 @@ def quota_of(search: Search, units: int, nodes: int, grain: int) -> int:
 
 def make_ask(
     number: int, setup: SetUp, states: list[JobState], searches: list[Search], quotas: list[int], *,
-    moving: bool, held_only: bool,
+    moving: bool, held_only: bool, as_if_up: bool = False,
 ) -> say.Ask:  # fmt: skip
     """Build the message that asks for all these jobs at once.
 
@@ -144,6 +153,7 @@ def make_ask(
         setup.grain,
         searches[0].respect,
         held_only,
+        as_if_up,
     )
 
 

@@ -13,12 +13,13 @@ from dardis.model.errors import ProtocolError
 from dardis.wire import messages
 from dardis.wire.messages import Message
 
-VERSION = 2
+VERSION = 3
 _ARRAY = 1
 _TYPES: tuple[type[Any], ...] = (
     messages.Ask, messages.Offers, messages.Confirm, messages.Reserved, messages.Refused, messages.Commit,
     messages.Committed, messages.Release, messages.Released, messages.Ended, messages.Later, messages.Finished,
     messages.Noted, messages.HostDown, messages.Timer, messages.Announce, messages.Look, messages.Published,
+    messages.Switch,
 )  # fmt: skip
 _TAG = {cls: tag for tag, cls in enumerate(_TYPES)}
 _FIELDS = {cls: tuple(field.name for field in fields(cls)) for cls in _TYPES}

@@ -57,6 +57,8 @@ class Placed:
     start: int
     nodes: NDArray[np.int64]
     units: NDArray[np.int64]
+    boot_delay: int = 0
+    """How much earlier it could have started, had all nodes been up, as far as its task manager knows."""
 
 
 @dataclass(frozen=True, slots=True)

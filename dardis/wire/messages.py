@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dardis.model.job import NO_TIME
+
 Ints = NDArray[np.int64]
 
 
@@ -41,6 +43,8 @@ class Ask:
     """Whether the desired profile binds."""
     held_only: bool
     """Whether only the nodes are asked on which the job has a reservation."""
+    as_if_up: bool = False
+    """Whether nodes that are down answer as if they were up: to learn what their sleep costs, not to reserve."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,8 @@ class Offers:
     offset: Ints
     """Ask i has the rows [offset[i], offset[i+1])."""
     rows: Ints
+    down_until: int = NO_TIME
+    """When the last node that is down now could be up; offers before then may have been held back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +197,23 @@ class Published:
     offset: Ints
     time: Ints
     value: Ints
+    ready: Ints
+    """When each node is up at the soonest; empty where all of the host are up, and have always been."""
+    boot: Ints
+    """How long it takes from now on until each node is up, where it is off and nobody has had it booted; else 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """To a host: shut these nodes down now, or boot them now (those that are shutting down: as soon as they are off).
+
+    Until `ready[i]` node `node[i]` holds nothing; one that is not booted holds nothing until a boot time from now.
+    """
+
+    up: bool
+    node: Ints
+    ready: Ints
+    """When the node is up; of nodes that are shut down: when it is if its boot begins as soon as it is off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,5 +252,5 @@ class Timer:
 
 Message = (
     Ask | Offers | Confirm | Reserved | Refused | Commit | Committed | Release | Released
-    | Ended | Later | Announce | Look | Published | Finished | Noted | HostDown | Timer
+    | Ended | Later | Announce | Look | Published | Switch | Finished | Noted | HostDown | Timer
 )  # fmt: skip

@@ -18,6 +18,7 @@ import pandas as pd
 from scripts.bench_peers.asks import asks
 from scripts.bench_peers.bare_easy import read_jobs
 from scripts.bench_peers.measure import Cost, Spread, in_turns, output_of, run_once
+from scripts.bench_peers.plans import plans
 from scripts.bench_peers.rows import Row
 
 PEERS = Path(__file__).parent
@@ -226,7 +227,8 @@ PARTS: dict[str, Callable[[Bench], list[Row]]] = {
     "accasim": against_accasim,
     "stress": stress,
     "asks": lambda bench: asks(bench.repeats),
+    "plans": lambda bench: plans(bench.repeats),
     "full-traces": full_traces,
 }
-SLOW = {"full-traces"}
+SLOW = {"full-traces", "plans"}
 """Parts that run only when they are named."""

@@ -1,11 +1,13 @@
 """The same digest at any number of ranks; payloads that no pickle touches; what every rank says of the run."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from mpi4py import MPI
 
 from dardis.metrics.audit import audit
+from dardis.metrics.downtime import read_downtime
 from dardis.metrics.table import read_jobs
 from dardis.model.platform_dict import platform_from_dict
 from dardis.sim.request import RunRequest
@@ -24,12 +26,18 @@ resources = { cores = 16, memory = "16GiB", gpu = 2 }
 count = 8
 prefix = "m"
 resources = { cores = 48, memory = "16GiB", mic = 2 }
+power = { idle_w = 100, off_w = 10, boot_s = 240, boot_w = 125, shutdown_s = 30, shutdown_w = 100 }
 [[maintenance]]
 nodes = "3-4"
 start_s = 20000
 end_s = 30000
 """
 PROFILE = "time_s,node,kind,value\n20000,*,cores,150\n40000,*,cores,272\n40000,2,cores,8\n60000,*,cores,100\n"
+TARGET = {
+    "format": "dardis-target", "version": 1, "platform": "mixed", "nodes": 17,
+    "profile": {"kind": "cores", "split": "proportional", "steps": [[20000, 300], [60000, 528]]},
+    "switching": {"groups": {"m": {"spares": [[0, 1], [50000, 4]]}}},
+}  # fmt: skip
 COMM = MPI.COMM_WORLD
 
 SETUPS = [
@@ -85,6 +93,29 @@ def test_digest_is_that_of_one_process(inputs, dispatcher, settings, managers):
     schedule = read_jobs(inputs / "ranks" / "jobs.csv")
     platform = platform_from_dict(json.loads((inputs / "ranks" / "run.json").read_text())["platform"])
     assert audit(schedule, platform, expected=list(range(1, 121))) == []
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("dispatcher", ["dardis-throughput", "dardis-profile", "dardis-late"])
+def test_nodes_are_switched_alike(inputs, dispatcher):
+    """Who is down when, who waits for it, and the schedule."""
+    request = replace(request_of(inputs, dispatcher, (), "ranks", managers=2), profile=inputs / "target.json")
+    if COMM.rank == 0:
+        (inputs / "target.json").write_text(json.dumps(TARGET))
+    COMM.Barrier()
+    outcome = run_over_ranks(COMM, request)
+    if COMM.rank > 0:
+        assert outcome == 0
+        return
+    alone = run(replace(request, out=inputs / "alone"))
+    keys = ("schedule_digest", "node_switches", "off_share", "mean_boot_delay_s")
+    assert [outcome.metrics[key] for key in keys] == [alone.metrics[key] for key in keys]
+    assert outcome.metrics["node_switches"] > 10
+    files = [(inputs / name / "switching.csv").read_bytes() for name in ("ranks", "alone")]
+    assert files[0] == files[1]
+    platform = platform_from_dict(json.loads((inputs / "ranks" / "run.json").read_text())["platform"])
+    downtime = read_downtime(inputs / "ranks" / "switching.csv")
+    assert audit(read_jobs(inputs / "ranks" / "jobs.csv"), platform, downtime=downtime) == []
 
 
 @pytest.mark.mpi

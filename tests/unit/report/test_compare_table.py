@@ -168,3 +168,15 @@ def test_the_latex_is_a_tabular_of_equal_rows():
 
 def test_markdown_escapes():
     assert in_markdown("a_b|c\n`d` <e>") == r"a\_b\|c \`d\` \<e\>"
+
+
+def test_profit_is_shown_where_a_platform_says_what_power_costs_and_not_missed_elsewhere():
+    found = table(
+        run("a", mean_wait_s=10, profit_eur=-5.5, energy_kwh=20, peak_kw=1), run("b", mean_wait_s=9, profit_eur=3)
+    )
+    assert found.columns == [("mean wait", "s"), ("profit", ""), ("IT energy", "kWh"), ("peak power", "kW")]
+    assert [cell.best for cell in found.rows[1][3]] == [True, True, False, False]
+    assert brief(lines_of([run("a", mean_wait_s=10, profit_eur=2)])).columns[-2:] == [("profit", ""), ("rejected", "")]
+    without = table(run("a", mean_wait_s=10))
+    assert not any("profit" in note for note in without.notes)
+    assert ("profit", "") not in brief(lines_of([run("a", mean_wait_s=10)])).columns

@@ -229,6 +229,17 @@ def test_a_file_that_has_changed_is_told_and_redone_by_force(one_done, what):
     assert not state.is_done(one_done, force=True)
 
 
+def test_prices_that_have_changed_are_told(one_done, tmp_path):
+    (tmp_path / "prices.csv").write_text("0.1")
+    nodes = '[[nodes]]\ncount = 1\nprefix = "n"\nresources = { cores = 8 }\n'
+    one_done.workload.platform.write_text(f'name = "p"\nprices = "prices.csv"\n{nodes}')
+    State(one_done.out.parents[3]).settle(one_done)
+    assert State(one_done.out.parents[3]).is_done(one_done, force=False)
+    (tmp_path / "prices.csv").write_text("0.2")
+    with pytest.raises(InputError, match="run t/a/1 with another file that the platform names"):
+        State(one_done.out.parents[3]).is_done(one_done, force=False)
+
+
 def test_another_version_may_give_another_schedule(one_done, monkeypatch):
     monkeypatch.setattr(compare_plan, "__version__", "9.9")
     with pytest.raises(InputError, match="version of dardis"):

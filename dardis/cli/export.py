@@ -1,0 +1,42 @@
+"""`dardis export`: writes a plan for the tools that operators have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def export(
+    plan_dir: Annotated[
+        Path, typer.Argument(metavar="PLAN_DIR", help="The folder that dardis plan made, or its JSON export.")
+    ],
+    wanted: Annotated[
+        str, typer.Option("--format", metavar="FORMAT", help="slurm, redfish, openmetrics, csv or json.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Where to write it, instead of standard output.")
+    ] = None,
+    names: Annotated[
+        Path | None,
+        typer.Option(
+            "--names", metavar="FILE", help="Names of the nodes, one a line, where they aren't the platform's."
+        ),
+    ] = None,
+) -> None:
+    """Write a plan as a Slurm script, Redfish requests, OpenMetrics, CSV or JSON."""
+    from dardis.model.files import write_text
+    from offline.export.formats import format_named, load_plan, node_names
+
+    form = format_named(wanted)
+    plan = load_plan(plan_dir)
+    made = form.export(plan, node_names(plan.platform, names))
+    for note in made.notes:
+        typer.echo(f"dardis: note: {note}", err=True)
+    if out is None:
+        typer.echo(made.text, nl=False)
+        return
+    write_text(out, made.text)
+    if form.is_program and out.suffix != ".gz":
+        out.chmod(out.stat().st_mode | 0o111)

@@ -1,0 +1,193 @@
+"""`dardis forecast`: the jobs and the core demand of a coming day, or how good the methods would have been."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dardis.model.errors import InputError
+
+if TYPE_CHECKING:
+    from dardis.model.platform import Platform
+    from dardis.workload.trace import Trace
+    from offline.calendar import Calendar
+    from offline.forecast.backtest import Backtest
+    from offline.forecast.forecast import Forecast
+
+
+def forecast(
+    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="SWF, job table or Eurora CSV, plain or .gz.")],
+    platform: Annotated[Path, typer.Option(metavar="P.toml", help="The machine.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE|DIR", help="A job table (.csv, .csv.gz), or a folder for the files.")
+    ] = None,
+    calendar_start: Annotated[
+        str | None, typer.Option(metavar="ISO", help="When the trace's first job was submitted (2023-07-03T00:00Z).")
+    ] = None,
+    day: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="UTC day to forecast, from 0 (default: after the last job).")
+    ] = None,
+    hours: Annotated[int, typer.Option(metavar="24|48", help="How far ahead.")] = 24,
+    method: Annotated[
+        str | None, typer.Option(metavar="NAME", help="previous-day, previous-week, mean or seasonal (the default).")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**62, help="The same seed gives the same forecast.")] = 1,
+    backtest: Annotated[bool, typer.Option("--backtest", help="Judge all methods by the trace's own days.")] = False,
+    days: Annotated[
+        str | None, typer.Option(metavar="A-B", help="With --backtest: only these UTC days (default: evenly spread).")
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Refuse a trace with a malformed line.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace what --out names.")] = False,
+) -> None:
+    """Forecast what will be submitted in a day or two from what was submitted before."""
+    from dardis.config.platform import load_platform
+    from dardis.workload.read import read_trace
+    from offline.calendar import calendar_of, parse_utc
+    from offline.forecast.donors import DEFAULT
+    from offline.forecast.forecast import HORIZONS, forecast
+    from offline.forecast.past import that_fit
+
+    _check(out, day, method, days, backtest=backtest)
+    if hours not in HORIZONS:
+        raise InputError("--hours", f"{hours}", "24 or 48")
+    files = None if out is None else _files(out, force=force)
+    machine = load_platform(platform)
+    start = machine.facility.calendar_start if calendar_start is None else parse_utc(calendar_start)
+    history = read_trace(trace, strict=strict)
+    calendar, assumed = calendar_of(history, start)
+    jobs, left_out = that_fit(history, machine)
+    _notes(assumed, left_out)
+    if files is None:
+        _judge(trace.name, jobs, calendar, hours, _span(days), seed)
+        return
+    chosen = calendar.day_of(int(jobs.submit.max())) + 1 if day is None else day
+    made = forecast(jobs, calendar, chosen, hours, method or DEFAULT, seed)
+    _notes(*made.notes)
+    _write(made, machine, calendar, files)
+
+
+def _check(out: Path | None, day: int | None, method: str | None, days: str | None, *, backtest: bool) -> None:
+    """Refuse options that do not go together."""
+    if backtest:
+        for option, value in (("--out", out), ("--day", day), ("--method", method)):
+            if value is not None:
+                raise InputError(option, "has no meaning with --backtest, which judges all methods", "one of the two")
+    elif days is not None:
+        raise InputError("--days", "is for --backtest", "--day N for a forecast")
+    elif out is None:
+        raise InputError("dardis forecast", "neither --out nor --backtest", "one of the two")
+
+
+def _files(out: Path, *, force: bool) -> tuple[Path, Path]:
+    """Where the jobs and the demand go; a folder is made."""
+    from offline.forecast.files import DEMAND_FILE, JOBS_FILE
+
+    if out.name.removesuffix(".gz").endswith(".csv") and not out.is_dir():
+        files = out, out.with_name(out.name.removesuffix(".gz").removesuffix(".csv") + "." + DEMAND_FILE)
+    else:
+        files = out / JOBS_FILE, out / DEMAND_FILE
+    for file in files:
+        if file.exists() and not force:
+            raise InputError(file, "exists", "another --out, or --force to replace it")
+    if files[0].parent == out:
+        out.mkdir(parents=True, exist_ok=True)
+    return files
+
+
+def _span(days: str | None) -> tuple[int, int] | None:
+    """What `--days` says."""
+    if days is None:
+        return None
+    parts = days.split("-")
+    if not all(part.isascii() and part.isdigit() for part in parts) or len(parts) > 2 or int(parts[0]) > int(parts[-1]):
+        raise InputError("--days", repr(days), "A-B, UTC days from 0, both included")
+    return int(parts[0]), int(parts[-1])
+
+
+def _notes(*notes: str | None) -> None:
+    for note in notes:
+        if note:
+            typer.echo(f"dardis: note: {note}", err=True)
+
+
+def _write(made: Forecast, machine: Platform, calendar: Calendar, files: tuple[Path, Path]) -> None:
+    from offline.forecast.files import write_forecast
+
+    write_forecast(made, machine, calendar, *files)
+    used = made.demand.in_use
+    hour = int(used.mean.argmax())
+    if not len(made.trace):
+        _notes("no job is expected; a job table without jobs is no trace to simulate")
+    typer.echo(
+        f"  {len(made.trace):,} jobs from {calendar.text(int(made.edges[0]))}, {len(used.mean)} h, {made.method}"
+    )
+    typer.echo(
+        f"  expected cores in use {used.mean.mean():,.0f} on average, at most {used.mean[hour]:,.0f} "
+        f"({used.low[hour]:,.0f} to {used.high[hour]:,.0f}) in the hour from {calendar.text(int(made.edges[hour]))}"
+    )
+    typer.echo(f"  jobs    {files[0]}\n  demand  {files[1]}")
+
+
+def _judge(name: str, jobs: Trace, calendar: Calendar, hours: int, span: tuple[int, int] | None, seed: int) -> None:
+    """Print the table of errors; a progress bar goes before it on a terminal."""
+    from rich.progress import Progress
+
+    from offline.forecast.backtest import backtest, backtest_days
+
+    days = backtest_days(jobs, calendar, hours, span)
+    with Progress(transient=True, disable=not sys.stdout.isatty()) as bars:
+        task = bars.add_task("forecasting", total=len(days))
+        result = backtest(jobs, calendar, days, hours, seed, lambda: bars.advance(task))
+    typer.echo(
+        f"{name}: cores in use by the jobs submitted within {hours} h, mean forecast against truth by hour, "
+        f"if all started at once\n{len(days)} of the UTC days {days[0]} to {days[-1]}; {result.mean_in_use:,.0f} cores "
+        "in use on average"
+    )
+    _show(_rows(result))
+    typer.echo(
+        "* the default. MAE, RMSE: also as a multiple of the previous day's and the mean's. Jobs: MAE of the made-up "
+        "jobs.\nWhole: |error| of all hours together. Submitted: MAE of the core-hours submitted in an hour. "
+        "In band: hours within the 10–90 % band."
+    )
+
+
+def _rows(result: Backtest) -> list[list[str]]:
+    from offline.forecast.donors import DEFAULT
+
+    score_of = {score.method: score for score in result.scores}
+    naive = [score_of[name] for name in ("previous-day", "mean")]
+    head = ["method", "MAE", "/ prev. day", "/ mean", "RMSE", "/ prev. day", "/ mean"]
+    rows = [[*head, "jobs", "whole, core-h", "submitted, core-h", "in band"]]
+    for score in result.scores:
+        row = [score.method + (" *" if score.method == DEFAULT else ""), f"{score.mae:,.1f}"]
+        row += [_ratio(score.mae, other.mae) for other in naive]
+        row += [f"{score.rmse:,.1f}", *(_ratio(score.rmse, other.rmse) for other in naive)]
+        row += [f"{score.jobs_mae:,.1f}", f"{score.total:,.0f}", f"{score.submitted_mae:,.1f}", f"{score.inside:.0%}"]
+        rows.append(row)
+    return rows
+
+
+def _ratio(value: float, of: float) -> str:
+    return f"{value / of:.3f}" if of else "-"
+
+
+def _show(rows: list[list[str]]) -> None:
+    """With rules and colours on a terminal, aligned text in a pipe."""
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table(rows[0][0])
+        for title in rows[0][1:]:
+            table.add_column(title, justify="right")
+        for row in rows[1:]:
+            table.add_row(*row, style="bold" if row[0].endswith("*") else None)
+        Console().print(table)
+        return
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        texts = [row[0].ljust(widths[0]), *(text.rjust(width) for text, width in zip(row[1:], widths[1:], strict=True))]
+        typer.echo("  " + "  ".join(texts))

@@ -1,0 +1,117 @@
+"""`dardis plan`: tomorrow's power-cap profile, node switching and expected profit, from what is known today."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dardis.model.errors import InputError
+
+if TYPE_CHECKING:
+    from offline.folder.plan import Figure
+    from offline.planner.budget import Progress
+
+History = Annotated[Path, typer.Option(metavar="TRACE", help="What has run: SWF, job table or Eurora CSV.")]
+Machine = Annotated[Path, typer.Option(metavar="P.toml", help="The machine.")]
+Weather = Annotated[Path | None, typer.Option(metavar="W.csv", help="Outdoor temperature (default: the platform's).")]
+Prices = Annotated[Path | None, typer.Option(metavar="PR.csv", help="Price of energy (default: the platform's).")]
+Carbon = Annotated[Path | None, typer.Option(metavar="C.csv", help="CO2 intensity (default: the platform's, or none).")]
+CalendarStart = Annotated[
+    str | None, typer.Option(metavar="UTC", help="When the trace's first job was submitted: 2023-07-03T00:00Z.")
+]
+Switching = Annotated[str, typer.Option(metavar="RULE", help="spare, algorithm8 or off.")]
+Offset = Annotated[
+    int, typer.Option(min=0, max=100, metavar="PERCENT", help="algorithm8: share of the unused nodes that stays on.")
+]
+CoolingPlant = Annotated[
+    str | None, typer.Option(metavar="air|hybrid|TABLE.csv", help="Cooling plant (default: the platform's).")
+]
+Method = Annotated[str | None, typer.Option(metavar="NAME", help="Forecast method (see dardis forecast).")]
+Seed = Annotated[int, typer.Option(min=0, max=2**62, help="Seed of every random choice.")]
+
+
+def plan(
+    history: History,
+    platform: Machine,
+    day: Annotated[int, typer.Option(min=0, metavar="N", help="UTC day to plan, from 0.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the plan.")],
+    weather: Weather = None,
+    prices: Prices = None,
+    carbon: Carbon = None,
+    calendar_start: CalendarStart = None,
+    switching: Switching = "spare",
+    offset: Offset = 70,
+    cooling: CoolingPlant = None,
+    hours: Annotated[int, typer.Option(metavar="24|48", help="How far the forecast reaches.")] = 24,
+    forecast_method: Method = None,
+    time_limit: Annotated[float, typer.Option(min=0, metavar="S", help="Guard on the wall clock, s.")] = 60.0,
+    seed: Seed = 1,
+    strict: Annotated[bool, typer.Option("--strict", help="Refuse a trace with a malformed line.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the plan that DIR holds.")] = False,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Draw no report.html.")] = False,
+) -> None:
+    """Plan UTC day N from the jobs before it; write profile.csv, target.json, onoff.csv, schedule.csv and a report."""
+    from offline.command import PlanRequest, run_plan
+    from offline.day import DayOptions
+    from offline.site import SiteRequest
+    from offline.wishes import switching_rule
+
+    site = SiteRequest(history, platform, weather, prices, carbon, calendar_start, cooling, strict)
+    options = DayOptions(
+        switching_rule(switching), offset, _hours(hours), forecast_method or DayOptions().method, time_limit, seed
+    )
+    with _progress() as progress:
+        summary, notes = run_plan(PlanRequest(site, day, out, options, force=force, report=not no_report), progress)
+    for note in notes:
+        typer.echo(f"dardis: note: {note}", err=True)
+    _show(summary, out)
+
+
+def _hours(hours: int) -> int:
+    if hours not in {24, 48}:
+        raise InputError("--hours", f"{hours}", "24 or 48")
+    return hours
+
+
+@contextmanager
+def _progress() -> Iterator[Progress | None]:
+    """What is being done, the best profit and the bound, on a terminal; nothing in a pipe."""
+    import sys
+
+    if not sys.stdout.isatty():
+        yield None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("reading") as status:
+
+        def tell(doing: str, best: float | None, bound: float | None) -> None:
+            shown = [doing, *([f"best {best:,.2f}"] if best is not None else [])]
+            status.update("  ".join([*shown, *([f"bound {bound:,.2f}"] if bound is not None else [])]))
+
+        yield tell
+
+
+def _show(summary: dict[str, Figure], out: Path) -> None:
+    """The few figures that everybody asks for first."""
+    currency = summary["currency"]
+    rows = [
+        ("day", summary["date_utc"]),
+        ("jobs", f"{summary['jobs']} ({summary['jobs_running']} running, {summary['jobs_forecast']} forecast)"),
+        ("profit expected", f"{summary['profit_eur']:.2f} {currency}"),
+        ("  all nodes on", f"{summary['all_on_profit_eur']:.2f} {currency}"),
+        ("  multi-search", f"{summary['multi_search_profit_eur']:.2f} {currency}, all nodes on"),
+        ("  best rule", f"{summary['baseline_profit_eur']:.2f} {currency}, all nodes on ({summary['baseline']})"),
+        ("  bound", "none" if summary["bound_eur"] is None else f"{summary['bound_eur']:.2f} {currency}"),
+        ("mean nodes on", f"{summary['mean_nodes_on']:.1f}"),
+        ("node switches", summary["node_switches"]),
+        ("peak", f"{summary['peak_kw']:.1f} kW"),
+        ("stopped by", summary["stopped_by"]),
+        ("plan", out),
+    ]
+    for name, value in rows:
+        typer.echo(f"  {name:<22} {value}")

@@ -1,0 +1,87 @@
+"""Decides how a moment is written in files of weather, prices and carbon; clocks turn text into Unix seconds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
+
+Clock = Callable[[str], int]
+"""Unix seconds of a text; ValueError says what was expected. One clock reads one file, from first line to last."""
+
+_EUROPE = ZoneInfo("Europe/Brussels")
+_NUMERIC = re.compile(r"(\d\d)[./](\d\d)[./](\d{4}) (\d\d:\d\d(?::\d\d)?)")
+_OFFSET = re.compile(r"utc([+-]\d{1,2})(?::?(\d\d))?")
+
+
+def fixed_clock(offset_s: int) -> Clock:
+    """ISO 8601 on a clock that is `offset_s` ahead of UTC all year; a text with an offset of its own keeps that."""
+    zone = timezone(timedelta(seconds=offset_s))
+
+    def unix(text: str) -> int:
+        moment = _iso(text)
+        return int((moment if moment.tzinfo else moment.replace(tzinfo=zone)).timestamp())
+
+    return unix
+
+
+def offset_of(text: str) -> int:
+    """Seconds ahead of UTC of a text such as `utc+1` or `utc-05:30`; ValueError without one."""
+    match = _OFFSET.search(text)
+    if match is None:
+        raise ValueError(f"no offset from UTC in {text!r}")
+    hours, minutes = int(match[1]), int(match[2] or 0)
+    return hours * 3600 + (-60 if match[1].startswith("-") else 60) * minutes
+
+
+def european_clock() -> Clock:
+    """Central European time with its summer time, ISO 8601 or `31.12.2023 23:00` (`/` and seconds are fine).
+
+    Of the two hours with the same name in autumn the first is summer time, unless the text says `(CET)` or `(CEST)`.
+    """
+    seen: set[datetime] = set()
+
+    def unix(text: str) -> int:
+        text, said = re.sub(r"\s*\((CES?T)\)", "", text).strip(), re.search(r"\((CES?T)\)", text)
+        moment = _iso(_from_numeric(text))
+        if moment.tzinfo:
+            return int(moment.timestamp())
+        second = said[1] == "CET" if said else moment in seen
+        seen.add(moment)
+        local = moment.replace(tzinfo=_EUROPE, fold=int(second))
+        if local.astimezone(UTC).astimezone(_EUROPE).replace(tzinfo=None) != moment:
+            raise ValueError("an hour that Central European Time has; here summer time begins")
+        return int(local.timestamp())
+
+    return unix
+
+
+def interval_clock(clock: Clock) -> Clock:
+    """The begin of `begin - end`, on another clock; it may be written as `31.12.2023 23:00`."""
+
+    def unix(text: str) -> int:
+        return clock(_from_numeric(text.partition(" - ")[0].strip()))
+
+    return unix
+
+
+def unix_or(clock: Clock) -> Clock:
+    """Unix seconds where the text is a whole number, else what the other clock says."""
+
+    def unix(text: str) -> int:
+        return int(text) if text.isdecimal() else clock(text)
+
+    return unix
+
+
+def _from_numeric(text: str) -> str:
+    match = _NUMERIC.match(text)
+    return f"{match[3]}-{match[2]}-{match[1]}T{match[4]}{text[match.end() :]}" if match else text
+
+
+def _iso(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError("a time such as 2023-07-03T00:00Z") from None

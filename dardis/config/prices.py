@@ -1,0 +1,60 @@
+"""Decides which files of electricity prices are read, and promises one price per kWh at every moment they cover."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+
+from dardis.config.clocks import european_clock, fixed_clock, interval_clock, unix_or
+from dardis.config.series_file import Form, Within, lines_of, read_series
+from dardis.model.series import Series
+
+HIGHEST_PER_KWH = 5.0
+"""European day-ahead prices are capped at 4 to 5 EUR/kWh."""
+_CET_S = 3600
+
+
+def _per_kwh(values: Sequence[float]) -> str:
+    worst = max(values, key=abs)
+    if abs(worst) > HIGHEST_PER_KWH or fmean(map(abs, values)) > 1:
+        return f"prices such as {worst:g} per kWh look like prices per MWh"
+    return ""
+
+
+def _per_mwh(values: Sequence[float]) -> str:
+    if len(values) >= 24 and 0 < max(map(abs, values)) < 2:
+        return f"prices of at most {max(map(abs, values)):g} per MWh look like prices per kWh"
+    return ""
+
+
+def _first_auction(row: dict[str, str]) -> bool:
+    """Whether a row is of the coupled day-ahead auction; Germany's exports list a second one beside it."""
+    return row.get("sequence", "").lower().split()[-1:] in ([], ["1"], ["sequence"])
+
+
+_ENTSOE = r"day-ahead price [\[(][a-z]{3}/mwh[\])]"
+
+FORMS = (
+    Form("start_utc[,end_utc],price_eur_per_kwh", "start_utc", "price_[a-z]{3}_per_kwh",
+         lambda _: unix_or(fixed_clock(0)), end="end_utc", check=_per_kwh),
+    Form("start_utc[,end_utc],price_eur_per_mwh", "start_utc", "price_[a-z]{3}_per_mwh",
+         lambda _: unix_or(fixed_clock(0)), factor=1e-3, end="end_utc", check=_per_mwh),
+    Form("MTU (CET/CEST),…,Day-ahead Price (EUR/MWh) (ENTSO-E)", r"(mtu|time) \(cet/cest\)", _ENTSOE,
+         lambda _: interval_clock(european_clock()), 1e-3, check=_per_mwh, keep=_first_auction, alike="area"),
+    Form("MTU (UTC),…,Day-ahead Price (EUR/MWh) (ENTSO-E)", r"(mtu|time) \(utc\)", _ENTSOE,
+         lambda _: interval_clock(fixed_clock(0)), 1e-3, check=_per_mwh, keep=_first_auction, alike="area"),
+    Form("Datetime,Price (EUR/MWh) (a clock of UTC+1 all year)", "datetime", r"price \([a-z]{3}/mwh\)",
+         lambda _: fixed_clock(_CET_S), 1e-3, check=_per_mwh),
+    Form("datetime_local_cet,price_eur_mwh (Central European Time)", "datetime_local_cet", "price_[a-z]{3}_mwh",
+         lambda _: european_clock(), 1e-3, check=_per_mwh),
+)  # fmt: skip
+"""What is recognised, by its header."""
+
+
+def load_prices(path: Path, within: Within = None) -> Series:
+    """Prices per kWh over Unix time, negative ones too. Raises InputError that names file and line.
+
+    Gaps outside of `within` (Unix s `[start, end)`) are let be, as then nobody asks for them.
+    """
+    return read_series(path, lines_of(path), FORMS, within)

@@ -1,0 +1,211 @@
+"""Reads a table of values over time into a Series: which form it has is told by its header, and no gap gets through."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from dardis.config.clocks import Clock
+from dardis.model.errors import InputError
+from dardis.model.files import read_text
+from dardis.model.moments import utc_text
+from dardis.model.series import Series
+
+LONGEST_STEP_S = 3600
+DAY_S = 86_400
+NOTHING = frozenset({"", "-", "n/e", "n/a", "nan", "null"})
+"""What stands for a value that is not there."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """One kind of table. Its columns are told by patterns for the whole of a column's name, in lower case."""
+
+    said: str
+    """How it is listed for a user."""
+    time: str
+    value: str
+    clock: Callable[[str], Clock]
+    """Its clock, from the name of the time column."""
+    factor: float = 1.0
+    """From the unit of the file to ours."""
+    end: str | None = None
+    """A column with the end of each value, where there is one."""
+    check: Callable[[Sequence[float]], str] = lambda _: ""
+    """What looks wrong about its values, in their own unit; nothing if nothing."""
+    keep: Callable[[dict[str, str]], bool] = lambda _: True
+    """Which rows belong to the series, by the names of the columns."""
+    alike: str | None = None
+    """A column that must say the same in every row that is kept (the place, say)."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One value: the line it is from, begin and (None: until the next begins) end in Unix s."""
+
+    line: int
+    start: int
+    end: int | None
+    value: float
+
+
+Within = tuple[int, int] | None
+"""Unix s `[start, end)` that matter: what lies outside may have gaps. None: all of it matters."""
+
+
+def lines_of(path: Path) -> list[tuple[int, list[str]]]:
+    """Line numbers and fields of a file with commas, semicolons or tabs; blank lines are left out."""
+    text = read_text(path)
+    head = text[: text.find("\n") if "\n" in text else None]
+    delimiter = max(",;\t", key=head.count)
+    reader = csv.reader(text.splitlines(), delimiter=delimiter)
+    try:
+        return [(reader.line_num, [field.strip() for field in fields]) for fields in reader if any(fields)]
+    except csv.Error as error:
+        raise InputError(f"{path}:{reader.line_num}", f"no CSV ({error})") from None
+
+
+def read_series(path: Path, lines: Sequence[tuple[int, list[str]]], forms: Sequence[Form], within: Within) -> Series:
+    """The values of a table whose first line is its header. Raises InputError that names file and line."""
+    if len(lines) < 2:
+        raise InputError(path, "no values", _listed(forms))
+    number, header = lines[0]
+    names = [name.lower() for name in header]
+    form, columns = _recognised(f"{path}:{number}", names, forms)
+    rows = list(_rows(path, form, columns, header, lines[1:]))
+    return series_of(path, rows, within, form)
+
+
+def series_of(path: Path, rows: list[Row], within: Within, form: Form) -> Series:
+    """The rows as a series in our unit, after every check."""
+    if within is not None:
+        rows = [row for row in rows if row.start > within[0] - DAY_S and row.start < within[1] + DAY_S]
+    if not rows:
+        raise InputError(path, "no values for the time that is asked for", _listed([form]))
+    complaint = form.check([row.value for row in rows])
+    if complaint:
+        raise InputError(f"{path}:{rows[0].line}", complaint, f"the unit of {form.said}")
+    rows = _unbroken(path, rows, within)
+    edges = np.array([*(row.start for row in rows), _last_end(rows)], dtype=np.int64)
+    return Series(edges, form.factor * np.array([row.value for row in rows], dtype=np.float64))
+
+
+def number(text: str) -> float:
+    """A number; ValueError for anything else."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(text)
+    return value
+
+
+def flat(value: float, start: int, end: int) -> Series:
+    """One value for all the time."""
+    return Series(np.array([start, end], dtype=np.int64), np.array([value], dtype=np.float64))
+
+
+def _listed(forms: Iterable[Form]) -> str:
+    return " | ".join(form.said for form in forms)
+
+
+def _recognised(place: str, names: list[str], forms: Sequence[Form]) -> tuple[Form, dict[str, int]]:
+    """The form that a header has, and where its columns are."""
+    for form in forms:
+        columns = {"time": form.time, "value": form.value} | ({"end": form.end} if form.end else {})
+        found = {
+            what: next((i for i, name in enumerate(names) if re.fullmatch(pattern, name)), None)
+            for what, pattern in columns.items()
+        }
+        if found["time"] is not None and found["value"] is not None:
+            return form, {what: index for what, index in found.items() if index is not None}
+    raise InputError(place, f"columns {','.join(names)[:120]!r} are of no known form", _listed(forms))
+
+
+def _rows(
+    path: Path, form: Form, columns: dict[str, int], header: list[str], lines: Iterable[tuple[int, list[str]]]
+) -> Iterator[Row]:
+    """Every value that is there; nothing may follow a place where one is missing, as then it is a gap."""
+    clock = form.clock(header[columns["time"]].lower())
+    end_clock = form.clock(header[columns["end"]].lower()) if "end" in columns else clock
+    names = [name.lower() for name in header]
+    first_alike: str | None = None
+    for line, fields in lines:
+        place = f"{path}:{line}"
+        if len(fields) < len(header):
+            raise InputError(place, f"{len(fields)} fields", f"{len(header)}: {','.join(header)}")
+        named = dict(zip(names, fields, strict=False))
+        if not form.keep(named):
+            continue
+        if form.alike in named:
+            first_alike = first_alike or named[form.alike]
+            if named[form.alike] != first_alike:
+                raise InputError(
+                    place, f"{form.alike} {named[form.alike]!r} after {first_alike!r}", "one of them alone"
+                )
+        text = fields[columns["value"]]
+        if text.lower() in NOTHING:
+            continue
+        start = _moment(place, clock, fields[columns["time"]])
+        end = _moment(place, end_clock, fields[columns["end"]]) if "end" in columns else None
+        try:
+            yield Row(line, start, end, number(text))
+        except ValueError:
+            raise InputError(place, f"{header[columns['value']]} {text!r}", "a number") from None
+
+
+def _moment(place: str, clock: Clock, text: str) -> int:
+    try:
+        return clock(text)
+    except (ValueError, OverflowError) as error:
+        raise InputError(place, f"time {text!r}", str(error)) from None
+
+
+def _last_end(rows: list[Row]) -> int:
+    last = rows[-1]
+    if last.end is not None:
+        return last.end
+    return last.start + (last.start - rows[-2].start if len(rows) > 1 else LONGEST_STEP_S)
+
+
+def _unbroken(path: Path, rows: list[Row], within: Within) -> list[Row]:
+    """The rows, or with `within` those around what is asked; InputError where one is missing, twice or out of order."""
+    steps = [after.start - before.start for before, after in pairwise(rows)]
+    usual = _usual_steps(steps)
+    first = 0
+    for index, (before, after) in enumerate(pairwise(rows)):
+        step = steps[index]
+        if step <= 0:
+            found = "a second value for" if step == 0 else "out of order:"
+            raise InputError(f"{path}:{after.line}", f"{found} {utc_text(after.start)}", "ascending times, each once")
+        ends = before.end if before.end is not None else before.start + usual[index]
+        if ends == after.start and step <= LONGEST_STEP_S:
+            continue
+        if within is not None and max(ends, after.start) <= within[0]:
+            first = index + 1
+        elif within is not None and min(ends, after.start) >= within[1]:
+            return rows[first : index + 1]
+        else:
+            expected = "every hour, or quarter of an hour, once, the hours of a change to or from summer time too"
+            gap = f"nothing from {utc_text(ends)} to {utc_text(after.start)}"
+            odd = f"a step of {step} s to {utc_text(after.start)}"
+            raise InputError(f"{path}:{after.line}", gap if ends < after.start else odd, expected)
+    return rows[first:]
+
+
+def _usual_steps(steps: list[int]) -> list[int]:
+    """How long each value lasts: the step that is usual in the file; it may change once, if each part lasts a day."""
+    if not steps:
+        return []
+    change = next((i for i, step in enumerate(steps) if step != steps[0]), len(steps))
+    after = steps[change:]
+    long_enough = change * steps[0] >= DAY_S and sum(after) + sum(after[-1:]) >= DAY_S
+    if after and long_enough and len(set(after)) == 1 and 0 < after[0] <= LONGEST_STEP_S:
+        return steps
+    usual = min(max(sorted(steps)[len(steps) // 2], 1), LONGEST_STEP_S)
+    return [usual] * len(steps)

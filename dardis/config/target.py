@@ -1,0 +1,143 @@
+"""Decides what a plan's `target.json` may say: how much to use and which nodes to keep on. Promises to read its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from dardis.config.platform import LATEST, MOST_NODES
+from dardis.config.profile import load_profile
+from dardis.config.toml_file import Table, read_json
+from dardis.model.errors import InputError
+from dardis.model.files import atomic_text, read_text
+from dardis.model.platform import Platform
+from dardis.model.profile import StepFunction
+from dardis.model.resources import CORES
+from dardis.model.target import DesiredProfile, Split, Switching, Target
+
+FORMAT, VERSION = "dardis-target", 1
+_Time = Annotated[int, Field(ge=-LATEST, le=LATEST)]
+_Steps = list[tuple[_Time, Annotated[int, Field(ge=0, le=LATEST)]]]
+
+
+class ProfileTable(Table):
+    """The desired profile of the whole machine; before its first step capacity is wished."""
+
+    kind: Literal["cores"]
+    split: Split
+    steps: _Steps
+
+
+class GroupTable(Table):
+    """How many nodes of a group stay on; before the first step all do, and without steps none must."""
+
+    spares: _Steps = Field(default_factory=list)
+    floors: _Steps = Field(default_factory=list)
+
+
+class SwitchingTable(Table):
+    """Which groups are switched, by prefix, and how."""
+
+    idle_s: Annotated[int, Field(ge=0, le=MOST_NODES)] = Switching().idle_s
+    most_cycles_per_day: Annotated[float, Field(ge=0)] = Switching().most_cycles_per_day
+    groups: dict[str, GroupTable]
+
+
+class TargetFile(Table):
+    """The whole file."""
+
+    format: Literal["dardis-target"]
+    version: Literal[1]
+    platform: str
+    nodes: int
+    unix_start: int | None = None
+    profile: ProfileTable | None = None
+    switching: SwitchingTable | None = None
+    source: dict[str, Any] = Field(default_factory=dict)
+
+
+def read_profile(path: Path, platform: Platform, split: Split) -> Target:
+    """Read what `--profile` names: a plan's target, told by its opening brace, or a desired profile as CSV."""
+    if read_text(path).lstrip().startswith("{"):
+        return load_target(path, platform)
+    return Target(load_profile(path, platform, split))
+
+
+def load_target(path: Path, platform: Platform) -> Target:
+    """Read a plan's target for `platform`. InputError names file and key, also where it is of another machine."""
+    table = read_json(path, TargetFile)
+    if (table.platform, table.nodes) != (platform.name, platform.node_count):
+        found = f"made for {table.platform!r} of {table.nodes} nodes"
+        raise InputError(path, found, f"a target for {platform.name!r} of {platform.node_count}")
+    desired = None
+    if table.profile is not None:
+        steps = _ascending(f"{path}: profile.steps", table.profile.steps)
+        cores = platform.kinds.index(CORES)
+        function = StepFunction.from_steps(platform.cores, [(time, min(cap, platform.cores)) for time, cap in steps])
+        desired = DesiredProfile(platform, {cores: function}, split=table.profile.split)
+    return Target(desired, _switching(path, table.switching, platform), table.unix_start, table.source)
+
+
+def _ascending(place: str, steps: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
+    for (before, _), (after, _) in pairwise(steps):
+        if after <= before:
+            raise InputError(place, f"{after} s after {before} s", "steps in the order of time, each time once")
+    return steps
+
+
+def _switching(path: Path, table: SwitchingTable | None, platform: Platform) -> Switching | None:
+    if table is None:
+        return None
+    index_of = {group.prefix: index for index, group in enumerate(platform.groups)}
+    spares: dict[int, StepFunction] = {}
+    floors: dict[int, StepFunction] = {}
+    for prefix, group in table.groups.items():
+        place = f"{path}: switching.groups.{prefix}"
+        if prefix not in index_of:
+            raise InputError(place, "no such node group", "one of " + ", ".join(index_of))
+        of = platform.groups[index_of[prefix]]
+        if of.power is None:
+            expected = "power = { idle_w = …, boot_s = …, shutdown_s = … } in its [[nodes]]"
+            raise InputError(place, f"{platform.name!r} does not say what the group draws", expected)
+        for name, steps, kept in (("spares", group.spares, spares), ("floors", group.floors, floors)):
+            before = of.count if steps else 0
+            kept[index_of[prefix]] = StepFunction.from_steps(before, _ascending(f"{place}.{name}", steps))
+    return Switching(spares, floors, table.idle_s, table.most_cycles_per_day)
+
+
+def write_target(path: Path, target: Target, platform: Platform) -> None:
+    """Write the target of a plan for `platform`; of a desired profile only cores of the whole machine can be said."""
+    profile = switching = None
+    if target.desired is not None:
+        wished = target.desired.machine.get(platform.kinds.index(CORES))
+        if wished is None or len(target.desired.machine) > 1 or target.desired.nodes:
+            raise ValueError("a target's profile is of the cores of the whole machine")
+        profile = {"kind": CORES, "split": str(target.desired.split), "steps": _steps(wished)}
+    if target.switching is not None:
+        rule = target.switching
+        groups = {
+            group.prefix: {
+                name: _steps(functions[index])
+                for name, functions in (("spares", rule.spares), ("floors", rule.floors))
+                if index in functions
+            }
+            for index, group in enumerate(platform.groups)
+            if index in rule.spares or index in rule.floors
+        }
+        switching = {"idle_s": rule.idle_s, "most_cycles_per_day": rule.most_cycles_per_day, "groups": groups}
+    content = {
+        "format": FORMAT, "version": VERSION, "platform": platform.name, "nodes": platform.node_count,
+        "unix_start": target.unix_start, "profile": profile, "switching": switching, "source": target.source,
+    }  # fmt: skip
+    with atomic_text(path) as file:
+        json.dump(content, file, indent=2, allow_nan=False)
+        file.write("\n")
+
+
+def _steps(function: StepFunction) -> list[list[int]]:
+    return [list(step) for step in zip(function.times[1:].tolist(), function.values[1:].tolist(), strict=True)]

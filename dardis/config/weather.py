@@ -1,0 +1,104 @@
+"""Decides which files of outdoor temperature are read, and promises °C at every moment they cover."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from dardis.config import typical_year
+from dardis.config.clocks import fixed_clock, offset_of, unix_or
+from dardis.config.series_file import Form, Row, Within, lines_of, read_series, series_of
+from dardis.model.errors import InputError
+from dardis.model.files import read_text
+from dardis.model.series import Series
+
+COLDEST_C, HOTTEST_C = -90.0, 60.0
+"""Nothing outside of these was ever measured outdoors."""
+
+
+def celsius(values: Sequence[float]) -> str:
+    """What looks wrong about temperatures in °C; nothing if nothing."""
+    hottest, coldest = max(values), min(values)
+    if hottest > HOTTEST_C:
+        return f"temperatures up to {hottest:g} °C look like {'K' if coldest > 150 else '°F'}"
+    return f"a temperature of {coldest:g} °C was never measured" if coldest < COLDEST_C else ""
+
+
+FORMS = (
+    Form("start_utc[,end_utc],temp_c", "start_utc", "temp_c", lambda _: unix_or(fixed_clock(0)), end="end_utc",
+         check=celsius),
+    Form("time_local_utc+1,temperature_c (any offset)", r"time_local_utc[+-]\d{1,2}(:?\d\d)?", "temperature_c",
+         lambda name: fixed_clock(offset_of(name)), check=celsius),
+)  # fmt: skip
+"""Tables that are recognised by their header alone."""
+_OPEN_METEO = "an Open-Meteo export (CSV or JSON) of hourly temperature_2m in °C"
+
+
+def load_weather(path: Path, within: Within = None) -> Series:
+    """Outdoor temperature (°C) over Unix time. Raises InputError; `within` as in `load_prices`.
+
+    A typical year (EPW) has no year of its own: it is repeated for every one from 1990 to 2049.
+    """
+    text = read_text(path).lstrip()
+    if text.startswith("{"):
+        return _open_meteo_json(path, text, within)
+    if text.startswith("LOCATION,"):
+        return typical_year.load_epw(path, celsius)
+    lines = lines_of(path)
+    names = [name.lower() for name in lines[0][1]] if lines else []
+    if "utc_offset_seconds" in names:
+        return _open_meteo_csv(path, lines, names.index("utc_offset_seconds"), within)
+    if (form := typical_year.recognised(names)) is not None:
+        return typical_year.load_table(path, lines, form, celsius)
+    others = [Form(said, "(?!)", "(?!)", lambda _: fixed_clock(0)) for said in (_OPEN_METEO, *typical_year.SAID)]
+    return read_series(path, lines, (*FORMS, *others), within)
+
+
+def assumed_clock(path: Path) -> str | None:
+    """What had to be assumed of a file's clock, in words; None where it names one."""
+    first = read_text(path).lstrip().partition("\n")[0].lower().strip()
+    if typical_year.recognised([name.strip() for name in first.split(",")]) is None:
+        return None
+    return f"{path}: a typical year that names no time zone; its clock is taken for UTC"
+
+
+def _open_meteo_form(offset_s: int) -> Form:
+    """Times are local on one clock for the whole file (its metadata name the offset), or Unix seconds."""
+    value = r"temperature_2m( \(°c\))?"
+    return Form(_OPEN_METEO, "time", value, lambda _: unix_or(fixed_clock(offset_s)), check=celsius)
+
+
+def _open_meteo_csv(path: Path, lines: list[tuple[int, list[str]]], column: int, within: Within) -> Series:
+    """Two lines of metadata, then the table; further tables (by day) are left out."""
+    try:
+        offset_s = int(lines[1][1][column])
+    except (IndexError, ValueError):
+        raise InputError(f"{path}:2", "no utc_offset_seconds", _OPEN_METEO) from None
+    table = lines[2:]
+    again = next((i for i, (_, fields) in enumerate(table) if i and fields[0] == "time"), len(table))
+    return read_series(path, table[:again], [_open_meteo_form(offset_s)], within)
+
+
+def _open_meteo_json(path: Path, text: str, within: Within) -> Series:
+    try:
+        content: Any = json.loads(text)
+        part = "minutely_15" if "temperature_2m" in content.get("minutely_15", {}) else "hourly"
+        times, values = content[part]["time"], content[part]["temperature_2m"]
+        unit, offset_s = content[f"{part}_units"]["temperature_2m"], int(content["utc_offset_seconds"])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise InputError(path, "JSON of another form", _OPEN_METEO) from None
+    if unit != "°C":
+        raise InputError(f"{path}: {part}_units.temperature_2m", repr(unit), "°C")
+    form, rows = _open_meteo_form(offset_s), []
+    clock = form.clock("time")
+    for index, (time, value) in enumerate(zip(times, values, strict=False)):
+        place = f"{path}: {part}[{index}]"
+        if value is None:
+            continue
+        try:
+            rows.append(Row(index, clock(str(time)), None, float(value)))
+        except (ValueError, TypeError):
+            raise InputError(place, f"{time!r}, {value!r}", "a time and a number") from None
+    return series_of(path, rows, within, form)

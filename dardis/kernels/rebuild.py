@@ -1,0 +1,226 @@
+"""Improves a plan on real nodes: tears groups of jobs out and puts each job back where it is worth most.
+
+A group that got worse is restored. Groups of one job are coordinate descent. A plan is a queue's table and held nodes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dardis.kernels.jit import kernel
+from dardis.kernels.offers import OUT_OF_SPACE, Held, answer
+from dardis.kernels.profile import DONE, FULL
+from dardis.kernels.queue import HELD, HOLD, LATEST, NUMBER, START, UNITS, WALLTIME, WISH_OFF, Queue, Room, Rules
+from dardis.kernels.rows import Ints, Rows
+from dardis.kernels.search import FIRST_START, FOUND, LAST_START, NOTHING, ROOM, ZERO, ask_of, find, give_back, take
+from dardis.kernels.selection import choose_nodes, common_starts
+from dardis.kernels.starts import FIRST
+from dardis.kernels.worth import Floats, Worth, add, earned, extra, fill_before
+from dardis.model.job import FOREVER
+
+GROUP, PHASE, PLACE, KEPT = range(4)
+"""Entries of the state: which group, what is being done to it, at which of its jobs; how many groups got better."""
+OUT, BACK, UNDO, RESTORE = range(4)
+"""Phases: the jobs are torn out, put back; or that is undone: torn out again, put where they were."""
+GAIN, TOTAL = range(2)
+"""Entries of the gains: of the group so far, of all groups that were kept."""
+SAME = 1e-9
+"""Money that is no difference: then the earlier start is better."""
+
+
+class Torn(NamedTuple):
+    """How the jobs of a group were: their starts, how many nodes they held, and these one after the other."""
+
+    start: Ints
+    held: Ints
+    node: Ints
+    units: Ints
+
+
+@kernel
+def best_of_spans(spans: Ints, found: int, first: int, duration: int, slot: int, worth: Worth, grain: int) -> int:
+    """The start in `spans[:found]` (counted from `first`) that is worth most; -1 if none is worth anything.
+
+    Looked at are both ends of each span, every `grain` s, and where the job's start or end meets a segment's edge.
+    """
+    edges = worth.hours.edges
+    watts = worth.added_w[slot]
+    before = np.empty(len(edges), dtype=np.float64)
+    fill_before(worth.hours, watts, before)
+    before_limits = np.empty(len(worth.limits.edges), dtype=np.float64)
+    fill_before(worth.limits, watts, before_limits)
+    best, best_at = 0.0, np.int64(-1)
+    for s in range(found):
+        at = spans[s, 0] + first
+        last = spans[s, 1] + first - 1
+        while True:
+            end = at + duration
+            gain = earned(worth, slot, at, end) - extra(worth.hours, before, at, end, watts)
+            gain -= extra(worth.limits, before_limits, at, end, watts)
+            if gain > best + SAME:
+                best, best_at = gain, at
+            if at == last:
+                break
+            following = at - (at - edges[0]) % grain + grain
+            place = np.searchsorted(edges, at, side="right")
+            if place < len(edges):
+                following = min(following, edges[place])
+            place = np.searchsorted(edges, end, side="right")
+            if place < len(edges):
+                following = min(following, edges[place] - duration)
+            at = min(following, last)
+    return best_at
+
+
+@kernel
+def find_best(
+    rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: Room, worth: Worth, grain: int, now: int
+) -> int:
+    """Find the start in the day that is worth most; write it to `room.result` and its nodes to the queue.
+
+    Answers FOUND, NOTHING (there is none, or none that is worth anything) or ROOM.
+    """
+    table = queue.table
+    longest = np.int64(0)
+    for node in range(len(group)):
+        longest = max(longest, rows.size[node])
+    if longest + 4 > len(room.scratch.time):
+        return ROOM
+    first = worth.soonest[slot]
+    last = min(worth.hours.edges[-1] - 1, table[slot, LATEST])
+    if first > last:
+        return NOTHING
+    asks = ask_of(table, slot, room)
+    zeros = room.ask[ZERO : ZERO + 2]
+    none = zeros[:0]
+    held = Held(zeros, none, none, none, none)
+    room.ask[FIRST_START] = first
+    room.ask[LAST_START] = last
+    count = answer(
+        rows, group, 0, none, none, asks, held, False, False, FIRST, 1, rules.seed, now, room.scratch, room.out,
+        room.offset,
+    )  # fmt: skip
+    if count == OUT_OF_SPACE:
+        return ROOM
+    offers = room.out[:count]
+    spans = np.empty((2 * count + 1, 3), dtype=np.int64)
+    found = common_starts(offers, table[slot, UNITS], rules.distinct, spans)
+    best = best_of_spans(spans, found, first, table[slot, WALLTIME], slot, worth, grain)
+    if best < 0:
+        return NOTHING
+    room.result[1] = best
+    hold = table[slot, HOLD]
+    table[slot, HELD] = choose_nodes(
+        offers, best - first, first, 1, table[slot, WALLTIME], table[slot, UNITS], rules.distinct, rules.choice,
+        rules.seed, table[slot, NUMBER], 0, queue.hold_node[hold:], queue.hold_units[hold:],
+    )  # fmt: skip
+    return FOUND
+
+
+@kernel
+def account_for(queue: Queue, slot: int, worth: Worth, sign: int) -> float:
+    """Add a job that has a start to the grids (sign 1) or take it off (-1); return what that adds to the profit."""
+    start = queue.table[slot, START]
+    end = start + queue.table[slot, WALLTIME]
+    watts = sign * worth.added_w[slot]
+    gain = sign * earned(worth, slot, start, end)
+    if start > queue.table[slot, LATEST]:
+        gain -= sign * worth.late[0]
+    return gain - add(worth.hours, start, end, watts) - add(worth.limits, start, end, watts)
+
+
+@kernel
+def put_best(
+    rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: Room, worth: Worth, grain: int, now: int
+) -> int:
+    """Reserve the job where it is worth most; else as soon as may be after the day, or at all if that is too late.
+
+    Answers DONE, FULL or ROOM.
+    """
+    answered = find_best(rows, group, queue, slot, rules, room, worth, grain, now)
+    if answered == NOTHING:
+        day_end = worth.hours.edges[-1]
+        soonest = worth.soonest[slot]
+        if queue.table[slot, LATEST] >= day_end:
+            soonest = max(soonest, day_end)
+        answered = find(rows, group, queue, slot, rules, room, WISH_OFF, soonest, FOREVER, now)
+    if answered == ROOM:
+        return ROOM
+    return take(rows, queue, slot, room.result[1], now)
+
+
+@kernel
+def tear_out(rows: Rows, queue: Queue, slot: int, worth: Worth, now: int, gains: Floats) -> int:
+    """Take a job's reservation and its money away. Answers DONE or FULL."""
+    start = queue.table[slot, START]
+    if give_back(rows, queue, slot, now) == FULL:
+        return FULL
+    queue.table[slot, START] = start
+    gains[GAIN] += account_for(queue, slot, worth, -1)
+    return DONE
+
+
+@kernel
+def remember(queue: Queue, slot: int, torn: Torn, i: int) -> None:
+    """Note how the group's job i is."""
+    torn.start[i] = queue.table[slot, START]
+    torn.held[i] = queue.table[slot, HELD]
+    hold, base = queue.table[slot, HOLD], torn.held[:i].sum()
+    for k in range(torn.held[i]):
+        torn.node[base + k] = queue.hold_node[hold + k]
+        torn.units[base + k] = queue.hold_units[hold + k]
+
+
+@kernel
+def restore(rows: Rows, queue: Queue, slot: int, torn: Torn, i: int, now: int) -> int:
+    """Reserve the group's job i as it was. Answers DONE or FULL."""
+    hold, base = queue.table[slot, HOLD], torn.held[:i].sum()
+    queue.table[slot, HELD] = torn.held[i]
+    for k in range(torn.held[i]):
+        queue.hold_node[hold + k] = torn.node[base + k]
+        queue.hold_units[hold + k] = torn.units[base + k]
+    return take(rows, queue, slot, torn.start[i], now)
+
+
+@kernel
+def rebuild(
+    rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, worth: Worth, grain: int, now: int, offsets: Ints,
+    slots: Ints, torn: Torn, state: Ints, gains: Floats,
+) -> int:  # fmt: skip
+    """Go over the groups `slots[offsets[i]:offsets[i+1]]`; a group that gets worse is put back as it was.
+
+    Answers DONE, or FULL or ROOM: then call it again with the same `state` and `gains`.
+    """
+    while state[GROUP] < len(offsets) - 1:
+        low = offsets[state[GROUP]]
+        if state[PLACE] == offsets[state[GROUP] + 1] - low:
+            state[PLACE] = 0
+            phase = state[PHASE]
+            state[PHASE] = phase + 1
+            worse = gains[GAIN] < -SAME
+            if phase == RESTORE or (phase == BACK and not worse):
+                if phase == BACK:
+                    gains[TOTAL] += gains[GAIN]
+                    state[KEPT] += gains[GAIN] > SAME
+                gains[GAIN] = 0.0
+                state[PHASE] = OUT
+                state[GROUP] += 1
+            continue
+        slot = slots[low + state[PLACE]]
+        if state[PHASE] == OUT:
+            remember(queue, slot, torn, state[PLACE])
+        if state[PHASE] == OUT or state[PHASE] == UNDO:
+            answered = tear_out(rows, queue, slot, worth, now, gains)
+        else:
+            if state[PHASE] == BACK:
+                answered = put_best(rows, group, queue, slot, rules, room, worth, grain, now)
+            else:
+                answered = restore(rows, queue, slot, torn, state[PLACE], now)
+            if answered == DONE:
+                gains[GAIN] += account_for(queue, slot, worth, 1)
+        if answered != DONE:
+            return answered
+        state[PLACE] += 1
+    return DONE

@@ -1,0 +1,73 @@
+"""When nodes were down: its file, and what it meant for nodes and jobs."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from dardis.metrics.jobs import Number
+from dardis.model.downtime import Downtime, boot_and_shutdown
+from dardis.model.errors import InputError
+from dardis.model.files import atomic_text, csv_rows, read_text
+from dardis.model.job import FOREVER
+from dardis.model.platform import Platform
+from dardis.model.schedule import Schedule
+from dardis.model.series import Ints
+
+DOWNTIME_FILE: Final = "switching.csv"
+COLUMNS: Final = ("node", "down_s", "up_s")
+_DAY_S: Final = 86_400
+KEYS: Final = ("node_switches", "cycles_per_node_day", "off_share", "mean_boot_delay_s", "delayed_share")
+
+
+def switching_metrics(
+    schedule: Schedule, platform: Platform, downtime: Downtime, boot_delay: Ints | None
+) -> dict[str, Number]:
+    """The figures of `metrics.json` about nodes that are switched (docs/metrics.md).
+
+    `boot_delay` (jobs,): how long each job waited for boots, None where nobody measured it.
+    """
+    figures: dict[str, Number] = dict.fromkeys(KEYS)
+    ran = schedule.ran
+    if not ran.any():
+        return figures
+    start, end = int(schedule.submit.min()), int(schedule.finish[ran].max())
+    boot_s, shutdown_s = (times[downtime.node] for times in boot_and_shutdown(platform))
+    node_seconds = platform.node_count * (end - start)
+    off_from = np.clip(downtime.down + shutdown_s, start, end)
+    off_until = np.clip(downtime.up - boot_s, start, end)
+    switches = int(np.count_nonzero(downtime.down < end))
+    figures["node_switches"] = switches
+    figures["cycles_per_node_day"] = switches * _DAY_S / node_seconds
+    figures["off_share"] = int(np.maximum(off_until - off_from, 0).sum()) / node_seconds
+    if boot_delay is not None:
+        figures["mean_boot_delay_s"] = int(boot_delay[ran].sum()) / int(np.count_nonzero(ran))
+        figures["delayed_share"] = int(np.count_nonzero(boot_delay[ran])) / int(np.count_nonzero(ran))
+    return figures
+
+
+def write_downtime(path: Path, downtime: Downtime) -> None:
+    """Write `node,down_s,up_s`, one row for each time that a node was down; `up_s` is empty if it stays down."""
+    with atomic_text(path) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for node, down, up in zip(downtime.node.tolist(), downtime.down.tolist(), downtime.up.tolist(), strict=True):
+            writer.writerow([node, down, "" if up == FOREVER else up])
+
+
+def read_downtime(path: Path) -> Downtime:
+    """Read what `write_downtime` wrote, in any order. InputError names file and line."""
+    rows = csv_rows(path, read_text(path))
+    if tuple(next(rows, (1, []))[1]) != COLUMNS:
+        raise InputError(f"{path}:1", "other columns", ",".join(COLUMNS))
+    spans = []
+    for line, fields in rows:
+        try:
+            node, down, up = fields
+            spans.append((int(node), int(down), int(up) if up else FOREVER))
+        except ValueError:
+            raise InputError(f"{path}:{line}", repr(",".join(fields)), "whole numbers, up_s may be empty") from None
+    return Downtime(*np.array(sorted(spans), dtype=np.int64).reshape(-1, 3).T.copy())

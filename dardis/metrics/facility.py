@@ -1,0 +1,105 @@
+"""What a platform's power costs, read from the files it names: its cooling, contract, and conditions over time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from dardis.config.carbon import load_carbon
+from dardis.config.cooling import load_pue_table
+from dardis.config.prices import load_prices
+from dardis.config.series_file import flat
+from dardis.config.weather import assumed_clock, load_weather
+from dardis.model.errors import InputError
+from dardis.model.platform import MODELLED_PLANTS, Facility, Platform
+from dardis.model.pue_table import Rows
+from dardis.model.series import Series
+from dardis.power.air import DESIGN_W
+from dardis.power.conditions import Conditions, check_cover, conditions_over
+from dardis.power.cooling import Cooling, Plant, modelled
+from dardis.power.nodes import design_watts
+from dardis.power.tariff import PowerLimit, Tariff
+
+Reader = Callable[[Path, tuple[int, int] | None], Series]
+
+
+def find_cooling(text: str, design_w: float | None = None, rows: str = Rows.NEAREST) -> Cooling:
+    """The plant that `air`, `hybrid` or the file of a table names; a modelled one is built for `design_w`.
+
+    Raises InputError for a file that is no table.
+    """
+    if text in MODELLED_PLANTS:
+        return modelled(Plant(text), design_w or DESIGN_W)
+    if not Path(text).is_file():
+        raise InputError(
+            f"cooling {text!r}", "no such plant or file", f"{', '.join(MODELLED_PLANTS)}, or the file of a PUE table"
+        )
+    return load_pue_table(Path(text), Rows(rows))
+
+
+def platform_cooling(platform: Platform, text: str | None = None) -> Cooling | None:
+    """The platform's plant, or with `text` another in its place; None where neither names one.
+
+    Without `cooling_design_w` a modelled plant is built for the machine, see `design_watts`.
+    """
+    around = platform.facility
+    named = text or around.cooling
+    if named is None:
+        return None
+    return find_cooling(named, around.cooling_design_w or design_watts(platform), around.cooling_rows)
+
+
+def tariff_of(facility: Facility, offset: int | None) -> Tariff:
+    """The contract on the trace's clock (Unix time − `offset`). Raises InputError for limits without a calendar."""
+    if facility.limits and offset is None:
+        raise InputError("platform: tariff.limits", "no calendar", "calendar_start = the trace's first submission, UTC")
+    return Tariff(
+        demand_per_kw=facility.demand_per_kw,
+        co2_per_t=facility.co2_per_t,
+        contracted_kw=facility.contracted_kw,
+        contract_penalty_per_kwh=facility.contract_penalty_per_kwh,
+        limits=tuple(
+            PowerLimit(limit.start - (offset or 0), limit.end - (offset or 0), limit.most_kw, limit.penalty_per_kwh)
+            for limit in facility.limits
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Weather, prices and carbon of a platform: files or one value for all the time; None: not stated."""
+
+    weather: str | float | None
+    prices: str | float | None
+    carbon: str | float | None
+    offset: int | None
+    """Unix time less trace time; None where the trace's calendar is not known."""
+
+    def over(self, start: int, end: int) -> Conditions:
+        """Conditions over `[start, end)` of the trace's clock; what is not stated is 0.
+
+        Raises InputError for a file that can't be read, does not cover all of it, or has no calendar to go with it.
+        """
+        offset = self.offset or 0
+        span = (start + offset, end + offset)
+        return conditions_over(
+            start, end, offset=offset,
+            weather=self._series("weather", self.weather, load_weather, span),
+            prices=self._series("prices", self.prices, load_prices, span),
+            carbon=self._series("carbon", self.carbon, load_carbon, span),
+        )  # fmt: skip
+
+    @property
+    def assumed(self) -> str | None:
+        """What had to be assumed to read the files, for people; None where nothing had to be."""
+        return assumed_clock(Path(self.weather)) if isinstance(self.weather, str) else None
+
+    def _series(self, key: str, stated: str | float | None, read: Reader, span: tuple[int, int]) -> Series:
+        if not isinstance(stated, str):
+            return flat(stated or 0.0, *span)
+        if self.offset is None:
+            raise InputError(f"platform: {key}", "no calendar", "calendar_start = the trace's first submission, UTC")
+        series = read(Path(stated), span)
+        check_cover(stated, series, *span)
+        return series

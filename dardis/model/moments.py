@@ -1,0 +1,19 @@
+"""Moments of UTC as people write them, and as Unix seconds."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def utc_text(unix_s: int) -> str:
+    """A moment for people: `2023-07-03T00:00Z`."""
+    return datetime.fromtimestamp(unix_s, UTC).strftime("%Y-%m-%dT%H:%MZ")
+
+
+def parse_utc(text: str) -> int:
+    """Unix seconds of an ISO 8601 moment since 1970, without an offset of UTC; ValueError for anything else."""
+    moment = datetime.fromisoformat(text)
+    unix = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    if unix < 0 or unix != int(unix):
+        raise ValueError(f"{text!r} is no moment since 1970 in whole seconds")
+    return int(unix)

@@ -1,0 +1,205 @@
+"""Decides which nodes are shut down and booted. Promises that a node is up when a reservation on it begins.
+
+It sees what nodes hold and from when on, never whose jobs wait. Of each group it keeps spare nodes on, those that jobs
+are given first: of equal nodes the lowest numbers. So the highest are shut down, and the lowest booted.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from dardis.model.downtime import boot_and_shutdown
+from dardis.model.job import FOREVER, NO_TIME
+from dardis.model.platform import Platform
+from dardis.model.profile import StepFunction
+from dardis.model.series import Ints
+from dardis.model.target import Switching
+from dardis.wire.messages import Switch
+
+DAY_S = 86_400
+PLANNED_AHEAD = 10
+"""A node stays on for a reservation within this many times what it must be off for at least.
+
+Reservations come forward as jobs end early: to switch for every gap in the plan cost a seventh more switches, and no
+node was off for longer.
+"""
+NONE = StepFunction.from_steps(0, [])
+
+
+class _Ahead:
+    """The largest value of a step function from now on for some seconds, so that what rises then is there in time."""
+
+    def __init__(self, function: StepFunction, seconds: int) -> None:
+        edges = np.unique(np.concatenate([function.times, function.times[1:] - seconds]))
+        low = np.searchsorted(function.times, edges, side="right") - 1
+        high = np.searchsorted(function.times, edges + seconds, side="right")
+        self._values = [int(function.values[a:b].max()) for a, b in zip(low.tolist(), high.tolist(), strict=True)]
+        self._edges = edges.tolist()
+
+    def at(self, now: int) -> int:
+        return self._values[bisect_right(self._edges, now) - 1]
+
+    def next_change(self, now: int) -> int:
+        place = bisect_right(self._edges, now)
+        return self._edges[place] if place < len(self._edges) else FOREVER
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The nodes `[first, last)`, and what is asked of them. `least_off_s`: what is shut down for less gains nothing."""
+
+    first: int
+    last: int
+    boot_s: int
+    shutdown_s: int
+    least_off_s: int
+    spares: _Ahead
+    floors: _Ahead
+
+
+class Switcher:
+    """The machine of all nodes: `reserved`, `dropped` and `ended` say what they hold, `decide` what to switch."""
+
+    def __init__(self, platform: Platform, switching: Switching, start: int) -> None:
+        """All nodes are up, and have been idle since `start`."""
+        self._idle_s = switching.idle_s
+        self._most = int(switching.most_cycles_per_day)
+        self._groups = list(_groups(platform, switching))
+        count = platform.node_count
+        self._switched = np.zeros(count, dtype=np.bool_)
+        for group in self._groups:
+            self._switched[group.first : group.last] = True
+        self._off = np.zeros(count, dtype=np.bool_)
+        """Shut down, and not to be booted yet."""
+        self._ready: Ints = np.full(count, NO_TIME)
+        """When the node is up at the soonest."""
+        self._since: Ints = np.full(count, start)
+        """Since when a node is idle, if it is: when the last job ended there."""
+        self._next: Ints = np.full(count, FOREVER)
+        """When the first job that the node holds begins; a time that is past: it is busy."""
+        self._allowed: Ints = np.full(count, NO_TIME if self._most else FOREVER)
+        """From when on a node may be shut down again."""
+        self._shut: dict[int, deque[int]] = {}
+        """When each node was last shut down, so many times as it may be in a day."""
+        self._starts: list[dict[int, int]] = [{} for _ in range(count)]
+        """What each node holds: start by job."""
+        self._nodes: dict[int, Ints] = {}
+        self._closed = np.zeros(count, dtype=np.bool_)
+        spans = [(node, *span) for node in np.flatnonzero(self._switched) for span in platform.closed_spans(int(node))]
+        self._spans: Ints = np.array(spans, dtype=np.int64).reshape(-1, 3)
+        self._edges = sorted({*self._spans[:, 1].tolist(), *self._spans[:, 2].tolist()})
+        self._changed = True
+        self._wake = FOREVER
+
+    def reserved(self, job: int, start: int, nodes: Ints) -> None:
+        """A job will begin at `start` on these nodes, and on no others."""
+        self.dropped(job)
+        mine = np.asarray(nodes[self._switched[nodes]], dtype=np.int64)
+        for node in mine.tolist():
+            self._starts[node][job] = start
+        self._next[mine] = np.minimum(self._next[mine], start)
+        self._nodes[job] = mine
+        self._changed = True
+
+    def dropped(self, job: int) -> Ints:
+        """A job holds its nodes no more; return them."""
+        mine = self._nodes.pop(job, None)
+        if mine is None:
+            return np.zeros(0, dtype=np.int64)
+        for node in mine.tolist():
+            starts = self._starts[node]
+            del starts[job]
+            self._next[node] = min(starts.values(), default=FOREVER)
+        self._changed = True
+        return mine
+
+    def ended(self, job: int, now: int) -> None:
+        """A job has ended on its nodes."""
+        self._since[self.dropped(job)] = now
+
+    def wake(self) -> int:
+        """When it may have something to switch though no node changes what it holds (FOREVER: never)."""
+        return self._wake
+
+    def due(self, now: int) -> bool:
+        """Whether it may have something to switch now."""
+        return self._changed or self._wake <= now
+
+    def decide(self, now: int) -> list[Switch]:
+        """What to shut down and to boot now, after all that has changed in this instant."""
+        self._changed = False
+        place = bisect_right(self._edges, now)
+        self._wake = self._edges[place] if place < len(self._edges) else FOREVER
+        if self._edges:
+            spans = self._spans
+            self._closed[:] = False
+            self._closed[spans[(spans[:, 1] <= now) & (now < spans[:, 2]), 0]] = True
+        return [switch for group in self._groups for switch in self._decide(group, now)]
+
+    def _decide(self, group: _Group, now: int) -> Iterator[Switch]:
+        mine = slice(group.first, group.last)
+        off, first_start = self._off[mine], self._next[mine]
+        needed = off & (first_start <= now + group.boot_s)
+        free = (first_start > now + group.least_off_s) & ~self._closed[mine]
+        spare = free & ~off
+        on = len(off) - int(np.count_nonzero(off)) + int(np.count_nonzero(needed))
+        beyond = min(int(np.count_nonzero(spare)) - group.spares.at(now), on - group.floors.at(now))
+        if beyond < 0:
+            more = np.flatnonzero(off & free & ~needed)[:-beyond]
+            needed[more] = True
+        if needed.any():
+            yield self._boot(np.flatnonzero(needed) + group.first, group, now)
+        if beyond > 0:
+            # From these times on nodes can be shut down that have been idle for long enough, and are not needed soon.
+            moments = np.maximum(self._since[mine], self._ready[mine]) + self._idle_s
+            long_free = spare & (first_start > now + PLANNED_AHEAD * group.least_off_s)
+            moments = np.where(long_free, np.maximum(moments, self._allowed[mine]), FOREVER)
+            surplus = np.flatnonzero(moments <= now)[-beyond:]
+            if len(surplus) < beyond:
+                self._wake = min(self._wake, int(moments[moments > now].min(initial=FOREVER)))
+            if len(surplus):
+                yield self._shut_down(surplus + group.first, group, now)
+        self._set_wake(group, now)
+
+    def _set_wake(self, group: _Group, now: int) -> None:
+        """Note when a wish changes, a reservation needs its node, or takes a spare."""
+        first_start = self._next[group.first : group.last]
+        lead = np.where(self._off[group.first : group.last], group.boot_s, group.least_off_s)
+        moments = first_start - lead
+        wake = int(moments[moments > now].min(initial=FOREVER))
+        self._wake = min(self._wake, wake, group.spares.next_change(now), group.floors.next_change(now))
+
+    def _boot(self, nodes: Ints, group: _Group, now: int) -> Switch:
+        self._off[nodes] = False
+        self._ready[nodes] = np.maximum(self._ready[nodes], now + group.boot_s)
+        return Switch(up=True, node=nodes, ready=self._ready[nodes])
+
+    def _shut_down(self, nodes: Ints, group: _Group, now: int) -> Switch:
+        self._off[nodes] = True
+        self._ready[nodes] = now + group.shutdown_s + group.boot_s
+        for node in nodes.tolist():
+            times = self._shut.setdefault(node, deque(maxlen=self._most))
+            times.append(now)
+            if len(times) == self._most:
+                self._allowed[node] = times[0] + DAY_S
+        return Switch(up=False, node=nodes, ready=self._ready[nodes])
+
+
+def _groups(platform: Platform, switching: Switching) -> Iterator[_Group]:
+    """The groups that are switched."""
+    boot, shutdown = boot_and_shutdown(platform)
+    last = 0
+    for index, group in enumerate(platform.groups):
+        first, last = last, last + group.count
+        if group.always_on or not (index in switching.spares or index in switching.floors):
+            continue
+        boot_s, shutdown_s = int(boot[first]), int(shutdown[first])
+        yield _Group(
+            first, last, boot_s, shutdown_s, max(switching.idle_s, boot_s + shutdown_s),
+            _Ahead(switching.spares.get(index, NONE), boot_s), _Ahead(switching.floors.get(index, NONE), boot_s),
+        )  # fmt: skip

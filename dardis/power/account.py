@@ -1,0 +1,265 @@
+"""The one exact evaluator: a schedule or a load curve in money, energy, CO2 and peak power, segment by segment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dardis.model.downtime import Downtime
+from dardis.model.platform import Platform
+from dardis.model.resources import CORES, POWER
+from dardis.model.schedule import Schedule
+from dardis.model.series import Floats, Ints, Series
+from dardis.power.conditions import Conditions
+from dardis.power.cooling import Cooling
+from dardis.power.nodes import MachinePower
+from dardis.power.tariff import DEMAND_SPAN_S, Tariff
+
+_JOBS, _IDLE, _OFF, _SWITCHING = range(4)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Jobs that ran, arrays of shape (jobs,). Job i runs in `[start[i], finish[i])`, s of the trace's clock."""
+
+    start: Ints
+    finish: Ints
+    cores: Ints
+    """Of all its units."""
+    added_w: Floats
+    """W that the whole job adds to its nodes while it runs."""
+    income: Floats
+    """Money that a core-hour of it earns."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a schedule brings and costs. Arrays of shape (segments,), one value for each segment of the conditions.
+
+    Money is in the platform's currency, a cost is positive. What goes over all segments is a number.
+    """
+
+    edges: Ints
+    price_per_kwh: Floats
+    gco2_per_kwh: Floats
+    income: Floats
+    jobs_w: Floats
+    """Mean power that jobs add to their nodes."""
+    idle_w: Floats
+    """Idle power of the nodes that are up, busy ones included."""
+    off_w: Floats
+    switching_w: Floats
+    """Of nodes that shut down or boot."""
+    cooling_w: Floats
+    peak_kw: float
+    """Highest mean of IT and cooling over a quarter of an hour."""
+    demand_eur: float
+    co2_eur: float
+    penalty_eur: float
+    """For energy above a limit or the contracted maximum."""
+    over_limit_kwh: float
+    """Energy above a limit that must never be exceeded."""
+
+    @property
+    def it_w(self) -> Floats:
+        """Mean IT power."""
+        return self.jobs_w + self.idle_w + self.off_w + self.switching_w
+
+    @property
+    def energy_cost(self) -> Floats:
+        """Cost of IT energy."""
+        return self.cost(self.it_w)
+
+    @property
+    def cooling_cost(self) -> Floats:
+        """Cost of cooling energy."""
+        return self.cost(self.cooling_w)
+
+    def kwh(self, watts: Floats) -> Floats:
+        """Energy in each segment of a mean power (W)."""
+        return watts * np.diff(self.edges) / 3.6e6
+
+    def cost(self, watts: Floats) -> Floats:
+        """Cost in each segment of a mean power (W)."""
+        return self.price_per_kwh * self.kwh(watts)
+
+    @property
+    def income_eur(self) -> float:
+        """All income."""
+        return float(self.income.sum())
+
+    @property
+    def energy_eur(self) -> float:
+        """Cost of all IT energy."""
+        return float(self.energy_cost.sum())
+
+    @property
+    def cooling_eur(self) -> float:
+        """Cost of all cooling energy."""
+        return float(self.cooling_cost.sum())
+
+    @property
+    def tariff_eur(self) -> float:
+        """What is charged besides energy: demand, CO2, penalties."""
+        return self.demand_eur + self.co2_eur + self.penalty_eur
+
+    @property
+    def profit(self) -> float:
+        """Income less the cost of IT and of cooling energy, less what else is charged."""
+        return self.income_eur - self.energy_eur - self.cooling_eur - self.tariff_eur
+
+    @property
+    def energy_kwh(self) -> float:
+        """All IT energy."""
+        return float(self.kwh(self.it_w).sum())
+
+    @property
+    def cooling_kwh(self) -> float:
+        """All cooling energy."""
+        return float(self.kwh(self.cooling_w).sum())
+
+    @property
+    def co2_kg(self) -> float:
+        """CO2 of all IT and cooling energy."""
+        return float((self.gco2_per_kwh * self.kwh(self.it_w + self.cooling_w)).sum() / 1000)
+
+    @property
+    def pue(self) -> float | None:
+        """(IT + cooling) / IT, by energy; None without any IT energy."""
+        return 1 + self.cooling_kwh / self.energy_kwh if self.energy_kwh else None
+
+    @property
+    def feasible(self) -> bool:
+        """Whether every limit that must never be exceeded was kept."""
+        return self.over_limit_kwh <= 0
+
+
+def work_of(schedule: Schedule, platform: Platform) -> Work:
+    """The jobs of a schedule that ran, killed ones too.
+
+    What a job earns is by queue where the platform says so. A job that states watts (resource kind `power`) draws them
+    with its share of idle power in them, so that it adds the rest; any other adds its nodes' `core_w` for every core.
+    """
+    ran = schedule.ran
+    cores = schedule.request[:, schedule.kinds.index(CORES)]
+    by_queue = platform.income_by_queue
+    income = np.array([by_queue.get(queue, platform.income_per_core_h) for queue in schedule.queue], dtype=np.float64)
+    added_w = _added_watts(schedule, platform, cores)
+    return Work(schedule.start[ran], schedule.finish[ran], (schedule.units * cores)[ran], added_w[ran], income[ran])
+
+
+def account(
+    work: Work, downtime: Downtime, machine: MachinePower, conditions: Conditions, cooling: Cooling, tariff: Tariff
+) -> Account:
+    """Account for `[conditions.start, conditions.end)`: what lies outside counts nothing, what is cut counts in part.
+
+    Cooling of a segment is that of its mean IT power (thesis eq. 6.4). Nodes in maintenance are up and draw idle power.
+    """
+    edges, quarters = conditions.edges, _quarters(conditions)
+    income = span_sums(work.start, work.finish, work.income * work.cores / 3600, edges)
+    parts = _mean_watts(work, downtime, machine, edges)
+    load = _mean_watts(work, downtime, machine, quarters).sum(axis=0)
+    return _settled(income, parts, quarters, load, conditions, cooling, tariff)
+
+
+def account_of_load(it_w: Series, conditions: Conditions, cooling: Cooling, tariff: Tariff) -> Account:
+    """Account for a curve of IT power (W) that covers the conditions: all of it counts as the jobs', none earns."""
+    quarters = _quarters(conditions)
+    parts = np.zeros((4, len(conditions.edges) - 1))
+    parts[_JOBS] = it_w.means(conditions.edges)
+    return _settled(np.zeros(parts.shape[1]), parts, quarters, it_w.means(quarters), conditions, cooling, tariff)
+
+
+def span_sums(start: Ints, finish: Ints, weight: Floats, edges: Ints) -> Floats:
+    """Sum over all i of `weight[i]` times the seconds of `[start[i], finish[i])` in each `[edges[k], edges[k+1])`."""
+    low, high = np.clip(start, edges[0], edges[-1]), np.clip(finish, edges[0], edges[-1])
+    some = high > low
+    low, high, weight = low[some], high[some], weight[some]
+    count = len(edges) - 1
+    first = np.searchsorted(edges, low, side="right") - 1
+    last = np.searchsorted(edges, high, side="left") - 1
+    cover = np.cumsum(np.bincount(first, weight, count + 1) - np.bincount(last + 1, weight, count + 1))[:count]
+    before = np.bincount(first, weight * (low - edges[first]), count)
+    after = np.bincount(last, weight * (edges[last + 1] - high), count)
+    return np.asarray(cover * np.diff(edges) - before - after)
+
+
+def _added_watts(schedule: Schedule, platform: Platform, cores: Ints) -> Floats:
+    machine = MachinePower.of_platform(platform)
+    job = np.repeat(np.arange(len(cores)), np.diff(schedule.offsets))
+    unit_w = cores[job] * machine.core_w[schedule.nodes]
+    if POWER in schedule.kinds:
+        stated = schedule.request[job, schedule.kinds.index(POWER)]
+        idle_w = (machine.idle_w / platform.capacity[:, platform.kinds.index(CORES)])[schedule.nodes] * cores[job]
+        unit_w = np.where(stated > 0, np.maximum(stated - idle_w, 0), unit_w)
+    return np.bincount(job, schedule.node_units * unit_w, len(cores)).astype(np.float64)
+
+
+def _mean_watts(work: Work, downtime: Downtime, machine: MachinePower, edges: Ints) -> Floats:
+    """Mean IT power of each segment, by what draws it: shape (4, segments)."""
+    node, down, up = downtime.node, downtime.down, downtime.up
+    off = np.minimum(down + machine.shutdown_s[node], up)
+    boot = np.maximum(up - machine.boot_s[node], off)
+
+    def joules(start: Ints, finish: Ints, watts: Floats) -> Floats:
+        return span_sums(start, finish, watts, edges)
+
+    lengths = np.diff(edges)
+    parts = np.zeros((4, len(lengths)))
+    parts[_JOBS] = joules(work.start, work.finish, work.added_w)
+    parts[_IDLE] = machine.idle_w.sum() * lengths - joules(down, up, machine.idle_w[node])
+    parts[_OFF] = joules(off, boot, machine.off_w[node])
+    parts[_SWITCHING] = joules(down, off, machine.shutdown_w[node]) + joules(boot, up, machine.boot_w[node])
+    # The least rounding below 0 would be no power that a measured plant knows.
+    return np.asarray(np.maximum(parts, 0) / lengths)
+
+
+def _quarters(conditions: Conditions) -> Ints:
+    """Edges of the quarters of an hour, counted from the first inner edge (a whole hour of UTC), cut at both ends."""
+    start, end = conditions.start, conditions.end
+    anchor = int(conditions.edges[1])
+    inner = np.arange(start + (anchor - start) % DEMAND_SPAN_S, end, DEMAND_SPAN_S, dtype=np.int64)
+    return np.unique(np.concatenate([[start], inner, [end]]).astype(np.int64))
+
+
+def _settled(
+    income: Floats,
+    parts: Floats,
+    quarters: Ints,
+    load_w: Floats,
+    conditions: Conditions,
+    cooling: Cooling,
+    tariff: Tariff,
+) -> Account:
+    """The account of what is drawn: `parts` by segment, `load_w` the same IT power by quarter of an hour."""
+    it_w = parts.sum(axis=0)
+    cooling_w = cooling.watts(conditions.temp_c, it_w)
+    temp_c = Series(conditions.edges, conditions.temp_c).means(quarters)
+    drawn_w = load_w + cooling.watts(temp_c, load_w)
+    peak_kw = float(drawn_w.max()) / 1000
+    penalty, over = _limits(quarters, drawn_w / 1000, tariff)
+    kwh = (it_w + cooling_w) * np.diff(conditions.edges) / 3.6e6
+    return Account(
+        edges=conditions.edges, price_per_kwh=conditions.price_per_kwh, gco2_per_kwh=conditions.gco2_per_kwh,
+        income=income, jobs_w=parts[_JOBS], idle_w=parts[_IDLE], off_w=parts[_OFF], switching_w=parts[_SWITCHING],
+        cooling_w=cooling_w, peak_kw=peak_kw, demand_eur=tariff.demand_per_kw * peak_kw,
+        co2_eur=tariff.co2_per_t * float((conditions.gco2_per_kwh * kwh).sum()) / 1e6,
+        penalty_eur=penalty, over_limit_kwh=over,
+    )  # fmt: skip
+
+
+def _limits(quarters: Ints, drawn_kw: Floats, tariff: Tariff) -> tuple[float, float]:
+    """Money for energy above limits, and energy (kWh) above those that must never be exceeded."""
+    penalty, over = 0.0, 0.0
+    spans = [(limit.start, limit.end, limit.most_kw, limit.penalty_per_kwh) for limit in tariff.limits]
+    if tariff.contracted_kw is not None:
+        spans.append((int(quarters[0]), int(quarters[-1]), tariff.contracted_kw, tariff.contract_penalty_per_kwh))
+    for start, end, most_kw, price in spans:
+        inside = np.clip(np.minimum(quarters[1:], end) - np.maximum(quarters[:-1], start), 0, None)
+        excess = float((np.maximum(drawn_kw - most_kw, 0) * inside).sum() / 3600)
+        if price is None:
+            over += excess
+        else:
+            penalty += price * excess
+    return penalty, over

@@ -1,0 +1,96 @@
+"""What nodes draw, idle, off, and on the way between, and how long a node must stay off to be worth it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dardis.model.platform import NodePower, Platform
+from dardis.model.resources import CORES
+from dardis.model.series import Floats, Ints
+
+DESIGN_MARGIN = 11.11 / 9.455
+"""A plant is built for more than mean jobs draw: the thesis's most W a core over its mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachinePower:
+    """Power of every node, arrays of shape (nodes,): W, and s for boot and shut-down.
+
+    A node that is up draws `idle_w`, and every busy core of it `core_w` more.
+    """
+
+    idle_w: Floats
+    core_w: Floats
+    off_w: Floats
+    boot_w: Floats
+    shutdown_w: Floats
+    boot_s: Ints
+    shutdown_s: Ints
+    stated: bool = True
+    """Whether the platform says all of it; else some of it is the thesis's (9.455 W a busy core, no idle power)."""
+
+    @classmethod
+    def of_platform(cls, platform: Platform) -> MachinePower:
+        """The figures of a platform; the thesis's for groups without."""
+        powers = [group.power or NodePower() for group in platform.groups]
+
+        def per_node(values: list[float]) -> Floats:
+            return np.array(values, dtype=np.float64)[platform.group_of_node]
+
+        return cls(
+            idle_w=per_node([power.idle_w for power in powers]),
+            core_w=per_node([power.core_w for power in powers]),
+            off_w=per_node([power.off_w for power in powers]),
+            boot_w=per_node([power.boot_w for power in powers]),
+            shutdown_w=per_node([power.shutdown_w for power in powers]),
+            boot_s=per_node([power.boot_s for power in powers]).astype(np.int64),
+            shutdown_s=per_node([power.shutdown_s for power in powers]).astype(np.int64),
+            stated=all(group.power is not None for group in platform.groups),
+        )
+
+    @property
+    def cycle_s(self) -> Ints:
+        """Seconds that shutting down and booting take together, shape (nodes,)."""
+        return self.shutdown_s + self.boot_s
+
+    @property
+    def break_even_s(self) -> Floats:
+        """The shortest time down, shut-down and boot included, that costs no more energy than idling, shape (nodes,).
+
+        (E_shutdown + E_boot − off_w · (t_shutdown + t_boot)) / (idle_w − off_w), at least t_shutdown + t_boot; infinite
+        where a node that is off draws as much as an idle one.
+        """
+        switching_j = self.shutdown_w * self.shutdown_s + self.boot_w * self.boot_s
+        saved_w = self.idle_w - self.off_w
+        with np.errstate(divide="ignore", invalid="ignore"):
+            even = (switching_j - self.off_w * self.cycle_s) / saved_w
+        return np.where(saved_w > 0, np.maximum(even, self.cycle_s), np.inf)
+
+
+def full_watts(platform: Platform) -> float:
+    """IT power (W) of the machine with every core busy."""
+    machine = MachinePower.of_platform(platform)
+    cores = platform.capacity[:, platform.kinds.index(CORES)]
+    return float((machine.idle_w + machine.core_w * cores).sum())
+
+
+def design_watts(platform: Platform) -> float:
+    """IT power (W) that a modelled plant of this machine is built for: `DESIGN_MARGIN` above full, in three figures."""
+    watts = full_watts(platform) * DESIGN_MARGIN
+    step = 10.0 ** np.floor(np.log10(watts) - 2) if watts > 0 else 1.0
+    return float(np.ceil(watts / step) * step) if watts > 0 else 1.0
+
+
+def watts_for_cores(platform: Platform, cores: Ints, nodes_on: Ints | None = None) -> Floats:
+    """IT power cap (W) for a target of busy cores: the nodes that are on, idle, and that many cores of the machine.
+
+    With groups of unequal power it is the mean core and node; `nodes_on` are all where nothing is given.
+    """
+    machine = MachinePower.of_platform(platform)
+    weight = platform.capacity[:, platform.kinds.index(CORES)]
+    core_w = float(np.average(machine.core_w, weights=weight))
+    on = np.full(np.shape(cores), platform.node_count) if nodes_on is None else nodes_on
+    off = platform.node_count - on
+    return np.asarray(on * machine.idle_w.mean() + off * machine.off_w.mean() + cores * core_w, dtype=np.float64)

@@ -1,0 +1,161 @@
+"""Charts of a day's plan: load against the cap, power, weather and price, nodes on, money by hour, the searches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from dardis.model.profile import StepFunction
+from dardis.model.series import Floats, Ints
+from dardis.report import chart
+from dardis.report.chart import Chart, TimeAxis
+from dardis.report.over_time import draw_steps
+
+GREEN: Final = chart.CYCLE[2]
+ORANGE: Final = chart.CYCLE[4]
+LEGEND: Final = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 4, "borderaxespad": 0.2}
+
+
+@dataclass(frozen=True)
+class PlannedDay:
+    """What is drawn: segments `[edges[i], edges[i+1])` with their values, and step functions over the same time.
+
+    `columns` are values per segment under the names of profile.csv; `money` per segment: income, energy and cooling
+    (costs positive). `capacity` is the machine's cores.
+    """
+
+    axis: TimeAxis
+    edges: Ints
+    columns: Mapping[str, Floats]
+    money: Mapping[str, Floats]
+    used: StepFunction
+    powered: StepFunction
+    """Cores of the nodes that are on."""
+    nodes_on: StepFunction
+    nodes_busy: StepFunction
+    capacity: int
+    nodes: int
+    currency: str
+
+
+def _steps(axes: Axes, day: PlannedDay, values: Floats, *, colour: str, label: str, dashed: bool = False) -> None:
+    """A line of one value a segment."""
+    x = day.axis.place(day.edges)
+    style = (0, (5, 2)) if dashed else "-"
+    axes.step(x, np.append(values, values[-1]), where="post", color=colour, linewidth=1.4, linestyle=style, label=label)
+
+
+def load(day: PlannedDay) -> Chart:
+    """Cores in use by the plan, what to aim at, and what is powered."""
+    drawing, (axes,) = chart.figure(chart.FULL, 3.0)
+    draw_steps(axes, day.axis, day.used, 1.0, colour=chart.BLUE, label="in use by the plan", filled=True)
+    draw_steps(axes, day.axis, day.powered, 1.0, colour=GREEN, label="of nodes on", filled=False)
+    _steps(axes, day, day.columns["cores_target"], colour=chart.VERMILLION, label="target", dashed=True)
+    axes.axhline(day.capacity, color=chart.GREY, linestyle=(0, (4, 3)), linewidth=1, label="capacity")
+    axes.set_ylim(0, 1.04 * day.capacity)
+    axes.set_ylabel("cores")
+    axes.yaxis.set_major_formatter(chart.amounts())
+    axes.legend(**LEGEND)
+    day.axis.dress(axes)
+    return chart.finish(drawing, "Load against the target", "Cores of the planned jobs, and the target handed on.")
+
+
+def power(day: PlannedDay) -> Chart:
+    """Power of IT and cooling by segment, below the cap."""
+    drawing, (axes,) = chart.figure(chart.FULL, 3.0)
+    it, cooling = day.columns["it_w"] / 1000, day.columns["cooling_w"] / 1000
+    x = day.axis.place(day.edges)
+    axes.fill_between(x, np.append(it, it[-1]), step="post", color=chart.BLUE, alpha=0.45, linewidth=0, label="IT")
+    both = it + cooling
+    axes.fill_between(
+        x, np.append(it, it[-1]), np.append(both, both[-1]), step="post", color=ORANGE, alpha=0.6, linewidth=0,
+        label="cooling",
+    )  # fmt: skip
+    cap = day.columns["power_cap_w"] / 1000
+    _steps(axes, day, cap, colour=chart.VERMILLION, label="cap (IT)", dashed=True)
+    axes.set_ylim(0, 1.06 * max(both.max(), cap.max(), 1e-9))
+    axes.set_ylabel("kW")
+    axes.legend(**LEGEND)
+    day.axis.dress(axes)
+    return chart.finish(drawing, "Power", "Mean power expected in each segment, and the cap on IT power.")
+
+
+def conditions(day: PlannedDay) -> Chart:
+    """Temperature, price, cooling efficiency and CO2 over the day."""
+    rows = [
+        ("temp_c", "outdoors, °C"), ("price_eur_per_kwh", f"price, {day.currency}/kWh"), ("pue", "PUE"),
+        ("gco2_per_kwh", "CO2, g/kWh"),
+    ]  # fmt: skip
+    shown = [(name, label) for name, label in rows if name != "gco2_per_kwh" or day.columns[name].any()]
+    drawing, panels = chart.figure(chart.FULL, 0.6 + 1.35 * len(shown), len(shown))
+    for axes, (name, label) in zip(panels, shown, strict=True):
+        _steps(axes, day, day.columns[name], colour=chart.BLUE, label=label)
+        if name == "price_eur_per_kwh" and day.columns[name].min() < 0:
+            axes.axhline(0, color=chart.GREY, linewidth=0.8)
+        axes.set_ylabel(label)
+        axes.yaxis.set_major_locator(MaxNLocator(4))
+    day.axis.dress(panels[-1])
+    return chart.finish(drawing, "Weather and price", "What the plan was made for.")
+
+
+def nodes(day: PlannedDay) -> Chart:
+    """Nodes that are on, and those that jobs of the plan use."""
+    drawing, (axes,) = chart.figure(chart.FULL, 2.6)
+    draw_steps(axes, day.axis, day.nodes_busy, 1.0, colour=chart.BLUE, label="with jobs", filled=True)
+    draw_steps(axes, day.axis, day.nodes_on, 1.0, colour=chart.VERMILLION, label="on", filled=False)
+    axes.axhline(day.nodes, color=chart.GREY, linestyle=(0, (4, 3)), linewidth=1, label="all")
+    axes.set_ylim(0, 1.04 * day.nodes)
+    axes.set_ylabel("nodes")
+    axes.legend(**LEGEND)
+    day.axis.dress(axes)
+    return chart.finish(drawing, "Nodes on", "Nodes switched on over the day, as planned.")
+
+
+def money(day: PlannedDay) -> Chart:
+    """Income above, costs below, profit as a line, by segment."""
+    drawing, (axes,) = chart.figure(chart.FULL, 3.0)
+    x = day.axis.place(day.edges)
+    hours = np.diff(day.edges) / 3600
+    income = day.money["income"] / hours
+    axes.bar(x[:-1], income, width=np.diff(x), align="edge", color=chart.BLUE, alpha=0.5, label="income")
+    below = np.zeros(len(hours))
+    looks = {"energy": ("IT energy", chart.VERMILLION, ""), "cooling": ("cooling", ORANGE, "//")}
+    for name, (label, colour, hatch) in looks.items():
+        cost = day.money[name] / hours
+        axes.bar(
+            x[:-1], -cost, bottom=below, width=np.diff(x), align="edge", color=colour, alpha=0.7, hatch=hatch,
+            edgecolor="white", linewidth=0.2, label=label,
+        )  # fmt: skip
+        below = below - cost
+    _steps(axes, day, income + below, colour=chart.INK, label="profit")
+    axes.axhline(0, color=chart.GREY, linewidth=0.8)
+    axes.set_ylabel(f"{day.currency} an hour")
+    axes.legend(**(LEGEND | {"ncols": 5}))
+    day.axis.dress(axes)
+    return chart.finish(drawing, "Money by hour", "Income of the cores in use, and what energy and cooling cost.")
+
+
+def searches(profits: Sequence[tuple[str, float]], bound: float | None, currency: str) -> Chart:
+    """The profit of every search on the same jobs, and the bound that no plan passes."""
+    drawing, (axes,) = chart.figure(chart.FULL, 0.8 + 0.32 * len(profits))
+    names = [name for name, _ in profits]
+    values = np.array([value for _, value in profits])
+    axes.barh(names, values, color=chart.BLUE, alpha=0.7)
+    low = values.min()
+    high = max(values.max(), bound if bound is not None else -np.inf)
+    span = max(high - low, 1e-6 * abs(high), 1e-9)
+    for place, value in enumerate(values):
+        axes.annotate(f"{value:,.2f}", (value, place), xytext=(3, 0), textcoords="offset points", va="center")
+    if bound is not None:
+        axes.axvline(bound, color=chart.VERMILLION, linestyle=(0, (4, 3)), linewidth=1.2, label="proven bound")
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1))
+    axes.set_xlim(low - 0.25 * span if low - 0.25 * span > 0 or low < 0 else 0, high + 0.2 * span)
+    axes.invert_yaxis()
+    axes.set_xlabel(f"profit of the day, {currency} (the axis need not begin at 0)")
+    axes.grid(axis="y", visible=False)
+    return chart.finish(drawing, "Searches", "All on the same jobs, all nodes on; ours is what the plan is made of.")

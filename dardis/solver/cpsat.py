@@ -1,0 +1,132 @@
+"""Bounded runs of CP-SAT: within deterministic time the same model, hints, budget and seed give the same answer.
+
+Models are built with OR-Tools' own `CpModel`; this module makes them, so that nobody else imports OR-Tools.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dardis.model.series import Ints
+from dardis.solver.result import Budget, Ended, Result, Status
+
+if TYPE_CHECKING:
+    from ortools.sat.python.cp_model import CpModel, CpSolver, CpSolverSolutionCallback, IntervalVar, IntVar, LinearExpr
+
+__all__ = ["Answer", "CpModel", "IntVar", "IntervalVar", "LinearExpr", "new_model", "solve", "weighted_sum"]
+
+_POLL_S = 0.05
+"""How often a run is asked whether it shall stop."""
+
+Progress = Callable[[float, float], None]
+"""Called with the objective of every new solution and the bound at that time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A run's result, and the values of all variables by their index; no values where nothing was found."""
+
+    result: Result
+    _values: Ints
+
+    def values(self, variables: Iterable[IntVar]) -> Ints:
+        """Values of variables in the solution, which there must be."""
+        return self._values[np.fromiter((variable.index for variable in variables), np.int64)]
+
+
+def new_model() -> CpModel:
+    """An empty model."""
+    from ortools.sat.python import cp_model
+
+    return cp_model.CpModel()
+
+
+def weighted_sum(parts: Iterable[LinearExpr | int], weights: Iterable[int]) -> LinearExpr:
+    """The sum of expressions times whole weights."""
+    from ortools.sat.python import cp_model
+
+    return cp_model.LinearExpr.weighted_sum(list(parts), list(weights))
+
+
+def solve(
+    model: CpModel, budget: Budget, *, progress: Progress | None = None, stop: Callable[[], bool] | None = None
+) -> Answer:
+    """Run a model within a budget. `stop` is asked many times a second; Ctrl-C ends the run at once and goes on up."""
+    solver = _solver(budget)
+    stopped = False
+    # The run has a thread of its own: OR-Tools holds back Ctrl-C until it is done.
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        run = pool.submit(solver.solve, model, _callback(progress))
+        try:
+            while not wait([run], timeout=_POLL_S).done:
+                if stop is not None and not stopped and stop():
+                    stopped = True
+                    solver.stop_search()
+        except BaseException:
+            solver.stop_search()
+            raise
+        status = _STATUS[run.result().name]
+    return _answer(solver, status, budget, stopped)
+
+
+_STATUS = {
+    "OPTIMAL": Status.OPTIMAL,
+    "FEASIBLE": Status.FEASIBLE,
+    "INFEASIBLE": Status.INFEASIBLE,
+    "UNKNOWN": Status.UNKNOWN,
+}
+"""By OR-Tools' names. An invalid model is a defect of ours, not an outcome: it is not here."""
+
+
+def _solver(budget: Budget) -> CpSolver:
+    from ortools.sat.python import cp_model
+
+    solver = cp_model.CpSolver()
+    parameters = solver.parameters
+    parameters.num_workers = budget.workers
+    parameters.interleave_search = budget.workers > 1
+    parameters.random_seed = budget.seed
+    parameters.max_deterministic_time = budget.deterministic_s
+    if budget.guard_s < math.inf:
+        parameters.max_time_in_seconds = budget.guard_s
+    parameters.catch_sigint_signal = False
+    return solver
+
+
+def _callback(progress: Progress | None) -> CpSolverSolutionCallback | None:
+    from ortools.sat.python import cp_model
+
+    if progress is None:
+        return None
+    tell = progress
+
+    class Told(cp_model.CpSolverSolutionCallback):
+        def on_solution_callback(self) -> None:
+            tell(self.objective_value, self.best_objective_bound)
+
+    return Told()
+
+
+def _answer(solver: CpSolver, status: Status, budget: Budget, stopped: bool) -> Answer:
+    response = solver.response_proto
+    found = status in {Status.OPTIMAL, Status.FEASIBLE}
+    if status in {Status.OPTIMAL, Status.INFEASIBLE}:
+        ended = Ended.PROVEN
+    elif stopped:
+        ended = Ended.STOPPED
+    else:
+        ended = Ended.GUARD if response.wall_time >= budget.guard_s else Ended.BUDGET
+    result = Result(
+        status=status,
+        ended=ended,
+        objective=float(response.objective_value) if found else None,
+        bound=None if status is Status.INFEASIBLE else float(response.best_objective_bound),
+        deterministic_s=float(response.deterministic_time),
+    )
+    return Answer(result, np.array(response.solution if found else [], dtype=np.int64))

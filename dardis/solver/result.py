@@ -1,0 +1,79 @@
+"""What a bounded run of a solver found, how good it is at least, and why the run ended. Knows no solver."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    """What a run knows at its end."""
+
+    OPTIMAL = "optimal"
+    """A solution, and none is better."""
+    FEASIBLE = "feasible"
+    """A solution; a better one may exist."""
+    INFEASIBLE = "infeasible"
+    """There is no solution."""
+    UNKNOWN = "unknown"
+    """None was found, nothing is proven: the caller needs an answer of its own."""
+
+
+class Ended(StrEnum):
+    """Why a run ended."""
+
+    PROVEN = "proven"
+    """Nothing was left to search."""
+    BUDGET = "budget"
+    """Its deterministic time was spent: the next run with the same inputs ends the same."""
+    GUARD = "guard"
+    """The wall clock stopped it: the next run may get further."""
+    STOPPED = "stopped"
+    """The caller stopped it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Bounds of a run. `deterministic_s` is work counted in about seconds, `guard_s` seconds of the wall clock."""
+
+    deterministic_s: float
+    guard_s: float = math.inf
+    workers: int = 1
+    """Searches that take turns, in a fixed order; one alone has no large neighbourhood search."""
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse a run without bounds."""
+        if not 0 < self.deterministic_s < math.inf or self.guard_s <= 0 or self.workers < 1:
+            raise ValueError("a run needs a finite deterministic time above 0, a guard above 0 and a worker")
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Outcome of a run. `objective` and `bound` are None where there is none."""
+
+    status: Status
+    ended: Ended
+    objective: float | None
+    bound: float | None
+    """No solution is better, as far as the solver's arithmetic goes."""
+    deterministic_s: float | None = None
+    """Work that was done, where the solver tells."""
+
+    @property
+    def found(self) -> bool:
+        """Whether there is a solution."""
+        return self.status in {Status.OPTIMAL, Status.FEASIBLE}
+
+    @property
+    def proven(self) -> bool:
+        """Whether the solution is known to be the best."""
+        return self.status is Status.OPTIMAL
+
+    @property
+    def gap(self) -> float | None:
+        """Distance of the objective from the bound, relative to the objective; None where one of them is missing."""
+        if self.objective is None or self.bound is None:
+            return None
+        return abs(self.bound - self.objective) / max(abs(self.objective), 1e-9)

@@ -1,0 +1,59 @@
+"""`dardis plan` from its request to its folder."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from dardis import __version__
+from dardis.engine.clock import utc_now
+from dardis.model.errors import InputError
+from dardis.model.out_folder import OutFolder
+from offline.day import DayOptions, plan_day
+from offline.folder.plan import Figure
+from offline.history import replayed
+from offline.lessons import Lessons
+from offline.plan_files import REPORT_FILE, TARGET_FILE, write_day
+from offline.planner.budget import Progress, tell_nobody
+from offline.site import SiteRequest, load_site
+
+PLAN_FOLDER = OutFolder(
+    "a plan", ("profile.csv", TARGET_FILE, "onoff.csv", "schedule.csv", "summary.json", "run.json", REPORT_FILE)
+)
+
+
+@dataclass(frozen=True)
+class PlanRequest:
+    """The arguments of `dardis plan`."""
+
+    site: SiteRequest
+    day: int
+    out: Path
+    options: DayOptions
+    force: bool = False
+    report: bool = True
+
+
+def run_plan(request: PlanRequest, progress: Progress | None) -> tuple[dict[str, Figure], tuple[str, ...]]:
+    """Plan the day and write its folder; return the summary and notes for people. Raises InputError, OSError."""
+    PLAN_FOLDER.check(request.out, force=request.force)
+    site = load_site(request.site)
+    start = site.calendar.day(request.day)[0]
+    before = [job for job in site.jobs if job.submit < start]
+    if not before:
+        found = f"no job was submitted before day {request.day} ({site.calendar.text(start)})"
+        raise InputError("--day", found, "a day with history before it")
+    site.conditions(request.day)
+    past = replayed(before, site.platform)
+    day = plan_day(Lessons(site, past), request.day, request.options, progress or tell_nobody)
+    PLAN_FOLDER.make(request.out)
+    with PLAN_FOLDER.written_together(request.out) as part:
+        summary = write_day(part, site, day, _record(request), report=request.report)
+    return summary, (*site.notes, *day.notes)
+
+
+def _record(request: PlanRequest) -> dict[str, Any]:
+    """What the plan was made of."""
+    asked = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(request.site).items()}
+    return asked | asdict(request.options) | {"day": request.day, "dardis_version": __version__, "made_utc": utc_now()}

@@ -1,0 +1,51 @@
+"""Which formats there are, where a plan is read from, and how nodes are called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from dardis.model.errors import InputError
+from dardis.model.files import read_text
+from dardis.model.platform import Platform
+from offline.export.base import Format
+from offline.export.json_plan import export_json, read_json_plan
+from offline.export.openmetrics import export_openmetrics
+from offline.export.redfish import export_redfish
+from offline.export.slurm import export_slurm
+from offline.export.table import export_csv
+from offline.folder.plan import PlanFolder, read_plan
+
+FORMATS: Final = {
+    "slurm": Format(export_slurm, "a bash script that reserves nodes and powers them down and up with scontrol", True),
+    "redfish": Format(export_redfish, "Redfish requests by node and time: power limits, shut-down, power on"),
+    "openmetrics": Format(export_openmetrics, "the profile as gauges with timestamps, for Prometheus"),
+    "csv": Format(export_csv, "one table of the profile and the switching, in UTC, with units"),
+    "json": Format(export_json, "the whole plan in one file, which this command reads as well"),
+}
+
+
+def format_named(name: str) -> Format:
+    """The format of this name. Raises InputError."""
+    if name not in FORMATS:
+        raise InputError("--format", repr(name), "one of " + ", ".join(FORMATS))
+    return FORMATS[name]
+
+
+def load_plan(path: Path) -> PlanFolder:
+    """The plan in a folder that `dardis plan` made, or in a file that the JSON export made."""
+    if not path.exists():
+        raise InputError(path, "does not exist", "the folder that dardis plan made")
+    return read_json_plan(path) if path.is_file() else read_plan(path)
+
+
+def node_names(platform: Platform, file: Path | None) -> list[str]:
+    """Names of all nodes: one a line of `file` in the platform's order, else the platform's own."""
+    if file is None:
+        return [platform.node_name(node) for node in range(platform.node_count)]
+    names = read_text(file).split()
+    if len(names) != platform.node_count:
+        raise InputError(file, f"{len(names)} names", f"{platform.node_count}, one for each node of {platform.name}")
+    if doubled := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(file, f"{doubled[0]} occurs twice", "each name once")
+    return names

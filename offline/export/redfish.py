@@ -1,0 +1,117 @@
+"""A plan as Redfish requests in the order they are to be made: power limits by node and time, shut-down and power on.
+
+The rule for a limit: every node that is on keeps its idle power, and what the machine's cap leaves beyond that (and
+beyond what nodes draw that are off) is shared in proportion to what a node's busy cores add; whole watts, rounded down.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dardis.model.platform import Platform
+from dardis.model.resources import CORES
+from dardis.model.series import Ints
+from dardis.power.nodes import MachinePower
+from offline.export.base import Export
+from offline.export.switching import first_on, steps
+from offline.folder.columns import utc_texts
+from offline.folder.plan import PlanFolder
+
+VERSION = 1
+NO_LIMIT = -1
+_RULE = (
+    "a node that is on: its idle power and its share of the rest of the cap, by what its busy cores add; whole W, "
+    "rounded down; null: no limit"
+)
+
+
+def node_limits(platform: Platform, on: NDArray[np.bool_], cap_w: float) -> Ints:
+    """W that each node may draw under the machine's cap, shape (nodes,); `NO_LIMIT` where there is no cap (NaN).
+
+    A cap below what they draw idle leaves each that: it cannot be held.
+    """
+    machine = MachinePower.of_platform(platform)
+    busy_w = machine.core_w * platform.capacity[:, platform.kinds.index(CORES)]
+    if np.isnan(cap_w):
+        return np.full(platform.node_count, NO_LIMIT, dtype=np.int64)
+    spare_w = cap_w - least_watts(machine, on)
+    share = float(np.clip(spare_w / max(float(busy_w[on].sum()), 1e-9), 0.0, 1.0))
+    # A thousandth of a watt is rounding: the cap of a full machine limits no node.
+    return np.floor(machine.idle_w + np.where(on, share * busy_w, 0.0) + 1e-3).astype(np.int64)
+
+
+def least_watts(machine: MachinePower, on: NDArray[np.bool_]) -> float:
+    """What the machine draws without any job."""
+    return float(np.where(on, machine.idle_w, machine.off_w).sum())
+
+
+def export_redfish(plan: PlanFolder, names: list[str]) -> Export:
+    """One JSON object with the requests, ascending by time, and within a time in an order that keeps the cap."""
+    requests, below = [], []
+    for time, found, held in _moments(plan):
+        utc = utc_texts(np.array([time + plan.offset]))[0]
+        head = {"time_utc": utc, "time_unix_s": time + plan.offset}
+        requests += [head | {"node": names[node]} | _request(names[node], what) for node, what in found]
+        below += [] if held else [utc]
+    notes = (f"the cap is below what the nodes that are on draw idle, first at {below[0]}",) if below else ()
+    value = {
+        "format": "dardis-redfish",
+        "version": VERSION,
+        "platform": plan.platform.name,
+        "limit_rule": _RULE,
+        "cap_below_idle_power_utc": below,
+        "requests": requests,
+    }
+    return Export(json.dumps(value, indent=1) + "\n", notes)
+
+
+def _moments(plan: PlanFolder) -> Iterator[tuple[int, list[tuple[int, str | int]], bool]]:
+    """At each time at which anything changes: (node, reset type or limit) in order, and whether the cap can be held."""
+    profile, platform = plan.profile, plan.platform
+    machine = MachinePower.of_platform(platform)
+    on = first_on(plan.onoff, platform.node_count)
+    last = np.full(platform.node_count, NO_LIMIT, dtype=np.int64)
+    actions = {step.time: step for step in steps(plan.onoff)}
+    for time in sorted({*profile.edges.tolist(), *actions}):
+        step = actions.get(time)
+        off, up = (step.off, step.on) if step else ([], [])
+        on[off], on[up] = False, True
+        place = int(np.searchsorted(profile.edges, time, side="right")) - 1
+        # Outside of the day nothing is known: what was limited is set free at its end.
+        cap_w = float(profile.power_cap_w[place]) if 0 <= place < len(profile.power_cap_w) else float("nan")
+        limits = np.where(on | np.isnan(cap_w), node_limits(platform, on, cap_w), last)
+        found: list[tuple[int, str | int]] = [(node, "GracefulShutdown") for node in off]
+        free = np.iinfo(np.int64).max
+        lower = np.where(limits == NO_LIMIT, free, limits) < np.where(last == NO_LIMIT, free, last)
+        for group in (lower, ~lower & (limits != last)):
+            found += [(node, int(limits[node])) for node in np.flatnonzero(group).tolist()]
+        found += [(node, "On") for node in up]
+        last = limits
+        yield time, found, not cap_w < least_watts(machine, on)
+
+
+def _request(name: str, what: str | int) -> dict[str, Any]:
+    """The request for a reset type or a limit; a limit also as services with EnvironmentMetrics take it."""
+    if isinstance(what, str):
+        path = f"/redfish/v1/Systems/{name}/Actions/ComputerSystem.Reset"
+        return {"method": "POST", "path": path, "body": {"ResetType": what}}
+    watts = None if what == NO_LIMIT else what
+    return {
+        "method": "PATCH",
+        "path": f"/redfish/v1/Chassis/{name}/Power",
+        "body": {"PowerControl": [{"PowerLimit": {"LimitInWatts": watts, "LimitException": "LogEventOnly"}}]},
+        "or": {
+            "method": "PATCH",
+            "path": f"/redfish/v1/Chassis/{name}/EnvironmentMetrics",
+            "body": {
+                "PowerLimitWatts": {"SetPoint": watts, "ControlMode": "Disabled"}
+                if watts is None
+                else {"SetPoint": watts, "ControlMode": "Automatic"}
+            },
+        },
+    }

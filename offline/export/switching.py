@@ -1,0 +1,48 @@
+"""Which nodes are down when, out of a plan's actions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dardis.model.series import Ints
+from offline.folder.tables import OnOffTable
+
+
+class Step(NamedTuple):
+    """What begins at one instant: the nodes whose shut-down, and those whose boot begins; ascending."""
+
+    time: int
+    off: list[int]
+    on: list[int]
+
+
+def steps(onoff: OnOffTable) -> list[Step]:
+    """The actions, those of one instant together."""
+    return [
+        Step(int(time), sorted(onoff.node[now & ~onoff.on].tolist()), sorted(onoff.node[now & onoff.on].tolist()))
+        for time in np.unique(onoff.time)
+        for now in [onoff.time == time]
+    ]
+
+
+def first_on(onoff: OnOffTable, nodes: int) -> NDArray[np.bool_]:
+    """Which nodes are on before the first action, shape (nodes,): all but those whose first action is a boot."""
+    on = np.ones(nodes, dtype=np.bool_)
+    for node, boots in zip(onoff.node[::-1].tolist(), onoff.on[::-1].tolist(), strict=True):
+        on[node] = not boots
+    return on
+
+
+def absences(onoff: OnOffTable, boot_s: Ints, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """(from, to, node) of every time within `[start, end)` in which a node holds nothing: until its boot has ended."""
+    gone = {int(node): start for node in np.flatnonzero(~first_on(onoff, len(boot_s)))}
+    for time, node, boots in zip(onoff.time.tolist(), onoff.node.tolist(), onoff.on.tolist(), strict=True):
+        if not boots:
+            gone[node] = max(time, start)
+        elif (back := min(time + int(boot_s[node]), end)) > (since := gone.pop(node)):
+            yield since, back, node
+    yield from ((since, end, node) for node, since in gone.items() if since < end)

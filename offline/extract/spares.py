@@ -1,0 +1,236 @@
+"""How many idle nodes to keep on in each hour, learned from past days: as few as keep nearly all jobs from waiting.
+
+For every past hour and every number of spares, `offline.onoff.replay` says what would have been saved and which jobs
+would have waited for a boot. With a price on a delayed job each hour has a cheapest number. A small tree finds which
+hours are alike; each of its leaves gets the number that is cheapest for its hours together. The price is the one at
+which all aims are met with the same margin (or missed by the least), as judged on days that a tree has not seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import product
+from math import ceil
+from typing import Any, Final
+
+import numpy as np
+
+from dardis.model.platform import NodePower, Platform
+from dardis.model.profile import StepFunction
+from dardis.model.series import Floats, Ints
+from offline.extract.hours import HourTable
+from offline.extract.trees import Shape, folds, rules_of
+from offline.onoff.replay import Demand, Past, Replay
+
+FALLBACK_SHARE: Final = 0.03
+"""Spares as a share of the nodes while there is too little history."""
+LEAST_DAYS: Final = 5
+SHAPES: Final = (Shape(min_samples_leaf=1 << 30), Shape(max_leaf_nodes=2), Shape(max_leaf_nodes=4))
+"""Trees that are tried: one number for all hours, two, or four."""
+_NODE_HOURS: Final = tuple(float(x) for x in 0.25 * 1.5 ** np.arange(19))
+"""Prices of a delayed job that are tried, in hours of a node that idles rather than being off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aims:
+    """What switching may cost jobs, and how much of what can be saved it should save."""
+
+    mean_delay_s: float = 30.0
+    delayed_share: float = 0.10
+    share_of_bound: float = 0.90
+
+    @classmethod
+    def at_use(cls, use: float) -> Aims:
+        """The aims for a machine of which this share is in use: more may wait at low load, less is saved at high."""
+        return cls(delayed_share=0.15 if use < 0.35 else 0.10, share_of_bound=0.85 if use > 0.75 else 0.90)
+
+    def strain(self, found: Outcome) -> float:
+        """How much of the room that the aims leave is used up; more than 1 means that one is missed."""
+        lost = (1 - found.share_of_bound) / (1 - self.share_of_bound)
+        return max(lost, found.mean_delay_s / self.mean_delay_s, found.delayed_share / self.delayed_share)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a number of spares would have done in the past; `share_of_bound` against no spares at all."""
+
+    share_of_bound: float
+    mean_delay_s: float
+    delayed_share: float
+
+
+@dataclass(frozen=True)
+class GroupRule:
+    """The rule of one node group: the spares of each leaf of a tree, or `always` where there is none."""
+
+    always: int
+    tree: Any = None
+    leaves: dict[int, int] = field(default_factory=dict)
+    rules: tuple[str, ...] = ()
+    cv_error: float | None = None
+    """Mean distance from the number that was best for each hour, on days the tree had not seen; spare nodes."""
+    expected: Outcome | None = None
+    """What the rule would have done on those days."""
+
+    def spares(self, values: Floats) -> Ints:
+        """Spare nodes for rows of features."""
+        if self.tree is None:
+            return np.full(len(values), self.always, dtype=np.int64)
+        return np.array([self.leaves[leaf] for leaf in self.tree.apply(values).tolist()], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class SpareRule:
+    """How many spares each node group keeps, by hour. Groups that are never switched have no rule."""
+
+    groups: dict[int, GroupRule]
+    prefixes: dict[int, str]
+    notes: tuple[str, ...] = ()
+
+    def predict(self, table: HourTable) -> dict[int, StepFunction]:
+        """Spares by group over the hours of the table; the first and the last hour's hold before and after."""
+        found = {}
+        for group, rule in self.groups.items():
+            spares = rule.spares(table.values).tolist()
+            steps = [(when, n) for when, n, last in zip(table.edges[1:-1].tolist(), spares[1:], spares, strict=False)
+                     if n != last]  # fmt: skip
+            found[group] = StepFunction.from_steps(spares[0], steps)
+        return found
+
+    def rules(self) -> list[str]:
+        """The rules in words, group by group."""
+        one = len(self.groups) == 1
+        return [
+            (f"{rule}" if one else f"{self.prefixes[group]}: {rule}")
+            for group, learned in self.groups.items()
+            for rule in learned.rules or (f"always → {_words(learned.always)}",)
+        ]
+
+    @property
+    def cv_error(self) -> float | None:
+        """Mean cross-validated error over the groups that have learned, spare nodes."""
+        errors = [rule.cv_error for rule in self.groups.values() if rule.cv_error is not None]
+        return sum(errors) / len(errors) if errors else None
+
+
+def learn_spares(
+    demands: dict[int, Demand],
+    table: HourTable,
+    platform: Platform,
+    idle_s: int = 337,
+    shapes: tuple[Shape, ...] = SHAPES,
+) -> SpareRule:
+    """Learn from the demand of each node group in the hours of `table`, all of them past.
+
+    A group that is `always_on`, or whose idle nodes draw no more than those that are off, gets no rule; with fewer than
+    `LEAST_DAYS` days, no job or nothing to save in them, a group keeps `FALLBACK_SHARE` of its nodes; a note says so.
+    """
+    groups: dict[int, GroupRule] = {}
+    notes: list[str] = []
+    for index, group in enumerate(platform.groups):
+        power = group.power or NodePower()
+        if group.always_on or power.idle_w <= power.off_w:
+            continue
+        past = Past(demands[index], power, idle_s, table.edges) if len(table.day) else None
+        why = _unfit(past, len(np.unique(table.day)))
+        if past is None or why:
+            spares = ceil(FALLBACK_SHARE * group.count)
+            notes.append(f"{group.prefix}: {why}, so it always keeps {_words(spares)} (3 %)")
+            groups[index] = GroupRule(spares)
+        else:
+            groups[index] = _learned(past, table, shapes)
+    return SpareRule(groups, {index: group.prefix for index, group in enumerate(platform.groups)}, tuple(notes))
+
+
+def _unfit(past: Past | None, days: int) -> str:
+    """Why nothing can be learned from a past; empty when something can."""
+    if past is None or days < LEAST_DAYS:
+        return f"{days} days of history"
+    if len(past.start) == 0:
+        return "no job in its past"
+    return "nothing to save in its past" if past.replay(0).saved_j.sum() <= 0 else ""
+
+
+@dataclass(frozen=True)
+class _Samples:
+    """What each number of spares in `grid` would have cost in each past hour; arrays (hours, numbers)."""
+
+    grid: Ints
+    lost_j: Floats
+    """Energy not saved that no spares at all would have saved."""
+    delayed: Floats
+    """Jobs delayed: mean of their number and of their delays in boot times."""
+
+    @classmethod
+    def of(cls, past: Past) -> _Samples:
+        """Replay each number of spares."""
+        most = max(past.demand.count // 3, 1)
+        grid = np.unique(np.round(np.geomspace(1, most, 30)).astype(np.int64))
+        grid = np.concatenate([[0], grid])
+        hours = len(past.edges) - 1
+        replays = [past.replay(int(spares)) for spares in grid]
+        boot_s = max(past.power.boot_s, 1)
+
+        def by_hour(weights: Floats) -> Floats:
+            return np.bincount(past.span_of_start, weights, hours).astype(np.float64)
+
+        saved = np.stack([r.saved_j for r in replays], axis=1)
+        delayed = np.stack([by_hour((r.delay > 0) / 2 + r.delay / boot_s / 2) for r in replays], axis=1)
+        return cls(grid, saved[:, :1] - saved, delayed)
+
+    def cost(self, price_j: float) -> Floats:
+        """Cost (J) of each number in each hour when a delayed job costs `price_j`."""
+        return self.lost_j + price_j * self.delayed
+
+
+def _learned(past: Past, table: HourTable, shapes: tuple[Shape, ...]) -> GroupRule:
+    """The rule of the shape, and at the price of a delayed job, that suit the aims best."""
+    samples = _Samples.of(past)
+    hour_j = 3600 * (past.power.idle_w - past.power.off_w)
+    span = int(table.edges[-1] - table.edges[0])
+    use = past.demand.busy.integral(int(table.edges[0]), int(table.edges[-1])) / (past.demand.count * span)
+    aims, bound = Aims.at_use(use), float(past.replay(0).saved_j.sum())
+    tried = []
+    for shape, price in product(shapes, _NODE_HOURS):
+        cost = samples.cost(price * hour_j)
+        spares = _held_out_spares(cost, samples.grid, table, shape)
+        outcome = outcome_of(past.replay(spares), bound)
+        tried.append((aims.strain(outcome), shape, price, spares, outcome))
+    _, shape, price, spares, outcome = min(tried, key=lambda t: t[0])  # of equals the first: the smallest tree
+    cost = samples.cost(price * hour_j)
+    best = samples.grid[cost.argmin(axis=1)]
+    tree = shape.regressor(table.values, best)
+    leaves = _cheapest(tree.apply(table.values), cost, samples.grid)
+    return GroupRule(
+        always=max(leaves.values()),
+        tree=tree,
+        leaves=leaves,
+        rules=tuple(rules_of(tree, table.names, table.values, lambda leaf: _words(leaves[leaf]))),
+        cv_error=float(np.abs(spares - best).mean()),
+        expected=outcome,
+    )
+
+
+def outcome_of(replay: Replay, bound_j: float) -> Outcome:
+    """A replay in the terms of the aims; `bound_j` is all that could have been saved."""
+    return Outcome(float(replay.saved_j.sum()) / bound_j, replay.mean_delay_s, replay.delayed_share)
+
+
+def _held_out_spares(cost: Floats, grid: Ints, table: HourTable, shape: Shape) -> Ints:
+    """What trees that never saw an hour's day would keep in it."""
+    spares = np.empty(len(cost), dtype=np.int64)
+    best = grid[cost.argmin(axis=1)]
+    for out in folds(table.day):
+        tree = shape.regressor(table.values[~out], best[~out])
+        leaves = _cheapest(tree.apply(table.values[~out]), cost[~out], grid)
+        spares[out] = [leaves[leaf] for leaf in tree.apply(table.values[out]).tolist()]
+    return spares
+
+
+def _cheapest(leaf: Ints, cost: Floats, grid: Ints) -> dict[int, int]:
+    """The number of spares that is cheapest for all hours of a leaf together, by leaf."""
+    return {int(k): int(grid[cost[leaf == k].sum(axis=0).argmin()]) for k in np.unique(leaf)}
+
+
+def _words(spares: int) -> str:
+    return f"{spares} spare node" + ("" if spares == 1 else "s")

@@ -1,0 +1,130 @@
+"""Small decision trees as all of the extractor fits them: judged without leaks, and told as rules people can read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dardis.model.series import Floats, Ints
+
+FOLDS: Final = 5
+_LEAF: Final = -1
+"""Stands for a child that is not there."""
+
+Labels = NDArray[Any]
+Fit = Callable[[Floats, Labels], Any]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How large a tree may grow: what keeps it readable, and from learning single days by heart."""
+
+    max_leaf_nodes: int = 6
+    min_samples_leaf: int = 24
+    seed: int = 1
+
+    def regressor(self, values: Floats, labels: Labels) -> Any:  # noqa: ANN401, scikit-learn has no types
+        """Fit a regression tree to rows of features."""
+        from sklearn.tree import DecisionTreeRegressor
+
+        return DecisionTreeRegressor(**self._settings()).fit(values, labels)
+
+    def classifier(self, values: Floats, labels: Labels) -> Any:  # noqa: ANN401
+        """Fit a classification tree to rows of features."""
+        from sklearn.tree import DecisionTreeClassifier
+
+        return DecisionTreeClassifier(**self._settings()).fit(values, labels)
+
+    def _settings(self) -> dict[str, int]:
+        return {
+            "max_leaf_nodes": max(self.max_leaf_nodes, 2),
+            "min_samples_leaf": self.min_samples_leaf,
+            "random_state": self.seed,
+        }
+
+
+def folds(day: Ints) -> Iterator[NDArray[np.bool_]]:
+    """Which rows are held out, fold by fold: every `FOLDS`-th day, whole days only."""
+    _, number = np.unique(day, return_inverse=True)
+    for fold in range(min(FOLDS, int(number.max(initial=0)) + 1)):
+        yield number % FOLDS == fold
+
+
+def held_out(fit: Fit, values: Floats, labels: Labels, day: Ints) -> Labels:
+    """What trees that never saw a row's day predict for it; shape (rows,). ValueError for a single day."""
+    if len(np.unique(day)) <= 1:
+        raise ValueError("a tree needs days to learn from and others to be judged by")
+    predicted = np.empty_like(labels)
+    for out in folds(day):
+        predicted[out] = fit(values[~out], labels[~out]).predict(values[out])
+    return predicted
+
+
+@dataclass
+class _Bounds:
+    """The conditions on one feature on the way to a leaf."""
+
+    above: float = -np.inf
+    up_to: float = np.inf
+
+    def text(self, name: str, whole: bool, flag: bool) -> str:
+        """`8 ≤ hour < 14` for whole numbers, `0.2 < use ≤ 0.43` for others, `no hybrid cooling` for what is 0 or 1."""
+        if flag:
+            return name if np.isinf(self.up_to) else f"no {name}"
+        strict = " ≤ ", " < "
+        low, high = strict if whole else strict[::-1]
+        above, up_to = (np.ceil(x) if whole else x for x in (self.above, self.up_to))
+        if np.isinf(above):
+            return f"{name}{high}{up_to:.4g}"
+        if np.isinf(up_to):
+            return f"{name} {'≥' if whole else '>'} {above:.4g}"
+        return f"{above:.4g}{low}{name}{high}{up_to:.4g}"
+
+
+@dataclass
+class _Teller:
+    """Walks a fitted tree and says each leaf, or each branch whose leaves all say the same."""
+
+    tree: Any
+    names: tuple[str, ...]
+    values: Floats
+    say: Callable[[int], str]
+    told: list[str] = field(default_factory=list)
+
+    def walk(self, node: int, bounds: dict[int, _Bounds]) -> None:
+        """Tell the rules below a node that is reached under these conditions."""
+        said = self.said(node)
+        if len(said) == 1:
+            terms = [self.term(feature, b) for feature, b in bounds.items()]
+            self.told.append(f"{' and '.join(terms) or 'always'} → {said.pop()}")
+            return
+        feature, threshold = int(self.tree.feature[node]), float(self.tree.threshold[node])
+        b = bounds.get(feature, _Bounds())
+        left, right = int(self.tree.children_left[node]), int(self.tree.children_right[node])
+        self.walk(left, bounds | {feature: _Bounds(b.above, threshold)})
+        self.walk(right, bounds | {feature: _Bounds(threshold, b.up_to)})
+
+    def term(self, feature: int, bounds: _Bounds) -> str:
+        """The conditions on a feature in words."""
+        column = self.values[:, feature]
+        whole = bool((column == np.round(column)).all())
+        return bounds.text(self.names[feature], whole, bool(np.isin(column, (0, 1)).all()))
+
+    def said(self, node: int) -> set[str]:
+        """What the leaves below a node say."""
+        left, right = int(self.tree.children_left[node]), int(self.tree.children_right[node])
+        return {self.say(node)} if left == _LEAF else self.said(left) | self.said(right)
+
+
+def rules_of(fitted: Any, names: tuple[str, ...], values: Floats, say: Callable[[int], str]) -> list[str]:  # noqa: ANN401
+    """The tree as one line a rule, `hour ≥ 8 and last day's use ≤ 0.43 → …`, what follows the arrow by `say(leaf)`.
+
+    `values` are the rows it was fitted on: features that only have whole numbers there are told in whole numbers.
+    """
+    teller = _Teller(fitted.tree_, names, values, say)
+    teller.walk(0, {})
+    return teller.told

@@ -1,0 +1,1 @@
+"""What will be submitted in the next day or two, learned from what was submitted before."""

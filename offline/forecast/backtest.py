@@ -1,0 +1,123 @@
+"""How good the methods would have been: each past day forecast with what was known before it, and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dardis.model.errors import InputError
+from dardis.model.series import Floats
+from dardis.workload.trace import Trace
+from offline.calendar import DAY_S, HOUR_S, Calendar
+from offline.forecast.donors import METHODS, WEEK
+from offline.forecast.forecast import Forecast, forecast_from
+from offline.forecast.past import by_hour, in_use, look_back
+from offline.forecast.scenarios import Band
+
+MOST_DAYS = 365
+"""Longer traces are judged by so many of their days, evenly spread."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """Errors of one method, means over all hours of all days unless said otherwise.
+
+    `mae`, `rmse`: cores in use, mean forecast against truth. `jobs_mae`: the same of the made-up jobs in its place.
+    `total`: |error| of a whole forecast's core-hours in use. `submitted_mae`: core-hours submitted in an hour.
+    `inside`, `submitted_inside`: share of the hours whose truth lies in the band (0.8 is aimed at).
+    """
+
+    method: str
+    mae: float
+    rmse: float
+    jobs_mae: float
+    total: float
+    submitted_mae: float
+    inside: float
+    submitted_inside: float
+
+
+@dataclass(frozen=True)
+class Backtest:
+    """The scores of all methods over the same `days` (UTC days of the calendar), in the order of METHODS.
+
+    `mean_in_use` is the cores that the jobs submitted within really used, on average.
+    """
+
+    days: tuple[int, ...]
+    hours: int
+    mean_in_use: float
+    scores: tuple[Score, ...]
+
+
+def backtest_days(trace: Trace, calendar: Calendar, hours: int, within: tuple[int, int] | None = None) -> list[int]:
+    """The days to judge by: those with enough history that end within the trace, or of them those from A to B.
+
+    Enough is one day, a week where more than two weeks are left. InputError: none.
+    """
+    first, last = int(trace.submit.min()), int(trace.submit.max())
+    days = [
+        day
+        for day in range(calendar.day_of(first), calendar.day_of(last) + 1)
+        if calendar.day(day)[0] - first >= DAY_S and calendar.day(day)[0] + hours * HOUR_S <= last
+    ]
+    if within is not None:
+        chosen = [day for day in days if within[0] <= day <= within[1]]
+    else:
+        chosen = days[WEEK - 1 :] if len(days) > 2 * WEEK else days
+    if not chosen:
+        have = f"days {days[0]} to {days[-1]}" if days else f"a trace of a day of history and {hours} h after it"
+        raise InputError("backtest", "no day with jobs of a day before it and to its end", have)
+    places = np.linspace(0, len(chosen) - 1, min(MOST_DAYS, len(chosen))).round().astype(int)
+    return [chosen[place] for place in places.tolist()]
+
+
+def backtest(
+    trace: Trace,
+    calendar: Calendar,
+    days: Sequence[int],
+    hours: int,
+    seed: int = 1,
+    done: Callable[[], None] | None = None,
+) -> Backtest:
+    """Forecast each of the days by each method and compare with what came; `done` is called after each day."""
+    cases: dict[str, list[Forecast]] = {method: [] for method in METHODS}
+    used, submitted = [], []
+    for day in days:
+        start = calendar.day(day)[0]
+        past = look_back(trace, start, hours)
+        for method, made in cases.items():
+            made.append(forecast_from(past, hours, method, seed))
+        truth = by_hour(trace, start, hours, hours)
+        used.append(in_use(truth.load))
+        submitted.append(truth.work)
+        if done:
+            done()
+    scores = tuple(score(method, made, np.array(used), np.array(submitted)) for method, made in cases.items())
+    return Backtest(tuple(days), hours, float(np.mean(used)), scores)
+
+
+def score(method: str, made: Sequence[Forecast], used: Floats, submitted: Floats) -> Score:
+    """Errors of forecasts against the truth, shape (forecasts, hours): cores in use, and core-hours submitted."""
+    hours = used.shape[1]
+    errors = np.array([case.demand.in_use.mean for case in made]) - used
+    of_jobs = np.array([in_use(by_hour(case.trace, int(case.edges[0]), hours, hours).load) for case in made]) - used
+    of_submitted = np.array([case.demand.submitted.mean for case in made]) - submitted
+    return Score(
+        method=method,
+        mae=float(np.abs(errors).mean()),
+        rmse=float(np.sqrt((errors**2).mean())),
+        jobs_mae=float(np.abs(of_jobs).mean()),
+        total=float(np.abs(errors.sum(axis=1)).mean()),
+        submitted_mae=float(np.abs(of_submitted).mean()),
+        inside=_inside([case.demand.in_use for case in made], used),
+        submitted_inside=_inside([case.demand.submitted for case in made], submitted),
+    )
+
+
+def _inside(bands: Sequence[Band], truth: Floats) -> float:
+    """Share of the hours within the bands; a billionth is not a miss."""
+    low, high = (np.array([getattr(band, side) for band in bands]) for side in ("low", "high"))
+    return float(((low - 1e-6 <= truth) & (truth <= high + 1e-6)).mean())

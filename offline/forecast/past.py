@@ -1,0 +1,143 @@
+"""What a forecast may know: the jobs submitted before its day, by the hour. Promises to look at nothing later."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dardis.model.errors import InputError
+from dardis.model.platform import Platform
+from dardis.model.series import Floats, Ints
+from dardis.predict.recent import LastTwo
+from dardis.workload.trace import UNKNOWN, Trace
+from offline.calendar import DAY_S, HOUR_S
+
+WINDOW_DAYS = 56
+"""Days before these are forgotten: one would count for 3 % of yesterday."""
+
+
+@dataclass(frozen=True, eq=False)
+class Hourly:
+    """Core demand of jobs by the hour of their submission.
+
+    `work` (hours,) is the core-hours that those submitted in the hour run for; `load` (hours, lags) how many cores they
+    use on average in the same hour, in the next, and so on, when each starts at once.
+    """
+
+    work: Floats
+    load: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Past:
+    """The `days` whole days before `origin`: `jobs` as known at `origin`, in the order of submission.
+
+    Their runtimes are how long each ran or, where it has not ended, is expected to run. `hour` (jobs,) counts from the
+    beginning of the first day, `hourly` has `24 days` rows, and its lags reach as far as the forecast does.
+    """
+
+    origin: int
+    days: int
+    jobs: Trace
+    hour: Ints
+    hourly: Hourly
+    last_number: int
+    """The largest job number given before `origin`."""
+
+    @property
+    def work(self) -> Floats:
+        """Core-hours submitted, shape (days, 24)."""
+        return self.hourly.work.reshape(self.days, 24)
+
+    @property
+    def load(self) -> Floats:
+        """Cores in use later, shape (days, 24, lags)."""
+        return self.hourly.load.reshape(self.days, 24, -1)
+
+
+def look_back(trace: Trace, origin: int, hours: int) -> Past:
+    """What is known at `origin` for a forecast of so many hours. InputError: less than one day of jobs."""
+    before = trace.submit < origin
+    if not before.any() or origin - int(trace.submit[before].min()) < DAY_S:
+        known = (origin - int(trace.submit[before].min())) / HOUR_S if before.any() else 0
+        found = f"{int(before.sum())} jobs in the {known:.1f} h before that day"
+        raise InputError("forecast", found, "jobs of one whole day before it at least")
+    days = min((origin - int(trace.submit[before].min())) // DAY_S, WINDOW_DAYS)
+    start = origin - days * DAY_S
+    rows = np.flatnonzero(before & (trace.submit >= start))
+    if not len(rows):
+        raise InputError("forecast", f"no job in the {days} days before that day", "a day that follows its history")
+    jobs = known_jobs(trace.take(rows[np.argsort(trace.submit[rows], kind="stable")]), origin)
+    hourly = by_hour(jobs, start, 24 * days, hours)
+    last_number = int(trace.number[before].max())
+    return Past(origin, days, jobs, (jobs.submit - start) // HOUR_S, hourly, last_number)
+
+
+def known_jobs(jobs: Trace, origin: int) -> Trace:
+    """Jobs submitted before `origin` as known then: what has not ended has an expected runtime, and no future wait.
+
+    A job whose wait is not recorded is taken to have started at once.
+    """
+    start = np.where(jobs.wait > 0, jobs.submit + jobs.wait, jobs.submit)
+    ended = start + jobs.runtime <= origin
+    run = np.minimum(jobs.runtime, jobs.walltime)
+    # A trace without requested times has the runtimes in their place, which nobody knows before a job has ended.
+    if not ended.any() or bool((jobs.runtime == jobs.walltime)[ended].all()):
+        typical = int(run[ended].mean()) if ended.any() else HOUR_S
+        expected = np.maximum(typical, 2 * np.maximum(origin - start, 0))
+        walltime = np.where(ended, jobs.walltime, expected)
+    else:
+        expected, walltime = run.copy(), jobs.walltime
+        _expect(expected, jobs, origin, start, ended)
+    wait = np.where(start <= origin, jobs.wait, UNKNOWN)
+    runtime = np.maximum(np.where(ended, run, expected), 1)
+    return replace(jobs, runtime=runtime, walltime=walltime, wait=wait, comments=(), skipped=())
+
+
+def _expect(run: Ints, jobs: Trace, origin: int, start: Ints, ended: NDArray[np.bool_]) -> None:
+    """Replace the runs of the jobs that have not ended by what their users' last two make expect."""
+    # Jobs of nobody have no last two: each is a user of its own.
+    users: list[Any] = [name or f"job {place}" for place, name in enumerate(jobs.user.tolist())]
+    of_ended = [users[place] for place in np.flatnonzero(ended).tolist()]
+    finish = (start + jobs.runtime)[ended]
+    predictor = LastTwo(finish, run[ended], of_ended, jobs.walltime[ended])
+    for place in np.flatnonzero(~ended).tolist():
+        elapsed = max(origin - int(start[place]), 0)
+        run[place] = predictor.runtime(users[place], int(jobs.walltime[place]), origin, elapsed)
+
+
+def by_hour(jobs: Trace, start: int, hours: int, lags: int) -> Hourly:
+    """Demand of the jobs submitted in the `hours` from `start` on; others do not count."""
+    jobs = jobs.take((jobs.submit >= start) & (jobs.submit < start + hours * HOUR_S))
+    hour = (jobs.submit - start) // HOUR_S
+    run = np.minimum(jobs.runtime, jobs.walltime)
+    work = np.bincount(hour, weights=run * jobs.procs / HOUR_S, minlength=hours).astype(np.float64)
+    since = jobs.submit - start - hour * HOUR_S
+    load = np.zeros((hours, lags))
+    for lag in range(lags):
+        used = np.minimum(since + run, (lag + 1) * HOUR_S) - np.maximum(since, lag * HOUR_S)
+        load[:, lag] = np.bincount(hour, weights=np.maximum(used, 0) * jobs.procs / HOUR_S, minlength=hours)
+    return Hourly(work, load)
+
+
+def in_use(load: Floats) -> Floats:
+    """Mean cores in use in each of the hours: shape (…, hours) of a load of shape (…, hours, lags), lags ≥ hours."""
+    hours = load.shape[-2]
+    used = np.zeros(load.shape[:-1])
+    for hour in range(hours):
+        used[..., hour:] += load[..., hour, : hours - hour]
+    return used
+
+
+def that_fit(trace: Trace, platform: Platform) -> tuple[Trace, str | None]:
+    """The jobs that ask for no more cores than the machine has, and a note on the others, which will never run."""
+    fits = trace.procs <= platform.cores
+    if fits.all():
+        return trace, None
+    if not fits.any():
+        raise InputError("forecast", f"no job fits the {platform.cores:,} cores of {platform.name}", "its own trace")
+    note = f"left out: {int((~fits).sum()):,} jobs of more cores than the {platform.cores:,} of {platform.name}"
+    return trace.take(fits), note

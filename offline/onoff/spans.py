@@ -1,0 +1,73 @@
+"""When each node is busy and when it idles in a schedule. Decides nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dardis.model.job import FOREVER
+from dardis.model.schedule import Schedule
+from dardis.model.series import Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """Arrays of one shape: node `node[i]` during `[start[i], end[i])`. By (node, start); a node's spans don't touch."""
+
+    node: Ints
+    start: Ints
+    end: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Busy(Spans):
+    """When nodes hold a job; `opener` is the index of the job that found the node idle (the first of several)."""
+
+    opener: Ints
+
+
+def busy_spans(start: Ints, finish: Ints, offsets: Ints, nodes: NDArray[np.integer[Any]]) -> Busy:
+    """Busy spans when job i runs on `nodes[offsets[i]:offsets[i+1]]` during `[start[i], finish[i])`.
+
+    A job without nodes occupies none, whatever its times.
+    """
+    job = np.repeat(np.arange(len(start)), np.diff(offsets))
+    order = np.lexsort((job, start[job], nodes))
+    job, node = job[order], np.asarray(nodes, dtype=np.int64)[order]
+    if len(job) == 0:
+        return Busy(job, job, job, job)
+    begin, end = start[job], finish[job]
+    # How far a node is taken so far: a running maximum that a new node begins anew, as its numbers are all larger.
+    base = node * (int(end.max()) - int(begin.min()) + 1)
+    reach = np.maximum.accumulate(end + base) - base
+    opens = np.ones(len(job), dtype=np.bool_)
+    opens[1:] = (node[1:] != node[:-1]) | (begin[1:] > reach[:-1])
+    first = np.flatnonzero(opens)
+    last = np.append(first[1:], len(job)) - 1
+    return Busy(node[first], begin[first], reach[last], job[first])
+
+
+def busy_spans_of(schedule: Schedule) -> Busy:
+    """Busy spans of a finished schedule."""
+    return busy_spans(schedule.start, schedule.finish, schedule.offsets, schedule.nodes)
+
+
+def idle_gaps(busy: Spans, node_count: int, start: int, end: int) -> Spans:
+    """When nodes hold no job, as far as it meets `[start, end)`.
+
+    A gap begins at `start` at the earliest; it ends when the node's next job begins, which may be after `end`, or is
+    `FOREVER` if there is none.
+    """
+    every = np.arange(node_count)
+    node = np.concatenate([every, busy.node])
+    begins = np.concatenate([np.full(node_count, start), np.maximum(busy.end, start)])
+    ends = np.concatenate([busy.start, np.full(node_count, FOREVER)])
+    # The gap after a node's i-th span (its 0-th: from the start on) ends at its next span.
+    after = np.argsort(node, kind="stable")
+    before = np.argsort(np.concatenate([busy.node, every]), kind="stable")
+    gap = Spans(node[after], begins[after], ends[before])
+    kept = (gap.end > gap.start) & (gap.start < end)
+    return Spans(gap.node[kept], gap.start[kept], gap.end[kept])

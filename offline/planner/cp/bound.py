@@ -1,0 +1,73 @@
+"""What no plan of a day exceeds, proven: with all nodes on, as `Plan.profit` counts it.
+
+Idle power of all nodes is in it, so it says nothing of plans that switch nodes off: those save up to idle power beyond.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dardis.solver.cpsat import solve
+from dardis.solver.result import Budget
+from offline.planner.cp import model
+from offline.planner.cp.fluid import fluid_prices
+from offline.planner.cp.market import Market, Prices
+from offline.planner.cp.money import price_per_j
+from offline.planner.cp.segments import segments_of
+from offline.planner.problem import Problem
+
+EXACT_JOBS = 200
+"""Days of up to so many jobs are also given to CP-SAT."""
+_COLUMN_W = 100
+_PATIENCE = 8
+"""Steps without a better bound before the next ones are half as long."""
+
+
+def bound(problem: Problem, *, steps: int = 60, deterministic_s: float = 10.0, guard_s: float = 60.0) -> float:
+    """The best bound of the market's prices, after some `steps`, and for small days of CP-SAT, if that is lower."""
+    market = Market.of_problem(problem)
+    most = cheapest(market, fluid_prices(market, Budget(deterministic_s, guard_s)) or idle_prices(market), steps)
+    if 0 < len(problem.jobs.number) <= EXACT_JOBS:
+        most = min(most, exact_bound(problem, Budget(deterministic_s, guard_s)))
+    return most
+
+
+def idle_prices(market: Market) -> Prices:
+    """Power at what it costs without the jobs, room for nothing."""
+    power = price_per_j(market.problem)
+    return Prices(power, np.zeros_like(market.free))
+
+
+def cheapest(market: Market, prices: Prices, steps: int) -> float:
+    """Let prices follow demand from where they are, some steps; the lowest bound that was met."""
+    whole_w = (market.levels_w[-1] - market.base_w) * market.seconds
+    whole_room = np.maximum(market.free, market.free.mean() if market.free.size else 1.0)
+    best, power, room = market.answer(prices)
+    best_prices, now, hoped, worse = prices, best, 0.005 * abs(best), 0
+    for _ in range(steps):
+        power, room = power / whole_w, room / whole_room
+        slope = float((power**2).sum() + (room**2).sum())
+        if slope == 0:
+            break
+        step = (now - best + hoped) / slope
+        prices = Prices(prices.power + step * power / whole_w, np.maximum(prices.room + step * room / whole_room, 0))
+        now, power, room = market.answer(prices)
+        worse = 0 if now < best else worse + 1
+        if now < best:
+            best, best_prices = now, prices
+        elif worse == _PATIENCE:
+            hoped, worse, prices = hoped / 2, 0, best_prices
+            now, power, room = market.answer(prices)
+    return best
+
+
+def exact_bound(problem: Problem, budget: Budget) -> float:
+    """CP-SAT's bound on the model with every figure rounded to the plan's favour; infinite where it has none."""
+    day = model.DayModel(problem, segments_of(problem, alike_c=0.0), optimistic=True, column_w=_COLUMN_W)
+    model.starts(day)
+    model.capacity_in_sums(day)
+    model.profit(day)
+    day.maximize_profit()
+    proven = solve(day.model, budget).result.bound
+    fixed = model.fixed_money(problem)
+    return np.inf if proven is None else fixed + proven / model.MONEY + 1e-9 * (1 + abs(fixed))

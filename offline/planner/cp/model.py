@@ -1,0 +1,313 @@
+"""The thesis's model of a day (eq. 6.2 to 6.4): jobs as intervals, capacities, the profit with cooling looked up.
+
+Where the thesis has one optional interval for each unit and each node it could be on, so has this model while they are
+few (`MOST_UNIT_INTERVALS`); else nodes are taken in sums (`capacity`), and packing is left to whoever places the jobs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dardis.model.job import NO_TIME
+from dardis.model.series import Floats, Ints
+from dardis.solver.cpsat import new_model, weighted_sum
+from offline.planner.cp.capacity import Row, Taken, able_groups, rows
+from offline.planner.cp.money import account_of_running, added_w, cores_of, most_added_w, price_per_j
+from offline.planner.cp.segments import Segments
+from offline.planner.problem import Plan, Problem
+
+if TYPE_CHECKING:
+    from dardis.solver.cpsat import CpModel, IntervalVar, IntVar, LinearExpr
+
+MOST_UNIT_INTERVALS = 2_000
+MONEY = 10**10
+"""The objective counts in this part of the currency's unit."""
+POWER = 10
+"""Power counts in tenths of a W."""
+COLUMN_W = 500
+"""Cooling is looked up in columns this far apart, as in the thesis's table."""
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Cooling of a segment: variables of its column and its money, what it is looked up in, and power without jobs."""
+
+    index: IntVar
+    cost: IntVar
+    money: list[int]
+    worth: Ints
+    """What a second of each job is worth in the segment, (jobs,)."""
+    watts: Ints
+    """Power that each job adds, (jobs,)."""
+    fixed: int
+    column: int
+
+
+@dataclass
+class DayModel:
+    """The model while it is built, and its variables: what a solution is read from."""
+
+    problem: Problem
+    segments: Segments
+    optimistic: bool = False
+    """No plan's profit is above the objective's maximum: rounded that way, jobs may wait for another day."""
+    column_w: int = COLUMN_W
+    model: CpModel = field(default_factory=new_model)
+    start: list[IntVar] = field(default_factory=list)
+    runs: list[IntervalVar] = field(default_factory=list)
+    units: dict[tuple[int, int], list[IntVar]] = field(default_factory=dict)
+    """By job and node, where the model knows nodes: whether a first, second, … unit of the job is there."""
+    clipped: list[tuple[IntVar, int, int, int]] = field(default_factory=list)
+    """Variables min(start of a job + seconds, edge): variable, job, seconds, edge."""
+    looked_up: list[Lookup] = field(default_factory=list)
+    terms: list[tuple[LinearExpr | int, int]] = field(default_factory=list)
+    """The objective: expressions and what one of each is worth."""
+
+    def maximize_profit(self) -> None:
+        """Let the solver maximise."""
+        self.model.maximize(self.profit())
+
+    def profit(self) -> LinearExpr:
+        """The objective."""
+        return weighted_sum((what for what, _ in self.terms), (worth for _, worth in self.terms))
+
+    @property
+    def latest_end(self) -> int:
+        """No job of the model ends later."""
+        return int((self.latest + self.problem.jobs.duration).max(initial=0))
+
+    @property
+    def soonest(self) -> Ints:
+        """The first start of each job that the model looks at, shape (jobs,)."""
+        earliest = self.problem.jobs.earliest
+        return earliest if self.optimistic else np.maximum(earliest, self.problem.conditions.start)
+
+    @property
+    def latest(self) -> Ints:
+        """The last start of each job that the model looks at, shape (jobs,)."""
+        jobs, end = self.problem.jobs, self.problem.conditions.end
+        last = np.where(jobs.latest == NO_TIME, self.problem.horizon, np.minimum(jobs.latest, self.problem.horizon))
+        return np.maximum(self.soonest, end if self.optimistic else last)
+
+
+def starts(day: DayModel, begun: Ints | None = None) -> None:
+    """A start for every job, from `earliest` to the horizon, or to where it is `begun` in a plan if that is later."""
+    jobs, end = day.problem.jobs, day.problem.conditions.end
+    latest = day.latest if begun is None else np.maximum(day.latest, begun)
+    for place, (low, high) in enumerate(zip(day.soonest.tolist(), latest.tolist(), strict=True)):
+        start = day.model.new_int_var(low, high, f"start{place}")
+        length = int(jobs.duration[place])
+        day.start.append(start)
+        if not day.optimistic:
+            day.runs.append(day.model.new_fixed_size_interval_var(start, length, f"run{place}"))
+            continue
+        today = day.model.new_bool_var(f"today{place}")
+        day.model.add(start >= end).only_enforce_if(~today)
+        day.runs.append(day.model.new_optional_fixed_size_interval_var(start, length, today, f"run{place}"))
+
+
+def unit_intervals(problem: Problem) -> int:
+    """How many intervals of units on nodes the thesis's model has."""
+    return int(_most_units(problem).sum())
+
+
+def _most_units(problem: Problem) -> Ints:
+    """Units of each job that fit each node when empty, no more than the job has, shape (jobs, nodes)."""
+    jobs, platform = problem.jobs, problem.platform
+    request = np.maximum(jobs.request, 1)
+    takes = np.where(jobs.request[:, None, :] > 0, platform.group_capacity[None] // request[:, None, :], 1 << 40)
+    able = able_groups(problem)[:, None] >> np.arange(len(platform.groups)) & 1
+    in_group = np.where(able == 1, takes.min(axis=2), 0)
+    return np.minimum(in_group, jobs.units[:, None])[:, platform.group_of_node]
+
+
+def capacity_on_nodes(day: DayModel) -> None:
+    """Every unit is on one node (alternative), and no node is overfull (cumulative), exactly."""
+    most = _most_units(day.problem)
+    on_node: list[list[tuple[int, IntervalVar]]] = [[] for _ in range(day.problem.platform.node_count)]
+    for job, start in enumerate(day.start):
+        placed: list[IntVar] = []
+        for node in np.flatnonzero(most[job]).tolist():
+            there = [day.model.new_bool_var(f"unit{job},{node},{unit}") for unit in range(int(most[job, node]))]
+            for unit, literal in enumerate(there):
+                length = int(day.problem.jobs.duration[job])
+                interval = day.model.new_optional_fixed_size_interval_var(start, length, literal, "")
+                on_node[node].append((job, interval))
+                if unit:
+                    day.model.add_implication(literal, there[unit - 1])
+            day.units[job, node] = there
+            placed += there
+        if not day.optimistic:
+            day.model.add(sum(placed) == int(day.problem.jobs.units[job]))
+            continue
+        wanted = int(day.problem.jobs.units[job]) * day.runs[job].presence_literals()[0]
+        day.model.add(sum(placed) == wanted)
+    _no_node_overfull(day, on_node)
+
+
+def _no_node_overfull(day: DayModel, on_node: list[list[tuple[int, IntervalVar]]]) -> None:
+    """Cumulative of each node and kind over what may be on it."""
+    platform, request = day.problem.platform, day.problem.jobs.request
+    taken = Taken.of_problem(day.problem)
+    for kind in range(len(platform.kinds)):
+        node, start, end, amount = taken.amounts(kind)
+        for place, there in enumerate(on_node):
+            of_kind = [(interval, int(request[job, kind])) for job, interval in there if request[job, kind]]
+            here = (node == place) & (amount > 0)
+            fixed = _fixed(day, start[here], end[here], amount[here])
+            _cumulative(day, of_kind + fixed, int(platform.capacity[place, kind]))
+
+
+def capacity_in_sums(day: DayModel) -> None:
+    """No row of capacity is exceeded: necessary, not always enough to place the units."""
+    for row in rows(day.problem):
+        capacity_of_row(day, row)
+
+
+def capacity_of_row(day: DayModel, row: Row) -> None:
+    """One cumulative."""
+    most, start, end, missing = row.fixed()
+    some = np.flatnonzero(row.demand)
+    _cumulative(day, [(day.runs[job], int(row.demand[job])) for job in some] + _fixed(day, start, end, missing), most)
+
+
+def keep_nodes(day: DayModel, plan: Plan) -> None:
+    """Jobs of more than one unit stay on the nodes that they have in a plan (thesis eq. 6.5)."""
+    several = np.flatnonzero(day.problem.jobs.units > 1).tolist()
+    on_node: list[list[tuple[int, IntervalVar, int]]] = [[] for _ in range(day.problem.platform.node_count)]
+    for job in several:
+        chosen = slice(int(plan.offsets[job]), int(plan.offsets[job + 1]))
+        units = dict(zip(plan.nodes[chosen].tolist(), plan.node_units[chosen].tolist(), strict=True))
+        for node, count in units.items():
+            on_node[node].append((job, day.runs[job], count))
+        for (owner, node), literals in day.units.items():
+            if owner == job:
+                for unit, literal in enumerate(literals):
+                    day.model.add(literal == int(unit < units.get(node, 0)))
+    if not day.units:
+        request = day.problem.jobs.request
+        for kind, capacity in enumerate(day.problem.platform.capacity.T):
+            for node, there in enumerate(on_node):
+                held = [(run, count * int(request[job, kind])) for job, run, count in there if request[job, kind]]
+                _cumulative(day, held, int(capacity[node]))
+
+
+def _fixed(day: DayModel, start: Ints, end: Ints, amount: Ints) -> list[tuple[IntervalVar, int]]:
+    """Intervals that don't move, as far as jobs of the model may meet them."""
+    low = np.maximum(start, int(day.soonest.min(initial=0)))
+    high = np.minimum(end, day.latest_end)
+    return [
+        (day.model.new_fixed_size_interval_var(a, b - a, ""), much)
+        for a, b, much in zip(low.tolist(), high.tolist(), amount.tolist(), strict=True)
+        if b > a
+    ]
+
+
+def _cumulative(day: DayModel, there: list[tuple[IntervalVar, int]], capacity: int) -> None:
+    if sum(amount for _, amount in there) > capacity:
+        day.model.add_cumulative([interval for interval, _ in there], [amount for _, amount in there], capacity)
+
+
+def overlaps(day: DayModel) -> list[list[tuple[int, LinearExpr | int]]]:
+    """By segment: jobs that may run in it, and the seconds that they do (thesis: overlapLength)."""
+    edges = day.segments.edges.tolist()
+    found: list[list[tuple[int, LinearExpr | int]]] = [[] for _ in edges[1:]]
+    soonest, latest, duration = day.soonest, day.latest, day.problem.jobs.duration
+    for job in range(len(day.start)):
+        low, high, length = int(soonest[job]), int(latest[job]), int(duration[job])
+        until = [_before(day, job, 0, low, high, edge) for edge in edges]
+        done = [_before(day, job, length, low + length, high + length, edge) for edge in edges]
+        for place, (begin, end) in enumerate(pairwise(edges)):
+            if low < end and high + length > begin:
+                found[place].append((job, (done[place + 1] - done[place]) - (until[place + 1] - until[place])))
+    return found
+
+
+def _before(day: DayModel, job: int, seconds: int, low: int, high: int, edge: int) -> LinearExpr | int:
+    """min(start + seconds, edge), of a time from `low` to `high`."""
+    time = day.start[job] + seconds
+    if edge <= low or edge >= high:
+        return edge if edge <= low else time
+    earlier = day.model.new_int_var(low, edge, "")
+    day.model.add_min_equality(earlier, [time, edge])
+    day.clipped.append((earlier, job, seconds, edge))
+    return earlier
+
+
+def profit(day: DayModel) -> None:
+    """Income less the energy that jobs add, by seconds in each segment, less what cooling costs."""
+    watts, income = added_w(day.problem), cores_of(day.problem) * day.problem.jobs.income / 3600
+    rounded = np.ceil if day.optimistic else np.round
+    power = np.round(POWER * watts).astype(np.int64)
+    for place, there in enumerate(overlaps(day)):
+        worth = rounded(MONEY * (income - watts * day.segments.price_per_j[place])).astype(np.int64)
+        day.terms += [(seconds, int(worth[job])) for job, seconds in there]
+        cooling(day, place, there, worth, power)
+
+
+def fixed_money(problem: Problem) -> float:
+    """What the objective leaves out because no start changes it: what runs already and idle nodes, without cooling."""
+    running = account_of_running(problem)
+    return running.income_eur - float((price_per_j(problem) * running.it_w * np.diff(running.edges)).sum())
+
+
+def cooling(day: DayModel, place: int, there: list[tuple[int, LinearExpr | int]], worth: Ints, power: Ints) -> None:
+    """Cooling of a segment: its mean power's column, looked up (thesis eq. 6.4: element), in money."""
+    segment = day.segments
+    seconds = int(segment.edges[place + 1] - segment.edges[place])
+    column = day.column_w * POWER * seconds
+    fixed = round(POWER * segment.base_w[place] * seconds) + (0 if day.optimistic else column // 2)
+    drawing = [(job, run) for job, run in there if power[job]]
+    drawn_most = min(sum(int(power[job]) for job, _ in drawing), POWER * most_added_w(day.problem) + len(drawing))
+    most = int(fixed + drawn_most * seconds) // column + 1
+    rounded = np.floor if day.optimistic else np.round
+    table = _cooling_table(day, place, most + 1, len(drawing)) * seconds
+    money = rounded(MONEY * table).astype(np.int64).tolist()
+    index = day.model.new_int_var(0, most, f"column{place}")
+    drawn = weighted_sum((run for _, run in drawing), (int(power[job]) for job, _ in drawing))
+    day.model.add_division_equality(index, drawn + fixed, column)
+    cost = day.model.new_int_var(min(money), max(money), f"cooling{place}")
+    day.model.add_element(index, money, cost)
+    day.terms.append((cost, -1))
+    day.looked_up.append(Lookup(index, cost, money, worth, power, fixed, column))
+
+
+def _cooling_table(day: DayModel, place: int, columns: int, parts: int) -> Floats:
+    """Money a second for cooling at each column; in an optimistic model the least that it can be up to the next."""
+    segment, known = day.segments, getattr(day.problem.cooling, "most_it_w", np.inf)
+
+    def cost(it_w: Floats) -> Floats:
+        inside = np.clip(it_w, 0.0, known)
+        return np.asarray(segment.price_per_j[place] * day.problem.cooling.watts(segment.temp_c[place], inside))
+
+    at = day.column_w * np.arange(columns, dtype=np.float64)
+    if not day.optimistic:
+        return cost(at)
+    slack = 0.5 * (parts + 1) / POWER + 1e-6
+    return np.minimum(cost(at - slack), cost(at + day.column_w + slack))
+
+
+def hint(day: DayModel, plan: Plan) -> int:
+    """Tell the solver a plan: the value of every variable, for it makes nothing of less. Return its objective."""
+    for start, begun in zip(day.start, plan.start.tolist(), strict=True):
+        day.model.add_hint(start, begun)
+    for variable, job, seconds, edge in day.clipped:
+        day.model.add_hint(variable, min(int(plan.start[job]) + seconds, edge))
+    objective = 0
+    finish = plan.start + day.problem.jobs.duration
+    for lookup, (low, high) in zip(day.looked_up, pairwise(day.segments.edges.tolist()), strict=True):
+        ran = np.clip(np.minimum(finish, high) - np.maximum(plan.start, low), 0, None)
+        index = (lookup.fixed + int(lookup.watts @ ran)) // lookup.column
+        day.model.add_hint(lookup.index, index)
+        day.model.add_hint(lookup.cost, lookup.money[index])
+        objective += int(lookup.worth @ ran) - lookup.money[index]
+    of = np.repeat(np.arange(len(finish)), np.diff(plan.offsets))
+    there = dict(zip(zip(of.tolist(), plan.nodes.tolist(), strict=True), plan.node_units.tolist(), strict=True))
+    for place, literals in day.units.items():
+        for unit, literal in enumerate(literals):
+            day.model.add_hint(literal, unit < there.get(place, 0))
+    return objective

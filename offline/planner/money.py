@@ -1,0 +1,101 @@
+"""What a plan brings, by the exact account with all nodes on, and the same as arrays of costs for the kernels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from dardis.kernels.worth import Grid, Worth
+from dardis.model.job import NO_TIME
+from dardis.model.series import Floats, Ints, Series
+from dardis.power.conditions import Conditions
+from dardis.power.cooling import PueTable
+from dardis.power.nodes import MachinePower
+from dardis.power.tariff import DEMAND_SPAN_S
+from offline.planner.cp.money import account_of, added_w, cores_of, price_per_j
+from offline.planner.problem import Problem
+
+STEPS = 4096
+"""IT powers at which the cost of a segment is known; between them it is taken to be linear."""
+LATE = 1e6
+"""Money that a search gives for not starting a job too late, or for a kWh less above a limit that binds always."""
+
+Limit = tuple[int, int, float, float]
+"""Begin, end, the most kW, and what a kWh above costs."""
+
+
+def rank_of(problem: Problem, start: Ints) -> tuple[float, float]:
+    """What makes one plan better than another, and its profit: being late or above such a limit comes before money."""
+    account = account_of(problem, start)
+    late = int(((problem.jobs.latest != NO_TIME) & (start > problem.jobs.latest)).sum())
+    return account.profit - LATE * (late + account.over_limit_kwh), account.profit
+
+
+def worth_of(problem: Problem, start: Ints) -> Worth:
+    """What the kernels need to tell what a move is worth, with the jobs at `start`."""
+    conditions = problem.conditions
+    idle_w = float(MachinePower.of_platform(problem.platform).idle_w.sum())
+    core_w = np.concatenate([problem.jobs.core_w, problem.running.core_w]).max(initial=0.0)
+    step_w = np.array([max(problem.platform.cores * float(core_w), 1.0) / (STEPS - 1)])
+    levels_w: Floats = idle_w + step_w * np.arange(STEPS, dtype=np.float64)
+    price = price_per_j(problem) * np.diff(conditions.edges)
+    found = _limits(problem, start)
+    quarters = _quarters(conditions) if found else conditions_at(conditions, conditions.edges[:2])
+    limits = _limit_costs(found, quarters, _drawn_w(problem, quarters, levels_w) / 1000)
+    return Worth(
+        _grid(problem, start, conditions, _drawn_w(problem, conditions, levels_w) * price[:, None], step_w),
+        _grid(problem, start, quarters, limits, step_w),
+        added_w(problem),
+        cores_of(problem) * problem.jobs.income / 3600,
+        np.maximum(problem.jobs.earliest, conditions.start),
+        np.array([LATE]),
+    )
+
+
+def _grid(problem: Problem, start: Ints, conditions: Conditions, cost: Floats, step_w: Floats) -> Grid:
+    """The costs of the conditions' segments, with the W that jobs which begin at `start` add to each."""
+    told = account_of(replace(problem, conditions=conditions), start)
+    return Grid(np.ascontiguousarray(conditions.edges), told.jobs_w, np.ascontiguousarray(cost), step_w)
+
+
+def _drawn_w(problem: Problem, conditions: Conditions, it_w: Floats) -> Floats:
+    """IT and cooling power (W) of each segment at these IT powers, shape (segments, powers)."""
+    most_w = problem.cooling.most_it_w if isinstance(problem.cooling, PueTable) else np.inf
+    inside = np.minimum(it_w, most_w)  # what a measured table doesn't know it refuses
+    return np.asarray(it_w + problem.cooling.watts(conditions.temp_c[:, None], inside[None, :]))
+
+
+def _limits(problem: Problem, start: Ints) -> list[Limit]:
+    """When power is limited; a demand charge limits it to the peak of the plan as it is."""
+    tariff, conditions = problem.tariff, problem.conditions
+    found = [(limit.start, limit.end, limit.most_kw, limit.penalty_per_kwh) for limit in tariff.limits]
+    if tariff.contracted_kw is not None:
+        found.append((conditions.start, conditions.end, tariff.contracted_kw, tariff.contract_penalty_per_kwh))
+    if tariff.demand_per_kw > 0:
+        a_quarter = tariff.demand_per_kw * 3600 / DEMAND_SPAN_S
+        found.append((conditions.start, conditions.end, account_of(problem, start).peak_kw, a_quarter))
+    return [(begin, end, most, LATE if price is None else price) for begin, end, most, price in found]
+
+
+def _quarters(conditions: Conditions) -> Conditions:
+    """The same in the quarters of an hour by which limits are judged."""
+    start, end = conditions.start, conditions.end
+    first = start + (int(conditions.edges[1]) - start) % DEMAND_SPAN_S
+    edges = np.unique(np.concatenate([[start], np.arange(first, end, DEMAND_SPAN_S), [end]])).astype(np.int64)
+    return conditions_at(conditions, edges)
+
+
+def conditions_at(conditions: Conditions, edges: Ints) -> Conditions:
+    """The mean conditions between other edges."""
+    series = (conditions.temp_c, conditions.price_per_kwh, conditions.gco2_per_kwh)
+    return Conditions(edges, *(Series(conditions.edges, values).means(edges) for values in series))
+
+
+def _limit_costs(limits: list[Limit], quarters: Conditions, drawn_kw: Floats) -> Floats:
+    """What power above the limits costs, for each quarter and power."""
+    cost = np.zeros(drawn_kw.shape)
+    for start, end, most_kw, price in limits:
+        inside = np.clip(np.minimum(quarters.edges[1:], end) - np.maximum(quarters.edges[:-1], start), 0, None)
+        cost += price * np.maximum(drawn_kw - most_kw, 0) * inside[:, None] / 3600
+    return cost

@@ -1,0 +1,79 @@
+"""Plans a day: multi-search as the thesis's yardstick, our search, and a proven bound, within a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from offline.planner.budget import Budget, Progress, Watch, never, tell_nobody
+from offline.planner.ours import improve
+from offline.planner.problem import Plan, Problem, StoppedBy
+from offline.planner.searches import multi_search
+
+MULTI_SHARE, BOUND_SHARE = 0.5, 0.2
+"""Shares of the time that multi-search and the bound may take at most; our search has what is left."""
+GROUPS = 2000
+"""Groups of jobs that our search rebuilds."""
+POLISHES = 2
+"""Times that the solver moves some hundred large jobs."""
+CLOSED = 1e-6
+"""A plan this near to the bound, relative to it, is taken for optimal."""
+
+
+@dataclass(frozen=True)
+class Plans:
+    """The best plan, with its bound, and what multi-search made of the same jobs."""
+
+    best: Plan
+    multi_search: Plan
+
+
+def plan(
+    problem: Problem,
+    *,
+    time_limit: float = 60.0,
+    seed: int = 1,
+    progress: Progress = tell_nobody,
+    stop: Callable[[], bool] = never,
+) -> Plans:
+    """The best plan that the searches find: the same for the same seed, unless it says that the time limit (s) fired.
+
+    Ctrl-C or `stop` ends it with the best so far. There is always a plan: that of the first order, whatever the time.
+    """
+    most: float | None = None
+
+    def tell(doing: str, best: float | None, _: float | None) -> None:
+        progress(doing, best, most)
+
+    whole = Watch(time_limit, tell, stop)
+    multi, _ = multi_search(problem, whole.part(MULTI_SHARE))
+    best = multi
+    reasons = [multi.stopped_by]
+    if multi.stopped_by is not StoppedBy.USER:
+        part = whole.part(BOUND_SHARE)
+        most = _bound(problem, part)
+        reasons.append(part.stopped_by)
+    if StoppedBy.USER not in reasons:
+        best = improve(problem, multi, Budget(GROUPS, seed), whole.part(1.0), polishes=POLISHES)
+        reasons.append(best.stopped_by)
+    return Plans(replace(best, bound=most, stopped_by=_reason(best.profit, most, reasons)), multi)
+
+
+def _bound(problem: Problem, watch: Watch) -> float | None:
+    """What no plan exceeds; None where there is no time to prove anything."""
+    from offline.planner.cp.bound import bound
+
+    found = None
+    with watch.interruptible():
+        if not watch.over():
+            found = bound(problem, guard_s=watch.left_s)
+            watch.over()
+    return found if found is not None and math.isfinite(found) else None
+
+
+def _reason(profit: float, bound: float | None, reasons: list[StoppedBy]) -> StoppedBy:
+    """Why planning ended, of why its parts did."""
+    if bound is not None and bound - profit <= CLOSED * abs(bound):
+        return StoppedBy.OPTIMAL
+    return next((reason for reason in (StoppedBy.USER, StoppedBy.TIME) if reason in reasons), StoppedBy.DONE)

@@ -1,0 +1,36 @@
+"""What a plan takes of the machine over time: cores, and nodes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dardis.model.profile import StepFunction
+from dardis.model.resources import CORES
+from dardis.model.series import Ints
+from offline.onoff.spans import Busy, busy_spans
+from offline.planner.cp.money import cores_of
+from offline.planner.problem import Plan, Problem
+
+
+def cores_used(problem: Problem, start: Ints) -> StepFunction:
+    """Cores that planned and running jobs hold."""
+    running = problem.running
+    job = np.repeat(np.arange(len(running.number)), np.diff(running.offsets))
+    units = np.bincount(job, running.node_units, len(running.number)).astype(np.int64)
+    busy = units * running.request[:, problem.platform.kinds.index(CORES)]
+    return StepFunction.from_spans(
+        np.concatenate([running.start, start]),
+        np.concatenate([running.finish, start + problem.jobs.duration]),
+        np.concatenate([busy, cores_of(problem)]),
+    )
+
+
+def node_spans(problem: Problem, plan: Plan) -> Busy:
+    """When each node holds a job that is planned or runs already."""
+    running = problem.running
+    return busy_spans(
+        np.concatenate([plan.start, running.start]),
+        np.concatenate([plan.start + problem.jobs.duration, running.finish]),
+        np.concatenate([plan.offsets, plan.offsets[-1] + running.offsets[1:]]),
+        np.concatenate([plan.nodes, running.nodes]),
+    )

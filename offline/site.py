@@ -1,0 +1,116 @@
+"""What planning starts from, read and checked: machine, history, calendar, weather, prices, cooling, contract."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from dardis.config.platform import load_platform
+from dardis.config.prices import load_prices
+from dardis.config.weather import load_weather
+from dardis.metrics.facility import Surroundings, platform_cooling, tariff_of
+from dardis.model.errors import InputError
+from dardis.model.job import Job
+from dardis.model.platform import Platform
+from dardis.model.schedule import Schedule
+from dardis.model.series import Series
+from dardis.power.conditions import Conditions
+from dardis.power.cooling import Cooling, Plant
+from dardis.power.nodes import MachinePower
+from dardis.power.tariff import Tariff
+from dardis.workload.jobs import to_jobs
+from dardis.workload.read import read_trace
+from dardis.workload.trace import UNKNOWN, Trace
+from offline.calendar import Calendar, calendar_of, parse_utc
+from offline.forecast.past import that_fit
+
+
+@dataclass(frozen=True)
+class SiteRequest:
+    """Files and words as a user gives them; None: what the platform says."""
+
+    history: Path
+    platform: Path
+    weather: Path | None = None
+    prices: Path | None = None
+    carbon: Path | None = None
+    calendar_start: str | None = None
+    cooling: str | None = None
+    strict: bool = False
+
+
+@dataclass(frozen=True)
+class Site:
+    """The machine and all that is around it. `jobs` are those of the whole trace; `notes` are for people."""
+
+    platform: Platform
+    trace: Trace
+    jobs: list[Job]
+    calendar: Calendar
+    around: Surroundings
+    cooling: Cooling
+    tariff: Tariff
+    notes: tuple[str, ...]
+
+    def waited(self, past: Schedule) -> Trace:
+        """The trace with the waits that its jobs have in a schedule; unknown where one has none."""
+        order = np.argsort(past.number)
+        number = self.trace.number
+        place = order[np.minimum(np.searchsorted(past.number[order], number), len(order) - 1)]
+        known = (past.number[place] == number) & past.ran[place]
+        return replace(self.trace, wait=np.where(known, past.start[place] - past.submit[place], UNKNOWN))
+
+    def known_ahead(self) -> dict[str, Series]:
+        """Temperature and price over all the time that their files cover, on the trace's clock; nothing for one value.
+
+        The names are what rules call them.
+        """
+        files = {"temperature": (self.around.weather, load_weather), "price": (self.around.prices, load_prices)}
+        return {
+            name: load(Path(stated), None).shifted(-self.calendar.offset)
+            for name, (stated, load) in files.items()
+            if isinstance(stated, str)
+        }
+
+    def conditions(self, day: int, days: int = 1) -> Conditions:
+        """Conditions of UTC days. InputError when weather or prices don't cover them."""
+        start, end = self.calendar.day(day)[0], self.calendar.day(day + days - 1)[1]
+        return self.around.over(start, end)
+
+
+def load_site(request: SiteRequest) -> Site:
+    """Read everything that the request names. Raises InputError for whatever is wrong with it."""
+    platform = load_platform(request.platform)
+    facility = platform.facility
+    stated = parse_utc(request.calendar_start) if request.calendar_start else facility.calendar_start
+    weather = str(request.weather) if request.weather else facility.weather
+    prices = str(request.prices) if request.prices else facility.prices
+    carbon = str(request.carbon) if request.carbon else facility.carbon
+    for name, value in (("weather", weather), ("prices", prices)):
+        if value is None:
+            raise InputError(f"--{name}", "not given, and the platform names none", f"--{name} FILE.csv")
+    whole = read_trace(request.history, strict=request.strict)
+    calendar, assumed = calendar_of(whole, stated)
+    trace, left_out = that_fit(whole, platform)
+    if assumed and (isinstance(weather, str) or isinstance(prices, str)):
+        raise InputError("--calendar-start", f"not given, and {assumed}", "the UTC moment of its first submit")
+    workload = to_jobs(trace, platform)
+    notes = [*workload.notes, *(note for note in (assumed, left_out) if note)]
+    if whole.skipped:
+        notes.append(f"{request.history}: {len(whole.skipped)} lines are no jobs")
+    if not MachinePower.of_platform(platform).stated:
+        notes.append(
+            f"platform {platform.name} states no power figures for some of its nodes: the thesis's hold for them "
+            f"(9.455 W a busy core, no idle power, {platform.income_per_core_h:g} {platform.currency} a core-hour)"
+        )
+    cooling = platform_cooling(platform, request.cooling)
+    if cooling is None:
+        notes.append("no cooling is stated: an air-cooled plant of the machine's size")
+        cooling = platform_cooling(platform, Plant.AIR)
+    assert cooling is not None
+    around = Surroundings(weather, prices, carbon, calendar.offset)
+    return Site(
+        platform, trace, workload.jobs, calendar, around, cooling, tariff_of(facility, calendar.offset), tuple(notes)
+    )

@@ -1,0 +1,182 @@
+"""A real Slurm cluster on this machine alone: slurmctld, several slurmd and munge, on ports of their own.
+
+Its SuspendProgram kills the slurmd of a node and its ResumeProgram starts it again, and both write down what they did.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
+
+PROGRAMS = ("slurmctld", "slurmd", "munged", "scontrol", "sbatch", "sinfo")
+PATH = os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin"
+
+CONFIG = """\
+ClusterName=loopback
+SlurmctldHost={host}(127.0.0.1)
+SlurmUser={user}
+SlurmdUser={user}
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+CredType=cred/munge
+SlurmctldPort={port}
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmctldLogFile={folder}/slurmctld.log
+StateSaveLocation={folder}/state
+SlurmdPidFile={folder}/%n.pid
+SlurmdLogFile={folder}/%n.log
+SlurmdSpoolDir={folder}/%n
+SlurmdParameters=config_overrides
+ProctrackType=proctrack/pgid
+TaskPlugin=task/none
+SwitchType=switch/none
+MpiDefault=none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SchedulerParameters=bf_interval=1,sched_min_interval=0
+ReturnToService=2
+DebugFlags=Power
+SlurmctldParameters=power_save_interval=1
+SuspendProgram={suspend}
+ResumeProgram={folder}/resume
+SuspendTime=86400
+SuspendTimeout=2
+ResumeTimeout=60
+SuspendRate=0
+ResumeRate=0
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+"""
+SUSPEND = """\
+#!/bin/sh
+echo "suspend $1" >> {folder}/power.log
+for node in $(scontrol show hostnames "$1"); do kill "$(cat {folder}/$node.pid)"; done
+"""
+RESUME = """\
+#!/bin/sh
+echo "resume $1" >> {folder}/power.log
+for node in $(scontrol show hostnames "$1"); do
+  slurmd -N "$node" -b -f {folder}/slurm.conf < /dev/null > /dev/null 2>&1  # it takes closed ones for its own sockets
+done
+"""
+
+
+def missing_programs() -> list[str]:
+    """What would have to be installed to run a cluster."""
+    return [name for name in PROGRAMS if shutil.which(name, path=PATH) is None]
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+def until(wanted: Callable[[], bool], what: str, limit_s: float = 60.0) -> None:
+    """Wait for something to become true."""
+    end = time.monotonic() + limit_s
+    while not wanted():
+        assert time.monotonic() < end, f"after {limit_s} s still not: {what}"
+        time.sleep(0.2)
+
+
+class Cluster:
+    """Nodes of these names; a context that stops every process it started."""
+
+    def __init__(self, folder: Path, names: list[str], *, power_saving: bool = True) -> None:
+        self.folder, self.names = folder, names
+        self.environment = os.environ | {"SLURM_CONF": f"{folder}/slurm.conf", "PATH": PATH}
+        port, *node_ports = free_ports(1 + len(names))
+        suspend = f"{folder}/suspend" if power_saving else "(null)"
+        facts = {"folder": folder, "host": socket.gethostname().partition(".")[0], "user": getpass.getuser()}
+        nodes = [
+            f"NodeName={name} NodeHostname={facts['host']} NodeAddr=127.0.0.1 Port={p} CPUs=4 State=UNKNOWN"
+            for name, p in zip(names, node_ports, strict=True)
+        ]
+        config = CONFIG.format(port=port, suspend=suspend, **facts) + "\n".join(nodes) + "\n"
+        if not power_saving:
+            config = (
+                "\n".join(line for line in config.splitlines() if not line.startswith(("Suspend", "Resume"))) + "\n"
+            )
+        (folder / "slurm.conf").write_text(config)
+        (folder / "cgroup.conf").write_text("CgroupAutomount=no\n")
+        for name, text in (("suspend", SUSPEND), ("resume", RESUME)):
+            (folder / name).write_text(text.format(folder=folder))
+            (folder / name).chmod(0o755)
+        (folder / "power.log").touch()
+        (folder / "state").mkdir()
+        for name in names:
+            (folder / name).mkdir()
+        (folder / "munge.key").write_bytes(os.urandom(128))
+        (folder / "munge.key").chmod(0o600)
+
+    def __enter__(self) -> Self:
+        try:
+            paths = {"key-file": "munge.key", "log-file": "munged.log", "pid-file": "munged.pid", "seed-file": "seed"}
+            options = [f"--{option}={self.folder / name}" for option, name in paths.items()]
+            self.run("munged", "--force", f"--socket={self.folder}/munge.socket", *options)
+            self.run("slurmctld", "-f", f"{self.folder}/slurm.conf")
+            for name in self.names:
+                self.run("slurmd", "-N", name, "-f", f"{self.folder}/slurm.conf")
+            until(lambda: set(self.states().values()) == {"IDLE"}, "all nodes idle")
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.run("scancel", "-u", getpass.getuser(), check=False)
+        with contextlib.suppress(AssertionError):
+            until(lambda: not self.run("squeue", "-h", check=False).stdout, "no job left", 10)
+        stop([*self.folder.glob("*.pid")])
+
+    def run(self, *command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run a command against this cluster."""
+        done = subprocess.run(
+            command, env=self.environment, text=True, capture_output=True, timeout=60, check=False, cwd=self.folder
+        )
+        assert done.returncode == 0 or not check, f"{command}: {done.stdout}{done.stderr}"
+        return done
+
+    def states(self) -> dict[str, str]:
+        """The state of every node as `scontrol` tells it."""
+        told = self.run("scontrol", "show", "node", "-o", check=False).stdout.splitlines()
+        fields = [dict(pair.partition("=")[::2] for pair in line.split()) for line in told]
+        return {node["NodeName"]: node["State"] for node in fields if "State" in node}
+
+    def reservations(self) -> dict[str, dict[str, str]]:
+        """All reservations by name."""
+        told = self.run("scontrol", "show", "reservation", "-o").stdout.splitlines()
+        fields = [dict(pair.partition("=")[::2] for pair in line.split()) for line in told]
+        return {field["ReservationName"]: field for field in fields if "ReservationName" in field}
+
+    def power_log(self) -> list[str]:
+        """What the suspend and resume programs were asked to do."""
+        return (self.folder / "power.log").read_text().splitlines()
+
+
+def stop(pid_files: list[Path]) -> None:
+    """End the daemons whose numbers the files hold, and wait until they have ended."""
+    running = []
+    for file in pid_files:
+        with contextlib.suppress(ValueError, OSError):
+            pid = int(file.read_text())
+            os.kill(pid, signal.SIGTERM)
+            running.append(pid)
+    end = time.monotonic() + 20
+    while running and time.monotonic() < end:
+        time.sleep(0.05)
+        running = [pid for pid in running if Path(f"/proc/{pid}").exists()]
+    for pid in running:
+        os.kill(pid, signal.SIGKILL)

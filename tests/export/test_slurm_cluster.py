@@ -1,0 +1,158 @@
+"""The exported Slurm script against a real slurmctld and real slurmd on this machine."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from export.loopback import Cluster, missing_programs, until
+from kit.plan_folder import onoff, profile, schedule
+
+from dardis.model.platform import NodeGroup, NodePower, Platform
+from offline.export.hostlist import hostlist
+from offline.export.slurm import export_slurm
+from offline.folder.plan import PlanFolder
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(missing_programs()), reason=f"needs Slurm: no {', '.join(missing_programs())}"),
+]
+NAMES = [f"n{i}" for i in range(4)]
+POWER = NodePower(idle_w=100.0, off_w=10.0, boot_s=4, shutdown_s=2)
+PLATFORM = Platform("loop", (NodeGroup("n", 4, {"cores": 4}, POWER),))
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    with tempfile.TemporaryDirectory(prefix="slurm-", dir="/tmp") as folder:  # a socket's path must be short
+        Path(folder).chmod(0o755)
+        with Cluster(Path(folder), NAMES) as running:
+            yield running
+
+
+def script(cluster: Cluster, actions: list[tuple[int, int, bool]], start: int, length_s: int = 600) -> Path:
+    """The script of a plan that begins at `start` (Unix) with actions (s after it, node, on)."""
+    moved = tuple((start + time, node, on) for time, node, on in sorted(actions))
+    plan = PlanFolder(PLATFORM, 0, profile(start, 1, length_s), onoff(moved), schedule(), {})
+    path = cluster.folder / "plan.sh"
+    path.write_text(export_slurm(plan, NAMES).text)
+    return path
+
+
+def ended(cluster: Cluster, *command: str, status: int = 0) -> str:
+    done = cluster.run("bash", *command, check=False)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_steps_reservations_catching_up_and_rollback(cluster: Cluster) -> None:
+    """Begun 5 s late: 0 and 1 should be off by then, 2 was off and is back, 3 goes off 4 s later, 0 comes back."""
+    start = int(time.time()) - 5
+    actions = [(0, 0, False), (0, 1, False), (1, 2, False), (3, 2, True), (9, 3, False), (16, 0, True)]
+    path = script(cluster, actions, start)
+    dry = ended(cluster, str(path), "--dry-run")
+    assert cluster.reservations() == {}
+    assert cluster.power_log() == []
+    assert dry.count("create reservation") == 4
+    running = subprocess.Popen(["bash", str(path), "--poll-s", "1"], env=cluster.environment, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
+    try:
+        until(lambda: "POWERED_DOWN" in cluster.states()["n0"], "n0 off")
+        told = cluster.states()
+        assert "POWER" in told["n1"]
+        assert "POWER" not in told["n2"]  # its time off is over
+        kept = cluster.reservations()
+        assert {"n0", "n1", "n3"} <= {r["Nodes"] for r in kept.values()}
+        assert all(name.startswith("dardis_") for name in kept)
+        out, _ = running.communicate(timeout=60)
+    finally:
+        running.kill()
+    assert running.returncode == 0, out
+    assert "all steps done" in out
+    states = cluster.states()
+    assert {name for name, state in states.items() if "POWERED_DOWN" in state or "POWERING_DOWN" in state} == {
+        "n1",
+        "n3",
+    }
+    assert "resume n0" in cluster.power_log()
+    assert "n2" not in " ".join(cluster.power_log())
+    before = set(cluster.reservations())
+    ended(cluster, str(path), "--poll-s", "1")  # again: nothing twice
+    assert set(cluster.reservations()) <= before
+    assert cluster.power_log().count("suspend n3") == 1
+    ended(cluster, str(path), "--rollback")
+    assert cluster.reservations() == {}
+    until(lambda: all("POWER" not in state for state in cluster.states().values()), "all up")
+
+
+def test_a_busy_node_goes_down_after_its_job_and_jobs_stay_off_reserved_nodes(cluster: Cluster) -> None:
+    cluster.run("sbatch", "-w", "n0", "-o", "/dev/null", "--wrap", "sleep 8")
+    until(lambda: "MIXED" in cluster.states()["n0"] or "ALLOCATED" in cluster.states()["n0"], "the job runs")
+    path = script(cluster, [(0, 0, False), (0, 1, False)], int(time.time()))
+    running = subprocess.Popen(["bash", str(path), "--poll-s", "1"], env=cluster.environment, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
+    try:
+        until(lambda: "POWERED_DOWN" in cluster.states()["n1"], "the idle one is off")
+        state = cluster.states()["n0"]
+        assert "POWER" not in state
+        assert "DRAIN" not in state
+        cluster.run("sbatch", "-N1", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 30", "-w", "n1")
+        cluster.run("sbatch", "-N1", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 1")
+        out, _ = running.communicate(timeout=60)
+    finally:
+        running.kill()
+    assert running.returncode == 0, out
+    until(lambda: "POWERED_DOWN" in cluster.states()["n0"], "off when its job has ended")
+    # Job 2 waits for the end of the reservation, and wakes no node.
+    assert "2 PENDING" in cluster.run("squeue", "-h", "-o", "%i %T").stdout
+    assert cluster.run("scontrol", "show", "job", "1").stdout.count("JobState=COMPLETED")
+    assert not any(line.startswith("resume") for line in cluster.power_log())
+    # A job that was sent to a node that has been brought back does run.
+    ended(cluster, str(path), "--rollback")
+    until(
+        lambda: ["2", "RUNNING"] in [x.split() for x in cluster.run("squeue", "-h", "-o", "%i %T").stdout.splitlines()],
+        "job 2",
+    )
+
+
+def test_an_old_plan_can_be_tried_at_once(cluster: Cluster) -> None:
+    path = script(cluster, [(0, 0, False), (300, 0, True), (400, 2, False), (400, 3, False)], 1_688_342_400)
+    assert "this plan ended" in ended(cluster, str(path), status=1)
+    assert cluster.power_log() == []
+    out = ended(cluster, str(path), "--now")
+    assert cluster.power_log() == ["suspend n0", "resume n0", "suspend n[2-3]"]
+    assert "State=POWER_DOWN_ASAP" in out
+    assert {r["Nodes"] for r in cluster.reservations().values()} == {"n0", "n[2-3]"}
+
+
+def test_the_first_refusal_stops_it(cluster: Cluster) -> None:
+    now = int(time.time())
+    theirs = ("ReservationName=theirs", "StartTime=now", "Duration=60", "Nodes=n1", "Users=root")
+    cluster.run("scontrol", "create", "reservation", *theirs)
+    path = script(cluster, [(0, 0, False), (0, 1, False)], now)
+    out = ended(cluster, str(path), status=1)
+    assert "stopped: scontrol create reservation" in out
+    assert "overlaps" in out
+    assert "--rollback" in out
+    assert cluster.power_log() == []
+    text = path.read_text().replace("n[0-1]", "zz[0-1]")
+    path.write_text(text)
+    assert "Node zz0 not found" in ended(cluster, str(path), status=1)
+    config = cluster.folder / "slurm.conf"
+    config.write_text(config.read_text().replace("SuspendTime=86400", "SuspendTime=INFINITE"))
+    cluster.run("scontrol", "reconfigure")
+    until(lambda: "power saving is off" in cluster.run("bash", str(path), check=False).stderr, "noticed")
+
+
+def test_hostlists_and_shell_are_sound(cluster: Cluster) -> None:
+    for text in ("n0 n1 n2 n7", "n08 n09 n10 n11", "a1 a01 b a2", "x-9 x-10 r1c2 r1c3"):
+        names = text.split()
+        told = cluster.run("scontrol", "show", "hostnames", hostlist(names)).stdout.split()
+        assert sorted(told) == sorted(names)
+    if shutil.which("shellcheck"):
+        cluster.run("shellcheck", str(script(cluster, [(0, 0, False)], 0)))

@@ -1,0 +1,287 @@
+"""Nodes that are switched: legal runs, one schedule however split, spares kept, reservations never on a node down."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.effort import examples
+from kit.machine import desired_profiles, jobs, platforms
+
+from dardis.metrics.audit import audit
+from dardis.model.choices import NodeChoice, ProfileRule
+from dardis.model.downtime import Downtime
+from dardis.model.job import FOREVER, Job
+from dardis.model.platform import NodeGroup, NodePower, Platform
+from dardis.model.profile import StepFunction
+from dardis.model.schedule import Schedule
+from dardis.model.target import DesiredProfile, Switching
+from dardis.node_manager import NodePool
+from dardis.node_manager.switching import Switcher
+from dardis.sim.distributed import Simulation
+from dardis.sim.late import LateSimulation
+from dardis.sim.spread import layout_of
+from dardis.task_manager import LATE_SETUPS, SETUPS, LateManager, LateSetUp, SetUp, TaskManager
+from dardis.task_manager.setups import BackfillScope
+from dardis.transport.local import LocalHosts
+
+LATE = LATE_SETUPS["dardis-late"]
+THROUGHPUT = SETUPS["dardis-throughput"]
+
+
+@dataclass
+class Run:
+    """What came of a run."""
+
+    schedule: Schedule
+    downtime: Downtime
+    delays: list[int]
+    reasons: dict[int, str]
+
+
+@dataclass
+class Case:
+    """What a run is made of."""
+
+    platform: Platform
+    jobs: list[Job]
+    setup: SetUp | LateSetUp
+    desired: DesiredProfile | None
+    switching: Switching | None
+
+    def run(self, cuts: Sequence[int] = (), managers: int = 1) -> Run:
+        bounds = (0, *cuts, self.platform.node_count)
+        spans = enumerate(pairwise(bounds))
+        pools = [NodePool(self.platform, *span, desired=self.desired, host=host) for host, span in spans]
+        hosts, layout = LocalHosts(pools, encoded=True), layout_of(self.platform, bounds, self.desired)
+        switcher = Switcher(self.platform, self.switching, self.jobs[0].submit) if self.switching else None
+        simulation: Simulation | LateSimulation
+        if isinstance(self.setup, LateSetUp):
+            late = [LateManager(self.setup, layout, 1) for _ in range(managers)]
+            simulation = LateSimulation(self.jobs, self.setup.event_order, late, hosts, bounds, switcher)
+        else:
+            early = [TaskManager(self.setup, layout, 1) for _ in range(managers)]
+            simulation = Simulation(self.jobs, self.setup, early, hosts, bounds, switcher)
+        simulation.run()
+        recorder = simulation.recorder
+        schedule = recorder.schedule(simulation.jobs, self.platform.kinds)
+        return Run(schedule, recorder.downtime(), recorder.boot_delay, recorder.reasons)
+
+
+def legal(case: Case, run: Run) -> None:
+    numbers = [job.number for job in case.jobs]
+    assert audit(run.schedule, case.platform, expected=numbers, downtime=run.downtime) == []
+
+
+@st.composite
+def switched(draw) -> tuple[Platform, Switching]:
+    """A machine whose groups take some seconds to boot and to shut down, and how many nodes are to stay on."""
+    platform, seconds = draw(platforms()), st.sampled_from((0, 1, 1, 2, 9))
+    groups = [
+        replace(
+            group,
+            power=NodePower(boot_s=draw(seconds), shutdown_s=draw(seconds)),
+            always_on=draw(st.integers(0, 9)) == 0,
+        )
+        for group in platform.groups
+    ]
+    counts = {index: steps(draw, group.count) for index, group in enumerate(groups) if draw(st.integers(0, 9))}
+    rarely = st.sampled_from((False, False, True))
+    floors = {index: steps(draw, group.count) for index, group in enumerate(groups) if draw(rarely)}
+    rule = Switching(
+        counts, floors, draw(st.sampled_from((0, 1, 5))), draw(st.sampled_from((1.0, 5000.0, 5000.0, 5000.0)))
+    )
+    return replace(platform, groups=tuple(groups)), rule
+
+
+def steps(draw, most: int) -> StepFunction:
+    value = st.sampled_from((0, 0, 1, most))
+    return StepFunction.from_steps(draw(value), draw(st.lists(st.tuples(st.integers(0, 90), value), max_size=3)))
+
+
+@st.composite
+def cases(draw, *, setups: tuple[SetUp | LateSetUp, ...] = (LATE, *SETUPS.values())) -> Case:
+    platform, switching = draw(switched())
+    desired = draw(st.none() | desired_profiles(platform))
+    listed = draw(jobs(platform, following=True))
+    chosen = draw(st.sampled_from(setups))
+    setup = replace(
+        chosen, node_choice=draw(st.sampled_from(NodeChoice)), profile=draw(st.sampled_from(ProfileRule)),
+        **({"backfill_scope": draw(st.sampled_from(BackfillScope))} if isinstance(chosen, SetUp) else {}),
+    )  # fmt: skip
+    if draw(st.integers(0, 2)):  # with time between jobs, so that nodes sleep
+        wide = draw(st.integers(1, 30))
+        listed = [
+            replace(
+                job, submit=wide * job.submit, earliest=wide * job.submit + job.earliest - job.submit,
+                latest=None if job.latest is None else job.latest + (wide - 1) * job.submit,
+            )
+            for job in listed
+        ]  # fmt: skip
+    return Case(platform, listed, setup, desired, switching)
+
+
+@given(cases())
+@examples(3)
+def test_every_schedule_is_legal_and_no_job_is_lost(case):
+    """No job runs on a node that is down, and nodes take their time; who is rejected would be without switching."""
+    run = case.run()
+    legal(case, run)
+    assert set(run.reasons) == set(np.flatnonzero(~run.schedule.ran).tolist())
+    if case.desired is None or case.setup.profile is not ProfileRule.HARD:
+        assert set(run.reasons) == set(replace(case, switching=None).run().reasons)
+
+
+@given(cases(), st.data())
+@examples(2)
+def test_hosts_and_task_managers_do_not_change_the_schedule(case, data):
+    expected = case.run()
+    inside = range(1, case.platform.node_count)
+    cuts = sorted(data.draw(st.sets(st.sampled_from(inside)))) if inside else []
+    for run in (case.run(cuts), case.run(cuts, managers=data.draw(st.integers(2, 3)))):
+        assert run.schedule.digest() == expected.schedule.digest()
+        assert run.delays == expected.delays
+        for ours, theirs in zip(
+            (run.downtime.node, run.downtime.down, run.downtime.up),
+            (expected.downtime.node, expected.downtime.down, expected.downtime.up),
+            strict=True,
+        ):
+            assert ours.tolist() == theirs.tolist()
+
+
+@given(cases())
+@examples(1)
+def test_with_all_nodes_spare_it_is_the_schedule_without_switching(case):
+    everyone = {index: StepFunction.from_steps(group.count, []) for index, group in enumerate(case.platform.groups)}
+    case.switching = Switching(everyone)
+    run = case.run()
+    assert len(run.downtime.node) == 0
+    assert not any(run.delays)
+    case.switching = None
+    assert run.schedule.digest() == case.run().schedule.digest()
+
+
+@given(st.sampled_from([LATE, THROUGHPUT]), st.integers(0, 9), st.integers(0, 9), st.integers(0, 9), st.integers(1, 8))
+@examples(1)
+def test_a_late_job_on_a_machine_that_sleeps_waits_for_a_boot_at_most(setup, boot_s, shutdown_s, idle_s, units):
+    platform = Platform("sleepy", (NodeGroup("n", 8, {"cores": 2}, NodePower(boot_s=boot_s, shutdown_s=shutdown_s)),))
+    queue = [Job(1, 0, 0, None, 5, 5, 1, (2,), 1), Job(2, 500, 500, None, 7, 3, units, (2,), 1)]
+    case = Case(platform, queue, setup, None, Switching({0: StepFunction.from_steps(0, [])}, idle_s=idle_s))
+    run = case.run()
+    legal(case, run)
+    assert run.schedule.start.tolist() == [0, 500 + boot_s]
+    assert run.delays == [0, boot_s]
+
+
+@given(st.lists(st.tuples(st.integers(0, 400), st.integers(1, 40), st.integers(1, 6)), min_size=1, max_size=12),
+       st.integers(0, 8), st.integers(0, 20), st.sampled_from([LATE, THROUGHPUT]))  # fmt: skip
+@examples(1.5)
+def test_a_job_that_finds_the_spares_used_waits_for_a_boot_at_most(rows, spares, boot_s, setup):
+    """Where the machine is never full; and not at all where the spares hold it."""
+    platform = Platform("roomy", (NodeGroup("n", 80, {"cores": 1}, NodePower(boot_s=boot_s, shutdown_s=3)),))
+    queue = [
+        Job(number, submit, submit, None, time, time, units, (1,), 1)
+        for number, (submit, time, units) in enumerate(sorted(rows), 1)
+    ]
+    case = Case(platform, queue, setup, None, Switching({0: StepFunction.from_steps(spares, [])}, idle_s=4))
+    run = case.run()
+    legal(case, run)
+    wait = run.schedule.start - run.schedule.submit
+    assert (wait <= boot_s + 3).all()
+    assert wait.tolist() == run.delays
+
+
+@given(cases(setups=(LATE, THROUGHPUT)))
+@examples(1)
+def test_a_job_is_not_delayed_by_more_than_it_waits(case):
+    run = case.run()
+    for place in np.flatnonzero(run.schedule.ran).tolist():
+        assert 0 <= run.delays[place] <= run.schedule.start[place] - run.schedule.submit[place]
+
+
+def idle_and_up(platform: Platform, run: Run, now: int) -> int:
+    """Nodes that run nothing at `now` and are not down then."""
+    s = run.schedule
+    busy = {
+        node
+        for place in np.flatnonzero(s.ran & (s.start <= now) & (now < s.finish)).tolist()
+        for node in s.nodes[s.offsets[place] : s.offsets[place + 1]].tolist()
+    }
+    down = run.downtime.node[(run.downtime.down <= now) & (now < run.downtime.up)]
+    return platform.node_count - len(busy | set(down.tolist()))
+
+
+@given(st.lists(st.tuples(st.integers(0, 300), st.integers(1, 40), st.integers(1, 4)), min_size=2, max_size=12),
+       st.integers(0, 6), st.integers(0, 9))  # fmt: skip
+@examples(1)
+def test_spares_are_up_a_boot_after_they_are_used(rows, spares, boot_s):
+    """Unless a job came within the last boot and shut-down, as many idle nodes are up as are to be spare."""
+    platform = Platform("roomy", (NodeGroup("n", 60, {"cores": 1}, NodePower(boot_s=boot_s, shutdown_s=2)),))
+    queue = [
+        Job(number, submit, submit, None, time, time, units, (1,), 1)
+        for number, (submit, time, units) in enumerate(sorted(rows), 1)
+    ]
+    case = Case(platform, queue, THROUGHPUT, None, Switching({0: StepFunction.from_steps(spares, [])}, idle_s=3))
+    run = case.run()
+    for now in range(queue[0].submit, int(run.schedule.finish.max())):
+        arrived = run.schedule.submit
+        if not ((now - boot_s - 2 <= arrived) & (arrived <= now)).any():
+            assert idle_and_up(platform, run, now) >= spares
+
+
+def fresh(count: int = 4, boot_s: int = 5, shutdown_s: int = 2, **rule) -> Switcher:
+    platform = Platform("few", (NodeGroup("n", count, {"cores": 1}, NodePower(boot_s=boot_s, shutdown_s=shutdown_s)),))
+    return Switcher(platform, Switching(**rule), 0)
+
+
+def told(switcher: Switcher, now: int) -> list[tuple[bool, list[int], list[int]]]:
+    return [(order.up, order.node.tolist(), order.ready.tolist()) for order in switcher.decide(now)]
+
+
+def test_the_highest_idle_nodes_are_shut_down_and_the_lowest_booted():
+    switcher = fresh(spares={0: StepFunction.from_steps(1, [])}, idle_s=10)
+    assert told(switcher, 0) == []
+    assert switcher.wake() == 10
+    assert told(switcher, 10) == [(False, [1, 2, 3], [17, 17, 17])]
+    switcher.reserved(1, 12, np.array([0]))
+    assert told(switcher, 12) == [(True, [1], [17])]  # it boots as soon as it is off
+
+
+def test_a_reservation_is_booted_for_one_boot_before():
+    switcher = fresh(spares={0: StepFunction.from_steps(0, [])}, idle_s=0)
+    assert told(switcher, 0) == [(False, [0, 1, 2, 3], [7, 7, 7, 7])]
+    switcher.reserved(1, 50, np.array([2, 3]))
+    assert told(switcher, 8) == []
+    assert switcher.wake() == 45
+    assert told(switcher, 45) == [(True, [2, 3], [50, 50])]
+
+
+def test_a_wish_that_rises_is_met_in_time():
+    spares, floors = StepFunction.from_steps(0, [(100, 3)]), StepFunction.from_steps(1, [])
+    switcher = fresh(spares={0: spares}, floors={0: floors}, idle_s=0)
+    assert told(switcher, 0) == [(False, [1, 2, 3], [7, 7, 7])]
+    assert switcher.wake() == 95
+    assert told(switcher, 95) == [(True, [1, 2], [100, 100])]
+
+
+def test_a_node_is_not_shut_down_more_often_than_allowed():
+    switcher = fresh(count=1, spares={0: StepFunction.from_steps(0, [])}, idle_s=0, most_cycles_per_day=1.0)
+    assert told(switcher, 0) == [(False, [0], [7])]
+    switcher.reserved(1, 20, np.array([0]))
+    assert told(switcher, 15) == [(True, [0], [20])]
+    switcher.ended(1, 30)
+    assert told(switcher, 30) == []
+    assert switcher.wake() == 86_400
+    assert told(switcher, 86_400) == [(False, [0], [86_407])]
+
+
+def test_always_on_nodes_and_groups_without_an_entry_stay_on():
+    power = NodePower(boot_s=5, shutdown_s=2)
+    groups = (NodeGroup("a", 2, {"cores": 1}, power, always_on=True), NodeGroup("b", 2, {"cores": 1}, power))
+    switcher = Switcher(Platform("some", groups), Switching({0: StepFunction.from_steps(0, [])}, idle_s=0), 0)
+    assert told(switcher, 1000) == []
+    assert switcher.wake() == FOREVER

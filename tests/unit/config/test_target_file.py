@@ -1,0 +1,126 @@
+"""A plan's target.json: what comes back is what was written, and a mistake in it is one clear line."""
+
+import gzip
+import json
+
+import pytest
+
+from dardis.config.target import load_target, read_profile, write_target
+from dardis.model.errors import InputError
+from dardis.model.platform import NodeGroup, NodePower, Platform
+from dardis.model.profile import StepFunction
+from dardis.model.target import DesiredProfile, Split, Switching, Target
+
+POWER = NodePower(idle_w=100, boot_s=240, shutdown_s=30)
+SILENT = NodeGroup("c", 1, {"cores": 8})
+PLATFORM = Platform(
+    "two", (NodeGroup("a", 3, {"cores": 4, "gpu": 1}, POWER), NodeGroup("b", 2, {"cores": 8}, POWER), SILENT)
+)
+CORES = PLATFORM.cores
+CONTENT = {
+    "format": "dardis-target", "version": 1, "platform": "two", "nodes": 6, "unix_start": 1_688_342_400,
+    "profile": {"kind": "cores", "split": "whole-nodes", "steps": [[0, 20], [3600, 7]]},
+    "switching": {
+        "idle_s": 400, "most_cycles_per_day": 3.0,
+        "groups": {"a": {"spares": [[0, 1], [60, 2]], "floors": [[0, 1]]}, "b": {"floors": [[100, 2]]}},
+    },
+    "source": {"made_by": "hand", "days": [1, 2]},
+}  # fmt: skip
+
+
+def written(folder, **changes):
+    path = folder / "target.json"
+    path.write_text(json.dumps(CONTENT | changes))
+    return path
+
+
+def same(a: StepFunction, b: StepFunction) -> bool:
+    return a.times.tolist() == b.times.tolist() and a.values.tolist() == b.values.tolist()
+
+
+def test_it_says_how_much_to_use_and_which_nodes_to_keep_on(tmp_path):
+    target = load_target(written(tmp_path), PLATFORM)
+    assert (target.unix_start, target.source) == (1_688_342_400, {"made_by": "hand", "days": [1, 2]})
+    assert target.desired is not None
+    assert target.desired.split is Split.WHOLE_NODES
+    assert target.desired.total(0).at(-1) == CORES
+    assert same(target.desired.machine[0], StepFunction.from_steps(CORES, [(0, 20), (3600, 7)]))
+    rule = target.switching
+    assert rule is not None
+    assert (rule.idle_s, rule.most_cycles_per_day, sorted(rule.spares), sorted(rule.floors)) == (
+        400,
+        3.0,
+        [0, 1],
+        [0, 1],
+    )
+    assert same(rule.spares[0], StepFunction.from_steps(3, [(0, 1), (60, 2)]))  # all stay on until it begins
+    assert same(rule.spares[1], StepFunction.from_steps(0, []))
+    assert same(rule.floors[1], StepFunction.from_steps(2, [(100, 2)]))
+
+
+def test_what_was_written_comes_back(tmp_path):
+    first = load_target(written(tmp_path), PLATFORM)
+    write_target(tmp_path / "again.json", first, PLATFORM)
+    again = json.loads((tmp_path / "again.json").read_text())
+    again["switching"]["groups"]["b"].pop("spares")  # no steps, as nothing
+    assert again == CONTENT
+    write_target(tmp_path / "empty.json", Target(), PLATFORM)
+    assert load_target(tmp_path / "empty.json", PLATFORM) == Target()
+
+
+def test_a_profile_that_it_cannot_say_is_not_written(tmp_path):
+    gpus = DesiredProfile(PLATFORM, {1: StepFunction.from_steps(2, [])})
+    with pytest.raises(ValueError, match="cores of the whole machine"):
+        write_target(tmp_path / "gpu.json", Target(gpus), PLATFORM)
+
+
+def test_profile_is_told_by_its_content(tmp_path):
+    path = written(tmp_path)
+    packed = tmp_path / "packed"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert read_profile(packed, PLATFORM, Split.PROPORTIONAL).switching is not None
+    table = tmp_path / "table.json"
+    table.write_text("time_s,node,kind,value\n0,*,cores,9\n")
+    target = read_profile(table, PLATFORM, Split.PROPORTIONAL)
+    assert target.switching is None
+    assert target.desired is not None
+    assert target.desired.total(0).at(5) == 9
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"format": "other"}, "format"),
+        ({"version": 2}, "version"),
+        ({"nodes": 7}, "made for 'two' of 7 nodes; expected a target for 'two' of 6"),
+        ({"platform": "one"}, "made for 'one'"),
+        ({"plan": 1}, "unknown key; expected one of format, version"),
+        ({"profile": {"kind": "gpu", "split": "proportional", "steps": []}}, "profile.kind"),
+        ({"profile": {"kind": "cores", "split": "proportional", "steps": [[5, 1], [5, 2]]}}, "steps: 5 s after 5 s"),
+        ({"profile": {"kind": "cores", "split": "proportional", "steps": [[0, -1]]}}, r"profile.steps\[0\]\[1\]"),
+        ({"profile": {"kind": "cores", "split": "proportional", "steps": [[0]]}}, r"steps\[0\]\[1\]: missing value"),
+        ({"switching": {"groups": {"x": {}}}}, "groups.x: no such node group; expected one of a, b, c"),
+        ({"switching": {"groups": {"c": {}}}}, "groups.c: 'two' does not say what the group draws; expected power = "),
+        ({"switching": {"groups": {"a": {"spare": []}}}}, "a.spare: unknown key; expected one of spares, floors"),
+        ({"switching": {"idle_s": -1, "groups": {}}}, "switching.idle_s"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_one_clear_line(tmp_path, changes, said):
+    path = written(tmp_path, **changes)
+    with pytest.raises(InputError, match=said) as mistake:
+        load_target(path, PLATFORM)
+    assert str(mistake.value).startswith(str(path))
+    assert "\n" not in str(mistake.value)
+
+
+def test_what_is_no_json_is_said(tmp_path):
+    path = tmp_path / "target.json"
+    path.write_text('{"format": ')
+    with pytest.raises(InputError, match="is no JSON"):
+        load_target(path, PLATFORM)
+
+
+def test_times_may_be_left_out(tmp_path):
+    rule = load_target(written(tmp_path, switching={"groups": {"a": {"spares": [[0, 1]]}}}), PLATFORM).switching
+    assert rule is not None
+    assert (rule.idle_s, rule.most_cycles_per_day) == (Switching().idle_s, Switching().most_cycles_per_day)

@@ -1,0 +1,359 @@
+import json
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dardis.config.carbon import load_carbon
+from dardis.config.clocks import european_clock, fixed_clock
+from dardis.config.prices import load_prices
+from dardis.config.weather import assumed_clock, load_weather
+from dardis.model.errors import InputError
+from dardis.model.moments import parse_utc, utc_text
+
+MAY = parse_utc("2023-05-01T00:00Z")
+DAY = 86_400
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(text, name="f.csv"):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def own(column, values, step=3600, start=MAY):
+    rows = [f"{utc_text(start + step * i)},{value}" for i, value in enumerate(values)]
+    return "\n".join([f"start_utc,{column}", *rows, ""])
+
+
+def test_our_own_form_is_read_hour_by_hour_and_by_the_quarter(file):
+    for step in (3600, 1800, 900):
+        series = load_weather(file(own("temp_c", [1.5, -2, 3], step)))
+        assert series.edges.tolist() == [MAY + step * i for i in range(4)]
+        assert series.values.tolist() == [1.5, -2, 3]
+    assert load_prices(file(own("price_eur_per_kwh", [-0.5, 0.1]))).values.tolist() == [-0.5, 0.1]
+    assert load_carbon(file(own("gco2_per_kwh", [380, 0]))).values.tolist() == [380, 0]
+
+
+def test_a_price_per_mwh_becomes_one_per_kwh(file):
+    series = load_prices(file(own("price_eur_per_mwh", [95.18, -500])))
+    np.testing.assert_allclose(series.values, [0.09518, -0.5])
+
+
+def test_ends_that_are_stated_hold(file):
+    head = "start_utc,end_utc,price_eur_per_kwh\n"
+    rows = "2023-05-01T00:00Z,2023-05-01T01:00Z,0.1\n2023-05-01T01:00Z,2023-05-01T01:15Z,0.2\n"
+    series = load_prices(file(head + rows))
+    assert (series.edges - MAY).tolist() == [0, 3600, 4500]
+    with pytest.raises(InputError, match=r"f\.csv:4: nothing from 2023-05-01T01:15Z to 2023-05-01T01:30Z"):
+        load_prices(file(head + rows + "2023-05-01T01:30Z,2023-05-01T02:00Z,0.3\n"))
+
+
+def test_a_grid_may_become_finer_once_as_the_market_did(file):
+    day, quarters = [0.1] * 24, [0.2] * 96
+    text = own("price_eur_per_kwh", day) + own("price_eur_per_kwh", quarters, 900, MAY + DAY).partition("\n")[2]
+    series = load_prices(file(text))
+    assert len(series.values) == 120
+    assert series.end == MAY + 2 * DAY
+
+
+def without(text, *lines):
+    return "\n".join(line for i, line in enumerate(text.splitlines(), start=1) if i not in lines)
+
+
+@pytest.mark.parametrize("step", [3600, 900])
+def test_a_gap_names_its_line_and_its_span(file, step):
+    text = own("temp_c", range(30), step)
+    gap = f"nothing from {utc_text(MAY + 8 * step)} to {utc_text(MAY + 9 * step)}"
+    with pytest.raises(InputError, match=rf"f\.csv:10: {gap}; expected every hour"):
+        load_weather(file(without(text, 10)))
+    with pytest.raises(InputError, match="nothing from"):
+        load_weather(file(text.replace(",8\n", ",\n")))  # an empty field is a gap too
+
+
+def test_a_missing_quarter_is_no_coarser_grid(file):
+    with pytest.raises(InputError, match="nothing from"):
+        load_weather(file(without(own("temp_c", range(40), 900), 10, 12, 14)))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda rows: [*rows[:5], rows[4], *rows[5:]], "a second value for 2023-05-01T03:00Z"),
+        (lambda rows: [*rows[:3], rows[4], rows[3], *rows[5:]], "nothing from|out of order"),
+        (lambda rows: [*rows[:3], rows[3].replace(",2", ",cold"), *rows[4:]], "temp_c 'cold'; expected a number"),
+        (lambda rows: [*rows[:3], rows[3].replace(",2", ",inf"), *rows[4:]], "temp_c 'inf'; expected a number"),
+        (lambda rows: [*rows[:3], "yesterday,2", *rows[4:]], "time 'yesterday'; expected a time such as"),
+        (lambda rows: [*rows[:3], "2023-05-01T02:00Z", *rows[4:]], "1 fields; expected 2"),
+        (lambda rows: rows[:1], "no values"),
+        (lambda rows: ["time,warmth", *rows[1:]], r"of no known form; expected start_utc.*Open-Meteo.*EPW"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_a_file_is_one_line_with_its_place(file, change, message):
+    path = file("\n".join(change(own("temp_c", range(10)).splitlines())))
+    with pytest.raises(InputError, match=message) as caught:
+        load_weather(path)
+    assert str(caught.value).startswith(str(path))
+
+
+@pytest.mark.parametrize(
+    ("load", "column", "values", "message"),
+    [
+        (load_weather, "temp_c", [283.0, 290.5], "look like K"),
+        (load_weather, "temp_c", [48.0, 81.5], "look like °F"),
+        (load_weather, "temp_c", [-95.0, 1], "never measured"),
+        (load_prices, "price_eur_per_kwh", [95.2, 120.3], "look like prices per MWh"),
+        (load_prices, "price_eur_per_kwh", [1.5, 2.5, -3.0], "look like prices per MWh"),
+        (load_prices, "price_eur_per_mwh", [0.09, 0.12] * 12, "look like prices per kWh"),
+        (load_carbon, "gco2_per_kwh", [380_000], "more than any power plant"),
+        (load_carbon, "gco2_per_kwh", [-1, 2], "below 0"),
+    ],
+)
+def test_a_wrong_unit_is_told_from_the_values(file, load, column, values, message):
+    with pytest.raises(InputError, match=message):
+        load(file(own(column, values)))
+
+
+def test_gaps_outside_of_what_is_asked_do_not_matter(file):
+    text = without(own("price_eur_per_kwh", [0.1] * 480), 5, 400)
+    path = file(text)
+    with pytest.raises(InputError, match="nothing from"):
+        load_prices(path)
+    span = (MAY + 5 * DAY, MAY + 7 * DAY)
+    series = load_prices(path, span)
+    assert series.start <= span[0]
+    assert series.end >= span[1]
+    near = load_prices(path, (MAY + 3600 * 4, MAY + DAY))
+    assert near.start == MAY + 3600 * 4
+    with pytest.raises(InputError, match="nothing from"):
+        load_prices(path, (MAY + 3600 * 2, MAY + DAY))
+    before = load_prices(path, (MAY + 15 * DAY, MAY + 3600 * 398))
+    assert before.end == MAY + 3600 * 398
+
+
+@given(st.integers(0, 20 * 24 - 1), st.integers(0, 18 * 24), st.integers(1, 47))
+def test_what_is_asked_is_covered_or_refused_never_bridged(tmp_path_factory, hole, first, length):
+    path = tmp_path_factory.mktemp("p") / "f.csv"
+    path.write_text(without(own("price_eur_per_kwh", [i / 1000 for i in range(480)]), hole + 2))
+    low, high = MAY + 3600 * first, MAY + 3600 * min(first + length, 480)
+    try:
+        series = load_prices(path, (low, high))
+    except InputError:
+        assert first - 24 <= hole < first + length + 24
+        assert first <= hole < first + length
+        return
+    within = np.arange(max(series.start, low), min(series.end, high), 3600)
+    assert ((within - MAY) // 3600 != hole).all()
+    np.testing.assert_allclose(series.at(within), (within - MAY) / 3.6e6)
+
+
+def entsoe(rows, head='"MTU (CET/CEST)","Area","Sequence","Day-ahead Price (EUR/MWh)"'):
+    return "\n".join([head, *rows, ""])
+
+
+def test_entsoe_rows_of_today_with_the_first_auction_alone(file):
+    rows = [
+        f'"01/05/2023 0{h}:00:00 - 01/05/2023 0{h + 1}:00:00","BZN|DE-LU","Sequence Sequence {s}","{10 * h + s}"'
+        for h in range(3)
+        for s in (1, 2)
+    ]
+    series = load_prices(file(entsoe(rows)))
+    assert series.edges[0] == parse_utc("2023-04-30T22:00Z")
+    np.testing.assert_allclose(series.values, [0.001, 0.011, 0.021])
+
+
+def test_two_areas_in_one_export_are_refused(file):
+    rows = [
+        f'"01/05/2023 0{h}:00:00 - 01/05/2023 0{h + 1}:00:00","BZN|{a}","Without Sequence","9"'
+        for h in (0, 1)
+        for a in "AB"
+    ]
+    with pytest.raises(InputError, match="one of them alone"):
+        load_prices(file(entsoe(rows)))
+
+
+def test_entsoe_rows_in_utc_and_of_the_older_form(file):
+    new = entsoe(['"01/05/2023 00:00:00 - 01/05/2023 00:15:00","BZN|FR","Without Sequence","18.92"'] * 1,
+                 '"MTU (UTC)","Area","Sequence","Day-ahead Price (EUR/MWh)"')  # fmt: skip
+    assert load_prices(file(new)).start == MAY
+    old = entsoe([f'"01.05.2023 0{h}:00 - 01.05.2023 0{h + 1}:00","{h}","EUR",""' for h in range(2, 5)],
+                 '"MTU (CET/CEST)","Day-ahead Price [EUR/MWh]","Currency","BZN|DE-LU"')  # fmt: skip
+    series = load_prices(file(old))
+    assert series.start == MAY
+    np.testing.assert_allclose(series.values, [0.002, 0.003, 0.004])
+
+
+def local_hours(day, marked):
+    """The hours of a day in Central Europe, as an export lists them."""
+    zone = european_clock.__globals__["_EUROPE"]
+    first = datetime.fromisoformat(f"{day}T00:00").replace(tzinfo=zone).astimezone(UTC)
+    hours = [(first + timedelta(hours=h)).astimezone(zone) for h in range(25)]
+    return [
+        f'"{t:%d/%m/%Y %H:%M:%S}{f" ({t.tzname()})" * marked} - x","A","1","{i}"'
+        for i, t in enumerate(hours)
+        if t.isoformat()[:10] == day
+    ]
+
+
+@pytest.mark.parametrize("marked", [True, False])
+@pytest.mark.parametrize(("day", "hours"), [("2023-03-26", 23), ("2023-10-29", 25), ("2023-07-01", 24)])
+def test_days_on_which_the_clocks_change_have_23_and_25_hours(file, day, hours, marked):
+    series = load_prices(file(entsoe(local_hours(day, marked))))
+    assert len(series.values) == hours
+    assert (np.diff(series.edges) == 3600).all()
+
+
+def test_an_hour_that_is_missing_or_made_up_when_the_clocks_change_is_told(file):
+    autumn = local_hours("2023-10-29", marked=False)
+    with pytest.raises(InputError, match=r"nothing from 2023-10-29T01:00Z to 2023-10-29T02:00Z.*summer time"):
+        load_prices(file(entsoe(autumn[:2] + autumn[3:])))
+    spring = local_hours("2023-03-26", marked=False)
+    made_up = '"26/03/2023 02:00:00 - 26/03/2023 03:00:00","A","1","7"'
+    with pytest.raises(InputError, match="here summer time begins"):
+        load_prices(file(entsoe([*spring[:2], made_up, *spring[2:]])))
+    empty = made_up.replace('"7"', '"n/e"')
+    assert len(load_prices(file(entsoe([*spring[:2], empty, *spring[2:]]))).values) == 23
+
+
+def test_prices_that_are_not_known_yet_end_the_series(file):
+    series = load_prices(file(own("price_eur_per_kwh", [0.1, 0.2, "n/e", "-"])))
+    assert series.end == MAY + 7200
+
+
+META = (
+    "latitude,longitude,elevation,utc_offset_seconds,timezone,timezone_abbreviation\n"
+    "50.1,8.6,113.0,7200,Europe/Berlin,GMT+2\n\n"
+)
+
+
+def test_open_meteo_exports_are_read_on_the_clock_that_they_name(file):
+    text = (
+        META + "time,relative_humidity_2m (%),temperature_2m (°C)\n2023-05-01T02:00,70,9.5\n2023-05-01T03:00,71,9.1\n"
+    )
+    series = load_weather(file(text + "\ntime,temperature_2m_max (°C)\n2023-05-01,18\n"))
+    assert series.start == MAY
+    assert series.values.tolist() == [9.5, 9.1]
+    data = {
+        "utc_offset_seconds": 7200, "hourly_units": {"time": "iso8601", "temperature_2m": "°C"},
+        "hourly": {
+            "time": ["2023-05-01T02:00", "2023-05-01T03:00", "2023-05-01T04:00"], "temperature_2m": [9.5, 9.1, None],
+        },
+    }  # fmt: skip
+    from_json = load_weather(file(json.dumps(data), "f.json"))
+    assert (from_json.edges == series.edges).all()
+    assert (from_json.values == series.values).all()
+    data["hourly"]["time"] = [MAY, MAY + 3600, MAY + 7200]
+    assert (load_weather(file(json.dumps(data), "f.json")).edges == series.edges).all()
+
+
+def test_open_meteo_in_another_unit_or_form_is_refused(file):
+    with pytest.raises(InputError, match=r"of no known form.*°C"):
+        load_weather(file(META + "time,temperature_2m (°F)\n2023-05-01T02:00,70\n"))
+    data = {
+        "utc_offset_seconds": 0,
+        "hourly_units": {"temperature_2m": "°F"},
+        "hourly": {"time": [], "temperature_2m": []},
+    }
+    with pytest.raises(InputError, match=r"hourly_units.temperature_2m: '°F'; expected °C"):
+        load_weather(file(json.dumps(data)))
+    for text in ("{}", "{", '{"hourly": 3}', "[]"):
+        with pytest.raises(InputError):
+            load_weather(file(text))
+
+
+def typical(write_row, head):
+    start = datetime(2001, 1, 1, tzinfo=UTC)
+    hours = [start + timedelta(hours=h) for h in range(8760)]
+    return head + "".join(write_row(t, f"{i % 24 + t.month / 100:.2f}") + "\n" for i, t in enumerate(hours))
+
+
+def epw(zone=-6.0):
+    head = f"LOCATION,Chicago,IL,USA,TMYx,725300,41.9,-87.9,{zone},205\n" + "X\n" * 7
+    return typical(lambda t, v: f"1999,{t.month},{t.day},{t.hour + 1},60,?9,{v},-8.9,68,99832", head)
+
+
+def test_a_typical_year_is_repeated_on_its_own_clock_and_a_leap_day_is_like_the_day_before(file, tmp_path):
+    series = load_weather(file(epw()))
+    assert assumed_clock(file(epw())) is None
+    noon = parse_utc("2023-05-01T12:00Z") + 6 * 3600
+    assert series.at(noon) == 12.05
+    assert series.at(parse_utc("1996-12-31T23:00Z") + 6 * 3600) == 23.12
+    leap = series.at(parse_utc("2024-02-29T07:00Z") + 6 * 3600)
+    assert leap == 7.02
+    assert series.at(parse_utc("2024-03-01T07:00Z") + 6 * 3600) == 7.03
+    head = "source_year,month-day,hour_1_24,dry_bulb_c\n"
+    table = load_weather(file(typical(lambda t, v: f"2016,{t:%m-%d},{t.hour + 1},{v}", head)))
+    assert "f.csv: a typical year that names no time zone" in assumed_clock(tmp_path / "f.csv")
+    assert (table.values == series.values).all()
+    assert (table.edges + 6 * 3600 == series.edges).all()
+    head = "date,time,dry_bulb_c,relative_humidity_pct\n"
+    other = load_weather(file(typical(lambda t, v: f"{t:%m/%d}/1988,{t.hour + 1:02d}:00,{v},80", head)))
+    assert (other.values == series.values).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda lines: lines[:100] + lines[101:], "no value for 01-04 hour 21; expected all 8760 hours"),
+        (lambda lines: [*lines, lines[50]], r"f\.csv:8769: a second value for 01-02 hour 19"),
+        (lambda lines: [*lines[:9], lines[9].replace(",1.01,", ",99.9,"), *lines[10:]], "a missing temperature"),
+        (lambda lines: [lines[0].replace("-6.0", "CST"), *lines[1:]], r"f\.csv:1: no offset from UTC"),
+        (lambda lines: [*lines[:9], lines[9].replace(",1,1,2,", ",1,1,25,"), *lines[10:]], "hour 1 to 24"),
+    ],
+)
+def test_a_typical_year_that_is_not_whole_is_refused(file, change, message):
+    with pytest.raises(InputError, match=message):
+        load_weather(file("\n".join(change(epw().splitlines()))))
+
+
+def test_electricity_maps_and_traces_made_of_it_are_read(file):
+    intensity = "Carbon intensity gCO₂eq/kWh"
+    head = f"Datetime (UTC),Country,Zone name,Zone id,{intensity} (direct),{intensity} (Life cycle)\n"
+    rows = "2023-05-01 00:00:00,Germany,Germany,DE,300,380\n2023-05-01 01:00:00,Germany,Germany,DE,310,390\n"
+    series = load_carbon(file(head + rows))
+    assert series.start == MAY
+    assert series.values.tolist() == [380, 390]
+    head = "datetime,timestamp,zone_name,carbon_intensity_avg\n"
+    rows = "2023-05-01 00:00:00+00:00,1,DE,380\n2023-05-01 01:00:00+00:00,2,DE,390\n"
+    assert (load_carbon(file(head + rows)).edges == series.edges).all()
+    mixed = "start_utc,gco2_per_kwh,kind\n2023-05-01T00:00Z,380,average\n2023-05-01T01:00Z,700,marginal\n"
+    with pytest.raises(InputError, match="kind 'marginal' after 'average'"):
+        load_carbon(file(mixed))
+
+
+@given(st.integers(0, 2**31), st.integers(-50, 50))
+def test_a_fixed_clock_knows_its_offset_and_gives_way_to_one_that_is_written(moment, quarters):
+    text = str(np.datetime64(moment, "s"))
+    clock = fixed_clock(900 * quarters)
+    assert clock(text) == moment - 900 * quarters
+    assert clock(f"{text}Z") == moment
+
+
+def test_the_real_files_are_read_as_they_come(shared):
+    weather = [load_weather(shared / "weather" / f"frankfurt-2023-{x}.csv") for x in ("hourly", "utc")]
+    prices = [load_prices(shared / "prices" / f"DE-LU-{x}.csv") for x in ("dayahead-2023-hourly", "2023-utc")]
+    for one, other in (weather, prices):
+        assert (one.edges == other.edges).all()
+        np.testing.assert_allclose(one.values, other.values, rtol=1e-12)
+    assert len(weather[0].values) == 8760
+    assert weather[0].values.max() == 35.0
+    assert prices[0].values.min() == -0.5
+    for city in ("chicago-tmyx", "phoenix-tmyx", "greensboro-tmy3"):
+        assert load_weather(shared / "weather" / f"{city}-hourly.csv").at(MAY) < 40
+
+
+def test_a_real_file_with_days_missing_serves_the_days_it_has(shared):
+    path = shared / "prices" / "IT-North-dayahead-2022-12_2024-08-hourly.csv"
+    with pytest.raises(InputError, match=r"csv:26: nothing from 2022-12-11T23:00Z to 2022-12-26T23:00Z"):
+        load_prices(path)
+    spring = parse_utc("2023-03-20T00:00Z")
+    assert load_prices(path, (spring, spring + 10 * DAY)).end >= spring + 10 * DAY
+    autumn = parse_utc("2023-10-29T00:00Z")  # the source has this day without its 25th hour
+    with pytest.raises(InputError, match="2023-10-29T0"):
+        load_prices(path, (autumn, autumn + DAY))

@@ -1,0 +1,88 @@
+"""When nodes were down: its file, its figures, and what the audit says of it."""
+
+import numpy as np
+import pytest
+
+from dardis.metrics.audit import audit
+from dardis.metrics.downtime import read_downtime, switching_metrics, write_downtime
+from dardis.model.downtime import Downtime
+from dardis.model.errors import InputError
+from dardis.model.job import FOREVER, NO_TIME, Status
+from dardis.model.platform import NodeGroup, NodePower, Platform
+from dardis.model.schedule import Schedule
+
+POWER = NodePower(boot_s=20, shutdown_s=10)
+PLATFORM = Platform(
+    "two", (NodeGroup("n", 4, {"cores": 1}, POWER), NodeGroup("on", 1, {"cores": 1}, POWER, always_on=True))
+)
+
+
+def ints(*values: int) -> np.ndarray:
+    return np.array(values, dtype=np.int64)
+
+
+def spans(*rows: tuple[int, int, int]) -> Downtime:
+    return Downtime(*np.array(rows, dtype=np.int64).reshape(-1, 3).T.copy())
+
+
+def schedule_of(*rows: tuple[int, int, int, int]) -> Schedule:
+    """Jobs of one unit: submit, start, finish, node."""
+    table = np.array(rows, dtype=np.int64)
+    count, one = len(rows), np.ones(len(rows), dtype=np.int64)
+    return Schedule(
+        ("cores",), np.arange(1, count + 1), table[:, 0], table[:, 0], NO_TIME * one, table[:, 2] - table[:, 1], one,
+        one.reshape(-1, 1), np.full(count, Status.COMPLETED, dtype=np.int8), table[:, 1], table[:, 2], one,
+        np.arange(count + 1), table[:, 3], one, [""] * count, [""] * count,
+    )  # fmt: skip
+
+
+SCHEDULE = schedule_of((0, 0, 100, 0), (50, 170, 200, 1), (60, 60, 200, 2), (60, 60, 90, 0))
+
+
+def test_figures():
+    down = spans((0, 100, FOREVER), (1, 10, 170), (3, 200, FOREVER))
+    figures = switching_metrics(SCHEDULE, PLATFORM, down, ints(0, 120, 0, 0))
+    assert figures["node_switches"] == 2  # one comes when all is over
+    assert figures["cycles_per_node_day"] == pytest.approx(2 * 86_400 / (5 * 200))
+    assert figures["off_share"] == pytest.approx((90 + 130) / (5 * 200))  # shutting down and booting is not off
+    assert figures["mean_boot_delay_s"] == 30
+    assert figures["delayed_share"] == 0.25
+    assert switching_metrics(SCHEDULE, PLATFORM, down, None)["delayed_share"] is None
+
+
+def test_its_file_comes_back(tmp_path):
+    down = spans((0, 100, FOREVER), (1, -10, 170), (3, 200, 260))
+    path = tmp_path / "switching.csv"
+    write_downtime(path, down)
+    assert path.read_text() == "node,down_s,up_s\n0,100,\n1,-10,170\n3,200,260\n"
+    again = read_downtime(path)
+    assert (again.node.tolist(), again.down.tolist(), again.up.tolist()) == (
+        down.node.tolist(), down.down.tolist(), down.up.tolist(),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["node,down\n", "node,down_s,up_s\n1,x,\n", "node,down_s,up_s\n1,2\n", ""])
+def test_a_damaged_file_is_an_input_error(tmp_path, text):
+    path = tmp_path / "switching.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"switching\.csv:"):
+        read_downtime(path)
+
+
+@pytest.mark.parametrize(
+    ("down", "said"),
+    [
+        (spans((0, 100, 130), (1, 10, 170), (1, 200, 230), (2, 300, FOREVER)), []),
+        (spans((1, 10, 171)), ["job 2, node 1, at 170 s: is down from 10 s to 171 s"]),
+        (spans((0, 99, FOREVER)), ["job 1, node 0, at 99 s: is down from 99 s"]),
+        (spans((0, -90, -60), (0, 20, 50)), ["job 1, node 0, at 20 s: is down from 20 s to 50 s"]),
+        (spans((3, 0, 29)), ["node 3, at 0 s: is up again sooner than it can shut down and boot"]),
+        (spans((3, 0, 40), (3, 39, 90)), ["node 3, at 39 s: is shut down while it is down"]),
+        (spans((4, 0, 40)), ["node 4, at 0 s: is down, and always on"]),
+        (spans((5, 0, 40)), ["node 5, at 0 s: is down, and does not exist"]),
+        (spans(), []),
+    ],
+)
+def test_the_audit_says_what_is_wrong(down, said):
+    shown = schedule_of((0, 0, 100, 0), (50, 170, 200, 1), (60, 60, 200, 2))
+    assert [str(violation) for violation in audit(shown, PLATFORM, downtime=down)] == said

@@ -1,0 +1,125 @@
+"""No legal plan brings more than the bound; on small days without crowding it is nearly what the best plan brings."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kit.plan_problems import day_problem, plan_problems
+
+from dardis.power.cooling import HybridPlant
+from dardis.solver.result import Budget
+from offline.planner.cp.bound import bound, cheapest, exact_bound, idle_prices
+from offline.planner.cp.fluid import fluid_prices
+from offline.planner.cp.market import Market, Prices
+from offline.planner.cp.money import account_of
+from offline.planner.problem import Problem
+
+
+def free_by_second(problem: Problem, until: int) -> np.ndarray:
+    """What each node has of each kind at each second, (nodes, kinds, seconds), beside what runs and maintenance."""
+    platform, running = problem.platform, problem.running
+    free = np.repeat(platform.capacity[:, :, None], until, axis=2)
+    for job in range(len(running.number)):
+        for place in range(running.offsets[job], running.offsets[job + 1]):
+            span = slice(max(int(running.start[job]), 0), int(running.finish[job]))
+            free[running.nodes[place], :, span] -= running.node_units[place] * running.request[job][:, None]
+    for window in platform.maintenance:
+        free[list(window.nodes), :, window.start : window.end] = 0
+    return free
+
+
+def placed(problem: Problem, order, wishes) -> np.ndarray:
+    """A legal plan: jobs in an order, each at the first of its wishes that fits real nodes, else after the day."""
+    jobs, group = problem.jobs, problem.platform.group_of_node
+    free = free_by_second(problem, problem.horizon + 400)
+    start = np.full(len(jobs.number), problem.conditions.end)
+    for job in order:
+        for wish in wishes[job]:
+            span = slice(int(wish), int(wish + jobs.duration[job]))
+            wanted, taken = int(jobs.units[job]), []
+            for node in np.flatnonzero(jobs.groups[job] >> group & 1):
+                while len(taken) < wanted and (free[node, :, span] >= jobs.request[job][:, None]).all():
+                    free[node, :, span] -= jobs.request[job][:, None]
+                    taken.append(node)
+            if len(taken) == wanted:
+                start[job] = wish
+                break
+            for node in taken:
+                free[node, :, span] += jobs.request[job][:, None]
+    return start
+
+
+@given(plan_problems(most=6), st.integers(0, 1 << 30))
+@settings(max_examples=60, deadline=None)
+def test_no_plan_on_real_nodes_brings_more(problem, seed):
+    market = Market.of_problem(problem)
+    prices = [idle_prices(market), fluid_prices(market, Budget(1.0)) or idle_prices(market)]
+    bounds = [market.bound(each) for each in prices] + [cheapest(market, prices[1], 15)]
+    rng = np.random.default_rng(seed)
+    count, edges = len(problem.jobs.number), problem.conditions.edges
+    for _ in range(12):
+        wishes = []
+        for job in range(count):
+            at = np.concatenate([edges, edges - problem.jobs.duration[job], rng.integers(0, edges[-1], 4)])
+            wishes.append(rng.permutation(np.maximum(at, problem.jobs.earliest[job])))
+        start = placed(problem, rng.permutation(count), wishes)
+        start = np.maximum(start, problem.jobs.earliest)
+        assert account_of(problem, start).profit <= min(bounds) + 1e-12
+
+
+@given(plan_problems(most=3))
+@settings(max_examples=10, deadline=None)
+def test_cp_sat_bounds_the_best_of_all_plans(problem):
+    proven = exact_bound(problem, Budget(0.5))
+    edges = problem.conditions.edges
+    jobs = problem.jobs
+    choices = [
+        np.unique(np.maximum(np.concatenate([edges, edges - jobs.duration[job]]), jobs.earliest[job]))
+        for job in range(len(jobs.number))
+    ]
+    rng = np.random.default_rng(5)
+    for start in itertools.islice(itertools.product(*(rng.permutation(each) for each in choices)), 60):
+        legal = placed(problem, range(len(start)), [[wish] for wish in start])
+        assert account_of(problem, np.maximum(legal, jobs.earliest)).profit <= proven + 1e-9
+
+
+@given(st.integers(0, 1 << 30))
+@settings(max_examples=15, deadline=None)
+def test_any_prices_prove_a_bound(seed):
+    problem = day_problem(30, 4, 0.9, seed % 50, prices="tou")
+    market = Market.of_problem(problem)
+    rng = np.random.default_rng(seed)
+    prices = Prices(rng.normal(1e-7, 1e-7, 24), np.maximum(rng.normal(0, 1e-6, (len(market.rows), 24)), 0))
+    earliest_fit = np.maximum(problem.jobs.earliest, problem.conditions.end - 1)
+    assert account_of(problem, earliest_fit).profit <= market.bound(prices)
+
+
+def test_one_job_alone_is_bounded_by_its_best_start():
+    # One job has the machine to itself: the best of all its starts, tried one by one, is the optimum.
+    problem = day_problem(1, 2, 0.3, 3, prices="tou", cooling=HybridPlant())
+    starts = np.arange(int(problem.jobs.earliest[0]), problem.conditions.end, 60)
+    best = max(account_of(problem, np.array([start])).profit for start in starts)
+    proven = bound(problem, steps=40, deterministic_s=1.0)
+    assert best <= proven <= best + 0.002 * abs(best) + 0.01
+
+
+@pytest.mark.parametrize(("prices", "load"), [("flat", 0.6), ("tou", 0.9)])
+def test_prices_tighten_the_bound(prices, load):
+    market = Market.of_problem(day_problem(300, 40, load, 2, prices=prices))
+    idle = market.bound(idle_prices(market))
+    found = fluid_prices(market, Budget(5.0))
+    assert found is not None
+    assert cheapest(market, found, 20) <= market.bound(found) < idle
+    assert cheapest(market, found, 20) == cheapest(market, found, 20)
+
+
+def test_a_day_without_jobs_is_what_idling_costs():
+    problem = day_problem(1, 3, 0.2, 1)
+    jobs = problem.jobs
+    nothing = type(jobs)(*(getattr(jobs, name)[:0] for name in jobs.__dataclass_fields__))
+    empty = Problem(*(nothing if name == "jobs" else getattr(problem, name) for name in problem.__dataclass_fields__))
+    assert bound(empty) == pytest.approx(account_of(empty, np.zeros(0, dtype=np.int64)).profit, abs=1e-3)

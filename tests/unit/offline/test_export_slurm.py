@@ -1,0 +1,111 @@
+"""The Slurm script as text and in a dry run; against a real cluster it is tried in tests/export."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+from kit.plan_folder import PLATFORM, plan
+
+from dardis.model.errors import InputError
+from offline.export.slurm import export_slurm
+
+NAMES = [PLATFORM.node_name(node) for node in range(PLATFORM.node_count)]
+
+pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+
+
+def script(tmp_path, actions=None, names=NAMES):
+    path = tmp_path / "plan.sh"
+    path.write_text(export_slurm(plan() if actions is None else plan(actions=actions), names).text)
+    return path
+
+
+def run(path, *options, **more):
+    """Where there is no scontrol."""
+    environment = {"PATH": "/usr/bin:/bin"} | more
+    return subprocess.run(
+        ["bash", str(path), *options], env=environment, text=True, capture_output=True, check=False, timeout=30
+    )
+
+
+def fake_scontrol(tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "scontrol").write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/asked\nexit 1\n')
+    (tmp_path / "bin" / "scontrol").chmod(0o755)
+    return {"PATH": f"{tmp_path}/bin:/usr/bin:/bin"}
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "Pacific/Auckland"])
+def test_a_dry_run_tells_all_in_utc_and_asks_nobody(tmp_path, zone):
+    done = run(script(tmp_path), "--dry-run", TZ=zone, **fake_scontrol(tmp_path))
+    assert done.returncode == 0
+    assert not (tmp_path / "asked").exists()
+    resv = "TZ=UTC0 scontrol create reservation ReservationName=dardis_20230703T000000Z_"
+    tail = "Users=root Flags=IGNORE_JOBS"
+    assert done.stdout.splitlines()[2:] == [
+        f"  {resv}001 StartTime=2023-07-03T00:00:00 EndTime=2023-07-03T00:04:00 Nodes=n5 {tail}",
+        f"  {resv}002 StartTime=2023-07-03T00:00:00 EndTime=2023-07-03T01:04:00 Nodes=n[0-1] {tail}",
+        f"  {resv}003 StartTime=2023-07-03T00:30:00 EndTime=2023-07-03T04:00:00 Nodes=n7 {tail}",
+        f"  {resv}004 StartTime=2023-07-03T02:00:00 EndTime=2023-07-03T04:00:00 Nodes=n0 {tail}",
+        "2023-07-03T00:00:00Z step 1 of 4",
+        "  TZ=UTC0 scontrol update NodeName=n[0-1] State=POWER_DOWN_ASAP (each once it is idle)",
+        "  TZ=UTC0 scontrol update NodeName=n5 State=POWER_UP",
+        "2023-07-03T00:30:00Z step 2 of 4",
+        "  TZ=UTC0 scontrol update NodeName=n7 State=POWER_DOWN_ASAP (each once it is idle)",
+        "2023-07-03T01:00:00Z step 3 of 4",
+        "  TZ=UTC0 scontrol update NodeName=n[0-1] State=POWER_UP",
+        "2023-07-03T02:00:00Z step 4 of 4",
+        "  TZ=UTC0 scontrol update NodeName=n0 State=POWER_DOWN_ASAP (each once it is idle)",
+    ]
+
+
+def test_rollback_has_a_dry_run_too(tmp_path):
+    told = run(script(tmp_path), "--rollback", "--dry-run").stdout
+    assert "delete ReservationName=dardis_20230703T000000Z_..." in told
+    assert "update NodeName=n[0-1,7] State=POWER_UP" in told
+    assert "n5" not in told
+
+
+def test_what_is_missing_is_said_before_anything_is_done(tmp_path):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for tool in ("date", "cat"):
+        (empty / tool).symlink_to(shutil.which(tool))
+    done = subprocess.run([shutil.which("bash"), str(script(tmp_path)), "--now"], env={"PATH": str(empty)}, text=True,
+                          capture_output=True, check=False, timeout=30)  # fmt: skip
+    assert done.returncode == 1
+    assert "stopped: no scontrol here" in done.stderr
+    done = run(script(tmp_path), "--now", **fake_scontrol(tmp_path))
+    assert done.returncode == 1
+    assert "stopped: scontrol show config failed" in done.stderr
+    assert (tmp_path / "asked").read_text() == "show config\n"
+
+
+def test_a_plan_that_is_over_or_switches_nothing_does_nothing(tmp_path):
+    done = run(script(tmp_path), **fake_scontrol(tmp_path))
+    assert done.returncode == 1
+    assert "this plan ended at 2023-07-03T04:00:00Z" in done.stderr
+    done = run(script(tmp_path, actions=()))
+    assert (done.returncode, done.stdout.count("switches no node")) == (0, 1)
+    assert not (tmp_path / "asked").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"), [(["--dryrun"], "unknown option --dryrun"), (["--poll-s", "0"], "--poll-s")]
+)
+def test_wrong_options_are_refused(tmp_path, options, told):
+    done = run(script(tmp_path), *options)
+    assert done.returncode == 2
+    assert told in done.stderr
+
+
+def test_help_needs_no_slurm(tmp_path):
+    assert "--rollback" in run(script(tmp_path), "--help").stdout
+
+
+def test_names_that_a_shell_or_slurm_would_read_otherwise_are_refused():
+    for name in ("n[0]", "n;reboot", "$(x)", "-n", "n 1"):
+        with pytest.raises(InputError, match="node name"):
+            export_slurm(plan(), [name, *NAMES[1:]])

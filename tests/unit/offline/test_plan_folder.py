@@ -1,0 +1,171 @@
+"""What a plan's folder holds comes back as it was; what is damaged in it is named."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.plan_folder import OFFSET, PLATFORM, onoff, plan, profile, same
+
+from dardis.model.downtime import Downtime
+from dardis.model.errors import InputError
+from dardis.model.job import FOREVER
+from offline.folder.columns import Table, profile_columns, profile_of, write_csv
+from offline.folder.plan import read_plan, write_plan
+from offline.folder.tables import OnOffTable, ProfileTable
+
+REALS = st.floats(min_value=0, allow_nan=False, allow_infinity=False)
+ANY_REALS = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@st.composite
+def profiles(draw):
+    lengths = draw(st.lists(st.integers(1, 3600), min_size=1, max_size=12))
+    n = len(lengths)
+
+    def column(values):
+        return np.array(draw(st.lists(values, min_size=n, max_size=n)), dtype=np.float64)
+
+    return ProfileTable(
+        edges=draw(st.integers(-(10**9), 10**9)) + np.concatenate([[0], np.cumsum(lengths)]),
+        cores_target=np.array(draw(st.lists(st.integers(0, 10**6), min_size=n, max_size=n))),
+        power_cap_w=column(REALS | st.just(float("nan"))),
+        it_w=column(REALS),
+        cooling_w=column(REALS),
+        pue=column(ANY_REALS | st.just(float("nan"))),
+        price_per_kwh=column(ANY_REALS),
+        gco2_per_kwh=column(REALS),
+        temp_c=column(ANY_REALS),
+        nodes_on=column(REALS),
+    )
+
+
+@given(profiles(), st.integers(10**9 + 10**6, 2 * 10**9))
+def test_every_number_of_a_profile_comes_back(tmp_path_factory, table, offset):
+    path = tmp_path_factory.mktemp("p") / "profile.csv"
+    write_csv(path, profile_columns(table, offset))
+    back, found = profile_of(Table.of_csv(path))
+    assert found == offset
+    assert same(back, table)
+
+
+def test_a_plan_comes_back(tmp_path):
+    written = plan()
+    write_plan(tmp_path, written)
+    assert same(read_plan(tmp_path), written)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "onoff.csv", "profile.csv", "run.json", "schedule.csv", "summary.json",
+    ]  # fmt: skip
+
+
+def test_a_plan_without_jobs_and_switching_comes_back(tmp_path):
+    columns = ("number", "submit", "start", "finish", "units", "req_cores", "nodes", "node_units")
+    nothing = dict.fromkeys(columns, np.zeros(0, np.int64))
+    empty = replace(plan().schedule, **nothing, kind=(), offsets=np.zeros(1, np.int64))
+    written = replace(plan(actions=()), schedule=empty)
+    write_plan(tmp_path, written)
+    assert same(read_plan(tmp_path), written)
+
+
+def test_times_are_told_in_utc_and_nodes_by_name(tmp_path):
+    write_plan(tmp_path, plan())
+    rows = list(csv.DictReader((tmp_path / "onoff.csv").read_text().splitlines()))
+    assert rows[0] == {"time_s": "5000", "time_utc": "2023-07-03T00:00:00Z", "node": "0", "name": "n0", "action": "off"}
+    assert (tmp_path / "profile.csv").read_text().splitlines()[1].startswith("5000,2023-07-03T00:00:00Z,")
+
+
+def test_a_downtime_is_its_shut_downs_and_boots():
+    boot_s = np.array([100, 200, 300])
+    downtime = Downtime(np.array([0, 1, 1]), np.array([50, 10, 1_000]), np.array([FOREVER, 800, 2_000]))
+    table = OnOffTable.of(downtime, boot_s)
+    assert list(zip(table.time.tolist(), table.node.tolist(), table.on.tolist(), strict=True)) == [
+        (10, 1, False), (50, 0, False), (600, 1, True), (1_000, 1, False), (1_800, 1, True),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("actions", [((5, 0, False), (4, 1, False)), ((5, 0, False), (6, 0, False)),
+                                     ((5, 0, False), (5, 0, True))])  # fmt: skip
+def test_actions_that_nobody_can_carry_out_are_none(actions):
+    with pytest.raises(ValueError, match="action"):
+        onoff(actions)
+
+
+def test_a_profile_without_room_is_none():
+    with pytest.raises(ValueError, match="edges"):
+        replace(profile(), edges=np.array([0, 1]))
+    with pytest.raises(ValueError, match="edges"):
+        replace(profile(), edges=np.zeros(5, np.int64))
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "told"),
+    [
+        ("profile.csv", "time_s", "when", r"profile\.csv:1: not one column time_s"),
+        ("profile.csv", ",8600\n", ",5000\n", r"profile\.csv:2: end_s is not after time_s"),
+        ("profile.csv", "\n8600,", "\n8601,", r"profile\.csv:3: time_s is not the end_s"),
+        ("profile.csv", "2023-07-03T01", "2023-07-03T02", r"profile\.csv:3: time_utc and time_s"),
+        ("profile.csv", "2023-07-03T01:00:00Z", "", r"profile\.csv:3: time_utc ''; expected a moment"),
+        ("profile.csv", ",200,", ",-1,", r"profile\.csv:2: cores_target is negative"),
+        ("profile.csv", ",1500.0,", ",nan,", r"profile\.csv:2: it_w 'nan'; expected a number"),
+        ("profile.csv", ",1500.0,", ",,", r"profile\.csv:2: it_w ''; expected a number"),
+        ("profile.csv", ",2000.0,", ",-2000.0,", r"profile\.csv:2: power_cap_w is negative"),
+        ("onoff.csv", ",off\n", ",of\n", r"onoff\.csv:2: action 'of'; expected off or on"),
+        ("onoff.csv", ",5,n5", ",10,n10", r"onoff\.csv:4: no node of the 10 of grid"),
+        ("onoff.csv", "n7,off", "n7", r"onoff\.csv:5: 4 fields; expected 5"),
+        ("onoff.csv", "n5,on", "n5,off", None),
+        ("onoff.csv", "12200,2023-07-03T02:00:00Z,0,n0,off", "12200,2023-07-03T02:00:00Z,0,n0,on", "in turn"),
+        ("schedule.csv", ",2:1 3:2,", ",2:1 3:1,", r"schedule\.csv:3: units_by_node does not add up"),
+        ("schedule.csv", ",2:1 3:2,", ",2:x,", r"schedule\.csv:3: units_by_node '2:x'"),
+        ("schedule.csv", ",9:1,", ",10:1,", r"schedule\.csv:4: units_by_node is not of grid"),
+        ("schedule.csv", ",9:1,", f",{10**30}:1,", r"schedule\.csv:4: units_by_node"),
+        ("schedule.csv", "5000,5001", "5000,5000", r"schedule\.csv:3: finish_time is not after"),
+        ("schedule.csv", "queued", "wished", r"schedule\.csv:3: kind 'wished'; expected one of forecast, running"),
+        ("schedule.csv", "\n7,", f"\n{10**30},", r"schedule\.csv:2: job_id '10+'; expected a whole number"),
+        ("summary.json", "12.5", "[1]", r"summary\.json: profit_eur is no single figure"),
+        ("summary.json", "{", "[", r"summary\.json: no JSON"),
+        ("run.json", '"version": 1', '"version": 2', r"run\.json: version 2; expected version 1"),
+        ("run.json", "dardis-plan", "other", r"run\.json: format 'other'"),
+        ("run.json", '"count": 8', '"count": "x"', r"run\.json: has no platform"),
+    ],
+)
+def test_damage_is_named(tmp_path: Path, file, old, new, told):
+    write_plan(tmp_path, plan())
+    text = (tmp_path / file).read_text()
+    assert old in text
+    (tmp_path / file).write_text(text.replace(old, new, 1))
+    if told is None:  # another plan, but one
+        assert not same(read_plan(tmp_path), plan())
+        return
+    with pytest.raises(InputError, match=told):
+        read_plan(tmp_path)
+
+
+@pytest.mark.parametrize("file", ["profile.csv", "onoff.csv", "schedule.csv", "summary.json", "run.json"])
+def test_a_missing_or_empty_file_is_named(tmp_path, file):
+    write_plan(tmp_path, plan())
+    (tmp_path / file).write_text("")
+    with pytest.raises(InputError, match=file):
+        read_plan(tmp_path)
+    (tmp_path / file).unlink()
+    with pytest.raises(InputError, match=file.replace("run.json", "holds no plan")):
+        read_plan(tmp_path)
+
+
+def test_columns_that_others_add_do_no_harm(tmp_path):
+    write_plan(tmp_path, plan())
+    lines = (tmp_path / "profile.csv").read_text().splitlines()
+    (tmp_path / "profile.csv").write_text("".join(f"{line},more\n" for line in lines))
+    assert same(read_plan(tmp_path), plan())
+
+
+def test_run_json_has_the_machine(tmp_path):
+    write_plan(tmp_path, plan())
+    assert json.loads((tmp_path / "run.json").read_text())["settings"] == {"seed": 1}
+    assert read_plan(tmp_path).platform == PLATFORM
+    assert read_plan(tmp_path).offset == OFFSET
