@@ -39,7 +39,7 @@ def switching_metrics(
     node_seconds = platform.node_count * (end - start)
     off_from = np.clip(downtime.down + shutdown_s, start, end)
     off_until = np.clip(downtime.up - boot_s, start, end)
-    switches = int(np.count_nonzero(downtime.down < end))
+    switches = len(downtime.node)
     figures["node_switches"] = switches
     figures["cycles_per_node_day"] = switches * _DAY_S / node_seconds
     figures["off_share"] = int(np.maximum(off_until - off_from, 0).sum()) / node_seconds

@@ -126,7 +126,8 @@ def _answer(solver: CpSolver, status: Status, budget: Budget, stopped: bool) -> 
         status=status,
         ended=ended,
         objective=float(response.objective_value) if found else None,
-        bound=None if status is Status.INFEASIBLE else float(response.best_objective_bound),
+        # Before anything is found it may be no bound at all but 0.
+        bound=float(response.best_objective_bound) if found else None,
         deterministic_s=float(response.deterministic_time),
     )
     return Answer(result, np.array(response.solution if found else [], dtype=np.int64))

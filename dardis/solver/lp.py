@@ -46,7 +46,10 @@ class LpAnswer:
 
 
 def solve_lp(program: LinearProgram, budget: Budget) -> LpAnswer:
-    """Run a linear programme within a budget, whose workers and seed mean nothing here. An unbounded one is UNKNOWN."""
+    """Run a linear programme within a budget, whose workers and seed mean nothing here.
+
+    The status is OPTIMAL or UNKNOWN: GLOP does not reliably tell an infeasible programme from an unbounded one.
+    """
     from ortools.linear_solver.python import model_builder_helper as helper
 
     solver = helper.ModelSolverHelper("GLOP")
@@ -79,15 +82,12 @@ def _model(program: LinearProgram) -> ModelBuilderHelper:
 
 
 def _answer(solver: ModelSolverHelper, budget: Budget) -> LpAnswer:
-    name = solver.status().name
-    status = Status[name] if name in Status.__members__ else Status.UNKNOWN
-    if status in {Status.OPTIMAL, Status.INFEASIBLE}:
+    status = Status.OPTIMAL if solver.status().name == "OPTIMAL" else Status.UNKNOWN
+    ended = Ended.GUARD if solver.wall_time() >= budget.guard_s else Ended.BUDGET
+    if solver.status().name in {"OPTIMAL", "INFEASIBLE", "UNBOUNDED"}:
         ended = Ended.PROVEN
-    else:
-        ended = Ended.GUARD if solver.wall_time() >= budget.guard_s else Ended.BUDGET
-    found = status in {Status.OPTIMAL, Status.FEASIBLE}
-    objective = float(solver.objective_value()) if found else None
-    result = Result(status, ended, objective, objective if status is Status.OPTIMAL else None)
-    if not found:
+    objective = float(solver.objective_value()) if status is Status.OPTIMAL else None
+    result = Result(status, ended, objective, objective)
+    if objective is None:
         return LpAnswer(result, np.zeros(0), np.zeros(0))
     return LpAnswer(result, np.array(solver.variable_values()), np.array(solver.dual_values()))

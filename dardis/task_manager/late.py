@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from heapq import heappop, heappush
 
 import numpy as np
 
-from dardis.config.settings import setting
 from dardis.kernels import late as kernel
 from dardis.kernels import passes, selection, view
 from dardis.kernels import queue as columns
@@ -26,14 +25,13 @@ from dardis.kernels.offers import make_scratch
 from dardis.kernels.profile import FULL
 from dardis.kernels.rows import Ints, grown, make_rows
 from dardis.model.capacity import could_hold, never_wished, too_large
-from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, Switch, UnitsPerNode
+from dardis.model.choices import UnitsPerNode
 from dardis.model.job import FOREVER, NO_TIME, Job
-from dardis.model.target import Split
 from dardis.task_manager.agreement import Pace
 from dardis.task_manager.machine import Layout, TaskManager
 from dardis.task_manager.rounds import JobState, Pick
 from dardis.task_manager.search import Search, open_window
-from dardis.task_manager.setups import BackfillScope, Generator, Selection, SetUp
+from dardis.task_manager.setups import LateSetUp
 from dardis.wire import messages as say
 from dardis.wire.effects import ALL_HOSTS, Effect, Rejected, Send
 
@@ -45,37 +43,6 @@ NO_GROUP = 63
 """The group of a node that is down: a bit that no job's groups have."""
 Key = tuple[bool, float, int, int]
 """The least goes first: whether not aged, minus the key, submission, number."""
-
-
-@dataclass(frozen=True, slots=True)
-class LateSetUp:
-    """The late set-up's settings. Field names are the keys of `--set`."""
-
-    aged_after_s: int = 86_400
-    """How long a job waits until it goes before all that have waited less, in s."""
-    node_choice: NodeChoice = NodeChoice.BEST_FIT
-    units_per_node: UnitsPerNode = UnitsPerNode.PACK
-    profile: ProfileRule = ProfileRule.SOFT
-    profile_split: Split = Split.PROPORTIONAL
-    event_order: EventOrder = EventOrder.BATCHED
-    unit_cores: int = setting(0, zero="node")
-    """Cores of a unit of a job that asks for processors; 0: as many units as it needs nodes."""
-    about: str = setting(
-        "late binding in one agreed order, two reservations in the whole system (ours, docs/late.md)", key=False
-    )
-    deadlines: str = setting("none", key=False)
-    """The deadline rule when none is asked for (not a key of `--set`: see `--deadlines`)."""
-
-    @property
-    def search(self) -> SetUp:
-        """How a job that reserves looks for its earliest start."""
-        return SetUp(
-            Generator.FIRST, Selection.MIN_START, self.node_choice, Switch.OFF, units_per_node=self.units_per_node,
-            profile=self.profile, profile_split=self.profile_split, backfill_scope=BackfillScope.ALL_NODES,
-        )  # fmt: skip
-
-
-LATE_SETUPS = {"dardis-late": LateSetUp()}
 
 
 class LateManager(TaskManager):
@@ -360,7 +327,8 @@ class LateManager(TaskManager):
             return soonest
         soonest = min(soonest, *self._next_change.values())
         if self._sleeps:
-            soonest = min(soonest, int(self._ready[self._ready > self._opened_at].min(initial=FOREVER)))
+            booting = (self._boot == 0) & (self._ready > self._opened_at)
+            soonest = min(soonest, int(self._ready[booting].min(initial=FOREVER)))
         for row in self._heads.values():
             state = self._states.get(int(row[0]))
             if state is not None and state.nodes is not None:

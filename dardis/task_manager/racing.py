@@ -15,10 +15,11 @@ from dardis.kernels import search
 from dardis.kernels.rows import Ints
 from dardis.model.job import Job
 from dardis.task_manager.agreement import RETRY, Pace
-from dardis.task_manager.late import HEAD, Key, LateManager, LateSetUp
+from dardis.task_manager.late import HEAD, Key, LateManager
 from dardis.task_manager.machine import Layout
 from dardis.task_manager.rounds import JobState, Pick, Round
 from dardis.task_manager.search import Search
+from dardis.task_manager.setups import LateSetUp
 from dardis.wire import messages as say
 from dardis.wire.effects import ALL_HOSTS, Effect, Send, SetTimer
 

@@ -89,3 +89,34 @@ SETUPS: dict[str, SetUp] = {
         about="drawn start times, early ones likelier; the emptiest start and nodes (thesis 5.3.5)",
     ),
 }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class LateSetUp:
+    """The late set-up's settings. Field names are the keys of `--set`."""
+
+    aged_after_s: int = 86_400
+    """How long a job waits until it goes before all that have waited less, in s."""
+    node_choice: NodeChoice = NodeChoice.BEST_FIT
+    units_per_node: UnitsPerNode = UnitsPerNode.PACK
+    profile: ProfileRule = ProfileRule.SOFT
+    profile_split: Split = Split.PROPORTIONAL
+    event_order: EventOrder = EventOrder.BATCHED
+    unit_cores: int = setting(0, zero="node")
+    """Cores of a unit of a job that asks for processors; 0: as many units as it needs nodes."""
+    about: str = setting(
+        "late binding in one agreed order, two reservations in the whole system (ours, docs/late.md)", key=False
+    )
+    deadlines: str = setting("none", key=False)
+    """The deadline rule when none is asked for (not a key of `--set`: see `--deadlines`)."""
+
+    @property
+    def search(self) -> SetUp:
+        """How a job that reserves looks for its earliest start."""
+        return SetUp(
+            Generator.FIRST, Selection.MIN_START, self.node_choice, Switch.OFF, units_per_node=self.units_per_node,
+            profile=self.profile, profile_split=self.profile_split, backfill_scope=BackfillScope.ALL_NODES,
+        )  # fmt: skip
+
+
+LATE_SETUPS = {"dardis-late": LateSetUp()}

@@ -1,12 +1,14 @@
 """A plan as Redfish requests in the order they are to be made: power limits by node and time, shut-down and power on.
 
-The rule for a limit: every node that is on keeps its idle power, and what the machine's cap leaves beyond that (and
-beyond what nodes draw that are off) is shared in proportion to what a node's busy cores add; whole watts, rounded down.
+The rule for a limit: every node that is on at any time of a segment keeps its idle power, and what the machine's cap
+leaves beyond that (and beyond what the others draw, off) is shared in proportion to what a node's busy cores add; whole
+watts, rounded down. So limits change with the profile's segments, not with every switch.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,15 +20,15 @@ from dardis.model.resources import CORES
 from dardis.model.series import Ints
 from dardis.power.nodes import MachinePower
 from offline.export.base import Export
-from offline.export.switching import first_on, steps
+from offline.export.switching import Step, first_on, steps
 from offline.folder.columns import utc_texts
 from offline.folder.plan import PlanFolder
 
 VERSION = 1
 NO_LIMIT = -1
 _RULE = (
-    "a node that is on: its idle power and its share of the rest of the cap, by what its busy cores add; whole W, "
-    "rounded down; null: no limit"
+    "a node that is on at any time of a segment: its idle power and its share of the rest of the cap, by what its busy "
+    "cores add; whole W, rounded down; null: no limit"
 )
 
 
@@ -55,44 +57,61 @@ def export_redfish(plan: PlanFolder, names: list[str]) -> Export:
     requests, below = [], []
     for time, found, held in _moments(plan):
         utc = utc_texts(np.array([time + plan.offset]))[0]
-        head = {"time_utc": utc, "time_unix_s": time + plan.offset}
-        requests += [head | {"node": names[node]} | _request(names[node], what) for node, what in found]
+        when = {"time_utc": utc, "time_unix_s": time + plan.offset}
+        requests += [when | {"node": names[node]} | _request(names[node], what) for node, what in found]
         below += [] if held else [utc]
     notes = (f"the cap is below what the nodes that are on draw idle, first at {below[0]}",) if below else ()
-    value = {
+    head = {
         "format": "dardis-redfish",
         "version": VERSION,
         "platform": plan.platform.name,
         "limit_rule": _RULE,
         "cap_below_idle_power_utc": below,
-        "requests": requests,
     }
-    return Export(json.dumps(value, indent=1) + "\n", notes)
+    top = "".join(f"{json.dumps(key)}: {json.dumps(value)},\n" for key, value in head.items())
+    text = "{\n" + top + '"requests": [\n' + ",\n".join(json.dumps(request) for request in requests) + "\n]\n}\n"
+    return Export(text, notes)
 
 
 def _moments(plan: PlanFolder) -> Iterator[tuple[int, list[tuple[int, str | int]], bool]]:
     """At each time at which anything changes: (node, reset type or limit) in order, and whether the cap can be held."""
     profile, platform = plan.profile, plan.platform
     machine = MachinePower.of_platform(platform)
+    actions = {step.time: step for step in steps(plan.onoff)}
+    used = _used(plan, actions)
     on = first_on(plan.onoff, platform.node_count)
     last = np.full(platform.node_count, NO_LIMIT, dtype=np.int64)
-    actions = {step.time: step for step in steps(plan.onoff)}
     for time in sorted({*profile.edges.tolist(), *actions}):
-        step = actions.get(time)
-        off, up = (step.off, step.on) if step else ([], [])
-        on[off], on[up] = False, True
+        step = actions.get(time, Step(time, [], []))
+        on[step.off], on[step.on] = False, True
         place = int(np.searchsorted(profile.edges, time, side="right")) - 1
         # Outside of the day nothing is known: what was limited is set free at its end.
-        cap_w = float(profile.power_cap_w[place]) if 0 <= place < len(profile.power_cap_w) else float("nan")
-        limits = np.where(on | np.isnan(cap_w), node_limits(platform, on, cap_w), last)
-        found: list[tuple[int, str | int]] = [(node, "GracefulShutdown") for node in off]
+        cap_w = float(profile.power_cap_w[place]) if place in used else math.nan
+        busy = used.get(place, on)
+        # A controller may refuse a limit while its node is off: that waits until just before the node comes on.
+        limits = np.where(on | np.isnan(cap_w), node_limits(platform, busy, cap_w), last)
+        found: list[tuple[int, str | int]] = [(node, "GracefulShutdown") for node in step.off]
         free = np.iinfo(np.int64).max
         lower = np.where(limits == NO_LIMIT, free, limits) < np.where(last == NO_LIMIT, free, last)
         for group in (lower, ~lower & (limits != last)):
             found += [(node, int(limits[node])) for node in np.flatnonzero(group).tolist()]
-        found += [(node, "On") for node in up]
+        found += [(node, "On") for node in step.on]
         last = limits
-        yield time, found, not cap_w < least_watts(machine, on)
+        yield time, found, not cap_w < least_watts(machine, busy)
+
+
+def _used(plan: PlanFolder, actions: dict[int, Step]) -> dict[int, NDArray[np.bool_]]:
+    """Which nodes are on at any time of each segment of the profile."""
+    edges = plan.profile.edges
+    on = first_on(plan.onoff, plan.platform.node_count)
+    used: dict[int, NDArray[np.bool_]] = {}
+    for time in sorted({*edges.tolist(), *actions}):
+        step = actions.get(time, Step(time, [], []))
+        on[step.off], on[step.on] = False, True
+        place = int(np.searchsorted(edges, time, side="right")) - 1
+        if 0 <= place < len(edges) - 1:
+            used[place] = used.get(place, False) | on
+    return used
 
 
 def _request(name: str, what: str | int) -> dict[str, Any]:

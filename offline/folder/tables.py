@@ -95,8 +95,8 @@ class JobKind(StrEnum):
 class ScheduleTable:
     """Where and when the plan has every job run; arrays of shape (jobs,), times in s of the trace's clock.
 
-    Job i has `node_units[k]` units on `nodes[k]` for k in `[offsets[i], offsets[i+1])`; `req_cores` is what one unit
-    takes. A start after the day: the job waits for another one.
+    Job i has `node_units[k]` units on `nodes[k]` for k in `[offsets[i], offsets[i+1])`, ascending by node; `req_cores`
+    is what one unit takes. A start after the day: the job waits for another one.
     """
 
     number: Ints

@@ -26,9 +26,9 @@ LARGE = 0.25
 """Share of the jobs that are large: the quarter that does most core-seconds does nearly all of them."""
 BATCH = 50
 """Jobs or groups between two looks at the clock."""
-MOST_TOGETHER = 16
+MOST_TOGETHER = 24
 """Jobs of a group that is rebuilt."""
-NEAR_S = 43_200.0
+NEAR_S = 86_400.0
 """How far apart in time, about, the jobs of such a group run."""
 
 
@@ -121,8 +121,13 @@ class _Search:
         return board
 
     def _group(self, middle: Floats) -> Ints:
-        """Some large jobs around a random time of the day, mostly the larger ones first."""
+        """Some of the large jobs, the largest the most often, that run around a random time of the day.
+
+        They are put back by size, roughly.
+        """
         rng, conditions, large = self._rng, self._problem.conditions, self._large
+        least = min(4 * MOST_TOGETHER, len(large))
+        large = large[: round(np.exp(rng.uniform(np.log(least), np.log(len(large)))))]
         moment = rng.uniform(conditions.start, conditions.end)
         far = np.abs(middle[large] - moment) + rng.uniform(0, NEAR_S, len(large))
         count = min(int(rng.integers(2, MOST_TOGETHER + 1)), len(large))

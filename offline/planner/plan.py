@@ -11,12 +11,14 @@ from offline.planner.ours import improve
 from offline.planner.problem import Plan, Problem, StoppedBy
 from offline.planner.searches import multi_search
 
-MULTI_SHARE, BOUND_SHARE = 0.5, 0.2
+MULTI_SHARE, BOUND_SHARE = 0.5, 0.4
 """Shares of the time that multi-search and the bound may take at most; our search has what is left."""
-GROUPS = 2000
+GROUPS = 6000
 """Groups of jobs that our search rebuilds."""
 POLISHES = 2
 """Times that the solver moves some hundred large jobs."""
+PROOF_S = 5.0
+"""Deterministic seconds of each solver that works on the bound."""
 CLOSED = 1e-6
 """A plan this near to the bound, relative to it, is taken for optimal."""
 
@@ -67,7 +69,7 @@ def _bound(problem: Problem, watch: Watch) -> float | None:
     found = None
     with watch.interruptible():
         if not watch.over():
-            found = bound(problem, guard_s=watch.left_s)
+            found = bound(problem, deterministic_s=PROOF_S, guard_s=watch.left_s)
             watch.over()
     return found if found is not None and math.isfinite(found) else None
 

@@ -39,7 +39,11 @@ def plans(repeats: int) -> list[Row]:
             wall_s = time.perf_counter() - began
         peak = Spread.of([resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024])
         name = f"plan, load {load}, {prices}"
-        notes = {"profit_eur": round(best.profit, 2), "wall_s": round(wall_s, 1)}
+        notes = {
+            "profit_eur": round(best.profit, 2),
+            "wall_s": round(wall_s, 1),
+            "gain_percent": round(100 * (best.profit / multi.profit - 1), 3),
+        }
         if best.bound is not None:
             notes["gap_percent"] = round(100 * (best.bound / best.profit - 1), 3)
         rows += [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from hypothesis import strategies as st
 
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from offline.folder.plan import PlanFolder
@@ -23,6 +24,18 @@ def onoff(actions: tuple[tuple[int, int, bool], ...] = ACTIONS) -> OnOffTable:
     """A table of (time, node, on)."""
     time, node, on = (list(column) for column in zip(*actions, strict=True)) if actions else ([], [], [])
     return OnOffTable(np.array(time, np.int64), np.array(node, np.int64), np.array(on, np.bool_))
+
+
+@st.composite
+def actions(draw):
+    """Actions on five nodes at times from -50 to 1,050, each one's off and on in turn."""
+    found = []
+    for node in range(5):
+        on = draw(st.booleans())
+        for time in sorted(draw(st.sets(st.integers(-50, 1_050), max_size=5))):
+            found.append((time, node, on))
+            on = not on
+    return tuple(sorted(found))
 
 
 def profile(start: int = 5_000, segments: int = 4, segment_s: int = 3_600) -> ProfileTable:

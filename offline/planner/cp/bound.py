@@ -14,10 +14,10 @@ from offline.planner.cp.fluid import fluid_prices
 from offline.planner.cp.market import Market, Prices
 from offline.planner.cp.money import price_per_j
 from offline.planner.cp.segments import segments_of
-from offline.planner.problem import Problem
+from offline.planner.problem import Plan, Problem
 
-EXACT_JOBS = 200
-"""Days of up to so many jobs are also given to CP-SAT."""
+EXACT_JOBS = 20
+"""Days of up to so many jobs are also given to CP-SAT: with more it proves far less than the market does."""
 _COLUMN_W = 100
 _PATIENCE = 8
 """Steps without a better bound before the next ones are half as long."""
@@ -40,8 +40,8 @@ def idle_prices(market: Market) -> Prices:
 
 def cheapest(market: Market, prices: Prices, steps: int) -> float:
     """Let prices follow demand from where they are, some steps; the lowest bound that was met."""
-    whole_w = (market.levels_w[-1] - market.base_w) * market.seconds
-    whole_room = np.maximum(market.free, market.free.mean() if market.free.size else 1.0)
+    whole_w = np.maximum(market.levels_w[-1] - market.base_w, 1.0) * market.seconds
+    whole_room = np.maximum(market.free, max(market.free.mean() if market.free.size else 0.0, 1.0))
     best, power, room = market.answer(prices)
     best_prices, now, hoped, worse = prices, best, 0.005 * abs(best), 0
     for _ in range(steps):
@@ -68,6 +68,10 @@ def exact_bound(problem: Problem, budget: Budget) -> float:
     model.capacity_in_sums(day)
     model.profit(day)
     day.maximize_profit()
+    nothing = np.zeros(0, dtype=np.int64)
+    offsets = np.zeros(len(day.start) + 1, dtype=np.int64)
+    # All jobs wait for another day: CP-SAT tells a bound only beside a solution.
+    model.hint(day, Plan(day.latest, offsets, nothing, nothing, 0.0, "none"))
     proven = solve(day.model, budget).result.bound
     fixed = model.fixed_money(problem)
     return np.inf if proven is None else fixed + proven / model.MONEY + 1e-9 * (1 + abs(fixed))

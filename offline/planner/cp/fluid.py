@@ -25,7 +25,9 @@ HULL_POINTS = 129
 
 
 def fluid_prices(market: Market, budget: Budget) -> Prices | None:
-    """The prices of the fluid day; None where the solver found none within the budget."""
+    """The prices of the fluid day; None where there is no job, or none are found within the budget."""
+    if not len(market.possible):
+        return None
     classes = _Classes.of_market(market)
     segments, rooms = len(market.seconds), len(market.rows)
     hours = market.seconds / 3600
@@ -80,7 +82,7 @@ class _Classes:
         begin = np.searchsorted(edges, jobs.earliest[block], side="right")
         watts = jobs.core_w[block]
         step = max(float(np.ptp(watts)) if len(watts) else 0.0, 1e-9) / POWER_CLASSES
-        takes = np.array([row.demand[block] > 0 for row in market.rows], dtype=np.int64).reshape(-1, len(block))
+        takes = [(row.demand[block] > 0).astype(np.int64) for row in market.rows]
         key = np.stack([begin, np.round(watts / step), np.round(jobs.income[block] * 1e6), *takes]).astype(np.int64)
         _, place, of = np.unique(key, axis=1, return_index=True, return_inverse=True)
         count = len(place)
@@ -96,7 +98,11 @@ class _Classes:
         most_core_h = np.zeros((count, len(edges) - 1))
         np.add.at(most_core_h, of, most)
         return cls(
-            size, most_core_h, jobs.income[block][place], mean(watts) / 1000, np.array(demand).reshape(-1, count).T
+            size,
+            most_core_h,
+            jobs.income[block][place],
+            mean(watts) / 1000,
+            np.array(demand).reshape(len(demand), count).T,
         )
 
 

@@ -293,8 +293,10 @@ def _cooling_table(day: DayModel, place: int, columns: int, parts: int) -> Float
 
 def hint(day: DayModel, plan: Plan) -> int:
     """Tell the solver a plan: the value of every variable, for it makes nothing of less. Return its objective."""
-    for start, begun in zip(day.start, plan.start.tolist(), strict=True):
+    for start, run, begun in zip(day.start, day.runs, plan.start.tolist(), strict=True):
         day.model.add_hint(start, begun)
+        for today in run.presence_literals() if day.optimistic else ():
+            day.model.add_hint(today, begun < day.problem.conditions.end)
     for variable, job, seconds, edge in day.clipped:
         day.model.add_hint(variable, min(int(plan.start[job]) + seconds, edge))
     objective = 0

@@ -168,13 +168,13 @@ class Window:
 
         Whoever then fits nowhere goes first in the next attempt. What is worth less than staying is not taken.
         """
-        stay = (choices.start == self.start[self.free][choices.place]).astype(np.int64)
+        stay: Ints = (choices.start == self.start[self.free][choices.place]).astype(np.int64)
         size = self.problem.jobs.duration[self.free] * cores_of(self.problem)[self.free]
         order = np.argsort(-size, kind="stable").tolist()
         for _ in range(ATTEMPTS):
             taken, stuck = self._packed(choices, share, order)
             if stuck is None:
-                return taken if taken @ choices.value > stay @ choices.value else stay
+                return taken if float(taken @ choices.value) > float(stay @ choices.value) else stay
             order.remove(stuck)
             order.insert(0, stuck)
         return stay

@@ -42,8 +42,8 @@ SCHEDULE = schedule_of((0, 0, 100, 0), (50, 170, 200, 1), (60, 60, 200, 2), (60,
 def test_figures():
     down = spans((0, 100, FOREVER), (1, 10, 170), (3, 200, FOREVER))
     figures = switching_metrics(SCHEDULE, PLATFORM, down, ints(0, 120, 0, 0))
-    assert figures["node_switches"] == 2  # one comes when all is over
-    assert figures["cycles_per_node_day"] == pytest.approx(2 * 86_400 / (5 * 200))
+    assert figures["node_switches"] == 3
+    assert figures["cycles_per_node_day"] == pytest.approx(3 * 86_400 / (5 * 200))
     assert figures["off_share"] == pytest.approx((90 + 130) / (5 * 200))  # shutting down and booting is not off
     assert figures["mean_boot_delay_s"] == 30
     assert figures["delayed_share"] == 0.25

@@ -6,15 +6,17 @@ import json
 import logging
 import warnings
 from dataclasses import replace
+from itertools import groupby
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.plan_folder import PLATFORM, plan
+from kit.plan_folder import OFFSET, PLATFORM, actions, plan
 
 from offline.export.redfish import NO_LIMIT, export_redfish, node_limits
+from offline.export.switching import first_on
 
 NAMES = [PLATFORM.node_name(node) for node in range(PLATFORM.node_count)]
 IDLE_W, OFF_W = 100.0, 10.0
@@ -67,11 +69,38 @@ def test_the_sum_of_limits_stays_under_the_caps_before_and_after(caps):
             assert sum(held.values()) <= max(around)
 
 
+@given(actions(), st.lists(st.integers(1_300, 4_000), min_size=4, max_size=4))
+def test_what_is_on_and_off_stays_under_the_cap_whatever_is_switched(found, caps):
+    """After the requests of any time: limits of nodes that are on, and what the others draw."""
+    start = 5_000
+    example = plan(actions=tuple((start + 14 * time, node, on) for time, node, on in found))
+    example = replace(example, profile=replace(example.profile, power_cap_w=np.array(caps, dtype=np.float64)))
+    on = dict(zip(NAMES, first_on(example.onoff, 10).tolist(), strict=True))
+    held = dict.fromkeys(NAMES)
+    requests = json.loads(export_redfish(example, NAMES).text)["requests"]
+    for time, group in groupby(requests, lambda request: request["time_unix_s"] - OFFSET):
+        for request in group:
+            if "ResetType" in request["body"]:
+                on[request["node"]] = request["body"]["ResetType"] == "On"
+            else:
+                held[request["node"]] = request["body"]["PowerControl"][0]["PowerLimit"]["LimitInWatts"]
+        if start <= time < example.profile.end:
+            total = sum(held[name] if on[name] else OFF_W for name in NAMES)
+            assert total <= caps[(time - start) // 3_600] + 0.1
+
+
 def test_nodes_go_off_before_limits_and_on_after_them():
     document = json.loads(export_redfish(plan(), NAMES).text)
     first = [r for r in document["requests"] if r["time_utc"] == "2023-07-03T00:00:00Z"]
     kinds = [r["body"].get("ResetType", "limit") for r in first]
     assert kinds == ["GracefulShutdown"] * 2 + ["limit"] * 8 + ["On"]
+    assert {r["time_utc"][11:16] for r in document["requests"] if r["method"] == "PATCH"} == {
+        "00:00",
+        "01:00",
+        "02:00",
+        "03:00",
+        "04:00",
+    }
     assert first[-1]["node"] == "n5"
     assert "n5" in [r["node"] for r in first[2:-1]]
     # 8 nodes on, 2 off: (2000 − 800 − 20) W over 6 × 192 + 2 × 384 W.

@@ -7,7 +7,7 @@ import re
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.plan_folder import PLATFORM, onoff
+from kit.plan_folder import PLATFORM, actions, onoff
 
 from offline.export.hostlist import hostlist
 from offline.export.switching import absences, first_on, steps
@@ -39,18 +39,6 @@ def test_host_lists_look_as_slurm_writes_them():
     assert hostlist(["n9", "n10"]) == "n[9-10]"
     assert hostlist(["n1", "login"]) == "n1,login"
     assert hostlist([]) == ""
-
-
-@st.composite
-def actions(draw):
-    """Actions on five nodes, each one's off and on in turn."""
-    found = []
-    for node in range(5):
-        on = draw(st.booleans())
-        for time in sorted(draw(st.sets(st.integers(-50, 1_050), max_size=5))):
-            found.append((time, node, on))
-            on = not on
-    return tuple(sorted(found))
 
 
 @given(actions(), st.integers(0, 80))

@@ -38,8 +38,8 @@ def test_entries_of_one_place_add_up():
     assert solve_lp(twice, Budget(1.0)).values == pytest.approx([2])
 
 
-def test_infeasible_and_unbounded_are_said_by_name():
-    infeasible = solve_lp(program([1], [[-1], [1]], [-3, 2]), Budget(1.0))
-    assert (infeasible.result.status, len(infeasible.values)) == (Status.INFEASIBLE, 0)
-    unbounded = solve_lp(program([1], [[-1]], [0]), Budget(1.0))
-    assert (unbounded.result.status, unbounded.result.bound) == (Status.UNKNOWN, None)
+@pytest.mark.parametrize(("rows", "most"), [([[-1], [1]], [-3, 2]), ([[-1]], [0])], ids=["infeasible", "unbounded"])
+def test_what_has_no_optimum_is_unknown(rows, most):
+    answer = solve_lp(program([1], rows, most), Budget(1.0))
+    assert (answer.result.status, answer.result.ended, answer.result.bound) == (Status.UNKNOWN, Ended.PROVEN, None)
+    assert len(answer.values) == len(answer.duals) == 0

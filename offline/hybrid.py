@@ -1,0 +1,170 @@
+"""The loop over both halves: each day is planned from what is known, switched so, and lived through as it really was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dardis.dispatch import CentralSetUp
+from dardis.model.downtime import Downtime
+from dardis.model.errors import InputError
+from dardis.model.job import Job
+from dardis.model.profile import StepFunction
+from dardis.model.schedule import Schedule
+from dardis.model.series import Ints
+from dardis.model.target import Switching, Target
+from dardis.power.account import Account, account, work_of
+from dardis.power.conditions import Conditions
+from dardis.power.gain import Gain, gain
+from dardis.power.nodes import MachinePower
+from dardis.sim.dispatchers import find_setup
+from dardis.sim.online import Played, play, warm
+from offline.calendar import DAY_S
+from offline.day import DayOptions, DayPlan, plan_day
+from offline.lessons import Lessons
+from offline.onoff.clairvoyant import clairvoyant
+from offline.planner.budget import Progress
+from offline.shift import shifted
+from offline.site import Site
+from offline.wishes import LEARN_DAYS, SwitchingRule
+
+
+@dataclass(frozen=True)
+class LoopOptions:
+    """Which UTC days (both included), under which dispatcher, and how each is planned.
+
+    With `shift_h` above 0 jobs may be held for so many hours until energy is cheap.
+    """
+
+    days: tuple[int, int]
+    day: DayOptions
+    dispatcher: str = "dardis-throughput"
+    settings: tuple[str, ...] = ()
+    shift_h: float = 0.0
+
+
+@dataclass(frozen=True)
+class Lived:
+    """What really happened: the schedule, who was down, how long each job waited for boots, and what it brought."""
+
+    schedule: Schedule
+    downtime: Downtime
+    boot_delay: Ints
+    account: Account
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Some days under the loop, beside the same dispatcher with all nodes on, and what could have been saved there.
+
+    Accounts are of the days alone: what runs before or after them counts nothing.
+    """
+
+    site: Site
+    options: LoopOptions
+    conditions: Conditions
+    plans: tuple[DayPlan, ...]
+    target: Target
+    always_on: Lived
+    clairvoyant: Lived
+    """The schedule with all nodes on, with every idle gap over break-even off (`offline.onoff.clairvoyant`)."""
+    switched: Lived
+
+    @property
+    def share_of_bound(self) -> float | None:
+        """What was gained of what could have been; None where nothing could."""
+        most = self.clairvoyant.account.profit - self.always_on.account.profit
+        return (self.switched.account.profit - self.always_on.account.profit) / most if most > 0 else None
+
+    @property
+    def gain(self) -> Gain:
+        """Where the difference to all nodes on comes from."""
+        return gain(self.always_on.account, self.switched.account)
+
+    def counted(self, lived: Lived) -> np.ndarray:
+        """Which jobs of a schedule were submitted in the days and ran, shape (jobs,)."""
+        schedule = lived.schedule
+        inside = (schedule.submit >= self.conditions.start) & (schedule.submit < self.conditions.end)
+        return np.asarray(inside & schedule.ran)
+
+
+def run_loop(site: Site, options: LoopOptions, progress: Progress) -> Loop:
+    """Live through the days. Raises InputError for days without history, jobs, weather or prices."""
+    setup = find_setup(options.dispatcher, options.settings)
+    if isinstance(setup, CentralSetUp) and options.day.switching is not SwitchingRule.OFF:
+        raise InputError(f"--dispatcher {options.dispatcher}", "switches no nodes", "a dardis-* dispatcher")
+    first, last = options.days
+    start, end = site.calendar.day(first)[0], site.calendar.day(last)[1]
+    conditions = site.conditions(first, last - first + 1)
+    begin = start - LEARN_DAYS * DAY_S
+    jobs = [job for job in site.jobs if begin <= job.submit < end]
+    if not any(job.submit < start for job in jobs) or jobs[-1].submit < start:
+        found = f"{sum(job.submit < start for job in jobs)} jobs before and {sum(job.submit >= start for job in jobs)} in them"
+        raise InputError(f"--days {first}-{last}", found, "days with jobs, and some before them")
+    warm(setup, wished=False)
+    progress("all nodes on", None, None)
+    before = play(site.platform, jobs, setup, Target(), options.day.seed)
+    site = replace(site, jobs=jobs)
+    lessons = Lessons(site, before.schedule)
+    plans = []
+    for day in range(first, last + 1):
+        progress(f"planning day {day} of {last}", None, None)
+        plans.append(plan_day(lessons, day, options.day))
+    target = Target(None, joined([plan.wishes.switching for plan in plans], start), site.calendar.offset)
+    progress("the days as they were", None, None)
+    after = play(site.platform, _held(site, jobs, before.schedule, options), setup, target, options.day.seed)
+    base = before.schedule
+    always_on = _lived(site, conditions, base, Downtime.none(), np.zeros(len(jobs), dtype=np.int64))
+    bound = clairvoyant(base, site.platform, conditions.start, conditions.end)
+    best = _lived(site, conditions, base, bound, always_on.boot_delay)
+    return Loop(site, options, conditions, tuple(plans), target, always_on, best, _of_play(site, conditions, after))
+
+
+def _held(site: Site, jobs: Sequence[Job], past: Schedule, options: LoopOptions) -> list[Job]:
+    if options.shift_h <= 0:
+        return list(jobs)
+    return shifted(site, jobs, past, options.days, options.shift_h)
+
+
+def _of_play(site: Site, conditions: Conditions, played: Played) -> Lived:
+    recorder = played.recorder
+    return _lived(site, conditions, played.schedule, recorder.downtime(), np.array(recorder.boot_delay, dtype=np.int64))
+
+
+def _lived(site: Site, conditions: Conditions, schedule: Schedule, downtime: Downtime, delay: Ints) -> Lived:
+    told = account(
+        work_of(schedule, site.platform), downtime, MachinePower.of_platform(site.platform), conditions, site.cooling,
+        site.tariff,
+    )  # fmt: skip
+    return Lived(schedule, downtime, delay, told)
+
+
+def joined(days: Sequence[Switching | None], start: int) -> Switching | None:
+    """The switching of consecutive days as one, all nodes on before `start`; None when no day switches anything."""
+    some = [day for day in days if day is not None]
+    if not some:
+        return None
+    if len(some) < len(days):
+        raise ValueError("days with and without switching")
+    groups = {
+        name: {
+            group: _one([getattr(day, name)[group] for day in some])
+            for group in sorted({group for day in some for group in getattr(day, name)})
+        }
+        for name in ("spares", "floors")
+    }
+    return replace(some[0], spares=groups["spares"], floors=groups["floors"])
+
+
+def _one(functions: Sequence[StepFunction]) -> StepFunction:
+    """Each function from its first step on, until the next one's."""
+    steps = [
+        step
+        for function, following in zip(functions, [*functions[1:], None], strict=True)
+        for step in zip(function.times[1:].tolist(), function.values[1:].tolist(), strict=True)
+        if following is None or step[0] < following.times[1]
+    ]
+    kept = [step for step, last in zip(steps, [None, *steps], strict=False) if last is None or step[1] != last[1]]
+    return StepFunction.from_steps(int(functions[0].values[0]), kept)
