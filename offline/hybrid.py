@@ -1,4 +1,4 @@
-"""The loop over both halves: each day is planned from what is known, switched so, and lived through as it really was."""
+"""The loop over both halves: each day is planned from what is known, switched so, and lived as it really was."""
 
 from __future__ import annotations
 
@@ -100,8 +100,9 @@ def run_loop(site: Site, options: LoopOptions, progress: Progress) -> Loop:
     conditions = site.conditions(first, last - first + 1)
     begin = start - LEARN_DAYS * DAY_S
     jobs = [job for job in site.jobs if begin <= job.submit < end]
-    if not any(job.submit < start for job in jobs) or jobs[-1].submit < start:
-        found = f"{sum(job.submit < start for job in jobs)} jobs before and {sum(job.submit >= start for job in jobs)} in them"
+    known = sum(job.submit < start for job in jobs)
+    if not 0 < known < len(jobs):
+        found = f"{known} jobs before and {len(jobs) - known} in them"
         raise InputError(f"--days {first}-{last}", found, "days with jobs, and some before them")
     warm(setup, wished=False)
     progress("all nodes on", None, None)
@@ -112,7 +113,7 @@ def run_loop(site: Site, options: LoopOptions, progress: Progress) -> Loop:
     for day in range(first, last + 1):
         progress(f"planning day {day} of {last}", None, None)
         plans.append(plan_day(lessons, day, options.day))
-    target = Target(None, joined([plan.wishes.switching for plan in plans], start), site.calendar.offset)
+    target = Target(None, joined([plan.wishes.switching for plan in plans]), site.calendar.offset)
     progress("the days as they were", None, None)
     after = play(site.platform, _held(site, jobs, before.schedule, options), setup, target, options.day.seed)
     base = before.schedule
@@ -141,8 +142,8 @@ def _lived(site: Site, conditions: Conditions, schedule: Schedule, downtime: Dow
     return Lived(schedule, downtime, delay, told)
 
 
-def joined(days: Sequence[Switching | None], start: int) -> Switching | None:
-    """The switching of consecutive days as one, all nodes on before `start`; None when no day switches anything."""
+def joined(days: Sequence[Switching | None]) -> Switching | None:
+    """The switching of consecutive days as one, all nodes on before them; None when no day switches anything."""
     some = [day for day in days if day is not None]
     if not some:
         return None

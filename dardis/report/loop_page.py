@@ -1,0 +1,147 @@
+"""Draws `report.html` of the loop over both halves: what each day brought, and what it cost those who waited."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from matplotlib.ticker import MaxNLocator
+
+from dardis.model.profile import StepFunction
+from dardis.model.series import Floats, Ints
+from dardis.report import chart
+from dardis.report.chart import Chart, TimeAxis
+from dardis.report.over_time import draw_steps
+from dardis.report.page import write_page
+from dardis.report.plan_charts import LEGEND
+
+Value = str | int | float | None
+
+
+@dataclass(frozen=True)
+class LoopPicture:
+    """What is drawn; `profit` by schedule and day, `delays` of jobs in s, `gain` by reason."""
+
+    axis: TimeAxis
+    nodes_on: StepFunction
+    nodes: int
+    spares: StepFunction | None
+    dates: Sequence[str]
+    profit: Mapping[str, Floats]
+    delays: Ints
+    gain: Mapping[str, float]
+    currency: str
+    edges: Ints
+    temp_c: Floats
+    price: Floats
+
+
+def draw_loop(
+    path: Path, *, title: str, lead: str, notes: Sequence[str], picture: LoopPicture, summary: Mapping[str, Value],
+    columns: Sequence[str], rows: Sequence[Mapping[str, Value]], rules: Sequence[tuple[str, Sequence[str]]],
+) -> None:  # fmt: skip
+    """Write the page. Raises OSError when it can't be written."""
+    with chart.style():
+        charts = [profits(picture), gains(picture), nodes(picture), delays(picture), surroundings(picture)]
+    share = summary["share_of_bound"]
+    headlines = [
+        ("profit", f"{_words(summary['profit_eur'])} {picture.currency}"),
+        ("more than with all nodes on", f"{_words(summary['gain_eur'])} {picture.currency}"),
+        ("of what could be had", "–" if share is None else f"{100 * float(share):.1f} %"),
+        ("mean wait for boots", f"{_words(summary['mean_boot_delay_s'])} s"),
+        ("jobs delayed", "–" if summary["delayed_share"] is None else f"{100 * float(summary['delayed_share']):.1f} %"),
+        ("cycles a node a day", _words(summary["cycles_per_node_day"])),
+    ]
+    write_page(
+        path, "loop.html.j2", title=title, lead=lead, notes=list(notes), headlines=headlines, charts=charts,
+        columns=[column.replace("_", " ") for column in columns], rows=[[_words(row[c]) for c in columns] for row in rows],
+        rules=[(name, list(lines)) for name, lines in rules],
+        figures=[(name, _words(value)) for name, value in summary.items() if name != "notes"],
+    )  # fmt: skip
+
+
+def profits(picture: LoopPicture) -> Chart:
+    """More profit than with all nodes on, by day: what was gained and what could have been."""
+    drawing, (axes,) = chart.figure(chart.FULL, 2.8)
+    base = picture.profit["all nodes on"]
+    days = np.arange(len(picture.dates))
+    for place, (name, colour, hatch) in enumerate((("clairvoyant", chart.GREY, ""), ("switched", chart.BLUE, "//"))):
+        axes.bar(
+            days + 0.4 * place - 0.2, picture.profit[name] - base, width=0.38, color=colour, hatch=hatch, alpha=0.75,
+            edgecolor="white", linewidth=0.3, label=name,
+        )  # fmt: skip
+    axes.axhline(0, color=chart.GREY, linewidth=0.8)
+    every = max(len(days) // 10, 1)
+    axes.set_xticks(days[::every], [picture.dates[day][5:] for day in days[::every]])
+    axes.set_xlabel("UTC day (month-day)")
+    axes.set_ylabel(f"{picture.currency} a day")
+    axes.legend(**LEGEND)  # type: ignore[arg-type]
+    return chart.finish(
+        drawing, "More profit than with all nodes on",
+        "By day; clairvoyant: every idle gap of that schedule over break-even switched off, nobody delayed.",
+    )  # fmt: skip
+
+
+def gains(picture: LoopPicture) -> Chart:
+    """Where the difference comes from."""
+    drawing, (axes,) = chart.figure(chart.HALF, 2.4)
+    names = [name.replace("_", " ") for name in picture.gain]
+    values = list(picture.gain.values())
+    axes.barh(names, values, color=chart.BLUE, alpha=0.75)
+    axes.axvline(0, color=chart.GREY, linewidth=0.8)
+    for place, value in enumerate(values):
+        axes.annotate(f"{value:,.0f}", (max(value, 0), place), xytext=(3, 0), textcoords="offset points", va="center")
+    axes.invert_yaxis()
+    axes.margins(x=0.18)
+    axes.grid(axis="y", visible=False)
+    axes.set_xlabel(picture.currency)
+    return chart.finish(drawing, "Where the gain comes from", "Parts add up to the difference to all nodes on.")
+
+
+def nodes(picture: LoopPicture) -> Chart:
+    """Nodes that are on over time."""
+    drawing, (axes,) = chart.figure(chart.FULL, 2.4)
+    draw_steps(axes, picture.axis, picture.nodes_on, 1.0, colour=chart.BLUE, label="on", filled=True)
+    if picture.spares is not None:
+        draw_steps(axes, picture.axis, picture.spares, 1.0, colour=chart.VERMILLION, label="spares kept", filled=False)
+    axes.axhline(picture.nodes, color=chart.GREY, linestyle=(0, (4, 3)), linewidth=1, label="all")
+    axes.set_ylim(0, 1.04 * picture.nodes)
+    axes.set_ylabel("nodes")
+    axes.legend(**LEGEND)  # type: ignore[arg-type]
+    picture.axis.dress(axes)
+    return chart.finish(drawing, "Nodes on", "Nodes that were not down, and how many idle ones were to be kept.")
+
+
+def delays(picture: LoopPicture) -> Chart:
+    """How long jobs waited for boots."""
+    drawing, (axes,) = chart.figure(chart.HALF, 2.4)
+    ordered = np.sort(picture.delays)
+    share = 100 * (1 - np.arange(len(ordered)) / max(len(ordered), 1))
+    axes.step(ordered, share, where="post", color=chart.BLUE)
+    axes.set_xscale("symlog", linthresh=60)
+    axes.set_xlim(left=0)
+    axes.set_ylim(0, 100)
+    axes.yaxis.set_major_locator(MaxNLocator(5))
+    axes.set_xlabel("waited for boots at least, s")
+    axes.set_ylabel("% of jobs")
+    return chart.finish(drawing, "Waits for boots", "Share of the jobs that waited so long, or longer, for nodes to boot.")
+
+
+def surroundings(picture: LoopPicture) -> Chart:
+    """Temperature and price over the days."""
+    drawing, panels = chart.figure(chart.FULL, 3.0, 2)
+    x = picture.axis.place(picture.edges)
+    rows = ((picture.temp_c, "outdoors, °C"), (picture.price, f"price, {picture.currency}/kWh"))
+    for axes, (values, label) in zip(panels, rows, strict=True):
+        axes.step(x, np.append(values, values[-1]), where="post", color=chart.BLUE, linewidth=0.9)
+        axes.set_ylabel(label)
+        if values.min() < 0 < values.max():
+            axes.axhline(0, color=chart.GREY, linewidth=0.8)
+    picture.axis.dress(panels[-1])
+    return chart.finish(drawing, "Weather and price", "As they were in these days.")
+
+
+def _words(value: Value) -> str:
+    return "–" if value is None else f"{value:,.3f}" if isinstance(value, float) else str(value)
