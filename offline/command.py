@@ -1,4 +1,4 @@
-"""`dardis plan` from its request to its folder."""
+"""`dardis plan` and `dardis hybrid` from their requests to their folders."""
 
 from __future__ import annotations
 
@@ -13,13 +13,19 @@ from dardis.model.out_folder import OutFolder
 from offline.day import DayOptions, plan_day
 from offline.folder.plan import Figure
 from offline.history import replayed
+from offline.hybrid import LoopOptions, run_loop
 from offline.lessons import Lessons
+from offline.loop_files import write_loop
 from offline.plan_files import REPORT_FILE, TARGET_FILE, write_day
 from offline.planner.budget import Progress, tell_nobody
 from offline.site import SiteRequest, load_site
 
 PLAN_FOLDER = OutFolder(
     "a plan", ("profile.csv", TARGET_FILE, "onoff.csv", "schedule.csv", "summary.json", "run.json", REPORT_FILE)
+)
+LOOP_FOLDER = OutFolder(
+    "days under the loop",
+    ("summary.json", "days.csv", "jobs.csv", "switching.csv", TARGET_FILE, "run.json", REPORT_FILE),
 )
 
 
@@ -48,12 +54,34 @@ def run_plan(request: PlanRequest, progress: Progress | None) -> tuple[dict[str,
     past = replayed(before, site.platform)
     day = plan_day(Lessons(site, past), request.day, request.options, progress or tell_nobody)
     PLAN_FOLDER.make(request.out)
+    settings = _settings(request.site) | asdict(request.options) | {"day": request.day}
     with PLAN_FOLDER.written_together(request.out) as part:
-        summary = write_day(part, site, day, _record(request), report=request.report)
+        summary = write_day(part, site, day, settings, report=request.report)
     return summary, (*site.notes, *day.notes)
 
 
-def _record(request: PlanRequest) -> dict[str, Any]:
-    """What the plan was made of."""
-    asked = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(request.site).items()}
-    return asked | asdict(request.options) | {"day": request.day, "dardis_version": __version__, "made_utc": utc_now()}
+@dataclass(frozen=True)
+class LoopRequest:
+    """The arguments of `dardis hybrid`."""
+
+    site: SiteRequest
+    out: Path
+    options: LoopOptions
+    force: bool = False
+    report: bool = True
+
+
+def run_hybrid(request: LoopRequest, progress: Progress | None) -> dict[str, Figure]:
+    """Live through the days and write the folder; return the summary. Raises InputError, OSError."""
+    LOOP_FOLDER.check(request.out, force=request.force)
+    site = load_site(request.site)
+    LOOP_FOLDER.make(request.out)
+    loop = run_loop(site, request.options, progress or tell_nobody)
+    with LOOP_FOLDER.written_together(request.out) as part:
+        return write_loop(part, loop, _settings(request.site) | asdict(request.options), report=request.report)
+
+
+def _settings(site: SiteRequest) -> dict[str, Any]:
+    """What a folder was made of."""
+    asked = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(site).items()}
+    return asked | {"dardis_version": __version__, "made_utc": utc_now()}

@@ -170,7 +170,7 @@ def _spare_cores(switching: Switching, platform: Platform) -> StepFunction:
 def hourly_target(
     planned: StepFunction, learned: StepFunction, spare: StepFunction, hours: Ints, most: int
 ) -> StepFunction:
-    """Cores to aim at in each hour: the most that is planned or learned to be right, and the spare nodes', up to `most`.
+    """Cores to aim at in each hour: the most that is planned or learned to be right, and the spare nodes'.
 
     `hours` (hours + 1,) bound the hours; `most` cores are wished before and after, and never more.
     """

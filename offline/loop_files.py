@@ -191,8 +191,8 @@ def _draw(path: Path, loop: Loop, summary: dict[str, Figure], rows: Sequence[dic
     )  # fmt: skip
     draw_loop(
         path, title=f"{loop.options.dispatcher}, days {summary['days']}, on {platform.name}", lead=platform.describe(),
-        notes=[str(summary["notes"])] if summary["notes"] else [], picture=picture, summary=summary, columns=DAY_COLUMNS,
-        rows=rows, rules=loop.plans[-1].wishes.rules,
+        notes=[str(summary["notes"])] if summary["notes"] else [], picture=picture, summary=summary,
+        columns=DAY_COLUMNS, rows=rows, rules=loop.plans[-1].wishes.rules,
     )  # fmt: skip
 
 

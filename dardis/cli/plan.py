@@ -62,23 +62,24 @@ def plan(
 
     site = SiteRequest(history, platform, weather, prices, carbon, calendar_start, cooling, strict)
     options = DayOptions(
-        switching_rule(switching), offset, _hours(hours), forecast_method or DayOptions().method, time_limit, seed
+        switching_rule(switching), offset, day_hours(hours), forecast_method or DayOptions().method, time_limit, seed
     )
-    with _progress() as progress:
+    with shown_progress() as progress:
         summary, notes = run_plan(PlanRequest(site, day, out, options, force=force, report=not no_report), progress)
     for note in notes:
         typer.echo(f"dardis: note: {note}", err=True)
     _show(summary, out)
 
 
-def _hours(hours: int) -> int:
+def day_hours(hours: int) -> int:
+    """What `--hours` says. Raises InputError."""
     if hours not in {24, 48}:
         raise InputError("--hours", f"{hours}", "24 or 48")
     return hours
 
 
 @contextmanager
-def _progress() -> Iterator[Progress | None]:
+def shown_progress() -> Iterator[Progress | None]:
     """What is being done, the best profit and the bound, on a terminal; nothing in a pipe."""
     import sys
 

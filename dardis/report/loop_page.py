@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, NullLocator
 
 from dardis.model.profile import StepFunction
 from dardis.model.series import Floats, Ints
@@ -54,9 +54,10 @@ def draw_loop(
         ("jobs delayed", "–" if summary["delayed_share"] is None else f"{100 * float(summary['delayed_share']):.1f} %"),
         ("cycles a node a day", _words(summary["cycles_per_node_day"])),
     ]
+    table = [[_words(row[column]) for column in columns] for row in rows]
     write_page(
         path, "loop.html.j2", title=title, lead=lead, notes=list(notes), headlines=headlines, charts=charts,
-        columns=[column.replace("_", " ") for column in columns], rows=[[_words(row[c]) for c in columns] for row in rows],
+        columns=[column.replace("_", " ") for column in columns], rows=table,
         rules=[(name, list(lines)) for name, lines in rules],
         figures=[(name, _words(value)) for name, value in summary.items() if name != "notes"],
     )  # fmt: skip
@@ -77,7 +78,7 @@ def profits(picture: LoopPicture) -> Chart:
     axes.set_xticks(days[::every], [picture.dates[day][5:] for day in days[::every]])
     axes.set_xlabel("UTC day (month-day)")
     axes.set_ylabel(f"{picture.currency} a day")
-    axes.legend(**LEGEND)  # type: ignore[arg-type]
+    axes.legend(**LEGEND)
     return chart.finish(
         drawing, "More profit than with all nodes on",
         "By day; clairvoyant: every idle gap of that schedule over break-even switched off, nobody delayed.",
@@ -109,7 +110,7 @@ def nodes(picture: LoopPicture) -> Chart:
     axes.axhline(picture.nodes, color=chart.GREY, linestyle=(0, (4, 3)), linewidth=1, label="all")
     axes.set_ylim(0, 1.04 * picture.nodes)
     axes.set_ylabel("nodes")
-    axes.legend(**LEGEND)  # type: ignore[arg-type]
+    axes.legend(**LEGEND)
     picture.axis.dress(axes)
     return chart.finish(drawing, "Nodes on", "Nodes that were not down, and how many idle ones were to be kept.")
 
@@ -121,12 +122,18 @@ def delays(picture: LoopPicture) -> Chart:
     share = 100 * (1 - np.arange(len(ordered)) / max(len(ordered), 1))
     axes.step(ordered, share, where="post", color=chart.BLUE)
     axes.set_xscale("symlog", linthresh=60)
-    axes.set_xlim(left=0)
+    longest = float(ordered[-1]) if len(ordered) else 0.0
+    ticks = [tick for tick in (0, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400) if tick <= max(longest, 300)]
+    axes.set_xticks(ticks, [str(tick) for tick in ticks])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xlim(0, max(longest, 300))
     axes.set_ylim(0, 100)
     axes.yaxis.set_major_locator(MaxNLocator(5))
     axes.set_xlabel("waited for boots at least, s")
     axes.set_ylabel("% of jobs")
-    return chart.finish(drawing, "Waits for boots", "Share of the jobs that waited so long, or longer, for nodes to boot.")
+    return chart.finish(
+        drawing, "Waits for boots", "Share of the jobs that waited so long for nodes to boot, or longer."
+    )
 
 
 def surroundings(picture: LoopPicture) -> Chart:

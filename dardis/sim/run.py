@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,19 +12,15 @@ import numpy as np
 
 from dardis import __version__
 from dardis.config.settings import plain_settings
-from dardis.dispatch import CentralDispatcher, CentralSetUp
+from dardis.dispatch import CentralSetUp
 from dardis.engine.clock import utc_now
-from dardis.kernels.warm import warm_late, warm_pool, warm_queue
+from dardis.kernels.warm import warm_late, warm_pool
 from dardis.metrics.downtime import DOWNTIME_FILE, switching_metrics, write_downtime
 from dardis.metrics.power import power_report
 from dardis.metrics.system import trimmed
 from dardis.model.errors import INTERRUPTED
-from dardis.model.job import Job
 from dardis.model.platform_dict import platform_to_dict
-from dardis.node_manager.switching import Switcher
-from dardis.sim.central import CentralSimulation
-from dardis.sim.distributed import Simulation
-from dardis.sim.late import LateSimulation
+from dardis.sim.online import Played, play, play_central, play_over, warm
 from dardis.sim.outputs import (
     RUN_FILE,
     RUN_FOLDER,
@@ -36,13 +30,10 @@ from dardis.sim.outputs import (
     write_json,
     write_tables,
 )
-from dardis.sim.recorder import Recorder
 from dardis.sim.request import Inputs, RunRequest, load_inputs
-from dardis.sim.spread import even_bounds, host_from_plan, host_plan, layout_of
+from dardis.sim.spread import even_bounds, host_from_plan, host_plan
 from dardis.sim.world import Progress
-from dardis.task_manager import LateManager, LateSetUp, SetUp, TaskManager
-from dardis.transport.base import Hosts
-from dardis.transport.local import LocalHosts
+from dardis.task_manager import LateSetUp, SetUp
 
 if TYPE_CHECKING:
     from dardis.transport.mpi import Communicator
@@ -63,12 +54,11 @@ class Outcome:
 def run(request: RunRequest, progress: Progress | None = None) -> Outcome:
     """Simulate in this process. Raises InputError before anything is written, OSError when writing fails."""
     inputs = _prepare(request)
-    setup = inputs.setup
-    if isinstance(setup, CentralSetUp):
-        return _central(request, inputs, setup, progress)
-    bounds = even_bounds(inputs.platform.node_count, 1)
-    pool = host_from_plan(host_plan(inputs.platform, inputs.target.desired, bounds, request.seed), 0)
-    return _distributed(request, inputs, setup, bounds, LocalHosts([pool]), progress)
+    played = play(
+        inputs.platform, inputs.jobs, inputs.setup, inputs.target, request.seed, task_managers=request.task_managers,
+        progress=progress,
+    )  # fmt: skip
+    return _write(request, inputs, played)
 
 
 def run_over_ranks(comm: Communicator, request: RunRequest, progress: Progress | None = None) -> Outcome | int:
@@ -100,7 +90,8 @@ def run_over_ranks(comm: Communicator, request: RunRequest, progress: Progress |
         plan = host_plan(inputs.platform, inputs.target.desired, bounds, request.seed)
         plan["late"] = isinstance(setup, LateSetUp)
         if isinstance(setup, CentralSetUp):
-            outcome = _central(request, inputs, setup, progress)
+            played = play_central(inputs.platform, inputs.jobs, setup, inputs.target, request.seed, progress)
+            outcome = _write(request, inputs, played)
             broadcast(comm, 0)
             return outcome
     except BaseException as error:
@@ -109,7 +100,15 @@ def run_over_ranks(comm: Communicator, request: RunRequest, progress: Progress |
         raise
     broadcast(comm, plan)
     mine = host_from_plan(plan, 0)
-    return guarded(comm, lambda: _distributed(request, inputs, setup, bounds, MpiHosts(comm, mine), progress))
+
+    def drive() -> Outcome:
+        played = play_over(
+            MpiHosts(comm, mine), bounds, inputs.platform, inputs.jobs, setup, inputs.target, request.seed,
+            task_managers=request.task_managers, progress=progress,
+        )  # fmt: skip
+        return _write(request, inputs, played)
+
+    return guarded(comm, drive)
 
 
 def _prepare(request: RunRequest) -> Inputs:
@@ -119,12 +118,7 @@ def _prepare(request: RunRequest) -> Inputs:
     RUN_FOLDER.make(request.out)
     for warning in inputs.warnings:
         _tell(f"warning: {warning}")
-    if isinstance(inputs.setup, CentralSetUp):
-        warm_queue(wished=inputs.target.desired is not None)
-    else:
-        warm_pool()
-    if isinstance(inputs.setup, LateSetUp):
-        warm_late()
+    warm(inputs.setup, wished=inputs.target.desired is not None)
     return inputs
 
 
@@ -132,53 +126,10 @@ def _tell(line: str) -> None:
     print(f"dardis: {line}", file=sys.stderr, flush=True)  # noqa: T201 (warnings go to standard error)
 
 
-def _distributed(
-    request: RunRequest,
-    inputs: Inputs,
-    setup: SetUp | LateSetUp,
-    bounds: tuple[int, ...],
-    hosts: Hosts,
-    progress: Progress | None,
-) -> Outcome:
-    layout = layout_of(inputs.platform, bounds, inputs.target.desired)
-    count = request.task_managers
-    switching = inputs.target.switching
-    switcher = None if switching is None else Switcher(inputs.platform, switching, inputs.jobs[0].submit)
-    simulation: Simulation | LateSimulation
-    if isinstance(setup, LateSetUp):
-        late = [LateManager(setup, layout, request.seed) for _ in range(count)]
-        simulation = LateSimulation(inputs.jobs, setup.event_order, late, hosts, bounds, switcher)
-    else:
-        early = [TaskManager(setup, layout, request.seed) for _ in range(count)]
-        simulation = Simulation(inputs.jobs, setup, early, hosts, bounds, switcher)
-    gc.freeze()  # what has been read lives as long as the run: not to look through it saves 5 % of the CPU
-    simulation.run(progress)
-    simulation.recorder.upkeep_ns += hosts.close()
-    figures = {
-        "ranks": len(bounds) - 1,
-        "nodes_on_largest_rank": max(high - low for low, high in pairwise(bounds)),
-        "messages": simulation.messages,
-        "message_bytes": hosts.message_bytes,
-        "renegotiations": simulation.renegotiations,
-    }
-    return _write(request, inputs, simulation.jobs, simulation.recorder, figures)
-
-
-def _central(request: RunRequest, inputs: Inputs, setup: CentralSetUp, progress: Progress | None) -> Outcome:
-    dispatcher = CentralDispatcher(setup, inputs.platform, inputs.target.desired, request.seed)
-    simulation = CentralSimulation(inputs.jobs, setup.event_order, dispatcher)
-    gc.freeze()
-    simulation.run(progress)
-    nodes = inputs.platform.node_count
-    figures = {"ranks": 1, "nodes_on_largest_rank": nodes, "messages": 0, "message_bytes": 0, "renegotiations": 0}
-    return _write(request, inputs, simulation.jobs, simulation.recorder, figures)
-
-
-def _write(
-    request: RunRequest, inputs: Inputs, jobs: Sequence[Job], recorder: Recorder, figures: dict[str, int]
-) -> Outcome:
+def _write(request: RunRequest, inputs: Inputs, played: Played) -> Outcome:
     """Write what came of the run to its folder."""
-    schedule = recorder.schedule(jobs, inputs.platform.kinds)
+    jobs, recorder, figures = played.jobs, played.recorder, played.figures
+    schedule = played.schedule
     more = decision_figures(recorder.decision_ns, recorder.upkeep_ns) | figures
     rejected = [(jobs[place].number, reason) for place, reason in sorted(recorder.reasons.items())]
     for number, reason in rejected[:REJECTIONS_SHOWN]:

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 from hypothesis import given, settings
@@ -65,7 +66,9 @@ def joined(schedule, running: Running):
     """The schedule with what runs beside it."""
     count = len(running.number)
     first = np.concatenate([running.offsets[:-1], running.offsets[-1] + schedule.offsets])
-    units = np.array([running.node_units[a:b].sum() for a, b in zip(running.offsets, running.offsets[1:], strict=False)])
+    units = np.array(
+        [running.node_units[a:b].sum() for a, b in zip(running.offsets, running.offsets[1:], strict=False)]
+    )
     length = running.finish - running.start
     return replace(
         schedule,

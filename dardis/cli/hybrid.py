@@ -1,0 +1,102 @@
+"""`dardis hybrid`: days in turn, each planned from what was known and then lived through as it really was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dardis.cli import plan as options
+from dardis.model.errors import InputError
+
+if TYPE_CHECKING:
+    from offline.folder.plan import Figure
+
+DISPATCHER = "dardis-throughput"
+SETTINGS = ("backfill_scope=all-nodes",)
+"""Of the dispatcher that is taken when none is named."""
+
+
+def hybrid(
+    history: options.History,
+    platform: options.Machine,
+    days: Annotated[str, typer.Option(metavar="A-B", help="UTC days, from 0, both included.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")],
+    weather: options.Weather = None,
+    prices: options.Prices = None,
+    carbon: options.Carbon = None,
+    calendar_start: options.CalendarStart = None,
+    dispatcher: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help=f"Any dardis-*; default: {DISPATCHER} with {', '.join(SETTINGS)}."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the dispatcher; repeatable.")
+    ] = None,
+    switching: options.Switching = "spare",
+    offset: options.Offset = 70,
+    cooling: options.CoolingPlant = None,
+    forecast_method: options.Method = None,
+    shift_hours: Annotated[
+        float, typer.Option(min=0, max=48, help="Hold jobs for so many hours at most until energy is cheap.")
+    ] = 0.0,
+    time_limit: Annotated[
+        float, typer.Option(min=0, metavar="S", help="Guard on the wall clock of a day's plan, s.")
+    ] = 60.0,
+    seed: options.Seed = 1,
+    strict: Annotated[bool, typer.Option("--strict", help="Refuse a trace with a malformed line.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace what DIR holds.")] = False,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Draw no report.html.")] = False,
+) -> None:
+    """Forecast, plan, extract and switch day by day, and simulate each day online with what really arrived."""
+    from offline.command import LoopRequest, run_hybrid
+    from offline.day import DayOptions
+    from offline.hybrid import LoopOptions
+    from offline.site import SiteRequest
+    from offline.wishes import switching_rule
+
+    site = SiteRequest(history, platform, weather, prices, carbon, calendar_start, cooling, strict)
+    day = DayOptions(
+        switching_rule(switching), offset, method=forecast_method or DayOptions().method, time_limit=time_limit,
+        seed=seed,
+    )  # fmt: skip
+    chosen = tuple(settings or ()) if dispatcher else (*SETTINGS, *(settings or ()))
+    loop = LoopOptions(span_of(days), day, dispatcher or DISPATCHER, chosen, shift_hours)
+    with options.shown_progress() as progress:
+        summary = run_hybrid(LoopRequest(site, out, loop, force=force, report=not no_report), progress)
+    _show(summary, out)
+
+
+def span_of(text: str) -> tuple[int, int]:
+    """What `--days` says. Raises InputError."""
+    first, dash, last = text.partition("-")
+    if not first.isdecimal() or (dash and not last.isdecimal()) or int(first) > int(last or first):
+        raise InputError("--days", repr(text), "A-B, UTC days from 0")
+    return int(first), int(last or first)
+
+
+def _show(summary: dict[str, Figure], out: Path) -> None:
+    """The few figures that everybody asks for first."""
+    currency = summary["currency"]
+
+    def told(key: str, form: str, unit: str = "") -> str:
+        value = summary[key]
+        return "-" if value is None else f"{value:{form}} {unit}".rstrip()
+
+    rows = [
+        ("days", summary["days"]),
+        ("jobs", summary["jobs"]),
+        ("profit", told("profit_eur", ".2f", str(currency))),
+        ("  all nodes on", told("always_on_profit_eur", ".2f", str(currency))),
+        ("  clairvoyant", told("clairvoyant_profit_eur", ".2f", str(currency))),
+        ("gain", f"{told('gain_percent', '.2f', '%')} of {told('bound_percent', '.2f', '%')} that could be had"),
+        ("share of the bound", told("share_of_bound", ".3f")),
+        ("mean wait for boots", told("mean_boot_delay_s", ".1f", "s")),
+        ("jobs delayed", told("delayed_share", ".3f")),
+        ("cycles a node a day", told("cycles_per_node_day", ".2f")),
+        ("mean wait", f"{told('mean_wait_s', '.0f')} s ({told('always_on_mean_wait_s', '.0f')} s all nodes on)"),
+        ("results", out),
+    ]
+    for name, value in rows:
+        typer.echo(f"  {name:<22} {value}")
