@@ -10,6 +10,7 @@ from dardis.model.errors import InputError
 from dardis.model.profile import StepFunction
 from dardis.model.schedule import Schedule
 from dardis.model.series import Floats, Series
+from dardis.power.conditions import Conditions
 from offline.calendar import DAY_S
 from offline.extract.target_tree import TargetTree, learn_target
 from offline.forecast.forecast import forecast
@@ -25,6 +26,8 @@ from offline.wishes import Known
 LEAST_DAYS = 5
 """With fewer past days nothing is learned."""
 MOST_DAYS = 14
+MOST_JOBS = 40_000
+"""Days are planned in hindsight as far back as they have so many jobs together, and `LEAST_DAYS` at least."""
 GROUPS = 200
 """Groups of jobs that a plan in hindsight rebuilds."""
 
@@ -37,14 +40,13 @@ class Lessons:
     past: Schedule
     _use: dict[int, Floats] = field(default_factory=dict)
     _demand: dict[int, Floats] = field(default_factory=dict)
+    _conditions: dict[int, Conditions] = field(default_factory=dict)
 
     def target(self, known: Known, day: int, seed: int) -> tuple[TargetTree | None, StepFunction]:
         """The tree that the days before `day` give, and the cores that it aims at in its hours; None with few days."""
         platform = self.site.platform
-        first = max(known.first_day, day - MOST_DAYS)
-        # A day can be planned in hindsight when weather and prices are known of it.
-        days = [d for d in range(first, day) if self._covered(d)]
-        if len(days) < LEAST_DAYS or days[-1] - days[0] + 1 != len(days):
+        days = self._days(known.first_day, day)
+        if len(days) < LEAST_DAYS:
             return None, StepFunction.from_steps(0, [])
         use = np.concatenate([self._use_of(d) for d in days])
         edges = np.concatenate([self.site.calendar.day(days[0])[0] + 3600 * np.arange(24 * (len(days) + 1) + 1)])
@@ -53,12 +55,33 @@ class Lessons:
         tree = learn_target(told.table(days[0], len(days)), use)
         return tree, tree.cores(told.table(day, 1), platform.cores)
 
-    def _covered(self, day: int) -> bool:
-        try:
-            self.site.conditions(day)
-        except InputError:
-            return False
-        return self.site.calendar.day(day)[0] >= int(self.past.submit.min()) + DAY_S
+    def _days(self, first: int, day: int) -> list[int]:
+        """The days before `day` that are learned from: those that just passed, as long as enough is known of them."""
+        days: list[int] = []
+        jobs = 0
+        for before in range(day - 1, max(first, day - MOST_DAYS) - 1, -1):
+            start, end = self.site.calendar.day(before)
+            jobs += int(np.count_nonzero((self.past.submit >= start) & (self.past.submit < end)))
+            too_early = start < int(self.past.submit.min()) + DAY_S
+            if too_early or (jobs > MOST_JOBS and len(days) >= LEAST_DAYS) or not self._covered(before, day):
+                break
+            days.append(before)
+        return days[::-1]
+
+    def _covered(self, day: int, until: int) -> bool:
+        """Whether weather and prices are known of a day; asks for those of the days up to `until` with it."""
+        if day not in self._conditions:
+            try:
+                several = self.site.conditions(day - MOST_DAYS, until - day + MOST_DAYS)
+                days = range(day - MOST_DAYS, until)
+            except InputError:
+                try:
+                    several, days = self.site.conditions(day), range(day, day + 1)
+                except InputError:
+                    return False
+            for one in days:
+                self._conditions[one] = several.between(*self.site.calendar.day(one))
+        return True
 
     def _demand_of(self, day: int, seed: int) -> Floats:
         """Forecast mean cores in use of the hours of a day, as it was known when the day began."""
@@ -79,10 +102,10 @@ class Lessons:
                 if start <= job.submit < end
             ]
             problem = Problem(
-                site.platform, site.conditions(day), site.cooling, site.tariff,
+                site.platform, self._conditions[day], site.cooling, site.tariff,
                 plan_jobs([*state.waiting, *came], site.platform, start), state.running, horizon=end + DAY_S,
             )  # fmt: skip
-            best = improve(problem, heuristic(problem), Budget(GROUPS, 1), Watch())
+            best = improve(problem, heuristic(problem), Budget(GROUPS), Watch(), large_only=True)
             hours = start + 3600 * np.arange(25, dtype=np.int64)
             used = cores_used(problem, best.start)
             areas = [used.integral(a, b) for a, b in zip(hours[:-1].tolist(), hours[1:].tolist(), strict=True)]

@@ -41,6 +41,12 @@ class Conditions:
         """End of the last segment."""
         return int(self.edges[-1])
 
+    def between(self, start: int, end: int) -> Conditions:
+        """Those of `[start, end)`, two moments within them; a segment that is cut keeps its values."""
+        kept = (self.edges[1:] > start) & (self.edges[:-1] < end)
+        edges = np.append(np.maximum(self.edges[:-1][kept], start), end)
+        return Conditions(edges, self.temp_c[kept], self.price_per_kwh[kept], self.gco2_per_kwh[kept])
+
 
 def conditions_over(
     start: int, end: int, weather: Series, prices: Series, carbon: Series | None = None, offset: int = 0

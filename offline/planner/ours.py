@@ -32,14 +32,17 @@ NEAR_S = 86_400.0
 """How far apart in time, about, the jobs of such a group run."""
 
 
-def improve(problem: Problem, best: Plan, budget: Budget, watch: Watch, *, polishes: int = 0) -> Plan:
+def improve(
+    problem: Problem, best: Plan, budget: Budget, watch: Watch, *, polishes: int = 0, large_only: bool = False
+) -> Plan:
     """Make a plan better; return the best one, which may be the same.
 
-    `budget` counts the groups that are rebuilt, half of them after the solver's `polishes`.
+    `budget` counts the groups that are rebuilt, half of them after the solver's `polishes`. With `large_only` small
+    jobs stay where they are.
     """
     search = _Search(problem, best, budget.seed, watch)
     with watch.interruptible():
-        search.descend()
+        search.descend(large_only=large_only)
         search.rebuild(budget.iterations - budget.iterations // 2)
         search.polish(polishes)
         search.rebuild(budget.iterations // 2)
@@ -68,9 +71,9 @@ class _Search:
         if found > self._rank:
             self._rank, self.best = found, plan_of(self._problem, self._board, "ours")
 
-    def descend(self) -> None:
+    def descend(self, *, large_only: bool) -> None:
         """Coordinate descent: one job after the other to where it is worth most, the largest first."""
-        worth, jobs = self._worth(), self._by_size
+        worth, jobs = self._worth(), self._large if large_only else self._by_size
         for turn in range(PASSES):
             gained = 0.0
             for low in range(0, len(jobs), BATCH):
