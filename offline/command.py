@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dardis import __version__
 from dardis.engine.clock import utc_now
 from dardis.model.errors import InputError
+from dardis.model.job import Job
 from dardis.model.out_folder import OutFolder
 from offline.day import DayOptions, plan_day
 from offline.folder.plan import Figure
-from offline.history import replayed
+from offline.history import recorded, replayed
 from offline.hybrid import LoopOptions, run_loop
 from offline.lessons import Lessons
 from offline.loop_files import write_loop
 from offline.plan_files import REPORT_FILE, TARGET_FILE, write_day
 from offline.planner.budget import Progress, tell_nobody
-from offline.site import SiteRequest, load_site
+from offline.site import Site, SiteRequest, load_site
 
 PLAN_FOLDER = OutFolder(
     "a plan", ("profile.csv", TARGET_FILE, "onoff.csv", "schedule.csv", "summary.json", "run.json", REPORT_FILE)
@@ -51,13 +52,24 @@ def run_plan(request: PlanRequest, progress: Progress | None) -> tuple[dict[str,
         found = f"no job was submitted before day {request.day} ({site.calendar.text(start)})"
         raise InputError("--day", found, "a day with history before it")
     site.conditions(request.day)
-    past = replayed(before, site.platform)
-    day = plan_day(Lessons(site, past), request.day, request.options, progress or tell_nobody)
-    PLAN_FOLDER.make(request.out)
-    settings = _settings(request.site) | asdict(request.options) | {"day": request.day}
-    with PLAN_FOLDER.written_together(request.out) as part:
-        summary = write_day(part, site, day, settings, report=request.report)
-    return summary, (*site.notes, *day.notes)
+    with PLAN_FOLDER.made(request.out):
+        lessons, source = _past(site, before, start)
+        day = plan_day(lessons, request.day, request.options, progress or tell_nobody)
+        settings = _settings(request.site) | asdict(request.options) | {"day": request.day}
+        with PLAN_FOLDER.written_together(request.out) as part:
+            summary = write_day(part, site, day, settings, report=request.report)
+    return summary, (*site.notes, source, *day.notes)
+
+
+def _past(site: Site, before: list[Job], now: int) -> tuple[Lessons, str]:
+    """The history as the trace recorded it, where this machine can hold it, else as EASY would have it; and which."""
+    waits = dict(zip(site.trace.number.tolist(), site.trace.wait.tolist(), strict=True))
+    record = recorded(before, waits, site.platform, now)
+    if record is not None:
+        past, jobs = record
+        return Lessons(replace(site, jobs=jobs), past), "what runs already is as the trace recorded it"
+    source = "the trace's own starts are not all known or don't fit the platform: its past is replayed under EASY"
+    return Lessons(site, replayed(before, site.platform)), source
 
 
 @dataclass(frozen=True)
@@ -75,10 +87,11 @@ def run_hybrid(request: LoopRequest, progress: Progress | None) -> dict[str, Fig
     """Live through the days and write the folder; return the summary. Raises InputError, OSError."""
     LOOP_FOLDER.check(request.out, force=request.force)
     site = load_site(request.site)
-    LOOP_FOLDER.make(request.out)
-    loop = run_loop(site, request.options, progress or tell_nobody)
-    with LOOP_FOLDER.written_together(request.out) as part:
-        return write_loop(part, loop, _settings(request.site) | asdict(request.options), report=request.report)
+    settings = _settings(request.site) | asdict(request.options)
+    with LOOP_FOLDER.made(request.out):
+        loop = run_loop(site, request.options, progress or tell_nobody)
+        with LOOP_FOLDER.written_together(request.out) as part:
+            return write_loop(part, loop, settings, report=request.report)
 
 
 def _settings(site: SiteRequest) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -14,6 +14,7 @@ from dardis.model.errors import InputError
 from dardis.model.platform import Platform
 from dardis.model.profile import StepFunction
 from dardis.model.resources import CORES
+from dardis.model.schedule import Schedule
 from dardis.model.series import Ints, Series
 from dardis.model.target import Switching
 from dardis.power.account import Account
@@ -27,15 +28,17 @@ from offline.history import plan_jobs, predictor_of, state_at, that_fit
 from offline.lessons import Lessons
 from offline.onoff.counts import Limits
 from offline.onoff.switching import Reserve, plan_switching, worth_of_joule
-from offline.planner.budget import Progress, never, tell_nobody
+from offline.planner.budget import Progress, Watch, never, tell_nobody
 from offline.planner.cp.money import account_of
 from offline.planner.plan import Plans, plan
-from offline.planner.problem import Plan, Problem
+from offline.planner.problem import Plan, Problem, StoppedBy
 from offline.planner.switched_bound import bound_with_switching
 from offline.planner.use import cores_used, node_spans
+from offline.site import Site
 from offline.wishes import Known, SwitchingRule, spares_of_day, thesis_switching, thesis_target
 
 NONE = StepFunction.from_steps(0, [])
+NONE_SWITCHED = "idle nodes draw no more than those that are off: none is switched"
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,7 @@ def plan_day(
     site, past = lessons.site, lessons.past
     start = site.calendar.day(day)[0]
     conditions = site.conditions(day)
+    known, gaps = known_at(site, past, day)
     expected = forecast(site.waited(past), site.calendar, day, options.hours, options.method, options.seed)
     state = state_at(past, site.jobs, site.platform, start, predictor_of(past))
     made = that_fit(to_jobs(expected.trace, site.platform).jobs, site.platform) if len(expected.trace) else []
@@ -111,7 +115,6 @@ def plan_day(
     )  # fmt: skip
     plans = plan(problem, time_limit=options.time_limit, seed=options.seed, progress=progress, stop=stop)
     all_on = account_of(problem, plans.best.start)
-    known = Known(site.platform, site.calendar, past, start, site.known_ahead())
     wishes = _wishes(lessons, known, day, options, cores_used(problem, plans.best.start))
     downtime = planned_downtime(problem, plans.best, all_on, wishes.switching)
     account = account_of(problem, plans.best.start, downtime)
@@ -120,19 +123,30 @@ def plan_day(
         raise InputError("platform: tariff", found, "limits that the running jobs and idle nodes leave room for")
     most = plans.best.bound
     if wishes.switching is not None and most is not None:
-        most = bound_with_switching(problem)
+        watch = Watch(options.time_limit)
+        most = bound_with_switching(problem, guard_s=options.time_limit)
+        if watch.over():
+            plans = replace(plans, best=replace(plans.best, stopped_by=StoppedBy.TIME))
     return DayPlan(
         day, problem, tuple(JobKind.FORECAST if job.number in new else JobKind.QUEUED for job in jobs), expected, plans,
-        best_rule(problem, jobs), wishes, downtime, all_on, account, most, (*expected.notes, *wishes.notes),
+        best_rule(problem, jobs), wishes, downtime, all_on, account, most, (*gaps, *expected.notes, *wishes.notes),
         process_cpu_s() - begun,
     )  # fmt: skip
+
+
+def known_at(site: Site, past: Schedule, day: int) -> tuple[Known, tuple[str, ...]]:
+    """The past of a site when a day began, and notes on what is not known of all of it."""
+    known = Known(site.platform, site.calendar, past, site.calendar.day(day)[0], {})
+    more, notes = site.known_ahead(min(known.first_day, day), day)
+    return replace(known, more=more), notes
 
 
 def _wishes(lessons: Lessons, known: Known, day: int, options: DayOptions, planned: StepFunction) -> Wishes:
     platform = known.platform
     if options.switching is SwitchingRule.ALGORITHM8:
         cores = thesis_target(known, day, options.offset, planned)
-        return Wishes(cores, thesis_switching(cores, platform))
+        thesis = thesis_switching(cores, platform)
+        return Wishes(cores, thesis, notes=() if thesis else (NONE_SWITCHED,))
     tree, learned = lessons.target(known, day, options.seed)
     rules, notes = [], []
     if tree is None:
@@ -145,9 +159,7 @@ def _wishes(lessons: Lessons, known: Known, day: int, options: DayOptions, plann
     if options.switching is SwitchingRule.SPARE:
         found = spares_of_day(known, day)
         switching = found.switching if found.switching.spares else None
-        notes += (
-            found.rule.notes if switching else ["idle nodes draw no more than those that are off: none is switched"]
-        )
+        notes += found.rule.notes if switching else [NONE_SWITCHED]
         error = "" if found.rule.cv_error is None else f" (error {found.rule.cv_error:.1f} nodes on days not seen)"
         rules.append((f"Spare nodes{error}", tuple(found.rule.rules())))
         spare = _spare_cores(found.switching, platform)

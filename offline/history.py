@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher
-from dardis.dispatch.setups import checked
+from dardis.dispatch.setups import Ordering, checked
 from dardis.model.capacity import could_hold
+from dardis.model.choices import NodeChoice
 from dardis.model.job import NO_TIME, Job
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
@@ -17,7 +18,12 @@ from dardis.model.series import Floats, Ints
 from dardis.power.nodes import MachinePower
 from dardis.predict.recent import LastTwo
 from dardis.sim.central import CentralSimulation
+from dardis.workload.trace import UNKNOWN
 from offline.planner.problem import PlanJobs, Running
+
+
+MOST_LATE = 0.02
+"""Share of the recorded jobs that may find no nodes at their own start: nodes broke, or the record rounds."""
 
 
 def replayed(jobs: Sequence[Job], platform: Platform) -> Schedule:
@@ -26,6 +32,36 @@ def replayed(jobs: Sequence[Job], platform: Platform) -> Schedule:
     simulation = CentralSimulation(jobs, setup.event_order, CentralDispatcher(setup, platform, None, seed=1))
     simulation.run()
     return simulation.recorder.schedule(simulation.jobs, platform.kinds)
+
+
+def recorded(
+    jobs: Sequence[Job], waits: Mapping[int, int], platform: Platform, now: int
+) -> tuple[Schedule, list[Job]] | None:
+    """The schedule that was recorded, on nodes of the platform, and its jobs in its order; None where it can't be.
+
+    `waits` (s, by job number) are needed of all jobs. A job that finds no nodes at its own start begins when it does; if
+    these are more than `MOST_LATE` of those that began before `now`, the record is of another machine. What began later
+    is only there: nobody may look at it.
+    """
+    if any(waits.get(job.number, UNKNOWN) < 0 for job in jobs):
+        return None
+    began = {job.number: job.submit + waits[job.number] for job in jobs}
+    arrivals = sorted(
+        (replace(job, submit=began[job.number], earliest=began[job.number], latest=None, after=None) for job in jobs),
+        key=lambda job: (job.submit, job.number),
+    )
+    setup = checked(replace(CENTRAL_SETUPS["rules-fcfs"], ordering=Ordering.RELAXED, node_choice=NodeChoice.BEST_FIT))
+    simulation = CentralSimulation(arrivals, setup.event_order, CentralDispatcher(setup, platform, None, seed=1))
+    simulation.run()
+    schedule = simulation.recorder.schedule(simulation.jobs, platform.kinds)
+    begun = schedule.ran & (schedule.submit < now)
+    if (schedule.start > schedule.submit)[begun].sum() > MOST_LATE * begun.sum():
+        return None
+    told = {job.number: job for job in jobs}
+    ordered = [told[number] for number in schedule.number.tolist()]
+    submit = np.array([job.submit for job in ordered], dtype=np.int64)
+    earliest = np.array([job.earliest for job in ordered], dtype=np.int64)
+    return replace(schedule, submit=submit, earliest=earliest), ordered
 
 
 @dataclass(frozen=True)
@@ -43,12 +79,12 @@ class State:
 def state_at(schedule: Schedule, jobs: Sequence[Job], platform: Platform, now: int, predictor: LastTwo) -> State:
     """The state at `now` of a schedule of these jobs, in their order, of which only what began before is looked at."""
     submitted = schedule.ran & (schedule.submit < now)
+    walltime = _walltimes_known(schedule, now).tolist()
     on = np.flatnonzero(submitted & (schedule.start < now) & (schedule.finish > now))
     waits = np.flatnonzero(submitted & (schedule.start >= now))
     expected = np.array(
         [
-            schedule.start[i]
-            + predictor.runtime(schedule.user[i], int(schedule.walltime[i]), now, now - int(schedule.start[i]))
+            schedule.start[i] + predictor.runtime(schedule.user[i], walltime[i], now, now - int(schedule.start[i]))
             for i in on.tolist()
         ],
         dtype=np.int64,
@@ -63,8 +99,23 @@ def state_at(schedule: Schedule, jobs: Sequence[Job], platform: Platform, now: i
         offsets=offsets, nodes=schedule.nodes[source].astype(np.int64),
         node_units=schedule.node_units[source].astype(np.int64),
     )  # fmt: skip
-    waiting = [replace(jobs[i], runtime=predictor.runtime(jobs[i].user, jobs[i].walltime, now)) for i in waits.tolist()]
+    waiting = [
+        replace(jobs[i], runtime=predictor.runtime(jobs[i].user, walltime[i], now), walltime=walltime[i])
+        for i in waits.tolist()
+    ]
     return State(now, running, waiting)
+
+
+def _walltimes_known(schedule: Schedule, now: int) -> Ints:
+    """The walltimes of all jobs, shape (jobs,); those of a trace that states none are runtimes, which nobody knows yet.
+
+    In their place stands the mean of the jobs that have ended by `now`, or twice as long as the job has run.
+    """
+    length, ended = schedule.finish - schedule.start, schedule.ran & (schedule.finish <= now)
+    if not ended.any() or (length != schedule.walltime)[ended].any():
+        return schedule.walltime
+    runs = np.where(schedule.ran & (schedule.start < now), now - schedule.start, 0)
+    return np.asarray(np.maximum(int(length[ended].mean()), 2 * runs))
 
 
 def predictor_of(schedule: Schedule) -> LastTwo:

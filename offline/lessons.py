@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from dardis.model.errors import InputError
+from dardis.model.job import Job
 from dardis.model.profile import StepFunction
 from dardis.model.schedule import Schedule
 from dardis.model.series import Floats, Series
@@ -90,17 +91,26 @@ class Lessons:
             self._demand[day] = made.demand.in_use.mean
         return self._demand[day]
 
+    def _jobs_as_known(self, now: int) -> list[Job]:
+        """The jobs submitted before `now`; what has not ended by then runs as long as was to be expected."""
+        site, past = self.site, self.past
+        state = state_at(past, site.jobs, site.platform, now, predictor_of(past))
+        expected = dict(
+            zip(state.running.number.tolist(), (state.running.finish - state.running.start).tolist(), strict=True)
+        )
+        expected |= {job.number: job.runtime for job in state.waiting}
+        return [
+            replace(job, runtime=expected.get(job.number, job.runtime))
+            for job in that_fit(site.jobs, site.platform)
+            if job.submit < now
+        ]
+
     def _use_of(self, day: int) -> Floats:
         """Share of the machine in use in each hour of a past day by a plan that knew all of that day."""
         if day not in self._use:
             site, (start, end) = self.site, self.site.calendar.day(day)
             state = state_at(self.past, site.jobs, site.platform, start, predictor_of(self.past))
-            # As it was known when the day ended; how long a job ran on does not matter to the day.
-            came = [
-                replace(job, runtime=min(job.runtime, end - job.submit))
-                for job in that_fit(site.jobs, site.platform)
-                if start <= job.submit < end
-            ]
+            came = [job for job in self._jobs_as_known(end) if start <= job.submit < end]
             problem = Problem(
                 site.platform, self._conditions[day], site.cooling, site.tariff,
                 plan_jobs([*state.waiting, *came], site.platform, start), state.running, horizon=end + DAY_S,

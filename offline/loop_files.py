@@ -90,8 +90,15 @@ def summary_of(loop: Loop) -> dict[str, Figure]:
         / (loop.conditions.end - loop.conditions.start),
         "plan_cpu_s": sum(plan.cpu_s for plan in loop.plans),
         "currency": loop.site.platform.currency,
-        "notes": "; ".join(dict.fromkeys([*loop.site.notes, *(note for plan in loop.plans for note in plan.notes)])),
+        "notes": "; ".join(notes_of(loop)),
     }
+
+
+def notes_of(loop: Loop) -> list[str]:
+    """What people should know of the days, each thing once."""
+    over = loop.switched.account.over_limit_kwh
+    broken = [f"limits on power that must be kept were exceeded by {over:.1f} kWh"] if over > 0 else []
+    return list(dict.fromkeys([*broken, *loop.site.notes, *(note for plan in loop.plans for note in plan.notes)]))
 
 
 def switches(loop: Loop, lived: Lived) -> int:
@@ -191,7 +198,7 @@ def _draw(path: Path, loop: Loop, summary: dict[str, Figure], rows: Sequence[dic
     )  # fmt: skip
     draw_loop(
         path, title=f"{loop.options.dispatcher}, days {summary['days']}, on {platform.name}", lead=platform.describe(),
-        notes=[str(summary["notes"])] if summary["notes"] else [], picture=picture, summary=summary,
+        notes=notes_of(loop), picture=picture, summary=summary,
         columns=DAY_COLUMNS, rows=rows, rules=loop.plans[-1].wishes.rules,
     )  # fmt: skip
 

@@ -16,9 +16,9 @@ from dardis.model.job import Job
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.model.series import Series
-from dardis.power.conditions import Conditions
+from dardis.power.conditions import Conditions, check_cover
 from dardis.power.cooling import Cooling, Plant
-from dardis.power.nodes import MachinePower
+from dardis.power.nodes import MachinePower, full_watts
 from dardis.power.tariff import Tariff
 from dardis.workload.jobs import to_jobs
 from dardis.workload.read import read_trace
@@ -62,22 +62,36 @@ class Site:
         known = (past.number[place] == number) & past.ran[place]
         return replace(self.trace, wait=np.where(known, past.start[place] - past.submit[place], UNKNOWN))
 
-    def known_ahead(self) -> dict[str, Series]:
-        """Temperature and price over all the time that their files cover, on the trace's clock; nothing for one value.
+    def known_ahead(self, first: int, last: int) -> tuple[dict[str, Series], tuple[str, ...]]:
+        """Temperature and price of UTC days (both included) on the trace's clock, by the names that rules call them.
 
-        The names are what rules call them.
+        One value for all the time is left out; so is, with a note, a file that lacks some of these days.
         """
+        span = self.calendar.to_unix(self.calendar.day(first)[0]), self.calendar.to_unix(self.calendar.day(last)[1])
         files = {"temperature": (self.around.weather, load_weather), "price": (self.around.prices, load_prices)}
-        return {
-            name: load(Path(stated), None).shifted(-self.calendar.offset)
-            for name, (stated, load) in files.items()
-            if isinstance(stated, str)
-        }
+        found, notes = {}, []
+        for name, (stated, load) in files.items():
+            if not isinstance(stated, str):
+                continue
+            try:
+                series = load(Path(stated), span)
+                check_cover(stated, series, *span)
+            except InputError as error:
+                notes.append(f"rules do not look at the {name}, which is not known of all past days ({error})")
+            else:
+                found[name] = series.shifted(-self.calendar.offset)
+        return found, tuple(notes)
 
     def conditions(self, day: int, days: int = 1) -> Conditions:
-        """Conditions of UTC days. InputError when weather or prices don't cover them."""
+        """Conditions of UTC days.
+
+        InputError when weather or prices don't cover them, or where nobody knows what cooling takes then, up to the
+        machine's full power.
+        """
         start, end = self.calendar.day(day)[0], self.calendar.day(day + days - 1)[1]
-        return self.around.over(start, end)
+        found = self.around.over(start, end)
+        self.cooling.watts(found.temp_c, full_watts(self.platform))  # a measured plant refuses what was not measured
+        return found
 
 
 def load_site(request: SiteRequest) -> Site:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import ceil
 
@@ -121,6 +121,10 @@ def thesis_target(known: Known, day: int, offset: int, planned: StepFunction | N
     return algorithm8.desired_cores(known.used, known.platform.cores, start, offset / 100, planned)
 
 
-def thesis_switching(cores: StepFunction, platform: Platform) -> Switching:
-    """The nodes that stay on for a target of cores."""
-    return algorithm8.switching(cores, platform, idle_seconds(platform))
+def thesis_switching(cores: StepFunction, platform: Platform) -> Switching | None:
+    """The nodes that stay on for a target of cores; None where none would draw less if it were off."""
+    power = MachinePower.of_platform(platform)
+    saves = {int(group) for group in platform.group_of_node[power.idle_w > power.off_w]}
+    wished = algorithm8.switching(cores, platform, idle_seconds(platform))
+    floors = {group: floor for group, floor in wished.floors.items() if group in saves}
+    return replace(wished, floors=floors) if floors else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,6 +48,19 @@ class OutFolder:
             raise InputError(
                 f"--out {out}", error.strerror or "can't be made", "a folder that can be written"
             ) from None
+
+    @contextmanager
+    def made(self, out: Path) -> Iterator[None]:
+        """Make the folder for what the block is to write there; a block that fails leaves no new folder behind."""
+        new = [path for path in (out, *out.parents) if not path.exists()]
+        self.make(out)
+        try:
+            yield
+        except BaseException:
+            with suppress(OSError):  # one that holds something stays
+                for path in new:
+                    path.rmdir()
+            raise
 
     @contextmanager
     def written_together(self, out: Path) -> Iterator[Path]:

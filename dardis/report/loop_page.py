@@ -54,7 +54,7 @@ def draw_loop(
         ("jobs delayed", "–" if summary["delayed_share"] is None else f"{100 * float(summary['delayed_share']):.1f} %"),
         ("cycles a node a day", _words(summary["cycles_per_node_day"])),
     ]
-    table = [[_words(row[column]) for column in columns] for row in rows]
+    table = [[_short(row[column]) for column in columns] for row in rows]
     write_page(
         path, "loop.html.j2", title=title, lead=lead, notes=list(notes), headlines=headlines, charts=charts,
         columns=[column.replace("_", " ") for column in columns], rows=table,
@@ -93,7 +93,7 @@ def gains(picture: LoopPicture) -> Chart:
     axes.barh(names, values, color=chart.BLUE, alpha=0.75)
     axes.axvline(0, color=chart.GREY, linewidth=0.8)
     for place, value in enumerate(values):
-        axes.annotate(f"{value:,.0f}", (max(value, 0), place), xytext=(3, 0), textcoords="offset points", va="center")
+        axes.annotate(f"{value:,.2f}", (max(value, 0), place), xytext=(3, 0), textcoords="offset points", va="center")
     axes.invert_yaxis()
     axes.margins(x=0.18)
     axes.grid(axis="y", visible=False)
@@ -127,7 +127,8 @@ def delays(picture: LoopPicture) -> Chart:
     axes.set_xticks(ticks, [str(tick) for tick in ticks])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlim(0, max(longest, 300))
-    axes.set_ylim(0, 100)
+    waited = 100 * float((ordered > 0).mean()) if len(ordered) else 0.0
+    axes.set_ylim(0, min(max(1.15 * waited, 5.0), 100.0))
     axes.yaxis.set_major_locator(MaxNLocator(5))
     axes.set_xlabel("waited for boots at least, s")
     axes.set_ylabel("% of jobs")
@@ -148,6 +149,13 @@ def surroundings(picture: LoopPicture) -> Chart:
             axes.axhline(0, color=chart.GREY, linewidth=0.8)
     picture.axis.dress(panels[-1])
     return chart.finish(drawing, "Weather and price", "As they were in these days.")
+
+
+def _short(value: Value) -> str:
+    """Three or four figures of a number: a table of many columns has no room for more."""
+    if not isinstance(value, float):
+        return _words(value)
+    return f"{value:,.{0 if abs(value) >= 1000 else 1 if abs(value) >= 10 else 2}f}"
 
 
 def _words(value: Value) -> str:

@@ -145,17 +145,21 @@ def searches(profits: Sequence[tuple[str, float]], bound: float | None, currency
     drawing, (axes,) = chart.figure(chart.FULL, 0.8 + 0.32 * len(profits))
     names = [name for name, _ in profits]
     values = np.array([value for _, value in profits])
-    axes.barh(names, values, color=chart.BLUE, alpha=0.7)
     low = values.min()
     high = max(values.max(), bound if bound is not None else -np.inf)
     span = max(high - low, 1e-6 * abs(high), 1e-9)
+    left = low - 0.3 * span
+    axes.hlines(names, left, values, color=chart.BLUE, linewidth=1.2)
+    axes.plot(values, names, "o", color=chart.BLUE)
     for place, value in enumerate(values):
-        axes.annotate(f"{value:,.2f}", (value, place), xytext=(3, 0), textcoords="offset points", va="center")
+        axes.annotate(
+            f"{value:,.2f}", (value, place), xytext=(-3, 3), textcoords="offset points", va="bottom", ha="right"
+        )
     if bound is not None:
         axes.axvline(bound, color=chart.VERMILLION, linestyle=(0, (4, 3)), linewidth=1.2, label="proven bound")
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1))
-    axes.set_xlim(low - 0.25 * span if low - 0.25 * span > 0 or low < 0 else 0, high + 0.2 * span)
-    axes.invert_yaxis()
-    axes.set_xlabel(f"profit of the day, {currency} (the axis need not begin at 0)")
+    axes.set_xlim(left, high + 0.05 * span)
+    axes.set_ylim(len(names) - 0.5, -0.7)
+    axes.set_xlabel(f"profit of the day, {currency}")
     axes.grid(axis="y", visible=False)
     return chart.finish(drawing, "Searches", "All on the same jobs, all nodes on; ours is what the plan is made of.")

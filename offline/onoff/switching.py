@@ -58,7 +58,10 @@ def worth_of_joule(conditions: Conditions, cooling: Cooling, it_w: Series) -> Se
     """What a joule of a node costs in each segment: the price of it and of the cooling that it adds at this IT load."""
     load = it_w.means(conditions.edges)
     step_w = np.maximum(load * 0.01, 100.0)
-    marginal = (cooling.watts(conditions.temp_c, load + step_w) - cooling.watts(conditions.temp_c, load)) / step_w
+    less = np.maximum(load - step_w, 0.0)  # a measured plant may not know more than this load
+    marginal = (cooling.watts(conditions.temp_c, load) - cooling.watts(conditions.temp_c, less)) / np.maximum(
+        load - less, 1e-9
+    )
     return Series(conditions.edges, conditions.price_per_kwh * (1 + marginal) / 3.6e6)
 
 

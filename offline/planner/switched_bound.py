@@ -8,21 +8,22 @@ import numpy as np
 
 from dardis.model.platform import NodeGroup, NodePower
 from dardis.model.resources import CORES
-from dardis.power.nodes import MachinePower, full_watts
+from dardis.power.nodes import MachinePower
 from offline.planner.cp.bound import bound
-from offline.planner.cp.money import price_per_j
+from offline.planner.cp.money import account_of_running, most_added_w, price_per_j
+from offline.planner.plan import PROOF_S
 from offline.planner.problem import Problem
 
 
-def bound_with_switching(problem: Problem) -> float:
-    """A bound on the profit of any plan with any nodes down at any time.
+def bound_with_switching(problem: Problem, *, guard_s: float = 60.0) -> float:
+    """A bound on the profit of any plan with any nodes down at any time, found in `guard_s` s at most.
 
     A node with k of its c cores busy draws at least `off + (idle - off) k / c` beside its jobs, up or down. So no plan
     is better than the best one of a machine whose nodes idle for what they draw when off, and whose cores draw their
     share of the rest; where energy has a negative price, what more could be drawn is counted on top.
     """
     cheap = _switched(problem)
-    return bound(cheap) + _worth_of_waste(problem, cheap)
+    return bound(cheap, deterministic_s=PROOF_S, guard_s=guard_s) + _worth_of_waste(problem, cheap)
 
 
 def _switched(problem: Problem) -> Problem:
@@ -33,10 +34,8 @@ def _switched(problem: Problem) -> Problem:
     jobs, running = problem.jobs, problem.running
     may = jobs.groups[:, None] >> np.arange(len(groups)) & 1 == 1
     least = np.where(may, share_w, np.inf).min(axis=1, initial=np.inf)
-    of_running = np.array(
-        [share_w[platform.group_of_node[running.nodes[first]]].min() for first in running.offsets[:-1]],
-        dtype=np.float64,
-    )
+    shares = share_w[platform.group_of_node[running.nodes]]
+    of_running = np.minimum.reduceat(shares, running.offsets[:-1]) if len(running.number) else running.core_w
     return replace(
         problem,
         platform=platform,
@@ -60,9 +59,11 @@ def _worth_of_waste(problem: Problem, cheap: Problem) -> float:
     if price.min() >= 0:
         return 0.0
     before, after = (MachinePower.of_platform(one.platform) for one in (problem, cheap))
-    most_w = float(np.maximum(np.maximum(before.idle_w, before.boot_w), before.shutdown_w).sum() - after.idle_w.sum())
+    nodes_w = float(np.maximum.reduce([before.idle_w, before.off_w, before.boot_w, before.shutdown_w]).sum())
     seconds = np.diff(problem.conditions.edges)
-    # It adds no more cooling than the whole machine at full power takes, as far as the plant is known.
-    full_w = min(full_watts(problem.platform), getattr(problem.cooling, "most_it_w", np.inf))
-    cooling_w = problem.cooling.watts(problem.conditions.temp_c, np.full(len(seconds), full_w))
-    return float((np.maximum(-price, 0) * seconds * (most_w + cooling_w)).sum())
+    # It adds no more cooling than all nodes and all jobs at once take, as far as the plant is known.
+    full_w = nodes_w + most_added_w(problem) + float(account_of_running(problem).jobs_w.max())
+    full_w = min(full_w, getattr(problem.cooling, "most_it_w", np.inf))
+    cooling_w = problem.cooling.watts(problem.conditions.temp_c, full_w)
+    wasted_w = nodes_w - float(after.idle_w.sum()) + cooling_w
+    return float((np.maximum(-price, 0) * seconds * wasted_w).sum())

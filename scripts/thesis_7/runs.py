@@ -1,0 +1,191 @@
+"""Simulates each workload under each dispatcher and switching once, and keeps what came of it beside the page.
+
+A run that is there is not done again, unless its jobs, machine, settings, switching or the simulator have changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from dardis.metrics.audit import audit
+from dardis.model.downtime import Downtime
+from dardis.model.job import Job
+from dardis.model.profile import StepFunction
+from dardis.model.schedule import Schedule
+from dardis.model.series import Ints
+from dardis.model.target import Switching, Target
+from dardis.sim.dispatchers import AnySetUp, find_setup
+from dardis.sim.online import play, warm
+from offline.baseline import rule_setups
+from offline.hybrid import joined
+from offline.shift import shifted
+from offline.site import Site
+from offline.wishes import Known, idle_seconds, spares_of_day, thesis_switching, thesis_target
+from scripts.thesis_7.cases import ROOT, SCENARIOS, Files, Workload, counted_days, in_scenario, site_of
+
+SEED: Final = 1
+SHIFT_H: Final = 12
+THROUGHPUT, SAME_NODES, LATE, OPPONENTS = "throughput", "throughput, same nodes", "late", "opponents"
+DISPATCHERS: Final = {
+    THROUGHPUT: ("dardis-throughput", ("backfill_scope=all-nodes",)),
+    SAME_NODES: ("dardis-throughput", ("backfill_scope=same-nodes",)),
+    LATE: ("dardis-late", ()),
+}
+SHIFTED: Final = (THROUGHPUT, LATE)
+"""Dispatchers with which time shifting is tried."""
+ALL_ON, OFFSET_70, OFFSET_50, TEN, REACTIVE, SPARES = (
+    "all nodes on", "70 %", "50 %", "ten spares", "no spares", "learned spares",
+)  # fmt: skip
+SWITCHINGS: Final = (ALL_ON, OFFSET_70, OFFSET_50, REACTIVE, TEN, SPARES)
+EASY: Final = "easy"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What came of a run; `boot_delay` (jobs,) in s, `decision_ns` (decisions,)."""
+
+    schedule: Schedule
+    downtime: Downtime
+    boot_delay: Ints
+    decision_ns: Ints
+
+
+Runs = dict[tuple[str, str], Run]
+"""By dispatcher and switching; the opponents' second name is their own."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One run that is asked for."""
+
+    key: tuple[str, str]
+    setup: AnySetUp
+    jobs: Sequence[Job]
+    switching: Switching | None = None
+
+
+def simulate(files: Files, workload: Workload, family: str) -> list[tuple[tuple[str, str], Path]]:
+    """Do the runs of a family (a dispatcher, or the opponents) that are missing; return where each lies."""
+    site = site_of(files, workload)
+    folder = files.out / "runs" / workload.name
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = _opponents(site, folder) if family == OPPONENTS else _switched(files, site, folder, family)
+    return list(kept)
+
+
+def _opponents(site: Site, folder: Path) -> Iterator[tuple[tuple[str, str], Path]]:
+    for name, setup in (rule_setups() | {EASY: find_setup(EASY, ())}).items():
+        yield (OPPONENTS, name), _kept(site, Asked((OPPONENTS, name), setup, site.jobs), folder)
+
+
+def _switched(files: Files, site: Site, folder: Path, family: str) -> Iterator[tuple[tuple[str, str], Path]]:
+    setup = find_setup(*DISPATCHERS[family])
+    path = _kept(site, Asked((family, ALL_ON), setup, site.jobs), folder)
+    yield (family, ALL_ON), path
+    past = load(path).schedule
+    for name in SWITCHINGS[1:]:
+        switching = switching_of(site, past, name)
+        asked = Asked((family, name), setup, site.jobs, switching)
+        yield asked.key, _kept(site, asked, folder)
+    if family in SHIFTED:
+        for scenario in SCENARIOS:
+            if not scenario.real:
+                continue
+            jobs = shifted(in_scenario(site, files, scenario), site.jobs, past, counted_days(site), SHIFT_H)
+            asked = Asked((family, f"{SPARES}, shifted, {scenario.name}"), setup, jobs, switching)
+            yield asked.key, _kept(site, asked, folder)
+
+
+def switching_of(site: Site, past: Schedule, name: str) -> Switching | None:
+    """What is switched over the counted days, each from what was known before it; all nodes are on before."""
+    first, last = counted_days(site)
+    platform = site.platform
+    if name in {TEN, REACTIVE}:
+        spares = 10 if name == TEN else 0
+        begin = site.calendar.day(first)[0]
+        return Switching(
+            spares={0: StepFunction.from_steps(platform.node_count, [(begin, spares)])}, idle_s=idle_seconds(platform)
+        )
+    days = []
+    for day in range(first, last + 1):
+        known = Known(platform, site.calendar, past, site.calendar.day(day)[0], {})
+        if name == SPARES:
+            days.append(spares_of_day(known, day).switching)
+        else:
+            offset = 70 if name == OFFSET_70 else 50
+            days.append(thesis_switching(thesis_target(known, day, offset, None), platform))
+    return joined(days)
+
+
+def _kept(site: Site, asked: Asked, folder: Path) -> Path:
+    """The file of a run, which is done if it is not there."""
+    path = folder / f"{_fingerprint(site, asked)}.npz"
+    if not path.is_file():
+        warm(asked.setup, wished=False)
+        target = Target(None, asked.switching, site.calendar.offset)
+        played = play(site.platform, asked.jobs, asked.setup, target, SEED)
+        recorder = played.recorder
+        run = Run(
+            played.schedule, recorder.downtime(), np.array(recorder.boot_delay, dtype=np.int64),
+            np.array(recorder.decision_ns, dtype=np.int64),
+        )  # fmt: skip
+        _save(path, run)
+    return path
+
+
+def _fingerprint(site: Site, asked: Asked) -> str:
+    """What a run's outcome hangs on, in a few letters."""
+    rule = asked.switching
+    functions = [] if rule is None else [*sorted(rule.spares.items()), *sorted(rule.floors.items())]
+    steps = [(group, function.times.tolist(), function.values.tolist()) for group, function in functions]
+    limits = None if rule is None else (rule.idle_s, rule.most_cycles_per_day)
+    parts = (_sources(), site.platform, asked.setup, asked.jobs, steps, limits)
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:24]
+
+
+@cache
+def _sources() -> str:
+    """Digest of the simulator's own code."""
+    digest = hashlib.sha256()
+    for path in sorted((ROOT / "dardis").rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _save(path: Path, run: Run) -> None:
+    arrays = {"boot_delay": run.boot_delay, "decision_ns": run.decision_ns}
+    for part in (run.schedule, run.downtime):
+        arrays |= {field.name: np.asarray(getattr(part, field.name)) for field in fields(part)}
+    draft = path.with_suffix(".part.npz")
+    np.savez_compressed(draft, allow_pickle=False, **arrays)
+    draft.replace(path)
+
+
+def load(path: Path) -> Run:
+    """Read a run."""
+    with np.load(path, allow_pickle=False) as kept:
+        arrays = dict(kept)
+    texts = {name: arrays[name].tolist() for name in ("queue", "user")} | {"kinds": tuple(arrays["kinds"].tolist())}
+    arrays |= texts
+    schedule = Schedule(**{field.name: arrays[field.name] for field in fields(Schedule)})
+    downtime = Downtime(**{field.name: arrays[field.name] for field in fields(Downtime)})
+    return Run(schedule, downtime, arrays["boot_delay"], arrays["decision_ns"])
+
+
+def violations(site: Site, run: Run) -> list[str]:
+    """What the audit finds wrong with a run."""
+    numbers = [job.number for job in site.jobs]
+    found = audit(run.schedule, site.platform, expected=numbers, downtime=run.downtime)
+    return [str(violation) for violation in found]
+
+
+def on(run: Run, downtime: Downtime) -> Run:
+    """The same jobs with other times down."""
+    return replace(run, downtime=downtime, boot_delay=np.zeros_like(run.boot_delay))
