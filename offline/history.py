@@ -21,7 +21,6 @@ from dardis.sim.central import CentralSimulation
 from dardis.workload.trace import UNKNOWN
 from offline.planner.problem import PlanJobs, Running
 
-
 MOST_LATE = 0.02
 """Share of the recorded jobs that may find no nodes at their own start: nodes broke, or the record rounds."""
 
@@ -39,9 +38,9 @@ def recorded(
 ) -> tuple[Schedule, list[Job]] | None:
     """The schedule that was recorded, on nodes of the platform, and its jobs in its order; None where it can't be.
 
-    `waits` (s, by job number) are needed of all jobs. A job that finds no nodes at its own start begins when it does; if
-    these are more than `MOST_LATE` of those that began before `now`, the record is of another machine. What began later
-    is only there: nobody may look at it.
+    `waits` (s, by job number) are needed of all jobs. A job that finds no nodes at its own start begins when it does;
+    when these are more than `MOST_LATE` of those that began before `now`, the record is of another machine. What began
+    later is only there: nobody may look at it.
     """
     if any(waits.get(job.number, UNKNOWN) < 0 for job in jobs):
         return None

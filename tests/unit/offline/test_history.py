@@ -1,5 +1,4 @@
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 from hypothesis import given, settings

@@ -32,7 +32,7 @@ def test_a_record_of_this_machine_comes_back_at_its_own_starts(record):
     assert [job.number for job in ordered] == past.number.tolist()
     begun = past.start < now
     own = [waits[number] for number in past.number[begun].tolist()]
-    assert (past.start - past.submit)[begun].tolist() == own or len(own) >= 50
+    assert (past.start - past.submit)[begun].tolist() == own  # of fewer than 50 none may be late
 
 
 def test_a_wait_that_is_not_known_or_jobs_that_don_t_fit_are_no_record():
