@@ -27,3 +27,21 @@ def shared() -> Path:
     if not path.is_dir():
         pytest.skip(f"needs the data folder {path}")
     return path
+
+
+@pytest.fixture(scope="session")
+def small_site(tmp_path_factory) -> Path:
+    """The files of a small machine with ten days of jobs (`kit.small_site`); nobody changes them."""
+    from kit.small_site import write_site
+
+    return write_site(tmp_path_factory.mktemp("small_site"))
+
+
+@pytest.fixture(scope="session")
+def small_plan(small_site, tmp_path_factory) -> Path:
+    """What `dardis plan` makes of its day 8."""
+    from kit.small_site import called
+
+    out = tmp_path_factory.mktemp("small_plan") / "plan"
+    assert called("plan", small_site, out, day=8) == 0
+    return out

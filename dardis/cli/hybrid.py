@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 DISPATCHER = "dardis-throughput"
 SETTINGS = ("backfill_scope=all-nodes",)
-"""Of the dispatcher that is taken when none is named."""
+"""Of that dispatcher, unless `--set` says otherwise: with the thesis's same-nodes more jobs wait for boots."""
 
 
 def hybrid(
@@ -28,9 +28,9 @@ def hybrid(
     carbon: options.Carbon = None,
     calendar_start: options.CalendarStart = None,
     dispatcher: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help=f"Any dardis-*; default: {DISPATCHER} with {', '.join(SETTINGS)}."),
-    ] = None,
+        str,
+        typer.Option(metavar="NAME", help=f"Any dardis-* ({DISPATCHER} has {', '.join(SETTINGS)} here)."),
+    ] = DISPATCHER,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the dispatcher; repeatable.")
     ] = None,
@@ -61,8 +61,8 @@ def hybrid(
         switching_rule(switching), offset, method=forecast_method or DayOptions().method, time_limit=time_limit,
         seed=seed,
     )  # fmt: skip
-    chosen = tuple(settings or ()) if dispatcher else (*SETTINGS, *(settings or ()))
-    loop = LoopOptions(span_of(days), day, dispatcher or DISPATCHER, chosen, shift_hours)
+    chosen = (*(SETTINGS if dispatcher == DISPATCHER else ()), *(settings or ()))
+    loop = LoopOptions(span_of(days), day, dispatcher, chosen, shift_hours)
     with options.shown_progress() as progress:
         summary = run_hybrid(LoopRequest(site, out, loop, force=force, report=not no_report), progress)
     _show(summary, out)

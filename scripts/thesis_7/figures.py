@@ -82,7 +82,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Shift:
-    """Holding jobs for cheap hours, beside the same run without: profit of the counted days and mean wait, s."""
+    """Holding jobs for cheap hours, beside the same run without: profit until both have ended, and mean wait, s.
+
+    Until the last submission alone what is held would only seem to earn less.
+    """
 
     profit: float
     profit_before: float
@@ -149,9 +152,10 @@ def found(files: Files, workload: Workload, runs: Runs) -> Found:
                 cells[key][scenario] = _cell(teller, runs[key], base, bound, (first, last), span)
         for family in SHIFTED if scenario.real else ():
             run, before = runs[family, f"{SPARES}, shifted, {scenario.name}"], runs[family, SPARES]
-            profit = teller.account(run, run.downtime, *span).profit
+            end = max(int(one.schedule.finish.max()) for one in (run, before))
+            profits = (teller.account(one, one.downtime, first, end).profit for one in (run, before))
             waits = (_service(site, one, span).mean_wait for one in (run, before))
-            shifts[family, scenario] = Shift(profit, cells[family, SPARES][scenario].days, *waits)
+            shifts[family, scenario] = Shift(*profits, *waits)
     cores = sum(job.units * job.request[site.platform.kinds.index("cores")] * job.runtime for job in site.jobs)
     return Found(
         workload, len(site.jobs), (last - first) / DAY_S, cores / site.platform.cores / (last - first), days,

@@ -7,5 +7,3 @@ from typing import Final
 DARDIS70: Final = {"low": "+17 %", "medium": "+8.6 %", "high": "+0.2 %"}
 """Table 7.1 by workload, over its scenarios."""
 WORST: Final = "its worst cell is −7.5 % (medium load, hybrid cooling, winter)"
-EXPECTED: Final = {"low": (12.0, 20.0), "medium": (1.5, 2.5), "high": (0.6, 1.0)}
-"""Gains over all nodes on, in %, that arithmetic says can be had of idle power and its cooling."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from dardis.report import chart
 from scripts.thesis_7.cases import SCENARIOS
@@ -24,6 +23,10 @@ from scripts.thesis_7.runs import (
     TEN,
     THROUGHPUT,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 BARS: tuple[tuple[str, Key], ...] = (
     ("DARDIS100", (THROUGHPUT, ALL_ON)),
@@ -132,6 +135,7 @@ def _services(all_found: Sequence[Found]) -> Figure:
         ], _OPPONENT_LOOKS)  # fmt: skip
         axes.set_ylabel(text)
     panels[0].set_yscale("symlog", linthresh=0.1)
+    panels[0].yaxis.set_major_formatter(chart.amounts())
     panels[-1].set_xticks(range(len(all_found)), [f"{found.workload.name} load" for found in all_found])
     _legend(drawing, panels[0], 4)
     return drawing
@@ -149,6 +153,7 @@ def _decisions(all_found: Sequence[Found]) -> Figure:
                  yerr=([0.0] * len(of), [one.decision_deviation_ms for one in of]),
                  error_kw={"ecolor": chart.GREY, "elinewidth": 1, "capsize": 2})  # fmt: skip
     axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(chart.amounts())
     axes.set_ylabel("ms a decision\n(whisker: one deviation up)")
     axes.grid(axis="x", visible=False)
     axes.set_xticks(range(len(all_found)), [f"{found.workload.name} load" for found in all_found])

@@ -113,7 +113,7 @@ def switching_of(site: Site, past: Schedule, name: str) -> Switching | None:
         return Switching(
             spares={0: StepFunction.from_steps(platform.node_count, [(begin, spares)])}, idle_s=idle_seconds(platform)
         )
-    days = []
+    days: list[Switching | None] = []
     for day in range(first, last + 1):
         known = Known(platform, site.calendar, past, site.calendar.day(day)[0], {})
         if name == SPARES:

@@ -26,6 +26,10 @@ resources = { cores = 8 }
 POWER = "power = { idle_w = 100, core_w = 6.33, off_w = 10, boot_s = 240, boot_w = 125, shutdown_s = 30, shutdown_w = 100 }\n"  # noqa: E501
 
 
+FILES = ("profile.csv", "target.json", "onoff.csv", "schedule.csv")
+"""What a plan hands on."""
+
+
 @dataclass(frozen=True)
 class Row:
     """A job of the trace; times in s."""
@@ -36,12 +40,14 @@ class Row:
     cores: int
     walltime: int
     user: int
+    wait: int = -1
+    """-1: not recorded."""
 
     def line(self) -> str:
         """As SWF has it; a walltime of -1 is unknown."""
         return (
-            f"{self.number} {self.submit} -1 {self.runtime} {self.cores} -1 -1 {self.cores} {self.walltime} -1 1 "
-            f"{self.user} 1 -1 1 1 -1 -1"
+            f"{self.number} {self.submit} {self.wait} {self.runtime} {self.cores} -1 -1 {self.cores} "
+            f"{self.walltime} -1 1 {self.user} 1 -1 1 1 -1 -1"
         )
 
 
@@ -62,21 +68,33 @@ def made_up_rows(seed: int = 1, days: int = DAYS) -> list[Row]:
     return rows
 
 
+def crowded_rows(seed: int = 3) -> list[Row]:
+    """Wider jobs, so that some wait at any midnight."""
+    return [
+        replace(row, cores=min(2 * row.cores, NODES * CORES), runtime=2 * row.runtime, walltime=3 * row.walltime)
+        for row in made_up_rows(seed)
+    ]
+
+
 def swf(rows: list[Row]) -> str:
     """The trace."""
     return "".join(row.line() + "\n" for row in rows)
 
 
-def other_future(rows: list[Row], now: int, running: set[int]) -> list[Row]:
-    """The same past with another future: other jobs from `now` on, and what runs or waits at `now` runs until later.
+def other_future(rows: list[Row], now: int, unfinished: set[int]) -> list[Row]:
+    """The same past with another future: other jobs from `now` on, and what runs or waits then runs on for longer.
 
-    `running` are the numbers of the jobs that have been submitted by `now` and have not ended.
+    `unfinished` are the numbers of the jobs that have been submitted by `now` and have not ended.
     """
     past = [
-        replace(row, runtime=row.walltime) if row.number in running else row for row in rows if row.submit < now
+        replace(row, runtime=row.runtime + 7_777, walltime=-1 if row.walltime < 0 else max(row.walltime, row.runtime))
+        if row.number in unfinished
+        else row
+        for row in rows
+        if row.submit < now
     ]
     later = [
-        Row(row.number + 5_000, row.submit + 777, 2 * row.walltime, NODES * CORES, 3 * row.walltime, 6 - row.user)
+        Row(row.number + 5_000, row.submit + 777, 2 * row.runtime, NODES * CORES, 3 * row.walltime, 6, row.wait)
         for row in rows
         if row.submit >= now
     ]

@@ -1,0 +1,295 @@
+"""`dardis plan` from files to files: nothing of the future leaks in, money adds up, others can read what is written."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from kit.small_site import (
+    DAY_S,
+    FILES,
+    NODES,
+    PLATFORM,
+    called,
+    crowded_rows,
+    made_up_rows,
+    other_future,
+    summary_of,
+    swf,
+)
+
+from dardis.cli.main import run
+from dardis.config.platform import load_platform
+from dardis.config.target import load_target
+from dardis.metrics.columns import parse_units_by_node
+from dardis.metrics.facility import platform_cooling
+from dardis.model.job import FOREVER
+from offline.calendar import HOUR_S
+from offline.export.formats import FORMATS
+from offline.folder.plan import read_plan
+from offline.folder.tables import JobKind
+from offline.planner import plan as planning
+
+DAY = 8
+START, END = DAY * DAY_S, (DAY + 1) * DAY_S
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """A shorter search, for what does not depend on how good the plan is."""
+    monkeypatch.setattr(planning, "GROUPS", 300)
+
+
+def rows_of(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def handed_on(out):
+    return {name: (out / name).read_bytes() for name in FILES}
+
+
+TRACES = {
+    "sparse": made_up_rows(),
+    "crowded": crowded_rows(),
+    "without walltimes": [row.__class__(**(row.__dict__ | {"walltime": -1})) for row in made_up_rows(5)],
+    "with recorded waits": [row.__class__(**(row.__dict__ | {"wait": row.number % 3})) for row in made_up_rows(2)],
+}
+
+
+@pytest.mark.parametrize(("rows", "options"), [
+    (TRACES["sparse"], {}), (TRACES["crowded"], {}), (TRACES["crowded"], {"switching": "algorithm8"}),
+    (TRACES["without walltimes"], {}), (TRACES["with recorded waits"], {}),
+], ids=["sparse", "crowded", "algorithm8", "without walltimes", "with recorded waits"])  # fmt: skip
+def test_what_happens_from_midnight_on_changes_nothing_that_is_handed_on(
+    small_site, tmp_path, quick, capsys, rows, options
+):
+    (tmp_path / "a.swf").write_text(swf(rows))
+    assert (
+        called("plan", small_site, tmp_path / "a", day=DAY, history=tmp_path / "a.swf", no_report=True, **options) == 0
+    )
+    schedule = read_plan(tmp_path / "a").schedule
+    unfinished = {
+        n for n, kind in zip(schedule.number.tolist(), schedule.kind, strict=True) if kind != JobKind.FORECAST
+    }
+    assert unfinished  # else nothing is tried
+    if rows is TRACES["crowded"]:
+        assert JobKind.QUEUED in schedule.kind
+    (tmp_path / "b.swf").write_text(swf(other_future(rows, START, unfinished)))
+    assert (
+        called("plan", small_site, tmp_path / "b", day=DAY, history=tmp_path / "b.swf", no_report=True, **options) == 0
+    )
+    assert handed_on(tmp_path / "a") == handed_on(tmp_path / "b")
+
+
+def test_nor_does_weather_that_comes_after_the_day(small_site, small_plan, tmp_path):
+    cut = {}
+    for name in ("weather", "prices"):
+        lines = (small_site / f"{name}.csv").read_text().splitlines(keepends=True)
+        cut[name] = tmp_path / f"{name}.csv"
+        cut[name].write_text("".join(lines[: 1 + 24 * (1 + DAY + 1)]))
+    assert called("plan", small_site, tmp_path / "out", day=DAY, no_report=True, **cut) == 0
+    assert handed_on(tmp_path / "out") == handed_on(small_plan)
+
+
+def test_the_same_plan_twice(small_site, small_plan, tmp_path):
+    again = tmp_path / "again"
+    assert called("plan", small_site, again, day=DAY) == 0
+    assert {path.name for path in again.iterdir()} == {path.name for path in small_plan.iterdir()}
+    assert handed_on(again) == handed_on(small_plan)
+    one, two = summary_of(small_plan), summary_of(again)
+    assert one.pop("plan_cpu_s") > 0
+    assert two.pop("plan_cpu_s") > 0
+    assert one == two
+    settings = [json.loads((out / "run.json").read_text()) for out in (small_plan, again)]
+    for run_json in settings:
+        del run_json["settings"]["made_utc"]
+    assert settings[0] == settings[1]
+
+
+def test_profit_is_what_the_tables_say(small_site, small_plan):
+    # From the files alone, second by second: what jobs earn, what nodes draw in each state, what cooling takes.
+    platform = load_platform(small_site / "small.toml")
+    power = platform.groups[0].power
+    profile, summary = rows_of(small_plan / "profile.csv"), summary_of(small_plan)
+    added_w, earning = np.zeros(DAY_S), np.zeros(DAY_S)
+    for row in rows_of(small_plan / "schedule.csv"):
+        units = sum(count for _, count in parse_units_by_node(row["units_by_node"]))
+        cores = units * int(row["req_cores"])
+        span = slice(*(min(max(int(row[name]) - START, 0), DAY_S) for name in ("starting_time", "finish_time")))
+        added_w[span] += cores * power.core_w
+        earning[span] += cores * platform.income_per_core_h / 3600
+    node_w = np.full((NODES, 2 * DAY_S), power.idle_w)
+    for row in sorted(rows_of(small_plan / "onoff.csv"), key=lambda row: (int(row["time_s"]), row["action"] == "on")):
+        at, node = int(row["time_s"]) - START, int(row["node"])
+        if row["action"] == "off":
+            node_w[node, at:] = power.off_w
+            node_w[node, at : at + power.shutdown_s] = power.shutdown_w
+        else:
+            node_w[node, at:] = power.idle_w
+            node_w[node, at : at + power.boot_s] = power.boot_w
+    assert (node_w[:, :DAY_S] < power.idle_w).any()
+    it_w = added_w + node_w[:, :DAY_S].sum(axis=0)
+    cooling = platform_cooling(platform)
+    energy = cooled = 0.0
+    for row in profile:
+        span = slice(int(row["time_s"]) - START, int(row["end_s"]) - START)
+        mean_w, price = it_w[span].mean(), float(row["price_eur_per_kwh"])
+        cooling_w = float(cooling.watts(float(row["temp_c"]), mean_w))
+        hours = (span.stop - span.start) / 3600
+        energy += mean_w * hours / 1000 * price
+        cooled += cooling_w * hours / 1000 * price
+        assert float(row["it_w"]) == pytest.approx(mean_w, abs=1e-3)
+        assert float(row["cooling_w"]) == pytest.approx(cooling_w, abs=1e-3)
+    assert summary["income_eur"] == pytest.approx(earning.sum(), abs=1e-6)
+    assert summary["energy_eur"] == pytest.approx(energy, abs=1e-6)
+    assert summary["cooling_eur"] == pytest.approx(cooled, abs=1e-6)
+    assert summary["profit_eur"] == pytest.approx(earning.sum() - energy - cooled, abs=1e-6)
+
+
+def test_every_profit_is_in_order(small_plan):
+    found = summary_of(small_plan)
+    assert found["multi_search_profit_eur"] <= found["all_on_profit_eur"] <= found["all_on_bound_eur"]
+    assert found["baseline_profit_eur"] <= found["all_on_bound_eur"]
+    assert found["all_on_profit_eur"] < found["profit_eur"] <= found["bound_eur"]
+    assert found["stopped_by"] in {"done", "optimal"}
+
+
+def test_the_files_and_their_columns(small_plan):
+    names = {*FILES, "summary.json", "run.json", "report.html"}
+    assert {path.name for path in small_plan.iterdir()} == names
+    columns = ["job_id", "submission_time", "starting_time", "finish_time", "units_by_node", "req_cores"]
+    assert set(columns) <= set(rows_of(small_plan / "schedule.csv")[0])
+    needed = "jobs profit_eur income_eur energy_eur cooling_eur baseline_profit_eur multi_search_profit_eur bound_eur \
+        plan_cpu_s stopped_by node_switches co2_kg peak_kw"
+    assert set(needed.split()) <= set(summary_of(small_plan))
+    profile = rows_of(small_plan / "profile.csv")
+    assert (int(profile[0]["time_s"]), int(profile[-1]["end_s"])) == (START, END)
+    plan = read_plan(small_plan)
+    assert len(plan.schedule.number) == summary_of(small_plan)["jobs"]
+    running = np.array([kind is JobKind.RUNNING for kind in plan.schedule.kind])
+    assert (plan.schedule.start[running] < START).all()
+    assert (plan.schedule.start[~running] >= START).all()
+    assert (plan.profile.power_cap_w >= plan.profile.it_w).all()
+    assert (plan.profile.cores_target <= 80).all()
+
+
+def test_the_report_shows_the_plan(small_plan):
+    page = (small_plan / "report.html").read_text()
+    for text in (
+        "Plan of 2023-07-11",
+        "Load against the target",
+        "Nodes on",
+        "Money by hour",
+        "Searches",
+        "Spare nodes",
+    ):
+        assert text in page
+    for note in summary_of(small_plan)["notes"].split("; "):
+        assert note.split(" (")[0] in page
+
+
+def test_simulate_takes_the_target(small_site, small_plan, tmp_path, capsys):
+    target = load_target(small_plan / "target.json", load_platform(small_site / "small.toml"))
+    assert target.switching.spares[0].at(START) < NODES
+    out = tmp_path / "run"
+    words = ["simulate", small_site / "trace.swf", "--platform", small_site / "small.toml", "--out", out, "--no-report",
+             "--dispatcher", "dardis-throughput", "--profile", small_plan / "target.json"]  # fmt: skip
+    assert run([str(word) for word in words]) == 0
+    assert (out / "switching.csv").read_text().count("\n") > 1
+    assert run(["audit", str(out)]) == 0
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_export_of_a_plan(small_plan, tmp_path, capsys, name):
+    assert run(["export", "--format", name, str(small_plan), "--out", str(tmp_path / "x")]) == 0
+    assert (tmp_path / "x").stat().st_size > 0
+
+
+@pytest.mark.parametrize("offset", [0, 50, 100])
+def test_offsets_of_algorithm_8(small_site, tmp_path, quick, capsys, offset):
+    out = tmp_path / "out"
+    assert called("plan", small_site, out, day=DAY, switching="algorithm8", offset=offset, no_report=True) == 0
+    cores = read_plan(out).profile.cores_target
+    downs = [row for row in rows_of(out / "onoff.csv") if row["action"] == "off"]
+    if offset == 100:
+        assert (cores == 80).all()
+        assert downs == []
+        assert summary_of(out)["profit_eur"] == summary_of(out)["all_on_profit_eur"]
+    else:
+        assert (cores < 80).any()
+        assert downs
+    target = load_target(out / "target.json", load_platform(small_site / "small.toml"))
+    floors = target.switching.floors[0].at(np.arange(START, END, HOUR_S))
+    assert (floors == -(-cores * NODES // 80)).all()
+
+
+def test_switched_off_all_nodes_stay_on(small_site, tmp_path, quick, capsys):
+    out = tmp_path / "out"
+    assert called("plan", small_site, out, day=DAY, switching="off") == 0
+    found = summary_of(out)
+    assert found["profit_eur"] == found["all_on_profit_eur"]
+    assert found["bound_eur"] == found["all_on_bound_eur"]
+    assert found["mean_nodes_on"] == NODES
+    assert found["node_switches"] == 0
+    assert rows_of(out / "onoff.csv") == []
+    assert load_target(out / "target.json", load_platform(small_site / "small.toml")).switching is None
+
+
+def test_two_days_ahead_are_planned_with_the_first_one_counted(small_site, tmp_path, quick, capsys):
+    out = tmp_path / "out"
+    assert called("plan", small_site, out, day=DAY, hours=48, no_report=True) == 0
+    plan = read_plan(out)
+    assert (plan.profile.start, plan.profile.end) == (START, END)
+    assert (plan.schedule.submit >= END).any()
+    assert summary_of(out)["profit_eur"] <= summary_of(out)["bound_eur"]
+
+
+def test_plants_cost_what_they_take(small_site, tmp_path, quick, capsys):
+    table = tmp_path / "free.csv"
+    table.write_text("temp_c,1000,2000\n10,1.0,1.0\n20,1.0,1.0\n30,1.0,1.0\n")
+    cost = {}
+    for plant in ("air", "hybrid", table):
+        out = tmp_path / "out"
+        assert called("plan", small_site, out, day=DAY, cooling=plant, no_report=True, force=True) == 0
+        cost[plant] = summary_of(out)["cooling_eur"]
+    assert cost[table] == 0 < cost["hybrid"] < cost["air"]
+
+
+@pytest.mark.parametrize("switching", ["spare", "algorithm8"])
+def test_without_power_figures_the_thesis_s_hold_and_nothing_is_switched(
+    small_site, tmp_path, quick, capsys, switching
+):
+    (tmp_path / "p.toml").write_text(PLATFORM)
+    out = tmp_path / "out"
+    assert called("plan", small_site, out, day=DAY, platform=tmp_path / "p.toml", switching=switching) == 0
+    page, found, said = (out / "report.html").read_text(), summary_of(out), capsys.readouterr().err
+    for note in ("9.455 W a busy core", "none is switched"):
+        assert note in said
+        assert note in found["notes"]
+        assert note in page
+    assert found["profit_eur"] == found["all_on_profit_eur"]
+    assert load_target(out / "target.json", load_platform(tmp_path / "p.toml")).switching is None
+
+
+def test_a_second_plan_needs_force(small_site, small_plan, capsys):
+    before = handed_on(small_plan)
+    assert called("plan", small_site, small_plan, day=7) == 2
+    assert "--force" in capsys.readouterr().err
+    assert handed_on(small_plan) == before
+
+
+def test_boots_in_the_plan_end_before_jobs_begin(small_plan):
+    plan = read_plan(small_plan)
+    boots = {}
+    for time, node, on in zip(plan.onoff.time.tolist(), plan.onoff.node.tolist(), plan.onoff.on.tolist(), strict=True):
+        boots.setdefault(node, []).append((time + 240 if on else time, on))
+    job = np.repeat(np.arange(len(plan.schedule.number)), np.diff(plan.schedule.offsets))
+    for place, node in enumerate(plan.schedule.nodes.tolist()):
+        start, finish = plan.schedule.start[job[place]], plan.schedule.finish[job[place]]
+        actions = boots.get(node, [])
+        for (down, off), (up, _) in zip(actions[::2], [*actions[1::2], (FOREVER, True)], strict=False):
+            assert not off
+            assert finish <= down or up <= start
