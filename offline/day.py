@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from dardis.engine.clock import process_cpu_s
+from dardis.model.branch import Branch
 from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
 from dardis.model.platform import Platform
@@ -61,6 +62,8 @@ class Wishes:
     switching: Switching | None
     rules: tuple[tuple[str, tuple[str, ...]], ...] = ()
     notes: tuple[str, ...] = ()
+    trees: tuple[tuple[str, Branch], ...] = ()
+    """The same rules as trees to be drawn."""
 
 
 @dataclass(frozen=True)
@@ -148,13 +151,14 @@ def _wishes(lessons: Lessons, known: Known, day: int, options: DayOptions, plann
         thesis = thesis_switching(cores, platform)
         return Wishes(cores, thesis, notes=() if thesis else (NONE_SWITCHED,))
     tree, learned = lessons.target(known, day, options.seed)
-    rules, notes = [], []
+    rules, notes, trees = [], [], []
     if tree is None:
         notes.append("too few days of history with weather and prices to learn what to aim at: the plan's own use is")
     else:
         learned_by, naive = (f"{100 * error:.1f} %" for error in (tree.cv_error, tree.naive_error))
         error = f"error {learned_by} of the cores on days not seen, {naive} by their mean"
         rules.append((f"Use to aim at ({error})", tree.rules))
+        trees.append(("The tree: use to aim at", tree.drawn))
     spare, switching = NONE, None
     if options.switching is SwitchingRule.SPARE:
         found = spares_of_day(known, day)
@@ -162,11 +166,12 @@ def _wishes(lessons: Lessons, known: Known, day: int, options: DayOptions, plann
         notes += found.rule.notes if switching else [NONE_SWITCHED]
         error = "" if found.rule.cv_error is None else f" (error {found.rule.cv_error:.1f} nodes on days not seen)"
         rules.append((f"Spare nodes{error}", tuple(found.rule.rules())))
+        trees += [(f"The tree: spare nodes of {name}", drawn) for name, drawn in found.rule.drawn()]
         spare = _spare_cores(found.switching, platform)
     start, end = known.calendar.day(day)
     hours = np.arange(start, end + 1, HOUR_S, dtype=np.int64)
     cores = hourly_target(planned, learned, spare, hours, platform.cores)
-    return Wishes(cores, switching, tuple(rules), tuple(notes))
+    return Wishes(cores, switching, tuple(rules), tuple(notes), tuple(trees))
 
 
 def _spare_cores(switching: Switching, platform: Platform) -> StepFunction:

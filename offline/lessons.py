@@ -99,10 +99,11 @@ class Lessons:
             zip(state.running.number.tolist(), (state.running.finish - state.running.start).tolist(), strict=True)
         )
         expected |= {job.number: job.runtime for job in state.waiting}
+        known = [job for job in that_fit(site.jobs, site.platform) if job.submit < now]
+        # A trace that states no walltimes has runtimes in their place.
         return [
-            replace(job, runtime=expected.get(job.number, job.runtime))
-            for job in that_fit(site.jobs, site.platform)
-            if job.submit < now
+            replace(job, runtime=runtime, walltime=max(job.walltime, runtime))
+            for job, runtime in ((job, expected.get(job.number, job.runtime)) for job in known)
         ]
 
     def _use_of(self, day: int) -> Floats:

@@ -168,7 +168,7 @@ def _draw(
     draw_plan(
         path, title=f"Plan of {summary['date_utc']} for {platform.name}", lead=platform.describe(),
         notes=[*site.notes, *day.notes], headlines=headlines, day=picture, profits=profits, bound=day.plan.bound,
-        rules=day.wishes.rules, figures=shown,
+        rules=day.wishes.rules, trees=day.wishes.trees, figures=shown,
     )  # fmt: skip
 
 

@@ -15,11 +15,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from dardis.model.branch import Branch
 from dardis.model.platform import NodePower, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.series import Floats, Ints
 from offline.extract.hours import HourTable
-from offline.extract.trees import Shape, folds, rules_of
+from offline.extract.trees import Shape, branch_of, folds, rules_of
 from offline.onoff.replay import Demand, Past, Replay
 
 FALLBACK_SHARE: Final = 0.03
@@ -67,6 +68,8 @@ class GroupRule:
     tree: Any = None
     leaves: dict[int, int] = field(default_factory=dict)
     rules: tuple[str, ...] = ()
+    drawn: Branch | None = None
+    """The same tree, to be drawn."""
     cv_error: float | None = None
     """Mean distance from the number that was best for each hour, on days the tree had not seen; spare nodes."""
     expected: Outcome | None = None
@@ -105,6 +108,11 @@ class SpareRule:
             for group, learned in self.groups.items()
             for rule in learned.rules or (f"always → {_words(learned.always)}",)
         ]
+
+    def drawn(self) -> list[tuple[str, Branch]]:
+        """The trees of the groups that have learned one, by the groups' prefixes."""
+        found = ((self.prefixes[group], rule.drawn) for group, rule in self.groups.items())
+        return [(prefix, branch) for prefix, branch in found if branch is not None]
 
     @property
     def cv_error(self) -> float | None:
@@ -201,11 +209,16 @@ def _learned(past: Past, table: HourTable, shapes: tuple[Shape, ...]) -> GroupRu
     best = samples.grid[cost.argmin(axis=1)]
     tree = shape.regressor(table.values, best)
     leaves = _cheapest(tree.apply(table.values), cost, samples.grid)
+
+    def say(leaf: int) -> str:
+        return _words(leaves[leaf])
+
     return GroupRule(
         always=max(leaves.values()),
         tree=tree,
         leaves=leaves,
-        rules=tuple(rules_of(tree, table.names, table.values, lambda leaf: _words(leaves[leaf]))),
+        rules=tuple(rules_of(tree, table.names, table.values, say)),
+        drawn=branch_of(tree, table.names, table.values, say),
         cv_error=float(np.abs(spares - best).mean()),
         expected=outcome,
     )

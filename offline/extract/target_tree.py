@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from dardis.model.branch import Branch
 from dardis.model.profile import StepFunction
 from dardis.model.series import Floats
 from offline.extract.hours import HourTable
-from offline.extract.trees import Shape, held_out, rules_of
+from offline.extract.trees import Shape, branch_of, held_out, rules_of
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,7 @@ class TargetTree:
 
     fitted: Any
     rules: tuple[str, ...]
+    drawn: Branch
     cv_error: float
     """Mean absolute error on days that the tree had not seen, share of the machine."""
     naive_error: float
@@ -41,12 +43,16 @@ def learn_target(table: HourTable, use: Floats, shape: Shape | None = None) -> T
     tree = fit(table.values, use)
     shares = tree.tree_.value[:, 0, 0]
 
+    def say(leaf: int) -> str:
+        return f"{100 * shares[leaf]:.0f} % of the cores"
+
     def error(predicted: Floats) -> float:
         return float(np.abs(predicted - use).mean())
 
     return TargetTree(
         fitted=tree,
-        rules=tuple(rules_of(tree, table.names, table.values, lambda leaf: f"{100 * shares[leaf]:.0f} % of the cores")),
+        rules=tuple(rules_of(tree, table.names, table.values, say)),
+        drawn=branch_of(tree, table.names, table.values, say),
         cv_error=error(held_out(fit, table.values, use, table.day)),
         naive_error=error(held_out(lambda _, labels: _Mean(float(labels.mean())), table.values, use, table.day)),
     )

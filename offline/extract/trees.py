@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dardis.model.branch import Branch
 from dardis.model.series import Floats, Ints
 
 FOLDS: Final = 5
@@ -108,6 +109,15 @@ class _Teller:
         self.walk(left, bounds | {feature: _Bounds(b.above, threshold)})
         self.walk(right, bounds | {feature: _Bounds(threshold, b.up_to)})
 
+    def branch(self, node: int) -> Branch:
+        """The tree below a node, to be drawn."""
+        said = self.said(node)
+        if len(said) == 1:
+            return Branch(said.pop())
+        condition = self.term(int(self.tree.feature[node]), _Bounds(up_to=float(self.tree.threshold[node])))
+        left, right = int(self.tree.children_left[node]), int(self.tree.children_right[node])
+        return Branch(condition, self.branch(left), self.branch(right))
+
     def term(self, feature: int, bounds: _Bounds) -> str:
         """The conditions on a feature in words."""
         column = self.values[:, feature]
@@ -128,3 +138,8 @@ def rules_of(fitted: Any, names: tuple[str, ...], values: Floats, say: Callable[
     teller = _Teller(fitted.tree_, names, values, say)
     teller.walk(0, {})
     return teller.told
+
+
+def branch_of(fitted: Any, names: tuple[str, ...], values: Floats, say: Callable[[int], str]) -> Branch:  # noqa: ANN401
+    """The tree as `rules_of` tells it, to be drawn."""
+    return _Teller(fitted.tree_, names, values, say).branch(0)

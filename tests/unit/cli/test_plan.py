@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from kit.small_site import (
+    CORES,
     DAY_S,
     FILES,
     NODES,
@@ -18,6 +20,9 @@ from kit.small_site import (
     other_future,
     summary_of,
     swf,
+)
+from kit.small_site import (
+    START as START_UTC,
 )
 
 from dardis.cli.main import run
@@ -30,7 +35,9 @@ from offline.calendar import HOUR_S
 from offline.export.formats import FORMATS
 from offline.folder.plan import read_plan
 from offline.folder.tables import JobKind
+from offline.history import replayed
 from offline.planner import plan as planning
+from offline.site import SiteRequest, load_site
 
 DAY = 8
 START, END = DAY * DAY_S, (DAY + 1) * DAY_S
@@ -51,21 +58,26 @@ def handed_on(out):
     return {name: (out / name).read_bytes() for name in FILES}
 
 
-TRACES = {
-    "sparse": made_up_rows(),
-    "crowded": crowded_rows(),
-    "without walltimes": [row.__class__(**(row.__dict__ | {"walltime": -1})) for row in made_up_rows(5)],
-    "with recorded waits": [row.__class__(**(row.__dict__ | {"wait": row.number % 3})) for row in made_up_rows(2)],
-}
+def without_walltimes():
+    return [replace(row, walltime=-1) for row in made_up_rows(5)]
 
 
-@pytest.mark.parametrize(("rows", "options"), [
-    (TRACES["sparse"], {}), (TRACES["crowded"], {}), (TRACES["crowded"], {"switching": "algorithm8"}),
-    (TRACES["without walltimes"], {}), (TRACES["with recorded waits"], {}),
-], ids=["sparse", "crowded", "algorithm8", "without walltimes", "with recorded waits"])  # fmt: skip
-def test_what_happens_from_midnight_on_changes_nothing_that_is_handed_on(
-    small_site, tmp_path, quick, capsys, rows, options
-):
+def recorded_rows(small_site, tmp_path):
+    """Crowded days of whole nodes with the waits that they had."""
+    rows = [replace(row, cores=-(-row.cores // CORES) * CORES) for row in crowded_rows(4)]
+    (tmp_path / "t.swf").write_text(swf(rows))
+    around = (small_site / "weather.csv", small_site / "prices.csv", None)
+    site = load_site(SiteRequest(tmp_path / "t.swf", small_site / "small.toml", *around, START_UTC))
+    past = replayed(site.jobs, site.platform)
+    wait = dict(zip(past.number.tolist(), (past.start - past.submit).tolist(), strict=True))
+    return [replace(row, wait=wait[row.number]) for row in rows]
+
+
+@pytest.mark.parametrize("trace", ["sparse", "crowded", "algorithm8", "without walltimes", "recorded"])
+def test_what_happens_from_midnight_on_changes_nothing_that_is_handed_on(small_site, tmp_path, quick, capsys, trace):
+    options = {"switching": "algorithm8"} if trace == "algorithm8" else {}
+    rows = {"sparse": made_up_rows, "without walltimes": without_walltimes}.get(trace, crowded_rows)()
+    rows = recorded_rows(small_site, tmp_path) if trace == "recorded" else rows
     (tmp_path / "a.swf").write_text(swf(rows))
     assert (
         called("plan", small_site, tmp_path / "a", day=DAY, history=tmp_path / "a.swf", no_report=True, **options) == 0
@@ -75,8 +87,8 @@ def test_what_happens_from_midnight_on_changes_nothing_that_is_handed_on(
         n for n, kind in zip(schedule.number.tolist(), schedule.kind, strict=True) if kind != JobKind.FORECAST
     }
     assert unfinished  # else nothing is tried
-    if rows is TRACES["crowded"]:
-        assert JobKind.QUEUED in schedule.kind
+    assert (JobKind.QUEUED in schedule.kind) == (trace in {"crowded", "algorithm8", "recorded"})
+    assert ("as the trace recorded it" in capsys.readouterr().err) == (trace == "recorded")
     (tmp_path / "b.swf").write_text(swf(other_future(rows, START, unfinished)))
     assert (
         called("plan", small_site, tmp_path / "b", day=DAY, history=tmp_path / "b.swf", no_report=True, **options) == 0

@@ -11,7 +11,7 @@ from dardis.model.profile import StepFunction
 from dardis.model.series import Series
 from offline.extract.hours import hour_table
 from offline.extract.target_tree import learn_target
-from offline.extract.trees import Shape, folds, held_out, rules_of
+from offline.extract.trees import Shape, branch_of, folds, held_out, rules_of
 
 DAY, HOUR = 86_400, 3_600
 MEANS = {"<": lt, "≤": le, ">": gt, "≥": ge}
@@ -120,3 +120,19 @@ def test_the_target_tree_finds_what_plans_do() -> None:
     assert cores.at(np.array([DAY, 2 * DAY, 2 * DAY + 20 * HOUR, 3 * DAY])).tolist() == pytest.approx(
         [100, 40, 90, 100], abs=2
     )
+
+
+def test_a_drawn_tree_asks_what_the_rules_say():
+    values = np.array([[hour] for hour in range(24)] * 4, dtype=float)
+    labels = (values[:, 0] >= 8).astype(float) + (values[:, 0] >= 20)
+    tree = Shape(max_leaf_nodes=3, min_samples_leaf=2).regressor(values, labels)
+    drawn = branch_of(tree, ("hour",), values, lambda leaf: f"{tree.tree_.value[leaf, 0, 0]:.0f}")
+    assert (drawn.leaves, drawn.depth) == (3, 2)
+
+    def answer(branch, hour):
+        while branch.yes is not None:
+            limit = int(branch.said.removeprefix("hour < "))
+            branch = branch.yes if hour < limit else branch.no
+        return branch.said
+
+    assert [answer(drawn, hour) for hour in (0, 7, 8, 19, 20, 23)] == ["0", "0", "1", "1", "2", "2"]
