@@ -74,9 +74,15 @@ class Loop:
 
     @property
     def share_of_bound(self) -> float | None:
-        """What was gained of what could have been; None where nothing could."""
-        most = self.clairvoyant.account.profit - self.always_on.account.profit
-        return (self.switched.account.profit - self.always_on.account.profit) / most if most > 0 else None
+        """What was gained of what could have been; None where nothing could, or no node was to be switched."""
+        profits = (lived.account.profit for lived in (self.switched, self.always_on, self.clairvoyant))
+        return self.share(*profits)
+
+    def share(self, switched: float, always_on: float, clairvoyant: float) -> float | None:
+        """The same of the profits of some of the time."""
+        if self.target.switching is None or clairvoyant <= always_on:
+            return None
+        return (switched - always_on) / (clairvoyant - always_on)
 
     @property
     def gain(self) -> Gain:

@@ -136,7 +136,6 @@ def day_rows(loop: Loop) -> list[dict[str, Figure]]:
         start, end = loop.site.calendar.day(plan.day)
         inside = (edges[:-1] >= start) & (edges[:-1] < end)
         profit = {name: float(values[inside].sum()) for name, values in profits.items()}
-        most = profit["clairvoyant"] - profit["always_on"]
         now, before = (_of_day(loop, lived, start, end) for lived in (loop.switched, loop.always_on))
         delay = loop.switched.boot_delay[now]
         down = loop.switched.downtime.down
@@ -149,7 +148,7 @@ def day_rows(loop: Loop) -> list[dict[str, Figure]]:
                 "profit_eur": profit["switched"],
                 "always_on_profit_eur": profit["always_on"],
                 "clairvoyant_profit_eur": profit["clairvoyant"],
-                "share_of_bound": (profit["switched"] - profit["always_on"]) / most if most > 0 else None,
+                "share_of_bound": loop.share(**profit),
                 "mean_boot_delay_s": float(delay.mean()) if len(delay) else None,
                 "delayed_share": float((delay > 0).mean()) if len(delay) else None,
                 "mean_wait_s": mean_wait(loop.switched, now),

@@ -18,7 +18,7 @@ from scripts.thesis_7.page import page
 from scripts.thesis_7.plots import draw
 from scripts.thesis_7.runs import DISPATCHERS, OPPONENTS, Runs, load, simulate
 
-_FAMILIES: Final = (*reversed(DISPATCHERS), OPPONENTS)
+_FAMILIES: Final = (*DISPATCHERS, OPPONENTS)
 
 
 def options_of() -> argparse.Namespace:
@@ -43,7 +43,7 @@ def all_runs(files: Files, workloads: Sequence[Workload], processes: int) -> dic
     """Every run, done where it is missing; what is done is kept when this is interrupted."""
     runs: dict[Workload, Runs] = {workload: {} for workload in workloads}
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        # The longest first: late and same-nodes runs at high load.
+        # The longest first: throughput at high load.
         tasks = {
             pool.submit(simulate, files, workload, family): (workload, family)
             for workload in reversed(workloads)

@@ -56,12 +56,12 @@ def page(all_found: Sequence[Found]) -> str:
 _LEAD = (
     "Each workload runs once under each dispatcher and switching, and is accounted for in eight scenarios: air and "
     "hybrid cooling, summer and winter, each with an assumed day (24.5 ± 6.5 °C and 3.5 ± 3.5 °C, a sine with its "
-    "maximum at 15 o'clock) at 0.13 EUR/kWh, and with Frankfurt's weather and Germany's day-ahead prices of 2023, "
-    "from 3 July and from 2 January (“real”). A core-hour earns 0.013 EUR; a node draws 100 W idle, 6.33 W more a busy "
-    "core and 10 W off; it boots in 240 s at 125 W and shuts down in 30 s at 100 W. What stays on is decided each "
-    "midnight from what was known by then; the first day has all nodes on. No weather and no prices are learned from. Throughput "
-    "backfills on all nodes, unless it says “same nodes” as in the thesis. Every schedule was audited with its times "
-    "down."
+    "maximum at 15 o'clock) at 0.13 EUR/kWh, and with Frankfurt's weather and Germany's day-ahead prices of 2023, from "
+    "3 July and from 2 January (“real”). A core-hour earns 0.013 EUR; a node draws 100 W idle, 6.33 W more a busy core "
+    "and 10 W off; it boots in 240 s at 125 W and shuts down in 30 s at 100 W. What stays on is decided each midnight "
+    "from what was known by then; the first day has all nodes on. No weather and no prices are learned from. "
+    "Throughput backfills on all nodes, unless it says “same nodes” as in the thesis. Every schedule was audited with "
+    "its times down."
 )
 _SHORT = (
     "From the least to the most of the eight scenarios, to the last submission. “Could be had” is the clairvoyant "

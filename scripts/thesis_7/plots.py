@@ -120,7 +120,7 @@ _OPPONENT_LOOKS = ((chart.INK, ""), (chart.CYCLE[4], ""), *LOOKS)
 
 def _services(all_found: Sequence[Found]) -> Figure:
     figures: tuple[tuple[str, Callable[[Service], float]], ...] = (
-        ("mean wait, h", lambda of: of.mean_wait / 3600),
+        ("mean wait, min", lambda of: of.mean_wait / 60),
         ("makespan, days", lambda of: of.makespan / 86_400),
         ("mean boot delay, s", lambda of: of.mean_delay),
         ("jobs delayed\nby a boot, %", lambda of: 100 * of.delayed),
@@ -134,7 +134,7 @@ def _services(all_found: Sequence[Found]) -> Figure:
             for place in range(len(_OPPONENT_LOOKS))
         ], _OPPONENT_LOOKS)  # fmt: skip
         axes.set_ylabel(text)
-    panels[0].set_yscale("symlog", linthresh=0.1)
+    panels[0].set_yscale("symlog", linthresh=1)
     panels[0].yaxis.set_major_formatter(chart.amounts())
     panels[-1].set_xticks(range(len(all_found)), [f"{found.workload.name} load" for found in all_found])
     _legend(drawing, panels[0], 4)

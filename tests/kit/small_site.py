@@ -138,7 +138,7 @@ def write_site(folder: Path, *, power: str = POWER) -> Path:
 
 
 def arguments(command: str, site: Path, out: Path, **options: object) -> list[str]:
-    """What to say to `dardis`: the site's files with other ones in their places; None leaves an option out."""
+    """What to say to `dardis`: the site's files with other ones in their places; None or False leave an option out."""
     said: dict[str, object] = {
         "history": site / "trace.swf", "platform": site / "small.toml", "weather": site / "weather.csv",
         "prices": site / "prices.csv", "calendar_start": START, "out": out, "time_limit": 600,
@@ -148,7 +148,7 @@ def arguments(command: str, site: Path, out: Path, **options: object) -> list[st
         option = "--" + name.replace("_", "-")
         if value is True:
             words.append(option)
-        elif value is not None:
+        elif value is not None and value is not False:
             words += [option, str(value)]
     return words
 

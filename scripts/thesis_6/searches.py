@@ -1,0 +1,82 @@
+"""The searches that are compared, each bounded so that a day costs seconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from dardis.model.series import Ints
+from offline.planner.board import Board
+from offline.planner.budget import Budget, Watch
+from offline.planner.cp.money import cores_of
+from offline.planner.cp.search import Found, default_search, relaxation_search
+from offline.planner.ours import improve
+from offline.planner.problem import Plan, Problem
+from offline.planner.searches import delay_search, heuristic, multi_search, plan_of
+from scripts.thesis_6.cases import SEED
+from scripts.thesis_6.roll import Search
+
+DEFAULT, MULTI, DELAY, RELAXATION, OURS = "solver's default", "multi-search", "delay search", "relaxation", "ours"
+BY_SOLVER: Final = (DEFAULT, RELAXATION)
+SEARCHES: Final = (DEFAULT, MULTI, RELAXATION, DELAY, OURS)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a search may do for a day: runs of the heuristic, groups rebuilt, and the solver's seconds.
+
+    `solver_s` is of the solver's deterministic time, `guard_s` of the clock: that one usually comes first.
+    """
+
+    delays: int = 60
+    groups: int = 400
+    solver_s: float = 1.0
+    guard_s: float = 6.0
+
+
+QUICK: Final = Bounds()
+FULL: Final = Bounds(delays=300, groups=2000, solver_s=10.0, guard_s=60.0)
+
+
+def search_of(name: str, bounds: Bounds) -> Search:
+    """The search of a name."""
+    return {
+        DEFAULT: lambda problem: _default(problem, bounds),
+        MULTI: lambda problem: (multi_search(problem, Watch())[0], True),
+        DELAY: lambda problem: (delay_search(problem, Budget(bounds.delays, SEED), Watch()), True),
+        RELAXATION: lambda problem: _relaxation(problem, bounds),
+        OURS: lambda problem: (
+            improve(problem, multi_search(problem, Watch())[0], Budget(bounds.groups, SEED), Watch()), True
+        ),
+    }[name]  # fmt: skip
+
+
+def _default(problem: Problem, bounds: Bounds) -> tuple[Plan, bool]:
+    """What the solver finds by itself, however poor; the first solution of the heuristic where it finds nothing."""
+    found = default_search(problem, Watch(bounds.guard_s), deterministic_s=bounds.solver_s, seed=SEED)
+    plan = _placed(problem, found, DEFAULT)
+    return (heuristic(problem), False) if plan is None else (plan, True)
+
+
+def _relaxation(problem: Problem, bounds: Bounds) -> tuple[Plan, bool]:
+    """What the solver makes better of multi-search's plan; that one where it makes nothing better."""
+    before, _ = multi_search(problem, Watch())
+    found = relaxation_search(problem, before, Watch(bounds.guard_s), deterministic_s=bounds.solver_s, seed=SEED)
+    plan = _placed(problem, found, RELAXATION)
+    return (before, False) if plan is None or plan.profit <= before.profit else (plan, True)
+
+
+def _placed(problem: Problem, found: Found, name: str) -> Plan | None:
+    """The wished starts on real nodes, each job as soon after its own as there is room."""
+    return None if found.start is None else placed(problem, found.start, name)
+
+
+def placed(problem: Problem, wished: Ints, name: str) -> Plan:
+    """Every job as soon after its wished start as there is room, the earliest first, of equals the largest."""
+    board = Board(problem)
+    work = cores_of(problem) * problem.jobs.duration
+    for job in np.lexsort((-work, wished)).tolist():
+        board.put(job, int(wished[job]))
+    return plan_of(problem, board, name)

@@ -1,0 +1,164 @@
+"""`dardis hybrid` from files to files: what it tells of the days, and that its own audit finds them legal."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from kit.small_site import DAY_S, HOUR_S, NODES, PLATFORM, START, called, made_up_rows, other_future, summary_of, swf
+
+from dardis.cli.main import run
+from dardis.config.platform import load_platform
+from dardis.config.target import load_target
+from dardis.metrics.downtime import read_downtime
+from dardis.metrics.table import read_jobs
+from offline import lessons
+from offline.planner import plan as planning
+
+BEGIN, END = 7 * DAY_S, 9 * DAY_S
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick():
+    """A shorter search: nothing here depends on how good plans are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(planning, "GROUPS", 100)
+        patch.setattr(lessons, "MOST_DAYS", 5)
+        yield
+
+
+@pytest.fixture(scope="module")
+def lived(small_site, tmp_path_factory):
+    """Two days with the report."""
+    out = tmp_path_factory.mktemp("lived") / "out"
+    assert called("hybrid", small_site, out, days="7-8") == 0
+    return out
+
+
+def days_of(out):
+    with (out / "days.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_files(lived):
+    names = {"summary.json", "days.csv", "jobs.csv", "switching.csv", "target.json", "run.json", "report.html"}
+    assert {path.name for path in lived.iterdir()} == names
+    found = summary_of(lived)
+    needed = "profit_eur always_on_profit_eur clairvoyant_profit_eur share_of_bound mean_boot_delay_s delayed_share"
+    assert {*needed.split(), "cycles_per_node_day", "mean_wait_s"} <= set(found)
+    assert json.loads((lived / "run.json").read_text())["calendar_start"] == START
+    page = (lived / "report.html").read_text()
+    for text in ("More profit than with all nodes on", "Where the gain comes from", "Waits for boots", "By day"):
+        assert text in page
+
+
+def test_the_audit_finds_it_legal(lived, capsys):
+    assert run(["audit", str(lived)]) == 0
+    assert "ok" in capsys.readouterr().out
+
+
+def test_days_add_up_to_the_summary(lived):
+    found, days = summary_of(lived), days_of(lived)
+    assert [day["date_utc"] for day in days] == ["2023-07-10", "2023-07-11"]
+    for name in ("profit_eur", "always_on_profit_eur", "clairvoyant_profit_eur", "jobs", "node_switches"):
+        total = sum(float(day[name]) for day in days)
+        told = found[name] if name in found else found["cycles_per_node_day"] * 2 * NODES
+        assert total == pytest.approx(told, abs=1e-6)
+    parts = [found[name] for name in found if name.startswith("gain_") and name not in {"gain_eur", "gain_percent"}]
+    assert sum(parts) == pytest.approx(found["gain_eur"], abs=1e-6)
+    assert found["always_on_profit_eur"] < found["profit_eur"] < found["clairvoyant_profit_eur"]
+    gained = found["profit_eur"] - found["always_on_profit_eur"]
+    assert found["share_of_bound"] == pytest.approx(
+        gained / (found["clairvoyant_profit_eur"] - found["always_on_profit_eur"])
+    )
+
+
+def test_jobs_and_switches_are_those_that_the_summary_counts(lived):
+    found, jobs, down = summary_of(lived), read_jobs(lived / "jobs.csv"), read_downtime(lived / "switching.csv")
+    inside = (jobs.submit >= BEGIN) & (jobs.submit < END) & jobs.ran
+    assert found["jobs"] == inside.sum()
+    assert found["mean_wait_s"] == pytest.approx((jobs.start - jobs.submit)[inside].mean())
+    assert jobs.submit.max() < END
+    assert down.down.min() >= BEGIN
+    switches = ((down.down >= BEGIN) & (down.down < END)).sum()
+    assert found["cycles_per_node_day"] == pytest.approx(switches / NODES / 2)
+
+
+def test_simulate_takes_its_target_and_lives_the_same_days(small_site, lived, tmp_path):
+    words = ["simulate", small_site / "trace.swf", "--platform", small_site / "small.toml", "--profile",
+             lived / "target.json", "--dispatcher", "dardis-throughput", "--set", "backfill_scope=all-nodes", "--to",
+             END, "--out", tmp_path / "run", "--no-report"]  # fmt: skip
+    assert run([str(word) for word in words]) == 0
+    assert (tmp_path / "run" / "switching.csv").read_text() == (lived / "switching.csv").read_text()
+
+
+def test_a_day_is_planned_without_what_came_after_it(small_site, lived, tmp_path):
+    # The first of two days is switched the same whatever the trace holds from its midnight on.
+    (tmp_path / "t.swf").write_text(swf(other_future(made_up_rows(), BEGIN, set())))
+    assert called("hybrid", small_site, tmp_path / "out", days="7", history=tmp_path / "t.swf", no_report=True) == 0
+    platform, hours = load_platform(small_site / "small.toml"), np.arange(BEGIN, BEGIN + DAY_S, 900)
+    kept = [
+        load_target(out / "target.json", platform).switching.spares[0].at(hours) for out in (lived, tmp_path / "out")
+    ]
+    assert (kept[0] == kept[1]).all()
+
+
+@pytest.mark.parametrize("dispatcher", ["dardis-late", "dardis-throughput"])
+def test_dispatchers_by_name(small_site, tmp_path, dispatcher):
+    out = tmp_path / "out"
+    assert called("hybrid", small_site, out, days="7", dispatcher=dispatcher, no_report=True) == 0
+    found = summary_of(out)
+    assert found["dispatcher"] == dispatcher
+    assert found["always_on_profit_eur"] < found["profit_eur"]
+    assert run(["audit", str(out)]) == 0
+
+
+@pytest.mark.parametrize("dispatcher", [None, "easy"])
+def test_with_nothing_switched_it_is_all_nodes_on(small_site, tmp_path, dispatcher):
+    out = tmp_path / "out"
+    options = {"dispatcher": dispatcher, "no_report": dispatcher is not None}
+    assert called("hybrid", small_site, out, days="7", switching="off", **options) == 0
+    found = summary_of(out)
+    assert found["profit_eur"] == found["always_on_profit_eur"] < found["clairvoyant_profit_eur"]
+    assert found["share_of_bound"] is None
+    assert found["cycles_per_node_day"] == 0
+    assert found["mean_nodes_on"] == NODES
+    assert len(read_downtime(out / "switching.csv").node) == 0
+    assert run(["audit", str(out)]) == 0
+
+
+def test_a_platform_without_power_figures(small_site, tmp_path, capsys):
+    (tmp_path / "p.toml").write_text(PLATFORM)
+    out = tmp_path / "out"
+    assert called("hybrid", small_site, out, days="7", platform=tmp_path / "p.toml") == 0
+    found, page = summary_of(out), (out / "report.html").read_text()
+    assert found["profit_eur"] == found["always_on_profit_eur"] == found["clairvoyant_profit_eur"]
+    assert found["share_of_bound"] is None
+    for note in ("9.455 W a busy core", "none is switched"):
+        assert note in found["notes"]
+        assert note in page
+
+
+def test_algorithm_8_keeps_more_on_than_the_spares(small_site, lived, tmp_path):
+    out = tmp_path / "out"
+    assert called("hybrid", small_site, out, days="7-8", switching="algorithm8", offset=70, no_report=True) == 0
+    assert summary_of(lived)["mean_nodes_on"] < summary_of(out)["mean_nodes_on"] < NODES
+    assert summary_of(out)["profit_eur"] < summary_of(lived)["profit_eur"]
+    assert run(["audit", str(out)]) == 0
+
+
+def test_held_jobs_wait_for_cheaper_hours(small_site, lived, tmp_path):
+    out = tmp_path / "out"
+    assert called("hybrid", small_site, out, days="7-8", shift_hours=6, no_report=True) == 0
+    assert run(["audit", str(out)]) == 0
+    held, before = summary_of(out), summary_of(lived)
+    assert held["mean_wait_s"] > before["mean_wait_s"]
+    assert held["energy_eur"] < before["energy_eur"]
+    assert held["always_on_profit_eur"] == before["always_on_profit_eur"]
+    jobs, as_before = read_jobs(out / "jobs.csv"), read_jobs(lived / "jobs.csv")
+    earlier = jobs.start < BEGIN
+    assert (jobs.start[earlier] == as_before.start[earlier]).all()
+    late = np.maximum(jobs.start - as_before.start, 0)[~earlier]
+    assert HOUR_S < late.max() <= 7 * HOUR_S

@@ -1,0 +1,249 @@
+"""What is wrong with the input of `dardis plan` and `hybrid`: one line that says where, exit 2, nothing written."""
+
+from __future__ import annotations
+
+import pytest
+from kit.small_site import PLATFORM, POWER, START, called, prices, summary_of, weather, write_site
+
+from dardis.cli.main import run
+from dardis.sim import online
+from offline.planner import plan as planning
+
+MIDNIGHT = 1 + 24 * (8 + 1)
+"""Line of the files with the first hour of day 8 (their first line is the header, their first day the one before)."""
+
+
+BOTH = pytest.mark.parametrize(("command", "when"), [("plan", {"day": 8}), ("hybrid", {"days": "8-9"})])
+
+
+@pytest.fixture
+def site(tmp_path):
+    return write_site(tmp_path)
+
+
+@pytest.fixture
+def no_search(monkeypatch):
+    """Whoever begins to plan or to simulate fails."""
+
+    def begun(*_, **__):
+        raise AssertionError("began")
+
+    monkeypatch.setattr("offline.day.plan", begun)
+    monkeypatch.setattr("offline.hybrid.play", begun)
+    monkeypatch.setattr("offline.command._past", begun)
+
+
+def lines(text):
+    return text.splitlines(keepends=True)
+
+
+def without(text, first, last):
+    rows = lines(text)
+    return "".join(rows[:first] + rows[last:])
+
+
+def again(text, line):
+    rows = lines(text)
+    return "".join(rows[: line + 1] + rows[line:])
+
+
+def scaled(text, factor, shift=0.0):
+    head, *rows = lines(text)
+    cells = (row.strip().split(",") for row in rows)
+    return head + "".join(f"{when},{factor * float(value) + shift}\n" for when, value in cells)
+
+
+TABLES = {
+    "weather with a gap": ("weather", without(weather(), MIDNIGHT + 5, MIDNIGHT + 9), "2023-07-11T05:00Z"),
+    "prices with a gap": ("prices", without(prices(), MIDNIGHT + 5, MIDNIGHT + 9), "2023-07-11T05:00Z"),
+    "prices without the day": ("prices", without(prices(), MIDNIGHT, MIDNIGHT + 24), "2023-07-11T00:00Z"),
+    "weather that ends before": ("weather", without(weather(), MIDNIGHT, 9999), "weather.csv"),
+    "weather that ends in the day": ("weather", without(weather(), MIDNIGHT + 9, 9999), "2023-07-11T09:00Z"),
+    "prices that begin later": ("prices", without(prices(), 1, MIDNIGHT + 30), "prices.csv"),
+    "prices per MWh": ("prices", scaled(prices(), 1000), "per MWh"),
+    "temperatures in K": ("weather", scaled(weather(), 1, 273.15), "look like K"),
+    "a price that is none": ("prices", prices().replace(",0.24\n", ",dear\n"), "prices.csv:"),
+    "an unknown column": ("prices", prices().replace("price_eur_per_kwh", "cost"), "price_eur_per_kwh"),
+    "an hour twice": (
+        "weather",
+        "".join([*lines(weather())[: MIDNIGHT + 3], *lines(weather())[MIDNIGHT + 2 :]]),
+        "csv:",
+    ),
+    "no table": ("weather", "\x00\x01", "weather.csv"),
+    "an empty file": ("prices", "", "prices.csv"),
+    "a PUE table that ends below the load": ("cooling", "temp_c,500,1000\n5,1.2,1.2\n40,1.3,1.3\n", "0 to 1000 W"),
+    "a PUE table that is too cold": ("cooling", "temp_c,500,9000\n0,1.2,1.2\n5,1.3,1.3\n", "-2.5 to 7.5 °C"),
+    "a PUE table that is none": ("cooling", "temp_c,500,9000\n0,1.2\n", "cooling.csv"),
+    "a trace without jobs": ("history", "; nothing\n", "history.csv"),
+    "a platform with an unknown key": ("platform", "colour = 'red'\n" + PLATFORM, "colour"),
+}
+
+
+@pytest.mark.parametrize(("option", "text", "said"), TABLES.values(), ids=TABLES)
+def test_files(site, capsys, no_search, option, text, said):
+    (site / f"{option}.csv").write_text(text)
+    refused(site, capsys, said, day=8, **{option: site / f"{option}.csv"})
+    refused(site, capsys, said, command="hybrid", days="8-9", **{option: site / f"{option}.csv"})
+
+
+OPTIONS = {
+    "unknown switching": ({"switching": "maybe"}, "--switching: 'maybe'; expected spare, algorithm8, off"),
+    "offset above": ({"offset": 101}, "--offset"),
+    "offset below": ({"offset": -1}, "--offset"),
+    "offset no number": ({"offset": "half"}, "--offset"),
+    "unknown method": ({"forecast_method": "oracle"}, "seasonal"),
+    "no calendar": ({"calendar_start": None}, "--calendar-start: not given"),
+    "a bad calendar": ({"calendar_start": "yesterday"}, "--calendar-start: 'yesterday'"),
+    "no weather": ({"weather": None}, "--weather: not given"),
+    "no prices": ({"prices": None}, "--prices: not given"),
+    "unknown plant": ({"cooling": "water"}, "'water'"),
+    "negative seed": ({"seed": -1}, "--seed"),
+    "missing trace": ({"history": "none.swf"}, "none.swf"),
+    "missing platform": ({"platform": "none.toml"}, "none.toml"),
+    "missing weather": ({"weather": "none.csv"}, "none.csv"),
+    "a folder for prices": ({"prices": "."}, ".: "),
+}
+
+
+@pytest.mark.parametrize(("options", "said"), OPTIONS.values(), ids=OPTIONS)
+@pytest.mark.parametrize(
+    ("command", "when"), [("plan", {"day": 8}), ("hybrid", {"days": "8-9"})], ids=["plan", "hybrid"]
+)
+def test_options(site, capsys, options, said, command, when):
+    refused(site, capsys, said, command=command, **when, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"day": 0}, "--day: no job was submitted before day 0"),
+        ({"day": -1}, "--day"),
+        ({"day": 8, "hours": 36}, "--hours: 36; expected 24 or 48"),
+        ({"day": 400}, "weather.csv"),
+        ({"day": 1, "calendar_start": "2023-07-03T18:00Z"}, "one whole day"),
+    ],
+)
+def test_days_to_plan(site, capsys, options, said):
+    refused(site, capsys, said, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"days": "5-3"}, "--days: '5-3'; expected A-B"),
+        ({"days": "x"}, "--days: 'x'"),
+        ({"days": ""}, "--days: ''"),
+        ({"days": "3-"}, "--days: '3-'"),
+        ({"days": "0-1"}, "--days 0-1: 0 jobs before"),
+        ({"days": "11-12"}, "and 0 in them"),
+        ({"days": "8-30"}, "weather.csv: covers"),
+        ({"days": "8", "dispatcher": "easy"}, "--dispatcher easy: switches no nodes"),
+        ({"days": "8", "dispatcher": "none"}, "dardis-throughput"),
+        ({"days": "8", "set": "a=b"}, "--set a=b"),
+        ({"days": "8", "shift_hours": 49}, "--shift-hours"),
+    ],
+)
+def test_days_to_live(site, capsys, options, said):
+    refused(site, capsys, said, command="hybrid", **options)
+
+
+LIMITS = {
+    "contract": "[tariff]\ncontracted_kw = 0.2\n",
+    "window": "[[tariff.limits]]\nstart_utc = 2023-07-11T10:00:00Z\nend_utc = 2023-07-11T11:00:00Z\nmost_kw = 0.1\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("limits", "command", "when"), [("contract", "plan", {"day": 8}), ("window", "hybrid", {"days": "8"})]
+)
+def test_a_power_cap_that_nothing_can_keep(site, capsys, monkeypatch, limits, command, when):
+    monkeypatch.setattr(planning, "GROUPS", 50)
+    (site / "capped.toml").write_text(PLATFORM + POWER + LIMITS[limits])
+    refused(site, capsys, "platform: tariff", command=command, platform=site / "capped.toml", **when)
+
+
+def refused(site, capsys, said, *, command="plan", **options):
+    """The command ends with one line that says so, and leaves no folder, not even a parent."""
+    out = site / "new" / "out"
+    assert called(command, site, out, **options) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1, captured.err
+    assert captured.err.startswith("dardis: ")
+    assert "; expected " in captured.err or "Invalid value" in captured.err
+    assert said in captured.err
+    assert not (site / "new").exists()
+
+
+@BOTH
+def test_a_folder_in_use(site, capsys, no_search, command, when):
+    out = site / "out"
+    out.mkdir()
+    (out / "thesis.txt").write_text("mine")
+    assert called(command, site, out, force=True, **when) == 2
+    assert "holds something else" in capsys.readouterr().err
+    assert [path.name for path in out.iterdir()] == ["thesis.txt"]
+    assert called(command, site, site / "trace.swf", **when) == 2
+    assert "trace.swf" in capsys.readouterr().err
+    assert called(command, site, site / "trace.swf" / "below", **when) == 2
+    assert "trace.swf" in capsys.readouterr().err
+
+
+def test_gaps_on_other_days_do_no_harm_and_are_told(site, capsys, monkeypatch):
+    monkeypatch.setattr(planning, "GROUPS", 50)
+    gap = site / "gap.csv"
+    gap.write_text(without(weather(), 24 * 3, 24 * 3 + 4))
+    assert called("plan", site, site / "out", day=8, weather=gap, no_report=True) == 0
+    note = "rules do not look at the temperature"
+    assert note in capsys.readouterr().err
+    assert note in summary_of(site / "out")["notes"]
+    assert "temperature" not in (site / "out" / "target.json").read_text().split('"notes"')[0]
+    gap.write_text(without(weather(), MIDNIGHT + 80, MIDNIGHT + 90))
+    assert called("plan", site, site / "out", day=8, weather=gap, force=True, no_report=True) == 0
+    assert note not in capsys.readouterr().err
+
+
+def test_weather_that_begins_after_the_history_is_enough(site, capsys, monkeypatch):
+    monkeypatch.setattr(planning, "GROUPS", 50)
+    late = site / "late.csv"
+    late.write_text(without(weather(), 1, MIDNIGHT - 26))
+    assert called("plan", site, site / "out", day=8, weather=late, prices=late_prices(site), no_report=True) == 0
+    said = capsys.readouterr().err
+    assert "the temperature, which is not known of all past days" in said
+    assert "the price, which is not known of all past days" in said
+    assert "too few days" in said
+
+
+def late_prices(site):
+    path = site / "late-prices.csv"
+    path.write_text(without(prices(), 1, MIDNIGHT - 26))
+    return path
+
+
+@pytest.mark.parametrize(("day", "note"), [(1, "too few days of history"), (11, "before the forecast")])
+def test_little_or_old_history_is_told_in_the_report(site, capsys, monkeypatch, day, note):
+    monkeypatch.setattr(planning, "GROUPS", 50)
+    assert called("plan", site, site / "out", day=day) == 0
+    assert note in capsys.readouterr().err
+    assert note in summary_of(site / "out")["notes"]
+    assert note in (site / "out" / "report.html").read_text()
+
+
+def test_a_guard_that_fires_is_told(site, capsys):
+    assert called("plan", site, site / "out", day=8, time_limit=0, no_report=True) == 0
+    found = summary_of(site / "out")
+    assert found["stopped_by"] == "time"
+    assert found["bound_eur"] is None
+
+
+def test_a_central_dispatcher_refuses_a_target_that_switches(small_site, small_plan, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(online, "play_central", None)
+    words = ["simulate", small_site / "trace.swf", "--platform", small_site / "small.toml", "--dispatcher", "easy",
+             "--profile", small_plan / "target.json", "--out", tmp_path / "run"]  # fmt: skip
+    assert run([str(word) for word in words]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "target.json" in said
+    assert "easy" in said
+    assert not (tmp_path / "run").exists()
+    assert START in (small_plan / "run.json").read_text()

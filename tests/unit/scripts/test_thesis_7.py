@@ -1,0 +1,91 @@
+"""What scripts/reproduce/thesis_7 aims at and counts, and a whole small run of its command."""
+
+import csv
+import importlib
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+DAY_S = 86_400
+
+
+@pytest.fixture
+def load(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+
+    def of(name: str) -> ModuleType:
+        return importlib.import_module(f"scripts.thesis_7.{name}")
+
+    return of
+
+
+def swf_line(number: int, submit: int) -> str:
+    run, cores = 1800 + 60 * (number % 40), 32 * (1 + number % 5)
+    return f"{number} {submit} 60 {run} {cores} -1 -1 {cores} 7200 -1 1 1 1 -1 -1 {4 if number % 4 else 10} -1 -1"
+
+
+@pytest.fixture
+def data(tmp_path) -> Path:
+    """A trace of seven days, and a year of weather and prices that never change."""
+    folder = tmp_path / "data"
+    for name in ("traces", "weather", "prices"):
+        (folder / name).mkdir(parents=True)
+    jobs = [swf_line(n, 1_000_000 + 7 * DAY_S * (n - 1) // 120) for n in range(1, 121)]
+    (folder / "traces/CEA-Curie-2012-slice36k.swf.gz").write_text("\n".join(jobs) + "\n", encoding="utf-8")
+    first = datetime(2023, 1, 1, tzinfo=UTC)
+    hours = [f"{first + timedelta(hours=hour):%Y-%m-%dT%H:%MZ}" for hour in range(8760)]
+    for path, head, value in (
+        ("weather/frankfurt-2023-utc.csv", "start_utc,temp_c", 10),
+        ("prices/DE-LU-2023-utc.csv", "start_utc,price_eur_per_kwh", 0.1),
+    ):
+        lines = [head, *(f"{hour},{value}" for hour in hours)]
+        (folder / path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder
+
+
+def test_a_small_run_writes_page_table_and_plots_and_keeps_its_runs(load, data, tmp_path) -> None:
+    out = tmp_path / "out"
+    command = [
+        sys.executable, "-m", "scripts.thesis_7", f"--data={data}", f"--out={out}", "--workload=medium",
+        "--processes=2",
+    ]  # fmt: skip
+    first = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
+    assert first.stdout == (out / "thesis_7.md").read_text(encoding="utf-8")
+    assert "| medium | 90 | " in first.stdout  # partition 4 alone
+    assert " clean |" in first.stdout
+    assert {path.name for path in out.glob("*.png")} == {path.with_suffix(".png").name for path in out.glob("*.svg")}
+    with (out / "thesis_7.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    scenarios, runs = load("cases").SCENARIOS, load("runs")
+    assert len(rows) == len(scenarios) * (7 + len(runs.DISPATCHERS) * len(runs.SWITCHINGS))
+    for row in rows:
+        parts = [float(row[f"gain_{part}_eur"]) for part in ("idle_power", "cooling", "price", "throughput")]
+        gained = float(row["profit_days_eur"]) - float(row["always_on_days_eur"])
+        assert sum(parts) == pytest.approx(gained, abs=1e-6)
+        if row["dispatcher"] == runs.OPPONENTS and row["switching"] == row["best_rule"]:
+            assert float(row["over_best_rule_eur"]) == 0
+    switched = [float(row["share_of_bound"]) for row in rows if row["switching"] == runs.TEN]
+    assert 0.5 < min(switched) <= max(switched) < 1
+    kept = {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("*.npz")}
+    assert len(kept) >= 7
+    subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
+    assert {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("*.npz")} == kept
+
+
+def test_assumed_days_are_warmest_at_15(load) -> None:
+    cases = load("cases")
+    hours = [cases.SUMMER.assumed_c(hour) for hour in range(24)]
+    assert (max(hours), hours.index(max(hours)), min(hours)) == (31.0, 15, 18.0)
+    assert cases.WINTER.assumed_c(3) == pytest.approx(0)
+
+
+def test_a_missing_trace_is_one_line(tmp_path) -> None:
+    command = [sys.executable, "-m", "scripts.thesis_7", f"--data={tmp_path}"]
+    ended = subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT)
+    assert ended.returncode == 2
+    assert "--data names the folder" in ended.stderr.splitlines()[-1]
