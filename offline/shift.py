@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from dardis.model.errors import InputError
 from dardis.model.job import Job
+from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 from dardis.model.series import Floats, Ints
 from dardis.power.conditions import Conditions
@@ -18,37 +18,41 @@ from offline.site import Site
 
 GRAIN_S = 900
 """How far apart the starts are that are looked at."""
-LEAST_SAVING = 0.05
-"""A job is held only if that saves at least this share of what its energy would cost at once."""
+HOUR_OF_WAITING = 0.02
+"""What an hour of a job's waiting has to save, in money: so the few jobs are held that use nearly all of the energy."""
 
 
 def shifted(site: Site, jobs: Sequence[Job], past: Schedule, days: tuple[int, int], hours: float) -> list[Job]:
-    """The jobs, those submitted in the days with the earliest start that is cheapest within so many hours.
+    """The jobs, those submitted in the days with the earliest start within so many hours that is worth waiting for.
 
-    What a start costs is the price of the energy and of the cooling that it adds, over the time that the job is
-    expected to run; prices and weather are known as far as the files reach. Deadlines stay.
+    What a start costs is the price of its energy and of the cooling that it adds, over the time that the job is
+    expected to run, a core drawing its share of a busy node. Nothing is held beyond the days, whose prices are known.
+    The best start saves most beside `HOUR_OF_WAITING`. Deadlines stay.
     """
     start, end = site.calendar.day(days[0])[0], site.calendar.day(days[1])[1]
-    conditions = _as_far_as_known(site, days)
+    conditions = site.conditions(days[0], days[1] - days[0] + 1)
     worth = conditions.price_per_kwh * (1 + _marginal(site, conditions))
-    area = np.concatenate([[0.0], np.cumsum(worth * np.diff(conditions.edges))])
+    area = np.concatenate([[0.0], np.cumsum(worth * np.diff(conditions.edges) / 3600)])
+    cores, core_kw = site.platform.kinds.index(CORES), full_watts(site.platform) / site.platform.cores / 1000
     predictor = predictor_of(past)
 
     def held(job: Job) -> Job:
         if not start <= job.submit < end:
             return job
         expected = predictor.runtime(job.user, job.walltime, job.submit)
-        latest = min(job.earliest + int(3600 * hours), conditions.end - expected, job.latest or conditions.end)
+        latest = min(job.earliest + int(3600 * hours), conditions.end - expected)
+        latest = latest if job.latest is None else min(latest, job.latest)
         starts = np.arange(job.earliest, max(latest, job.earliest) + 1, GRAIN_S, dtype=np.int64)
-        cost = _cost(starts, expected, conditions.edges, area)
-        best = int(cost.argmin())
-        saved = cost[0] - cost[best]
-        return replace(job, earliest=int(starts[best])) if saved > LEAST_SAVING * abs(cost[0]) else job
+        kilowatts = job.units * job.request[cores] * core_kw
+        cost = kilowatts * _per_kw(starts, expected, conditions.edges, area)
+        cost += HOUR_OF_WAITING * (starts - job.earliest) / 3600
+        return replace(job, earliest=int(starts[cost.argmin()]))
 
     return [held(job) for job in jobs]
 
 
-def _cost(starts: Ints, length: int, edges: Ints, area: Floats) -> Floats:
+def _per_kw(starts: Ints, length: int, edges: Ints, area: Floats) -> Floats:
+    """What a kW costs from each start on for so many seconds."""
     return np.asarray(np.interp(starts + length, edges, area) - np.interp(starts, edges, area))
 
 
@@ -59,11 +63,3 @@ def _marginal(site: Site, conditions: Conditions) -> Floats:
         site.cooling.watts(conditions.temp_c, np.full(len(conditions.temp_c), w)) for w in (half + step, half)
     )
     return np.asarray((more - less) / step)
-
-
-def _as_far_as_known(site: Site, days: tuple[int, int]) -> Conditions:
-    """Conditions of the days, and of the day after them where they are known."""
-    try:
-        return site.conditions(days[0], days[1] - days[0] + 2)
-    except InputError:
-        return site.conditions(days[0], days[1] - days[0] + 1)

@@ -11,12 +11,18 @@ Clock = Callable[[str], int]
 """Unix seconds of a text; ValueError says what was expected. One clock reads one file, from first line to last."""
 
 _EUROPE = ZoneInfo("Europe/Brussels")
+_LAST_S = int(datetime(9999, 1, 1, tzinfo=UTC).timestamp())
 _NUMERIC = re.compile(r"(\d\d)[./](\d\d)[./](\d{4}) (\d\d:\d\d(?::\d\d)?)")
 _OFFSET = re.compile(r"utc([+-]\d{1,2})(?::?(\d\d))?")
 
 
 def fixed_clock(offset_s: int) -> Clock:
-    """ISO 8601 on a clock that is `offset_s` ahead of UTC all year; a text with an offset of its own keeps that."""
+    """ISO 8601 on a clock that is `offset_s` ahead of UTC all year; a text with an offset of its own keeps that.
+
+    Raises ValueError for an offset of a day or more.
+    """
+    if abs(offset_s) >= 24 * 3600:
+        raise ValueError("an offset from UTC of less than a day")
     zone = timezone(timedelta(seconds=offset_s))
 
     def unix(text: str) -> int:
@@ -70,9 +76,15 @@ def unix_or(clock: Clock) -> Clock:
     """Unix seconds where the text is a whole number, else what the other clock says."""
 
     def unix(text: str) -> int:
-        return int(text) if text.isdecimal() else clock(text)
+        return _unix(int(text)) if text.isdecimal() else clock(text)
 
     return unix
+
+
+def _unix(seconds: int) -> int:
+    if seconds >= _LAST_S:
+        raise ValueError("Unix seconds of a year before 9999")
+    return seconds
 
 
 def _from_numeric(text: str) -> str:

@@ -97,12 +97,20 @@ def series_of(path: Path, rows: list[Row], within: Within, form: Form) -> Series
     return Series(edges, form.factor * np.array([row.value for row in rows], dtype=np.float64))
 
 
-def number(text: str) -> float:
-    """A number; ValueError for anything else."""
+def number(text: str | float) -> float:
+    """A finite number; ValueError for anything else."""
     value = float(text)
     if not math.isfinite(value):
         raise ValueError(text)
     return value
+
+
+def clock_of(path: Path, form: Form, column: str) -> Clock:
+    """The clock of a time column of this name. Raises InputError for one that is no clock."""
+    try:
+        return form.clock(column.lower())
+    except ValueError as error:
+        raise InputError(f"{path}: the clock of {column!r}", "no clock", str(error)) from None
 
 
 def flat(value: float, start: int, end: int) -> Series:
@@ -131,8 +139,8 @@ def _rows(
     path: Path, form: Form, columns: dict[str, int], header: list[str], lines: Iterable[tuple[int, list[str]]]
 ) -> Iterator[Row]:
     """Every value that is there; nothing may follow a place where one is missing, as then it is a gap."""
-    clock = form.clock(header[columns["time"]].lower())
-    end_clock = form.clock(header[columns["end"]].lower()) if "end" in columns else clock
+    clock = clock_of(path, form, header[columns["time"]])
+    end_clock = clock_of(path, form, header[columns["end"]]) if "end" in columns else clock
     names = [name.lower() for name in header]
     first_alike: str | None = None
     for line, fields in lines:
@@ -153,6 +161,8 @@ def _rows(
             continue
         start = _moment(place, clock, fields[columns["time"]])
         end = _moment(place, end_clock, fields[columns["end"]]) if "end" in columns else None
+        if end is not None and end <= start:
+            raise InputError(place, f"ends {utc_text(end)}, begins {utc_text(start)}", "an end after the begin")
         try:
             yield Row(line, start, end, number(text))
         except ValueError:

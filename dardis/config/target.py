@@ -44,7 +44,7 @@ class SwitchingTable(Table):
     """Which groups are switched, by prefix, and how."""
 
     idle_s: Annotated[int, Field(ge=0, le=MOST_NODES)] = Switching().idle_s
-    most_cycles_per_day: Annotated[float, Field(ge=0)] = Switching().most_cycles_per_day
+    most_cycles_per_day: Annotated[float, Field(ge=0, le=86_400)] = Switching().most_cycles_per_day
     groups: dict[str, GroupTable]
 
 
@@ -111,18 +111,21 @@ def _switching(path: Path, table: SwitchingTable | None, platform: Platform) -> 
 
 
 def write_target(path: Path, target: Target, platform: Platform) -> None:
-    """Write the target of a plan for `platform`; of a desired profile only cores of the whole machine can be said."""
+    """Write the target of a plan for `platform`. Raises ValueError for what the file can't say.
+
+    Of a desired profile that is all but cores of the whole machine; and what holds before the first step is given.
+    """
     profile = switching = None
     if target.desired is not None:
         wished = target.desired.machine.get(platform.kinds.index(CORES))
         if wished is None or len(target.desired.machine) > 1 or target.desired.nodes:
             raise ValueError("a target's profile is of the cores of the whole machine")
-        profile = {"kind": CORES, "split": str(target.desired.split), "steps": _steps(wished)}
+        profile = {"kind": CORES, "split": str(target.desired.split), "steps": _steps(wished, platform.cores)}
     if target.switching is not None:
         rule = target.switching
         groups = {
             group.prefix: {
-                name: _steps(functions[index])
+                name: _steps(functions[index], group.count if len(functions[index].times) > 1 else 0)
                 for name, functions in (("spares", rule.spares), ("floors", rule.floors))
                 if index in functions
             }
@@ -139,5 +142,7 @@ def write_target(path: Path, target: Target, platform: Platform) -> None:
         file.write("\n")
 
 
-def _steps(function: StepFunction) -> list[list[int]]:
+def _steps(function: StepFunction, before: int) -> list[list[int]]:
+    if function.values[0] != before:
+        raise ValueError(f"before the first step a target's value is {before}, not {function.values[0]}")
     return [list(step) for step in zip(function.times[1:].tolist(), function.values[1:].tolist(), strict=True)]

@@ -61,9 +61,11 @@ def load_epw(path: Path, check: Check) -> Series:
     lines = list(csv_rows(path, read_text(path)))
     expected = "an EPW file: eight lines of head, the first with the offset from UTC, then 8760 hours"
     try:
-        offset_s = round(float(lines[0][1][8]) * 3600)
+        offset_s = round(number(lines[0][1][8]) * 3600)
     except (IndexError, ValueError):
         raise InputError(f"{path}:1", "no offset from UTC in the ninth field", expected) from None
+    if abs(offset_s) >= 24 * 3600:
+        raise InputError(f"{path}:1", f"{lines[0][1][8]} hours ahead of UTC", expected)
 
     def date(fields: list[str]) -> tuple[int, int, int]:
         return int(fields[1]), int(fields[2]), int(fields[3])
@@ -87,7 +89,7 @@ def _table(
             month, day, hour = date(fields)
             hours = (datetime(2001, month, day, tzinfo=UTC) - datetime(2001, 1, 1, tzinfo=UTC)) // timedelta(hours=1)
             value = number(fields[column])
-        except (ValueError, IndexError):
+        except (ValueError, IndexError, OverflowError):
             hour = 0
         if not 1 <= hour <= 24:
             raise InputError(place, f"{','.join(fields)[:60]!r}", "month, day, hour 1 to 24, temperature") from None

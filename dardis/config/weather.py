@@ -9,7 +9,7 @@ from typing import Any
 
 from dardis.config import typical_year
 from dardis.config.clocks import fixed_clock, offset_of, unix_or
-from dardis.config.series_file import Form, Row, Within, lines_of, read_series, series_of
+from dardis.config.series_file import Form, Row, Within, clock_of, lines_of, number, read_series, series_of
 from dardis.model.errors import InputError
 from dardis.model.files import read_text
 from dardis.model.series import Series
@@ -85,20 +85,20 @@ def _open_meteo_json(path: Path, text: str, within: Within) -> Series:
     try:
         content: Any = json.loads(text)
         part = "minutely_15" if "temperature_2m" in content.get("minutely_15", {}) else "hourly"
-        times, values = content[part]["time"], content[part]["temperature_2m"]
+        pairs = list(zip(content[part]["time"], content[part]["temperature_2m"], strict=True))
         unit, offset_s = content[f"{part}_units"]["temperature_2m"], int(content["utc_offset_seconds"])
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         raise InputError(path, "JSON of another form", _OPEN_METEO) from None
     if unit != "°C":
         raise InputError(f"{path}: {part}_units.temperature_2m", repr(unit), "°C")
     form, rows = _open_meteo_form(offset_s), []
-    clock = form.clock("time")
-    for index, (time, value) in enumerate(zip(times, values, strict=False)):
+    clock = clock_of(path, form, "time")
+    for index, (time, value) in enumerate(pairs):
         place = f"{path}: {part}[{index}]"
         if value is None:
             continue
         try:
-            rows.append(Row(index, clock(str(time)), None, float(value)))
+            rows.append(Row(index, clock(str(time)), None, number(value)))
         except (ValueError, TypeError):
             raise InputError(place, f"{time!r}, {value!r}", "a time and a number") from None
     return series_of(path, rows, within, form)

@@ -68,6 +68,7 @@ def read_downtime(path: Path) -> Downtime:
         try:
             node, down, up = fields
             spans.append((int(node), int(down), int(up) if up else FOREVER))
-        except ValueError:
+            np.array(spans[-1], dtype=np.int64)
+        except (ValueError, OverflowError):
             raise InputError(f"{path}:{line}", repr(",".join(fields)), "whole numbers, up_s may be empty") from None
     return Downtime(*np.array(sorted(spans), dtype=np.int64).reshape(-1, 3).T.copy())

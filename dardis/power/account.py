@@ -14,7 +14,7 @@ from dardis.model.series import Floats, Ints, Series
 from dardis.power.conditions import Conditions
 from dardis.power.cooling import Cooling
 from dardis.power.nodes import MachinePower
-from dardis.power.tariff import DEMAND_SPAN_S, Tariff
+from dardis.power.tariff import Tariff
 
 _JOBS, _IDLE, _OFF, _SWITCHING = range(4)
 
@@ -156,7 +156,7 @@ def account(
 
     Cooling of a segment is that of its mean IT power (thesis eq. 6.4). Nodes in maintenance are up and draw idle power.
     """
-    edges, quarters = conditions.edges, _quarters(conditions)
+    edges, quarters = conditions.edges, conditions.quarters
     income = span_sums(work.start, work.finish, work.income * work.cores / 3600, edges)
     parts = _mean_watts(work, downtime, machine, edges)
     load = _mean_watts(work, downtime, machine, quarters).sum(axis=0)
@@ -165,7 +165,7 @@ def account(
 
 def account_of_load(it_w: Series, conditions: Conditions, cooling: Cooling, tariff: Tariff) -> Account:
     """Account for a curve of IT power (W) that covers the conditions: all of it counts as the jobs', none earns."""
-    quarters = _quarters(conditions)
+    quarters = conditions.quarters
     parts = np.zeros((4, len(conditions.edges) - 1))
     parts[_JOBS] = it_w.means(conditions.edges)
     return _settled(np.zeros(parts.shape[1]), parts, quarters, it_w.means(quarters), conditions, cooling, tariff)
@@ -213,14 +213,6 @@ def _mean_watts(work: Work, downtime: Downtime, machine: MachinePower, edges: In
     parts[_SWITCHING] = joules(down, off, machine.shutdown_w[node]) + joules(boot, up, machine.boot_w[node])
     # The least rounding below 0 would be no power that a measured plant knows.
     return np.asarray(np.maximum(parts, 0) / lengths)
-
-
-def _quarters(conditions: Conditions) -> Ints:
-    """Edges of the quarters of an hour, counted from the first inner edge (a whole hour of UTC), cut at both ends."""
-    start, end = conditions.start, conditions.end
-    anchor = int(conditions.edges[1])
-    inner = np.arange(start + (anchor - start) % DEMAND_SPAN_S, end, DEMAND_SPAN_S, dtype=np.int64)
-    return np.unique(np.concatenate([[start], inner, [end]]).astype(np.int64))
 
 
 def _settled(

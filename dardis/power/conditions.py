@@ -9,6 +9,7 @@ import numpy as np
 from dardis.model.errors import InputError
 from dardis.model.moments import utc_text
 from dardis.model.series import Floats, Ints, Series
+from dardis.power.tariff import DEMAND_SPAN_S
 
 HOUR_S = 3600
 
@@ -24,6 +25,8 @@ class Conditions:
     temp_c: Floats
     price_per_kwh: Floats
     gco2_per_kwh: Floats
+    offset: int = 0
+    """Unix time less trace time, by which the hours of UTC and their quarters are known."""
 
     def __post_init__(self) -> None:
         """Refuse arrays that don't belong together."""
@@ -41,11 +44,18 @@ class Conditions:
         """End of the last segment."""
         return int(self.edges[-1])
 
+    @property
+    def quarters(self) -> Ints:
+        """Edges of the quarters of an hour of UTC, by which peaks and limits are judged; cut at both ends."""
+        first = self.start + -(self.start + self.offset) % DEMAND_SPAN_S
+        inner = np.arange(first, self.end, DEMAND_SPAN_S, dtype=np.int64)
+        return np.unique(np.concatenate([[self.start], inner, [self.end]])).astype(np.int64)
+
     def between(self, start: int, end: int) -> Conditions:
         """Those of `[start, end)`, two moments within them; a segment that is cut keeps its values."""
         kept = (self.edges[1:] > start) & (self.edges[:-1] < end)
         edges = np.append(np.maximum(self.edges[:-1][kept], start), end)
-        return Conditions(edges, self.temp_c[kept], self.price_per_kwh[kept], self.gco2_per_kwh[kept])
+        return Conditions(edges, self.temp_c[kept], self.price_per_kwh[kept], self.gco2_per_kwh[kept], self.offset)
 
 
 def conditions_over(
@@ -64,7 +74,7 @@ def conditions_over(
     inner = np.unique(np.concatenate([hours, *(one.edges for one in series.values())]))
     edges = np.concatenate([[low], inner[(inner > low) & (inner < high)], [high]]).astype(np.int64)
     co2 = carbon.at(edges[:-1]) if carbon else np.zeros(len(edges) - 1)
-    return Conditions(edges - offset, weather.at(edges[:-1]), prices.at(edges[:-1]), co2)
+    return Conditions(edges - offset, weather.at(edges[:-1]), prices.at(edges[:-1]), co2, offset)
 
 
 def check_cover(name: object, series: Series, low: int, high: int) -> None:

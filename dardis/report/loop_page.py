@@ -44,15 +44,15 @@ def draw_loop(
 ) -> None:  # fmt: skip
     """Write the page. Raises OSError when it can't be written."""
     with chart.style():
-        charts = [profits(picture), gains(picture), nodes(picture), delays(picture), surroundings(picture)]
+        charts = [profits(picture), nodes(picture), gains(picture), delays(picture), surroundings(picture)]
     share = summary["share_of_bound"]
     headlines = [
-        ("profit", f"{_words(summary['profit_eur'])} {picture.currency}"),
-        ("more than with all nodes on", f"{_words(summary['gain_eur'])} {picture.currency}"),
+        ("profit", f"{_short(summary['profit_eur'])} {picture.currency}"),
+        ("more than with all nodes on", f"{_short(summary['gain_eur'])} {picture.currency}"),
         ("of what could be had", "–" if share is None else f"{100 * float(share):.1f} %"),
-        ("mean wait for boots", f"{_words(summary['mean_boot_delay_s'])} s"),
+        ("mean wait for boots", f"{_short(summary['mean_boot_delay_s'])} s"),
         ("jobs delayed", "–" if summary["delayed_share"] is None else f"{100 * float(summary['delayed_share']):.1f} %"),
-        ("cycles a node a day", _words(summary["cycles_per_node_day"])),
+        ("cycles a node a day", _short(summary["cycles_per_node_day"])),
     ]
     table = [[_short(row[column]) for column in columns] for row in rows]
     write_page(
@@ -120,7 +120,7 @@ def delays(picture: LoopPicture) -> Chart:
     drawing, (axes,) = chart.figure(chart.HALF, 2.4)
     ordered = np.sort(picture.delays)
     share = 100 * (1 - np.arange(len(ordered)) / max(len(ordered), 1))
-    axes.step(ordered, share, where="post", color=chart.BLUE)
+    axes.step(ordered, share, where="pre", color=chart.BLUE)
     axes.set_xscale("symlog", linthresh=60)
     longest = float(ordered[-1]) if len(ordered) else 0.0
     ticks = [tick for tick in (0, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400) if tick <= max(longest, 300)]

@@ -41,7 +41,7 @@ def worth_of(problem: Problem, start: Ints) -> Worth:
     levels_w: Floats = idle_w + step_w * np.arange(STEPS, dtype=np.float64)
     price = price_per_j(problem) * np.diff(conditions.edges)
     found = _limits(problem, start)
-    quarters = _quarters(conditions) if found else conditions_at(conditions, conditions.edges[:2])
+    quarters = conditions_at(conditions, conditions.quarters if found else conditions.edges[:2])
     limits = _limit_costs(found, quarters, _drawn_w(problem, quarters, levels_w) / 1000)
     return Worth(
         _grid(problem, start, conditions, _drawn_w(problem, conditions, levels_w) * price[:, None], step_w),
@@ -78,18 +78,11 @@ def _limits(problem: Problem, start: Ints) -> list[Limit]:
     return [(begin, end, most, LATE if price is None else price) for begin, end, most, price in found]
 
 
-def _quarters(conditions: Conditions) -> Conditions:
-    """The same in the quarters of an hour by which limits are judged."""
-    start, end = conditions.start, conditions.end
-    first = start + (int(conditions.edges[1]) - start) % DEMAND_SPAN_S
-    edges = np.unique(np.concatenate([[start], np.arange(first, end, DEMAND_SPAN_S), [end]])).astype(np.int64)
-    return conditions_at(conditions, edges)
-
-
 def conditions_at(conditions: Conditions, edges: Ints) -> Conditions:
     """The mean conditions between other edges."""
     series = (conditions.temp_c, conditions.price_per_kwh, conditions.gco2_per_kwh)
-    return Conditions(edges, *(Series(conditions.edges, values).means(edges) for values in series))
+    temp_c, price, gco2 = (Series(conditions.edges, values).means(edges) for values in series)
+    return Conditions(edges, temp_c, price, gco2, conditions.offset)
 
 
 def _limit_costs(limits: list[Limit], quarters: Conditions, drawn_kw: Floats) -> Floats:

@@ -32,8 +32,8 @@ class Bounds:
 
     delays: int = 60
     groups: int = 400
-    solver_s: float = 1.0
-    guard_s: float = 6.0
+    solver_s: float = 0.3
+    guard_s: float = 20.0
 
 
 QUICK: Final = Bounds()

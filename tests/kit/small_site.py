@@ -7,8 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from dardis.cli.main import run
+from offline import lessons
+from offline.planner import plan as planning
 
 START = "2023-07-03T00:00Z"
 START_UNIX = 1_688_342_400
@@ -156,6 +159,13 @@ def arguments(command: str, site: Path, out: Path, **options: object) -> list[st
 def called(command: str, site: Path, out: Path, **options: object) -> int:
     """Exit status of the command, which is run here."""
     return run(arguments(command, site, out, **options))
+
+
+def search_less(patch: pytest.MonkeyPatch) -> None:
+    """Shorten the searches, for what does not depend on how good plans are."""
+    patch.setattr(planning, "GROUPS", 100)
+    patch.setattr(planning, "POLISHES", 1)
+    patch.setattr(lessons, "MOST_DAYS", 5)
 
 
 def summary_of(out: Path) -> dict[str, object]:

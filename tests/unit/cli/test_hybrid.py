@@ -7,25 +7,33 @@ import json
 
 import numpy as np
 import pytest
-from kit.small_site import DAY_S, HOUR_S, NODES, PLATFORM, START, called, made_up_rows, other_future, summary_of, swf
+from kit.small_site import (
+    DAY_S,
+    HOUR_S,
+    NODES,
+    PLATFORM,
+    START,
+    called,
+    made_up_rows,
+    other_future,
+    search_less,
+    summary_of,
+    swf,
+)
 
 from dardis.cli.main import run
 from dardis.config.platform import load_platform
 from dardis.config.target import load_target
 from dardis.metrics.downtime import read_downtime
 from dardis.metrics.table import read_jobs
-from offline import lessons
-from offline.planner import plan as planning
 
 BEGIN, END = 7 * DAY_S, 9 * DAY_S
 
 
 @pytest.fixture(scope="module", autouse=True)
 def quick():
-    """A shorter search: nothing here depends on how good plans are."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(planning, "GROUPS", 100)
-        patch.setattr(lessons, "MOST_DAYS", 5)
+        search_less(patch)
         yield
 
 

@@ -18,6 +18,7 @@ from kit.small_site import (
     crowded_rows,
     made_up_rows,
     other_future,
+    search_less,
     summary_of,
     swf,
 )
@@ -36,17 +37,15 @@ from offline.export.formats import FORMATS
 from offline.folder.plan import read_plan
 from offline.folder.tables import JobKind
 from offline.history import replayed
-from offline.planner import plan as planning
 from offline.site import SiteRequest, load_site
 
 DAY = 8
 START, END = DAY * DAY_S, (DAY + 1) * DAY_S
 
 
-@pytest.fixture
-def quick(monkeypatch):
-    """A shorter search, for what does not depend on how good the plan is."""
-    monkeypatch.setattr(planning, "GROUPS", 300)
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch):
+    search_less(monkeypatch)
 
 
 def rows_of(path):
@@ -74,7 +73,7 @@ def recorded_rows(small_site, tmp_path):
 
 
 @pytest.mark.parametrize("trace", ["sparse", "crowded", "algorithm8", "without walltimes", "recorded"])
-def test_what_happens_from_midnight_on_changes_nothing_that_is_handed_on(small_site, tmp_path, quick, capsys, trace):
+def test_what_happens_from_midnight_on_changes_nothing_that_is_handed_on(small_site, tmp_path, capsys, trace):
     options = {"switching": "algorithm8"} if trace == "algorithm8" else {}
     rows = {"sparse": made_up_rows, "without walltimes": without_walltimes}.get(trace, crowded_rows)()
     rows = recorded_rows(small_site, tmp_path) if trace == "recorded" else rows
@@ -221,7 +220,7 @@ def test_every_export_of_a_plan(small_plan, tmp_path, capsys, name):
 
 
 @pytest.mark.parametrize("offset", [0, 50, 100])
-def test_offsets_of_algorithm_8(small_site, tmp_path, quick, capsys, offset):
+def test_offsets_of_algorithm_8(small_site, tmp_path, capsys, offset):
     out = tmp_path / "out"
     assert called("plan", small_site, out, day=DAY, switching="algorithm8", offset=offset, no_report=True) == 0
     cores = read_plan(out).profile.cores_target
@@ -238,7 +237,7 @@ def test_offsets_of_algorithm_8(small_site, tmp_path, quick, capsys, offset):
     assert (floors == -(-cores * NODES // 80)).all()
 
 
-def test_switched_off_all_nodes_stay_on(small_site, tmp_path, quick, capsys):
+def test_switched_off_all_nodes_stay_on(small_site, tmp_path, capsys):
     out = tmp_path / "out"
     assert called("plan", small_site, out, day=DAY, switching="off") == 0
     found = summary_of(out)
@@ -250,7 +249,7 @@ def test_switched_off_all_nodes_stay_on(small_site, tmp_path, quick, capsys):
     assert load_target(out / "target.json", load_platform(small_site / "small.toml")).switching is None
 
 
-def test_two_days_ahead_are_planned_with_the_first_one_counted(small_site, tmp_path, quick, capsys):
+def test_two_days_ahead_are_planned_with_the_first_one_counted(small_site, tmp_path, capsys):
     out = tmp_path / "out"
     assert called("plan", small_site, out, day=DAY, hours=48, no_report=True) == 0
     plan = read_plan(out)
@@ -259,7 +258,7 @@ def test_two_days_ahead_are_planned_with_the_first_one_counted(small_site, tmp_p
     assert summary_of(out)["profit_eur"] <= summary_of(out)["bound_eur"]
 
 
-def test_plants_cost_what_they_take(small_site, tmp_path, quick, capsys):
+def test_plants_cost_what_they_take(small_site, tmp_path, capsys):
     table = tmp_path / "free.csv"
     table.write_text("temp_c,1000,2000\n10,1.0,1.0\n20,1.0,1.0\n30,1.0,1.0\n")
     cost = {}
@@ -271,9 +270,7 @@ def test_plants_cost_what_they_take(small_site, tmp_path, quick, capsys):
 
 
 @pytest.mark.parametrize("switching", ["spare", "algorithm8"])
-def test_without_power_figures_the_thesis_s_hold_and_nothing_is_switched(
-    small_site, tmp_path, quick, capsys, switching
-):
+def test_without_power_figures_the_thesis_s_hold_and_nothing_is_switched(small_site, tmp_path, capsys, switching):
     (tmp_path / "p.toml").write_text(PLATFORM)
     out = tmp_path / "out"
     assert called("plan", small_site, out, day=DAY, platform=tmp_path / "p.toml", switching=switching) == 0

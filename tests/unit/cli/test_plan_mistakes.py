@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from kit.small_site import PLATFORM, POWER, START, called, prices, summary_of, weather, write_site
+from kit.small_site import PLATFORM, POWER, START, called, prices, search_less, summary_of, weather, write_site
 
 from dardis.cli.main import run
 from dardis.sim import online
-from offline.planner import plan as planning
 
 MIDNIGHT = 1 + 24 * (8 + 1)
 """Line of the files with the first hour of day 8 (their first line is the header, their first day the one before)."""
@@ -157,7 +156,7 @@ LIMITS = {
     ("limits", "command", "when"), [("contract", "plan", {"day": 8}), ("window", "hybrid", {"days": "8"})]
 )
 def test_a_power_cap_that_nothing_can_keep(site, capsys, monkeypatch, limits, command, when):
-    monkeypatch.setattr(planning, "GROUPS", 50)
+    search_less(monkeypatch)
     (site / "capped.toml").write_text(PLATFORM + POWER + LIMITS[limits])
     refused(site, capsys, "platform: tariff", command=command, platform=site / "capped.toml", **when)
 
@@ -190,7 +189,7 @@ def test_a_folder_in_use(site, capsys, no_search, command, when):
 
 
 def test_gaps_on_other_days_do_no_harm_and_are_told(site, capsys, monkeypatch):
-    monkeypatch.setattr(planning, "GROUPS", 50)
+    search_less(monkeypatch)
     gap = site / "gap.csv"
     gap.write_text(without(weather(), 24 * 3, 24 * 3 + 4))
     assert called("plan", site, site / "out", day=8, weather=gap, no_report=True) == 0
@@ -204,7 +203,7 @@ def test_gaps_on_other_days_do_no_harm_and_are_told(site, capsys, monkeypatch):
 
 
 def test_weather_that_begins_after_the_history_is_enough(site, capsys, monkeypatch):
-    monkeypatch.setattr(planning, "GROUPS", 50)
+    search_less(monkeypatch)
     late = site / "late.csv"
     late.write_text(without(weather(), 1, MIDNIGHT - 26))
     assert called("plan", site, site / "out", day=8, weather=late, prices=late_prices(site), no_report=True) == 0
@@ -222,7 +221,7 @@ def late_prices(site):
 
 @pytest.mark.parametrize(("day", "note"), [(1, "too few days of history"), (11, "before the forecast")])
 def test_little_or_old_history_is_told_in_the_report(site, capsys, monkeypatch, day, note):
-    monkeypatch.setattr(planning, "GROUPS", 50)
+    search_less(monkeypatch)
     assert called("plan", site, site / "out", day=day) == 0
     assert note in capsys.readouterr().err
     assert note in summary_of(site / "out")["notes"]

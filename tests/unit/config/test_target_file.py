@@ -74,6 +74,19 @@ def test_a_profile_that_it_cannot_say_is_not_written(tmp_path):
         write_target(tmp_path / "gpu.json", Target(gpus), PLATFORM)
 
 
+@pytest.mark.parametrize(
+    "target",
+    [
+        Target(DesiredProfile(PLATFORM, {0: StepFunction.from_steps(5, [(0, 7)])})),
+        Target(switching=Switching({0: StepFunction.from_steps(2, [])})),
+        Target(switching=Switching(floors={1: StepFunction.from_steps(0, [(0, 1)])})),
+    ],
+)
+def test_another_value_before_the_first_step_is_not_lost_in_silence(tmp_path, target):
+    with pytest.raises(ValueError, match="before the first step"):
+        write_target(tmp_path / "target.json", target, PLATFORM)
+
+
 def test_profile_is_told_by_its_content(tmp_path):
     path = written(tmp_path)
     packed = tmp_path / "packed"
@@ -103,6 +116,7 @@ def test_profile_is_told_by_its_content(tmp_path):
         ({"switching": {"groups": {"c": {}}}}, "groups.c: 'two' does not say what the group draws; expected power = "),
         ({"switching": {"groups": {"a": {"spare": []}}}}, "a.spare: unknown key; expected one of spares, floors"),
         ({"switching": {"idle_s": -1, "groups": {}}}, "switching.idle_s"),
+        ({"switching": {"most_cycles_per_day": 1e30, "groups": {}}}, "switching.most_cycles_per_day: 1e"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_clear_line(tmp_path, changes, said):

@@ -1,4 +1,5 @@
 import json
+import math
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -55,6 +56,12 @@ def test_ends_that_are_stated_hold(file):
         load_prices(file(head + rows + "2023-05-01T01:30Z,2023-05-01T02:00Z,0.3\n"))
 
 
+def test_a_value_that_ends_before_it_begins_is_refused(file):
+    for end in ("2023-05-01T00:00Z", "2023-04-30T23:00Z"):
+        with pytest.raises(InputError, match=r"f\.csv:2: ends .*, begins 2023-05-01T00:00Z; expected an end after"):
+            load_prices(file(f"start_utc,end_utc,price_eur_per_kwh\n2023-05-01T00:00Z,{end},0.1\n"))
+
+
 def test_a_grid_may_become_finer_once_as_the_market_did(file):
     day, quarters = [0.1] * 24, [0.2] * 96
     text = own("price_eur_per_kwh", day) + own("price_eur_per_kwh", quarters, 900, MAY + DAY).partition("\n")[2]
@@ -91,6 +98,9 @@ def test_a_missing_quarter_is_no_coarser_grid(file):
         (lambda rows: [*rows[:3], rows[3].replace(",2", ",inf"), *rows[4:]], "temp_c 'inf'; expected a number"),
         (lambda rows: [*rows[:3], "yesterday,2", *rows[4:]], "time 'yesterday'; expected a time such as"),
         (lambda rows: [*rows[:3], "2023-05-01T02:00Z", *rows[4:]], "1 fields; expected 2"),
+        (lambda rows: [*rows[:3], f"{10**20},2", *rows[4:]], "time '10+'; expected Unix seconds of a year"),
+        (lambda rows: [*rows[:3], f"{10**16},2", *rows[4:]], "time '10+'; expected Unix seconds of a year"),
+        (lambda rows: ["time_local_utc+99,temperature_c", *rows[1:]], "no clock; expected an offset from UTC"),
         (lambda rows: rows[:1], "no values"),
         (lambda rows: ["time,warmth", *rows[1:]], r"of no known form; expected start_utc.*Open-Meteo.*EPW"),
     ],
@@ -267,6 +277,32 @@ def test_open_meteo_in_another_unit_or_form_is_refused(file):
             load_weather(file(text))
 
 
+def open_meteo(times=("2023-05-01T00:00", "2023-05-01T01:00"), values=(5.0, 6.0), offset_s=0):
+    return json.dumps({
+        "utc_offset_seconds": offset_s,
+        "hourly_units": {"temperature_2m": "°C"},
+        "hourly": {"time": times, "temperature_2m": values},
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (open_meteo(values=(5.0, math.nan)), r"hourly\[1\]: '2023-05-01T01:00', nan; expected a time and a number"),
+        (open_meteo(values=(5.0, math.inf)), r"hourly\[1\]: '2023-05-01T01:00', inf; expected a time and a number"),
+        (open_meteo(values=(5.0,)), "JSON of another form"),
+        (open_meteo(values=5), "JSON of another form"),
+        (open_meteo(times=(10**30, 10**30 + 3600)), r"hourly\[0\]: 10+, 5.0; expected a time and a number"),
+        (open_meteo(offset_s=10**9), "no clock; expected an offset from UTC of less than a day"),
+        (open_meteo().replace(": 0,", ": 1e999,"), "JSON of another form"),
+    ],
+)
+def test_a_damaged_open_meteo_file_is_refused(file, text, message):
+    assert load_weather(file(open_meteo())).values.tolist() == [5, 6]
+    with pytest.raises(InputError, match=message):
+        load_weather(file(text))
+
+
 def typical(write_row, head):
     start = datetime(2001, 1, 1, tzinfo=UTC)
     hours = [start + timedelta(hours=h) for h in range(8760)]
@@ -304,7 +340,10 @@ def test_a_typical_year_is_repeated_on_its_own_clock_and_a_leap_day_is_like_the_
         (lambda lines: [*lines, lines[50]], r"f\.csv:8769: a second value for 01-02 hour 19"),
         (lambda lines: [*lines[:9], lines[9].replace(",1.01,", ",99.9,"), *lines[10:]], "a missing temperature"),
         (lambda lines: [lines[0].replace("-6.0", "CST"), *lines[1:]], r"f\.csv:1: no offset from UTC"),
+        (lambda lines: [lines[0].replace("-6.0", "inf"), *lines[1:]], r"f\.csv:1: no offset from UTC"),
+        (lambda lines: [lines[0].replace("-6.0", "99"), *lines[1:]], r"f\.csv:1: 99 hours ahead of UTC"),
         (lambda lines: [*lines[:9], lines[9].replace(",1,1,2,", ",1,1,25,"), *lines[10:]], "hour 1 to 24"),
+        (lambda lines: [*lines[:9], lines[9].replace(",1,1,2,", f",{10**20},1,2,"), *lines[10:]], "hour 1 to 24"),
     ],
 )
 def test_a_typical_year_that_is_not_whole_is_refused(file, change, message):

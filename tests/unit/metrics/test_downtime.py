@@ -61,7 +61,10 @@ def test_its_file_comes_back(tmp_path):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("text", ["node,down\n", "node,down_s,up_s\n1,x,\n", "node,down_s,up_s\n1,2\n", ""])
+@pytest.mark.parametrize(
+    "text",
+    ["node,down\n", "node,down_s,up_s\n1,x,\n", "node,down_s,up_s\n1,2\n", f"node,down_s,up_s\n1,2,{10**30}\n", ""],
+)
 def test_a_damaged_file_is_an_input_error(tmp_path, text):
     path = tmp_path / "switching.csv"
     path.write_text(text)

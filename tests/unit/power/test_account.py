@@ -35,7 +35,8 @@ def cases(draw):
     def values(low, high):
         return np.array(draw(st.lists(st.floats(low, high), min_size=count, max_size=count)))
 
-    conditions = Conditions(edges, values(-10, 40), values(-0.5, 0.5), values(0, 900))
+    offset = draw(st.integers(-900, 900))
+    conditions = Conditions(edges, values(-10, 40), values(-0.5, 0.5), values(0, 900), offset)
     jobs = draw(spans)
     start = np.array([s for s, _ in jobs], dtype=np.int64)
     size = len(jobs)
@@ -91,7 +92,7 @@ def test_an_account_is_the_sum_over_all_seconds(case, plant):
     assert told.energy_eur + told.cooling_eur == pytest.approx((kwh * conditions.price_per_kwh).sum())
     assert told.co2_kg == pytest.approx((kwh * conditions.gco2_per_kwh).sum() / 1000)
     assert told.co2_eur == pytest.approx(told.co2_kg * 0.08)
-    quarter = (seconds - conditions.edges[1]) // 900
+    quarter = (seconds + conditions.offset) // 900
     means = [
         np.mean([x[quarter == q] for x in (watts, conditions.temp_c[segment])], axis=1) for q in np.unique(quarter)
     ]

@@ -21,6 +21,16 @@ def test_segments_end_at_hours_of_utc_and_where_a_series_changes():
     assert of.gco2_per_kwh.tolist() == [0, 0, 0, 0]
 
 
+@pytest.mark.parametrize("step", [600, 900, 3600])
+def test_quarters_are_those_of_utc_however_long_or_short_the_time_and_whatever_the_series_steps(step):
+    weather, offset = series(0, step, range(8 * 3600 // step)), 100
+    of = conditions_over(3000 - offset, 6000 - offset, weather, weather, offset=offset)
+    assert (of.quarters + offset).tolist() == [3000, 3600, 4500, 5400, 6000]
+    assert (of.between(4000 - offset, 5000 - offset).quarters + offset).tolist() == [4000, 4500, 5000]
+    within_an_hour = conditions_over(3700 - offset, 5000 - offset, weather, weather, offset=offset)
+    assert (within_an_hour.quarters + offset).tolist() == [3700, 4500, 5000]
+
+
 def test_no_segment_is_longer_than_an_hour_whatever_the_series_say():
     flat = series(0, 10**6, [5])
     of = conditions_over(1234, 20_000, flat, flat, flat)

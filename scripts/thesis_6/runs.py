@@ -1,0 +1,86 @@
+"""Does the runs: each trace under each search and scenario once, kept in files so that an interrupted whole goes on."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import numpy as np
+
+from dardis.metrics.audit import audit
+from dardis.model.series import Ints
+from offline.baseline import rule_based, rule_setups
+from offline.planner.problem import Running
+from scripts.thesis_6.cases import SCENARIOS, Case, Scenario, Workload, load
+from scripts.thesis_6.roll import Rolled, judge, roll, whole_schedule
+from scripts.thesis_6.searches import BY_SOLVER, FULL, QUICK, SEARCHES, Bounds, search_of
+
+
+@dataclass(frozen=True)
+class Part:
+    """One trace under one search, planned in one scenario."""
+
+    workload: Workload
+    search: str
+    scenario: Scenario
+    bounds: Bounds
+
+
+def parts(workloads: tuple[Workload, ...], *, full: bool) -> Iterator[Part]:
+    """All that is to be planned, the slowest first: the solver's searches in one scenario, in all with `full`."""
+    bounds = FULL if full else QUICK
+    for search in sorted(SEARCHES, key=lambda name: name not in BY_SOLVER):
+        for workload in workloads:
+            for scenario in SCENARIOS if full or search not in BY_SOLVER else SCENARIOS[:1]:
+                yield Part(workload, search, scenario, bounds)
+
+
+def planned(out: Path, part: Part) -> Rolled:
+    """The plan of a part: read, or made and kept."""
+    case = load(out, part.workload)
+    path = out / "runs" / f"{_fingerprint(case, part)}.npz"
+    if not path.is_file():
+
+        def tell(day: int, jobs: int) -> None:
+            sys.stderr.write(
+                f"{part.workload.name} load, {part.search}, {part.scenario.name}: day {day}, {jobs} jobs\n"
+            )
+
+        rolled = roll(case, part.scenario, search_of(part.search, part.bounds), tell)
+        judge(whole_schedule(case, part.scenario, rolled), case, part.search, whole=True)
+        path.parent.mkdir(exist_ok=True)
+        half = path.with_suffix(".part")
+        with half.open("wb") as file:
+            np.savez(file, **{field.name: getattr(rolled, field.name) for field in fields(Rolled)})
+        half.rename(path)
+    with np.load(path) as held:
+        return Rolled(**{field.name: held[field.name] for field in fields(Rolled)})
+
+
+def _fingerprint(case: Case, part: Part) -> str:
+    """Names a run by all that it depends on, but for the program."""
+    told = (case.told.submit, case.told.duration, case.told.core_w, case.cores)
+    asked = repr((part.search, part.scenario, part.bounds)).encode()
+    return hashlib.sha256(b"".join([asked, *(column.tobytes() for column in told)])).hexdigest()[:16]
+
+
+def rules(case: Case) -> dict[str, Ints]:
+    """The starts that each of the six rule-based set-ups gives the trace, told true durations."""
+    platform, jobs = case.powered()
+    nothing = np.zeros(0, dtype=np.int64)
+    none = np.zeros(0)
+    nobody = Running(
+        nothing, nothing, nothing, nothing, np.zeros((0, len(platform.kinds)), dtype=np.int64), none, none,
+        np.zeros(1, dtype=np.int64), nothing, nothing,
+    )  # fmt: skip
+    found = {}
+    for name, setup in rule_setups().items():
+        schedule = rule_based(jobs, nobody, platform, setup, case.first)
+        for violation in audit(schedule, platform, expected=case.told.number.tolist()):
+            raise ValueError(f"{case.workload.name} load, {name}: {violation}")
+        order = np.argsort(schedule.number)
+        found[name] = schedule.start[order[np.searchsorted(schedule.number[order], case.told.number)]]
+    return found

@@ -1,0 +1,124 @@
+"""The pages of a plan and of the loop: every chart in one file, also on days on which there is little to draw."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from dardis.model.profile import StepFunction
+from dardis.report import chart, plan_charts
+from dardis.report.chart import TimeAxis
+from dardis.report.loop_page import LoopPicture, delays, draw_loop
+from dardis.report.plan_charts import PlannedDay
+from dardis.report.plan_page import draw_plan
+
+DAY = 86_400
+START = 1_688_342_400
+
+
+def planned(*, co2=0.0, price=0.1, load=40, down=0):
+    edges = 3600 * np.arange(25)
+    flat = np.ones(24)
+    columns = {
+        "cores_target": 60 * flat, "power_cap_w": 1500.0 * flat, "it_w": 20.0 * load * flat,
+        "cooling_w": 5.0 * load * flat, "pue": (1.25 if load else np.nan) * flat, "price_eur_per_kwh": price * flat,
+        "gco2_per_kwh": co2 * flat, "temp_c": 20 * flat,
+    }  # fmt: skip
+    energy = price * columns["it_w"] / 1000
+    money = {"income": 0.013 * load * flat, "energy": energy, "cooling": energy / 4}
+    on = StepFunction.from_steps(10, [(7200, 10 - down)])
+    busy = StepFunction.from_steps(load // 8, [])
+    powered = StepFunction.from_steps(80, [(7200, 80 - 8 * down)])
+    used = StepFunction.from_steps(load, [])
+    return PlannedDay(TimeAxis(0, DAY, START), edges, columns, money, used, powered, on, busy, 80, 10, "EUR")
+
+
+DAYS = {
+    "usual": planned(co2=350.0, down=4),
+    "negative prices": planned(price=-0.05),
+    "no job": planned(load=0),
+}
+PROFITS = {
+    "usual": ([("best rule", 1.0), ("multi-search", 2.0), ("ours", 2.5)], 3.0),
+    "no bound": ([("best rule", 1.0), ("ours", 2.5)], None),
+    "all the same": ([("best rule", 2.0), ("ours", 2.0)], 2.0),
+    "losses": ([("best rule", -12.0), ("ours", -3.0)], 1.0),
+    "nothing": ([("best rule", 0.0), ("ours", 0.0)], None),
+}
+
+
+@pytest.mark.parametrize("name", DAYS)
+def test_a_plan_of_any_day(tmp_path, name):
+    path = tmp_path / "report.html"
+    draw_plan(path, title="A <plan>", lead="10 nodes", notes=["told & sold"], headlines=[("profit", "1 EUR")],
+              day=DAYS[name], profits=PROFITS["usual"][0], bound=3.0, trees=[], figures=[("jobs", "3")],
+              rules=[("Spare nodes", ["always → 3"]), ("No", [])])  # fmt: skip
+    page = path.read_text()
+    for text in (
+        "A &lt;plan&gt;",
+        "told &amp; sold",
+        "Spare nodes",
+        "always → 3",
+        "Load against the target",
+        "Searches",
+    ):
+        assert text in page
+    assert page.count('src="data:image/') == 6
+    assert not re.search(r'(src|href)="http', page)
+    assert "<h2>No</h2>" not in page
+
+
+@pytest.mark.parametrize(("profits", "bound"), PROFITS.values(), ids=PROFITS)
+def test_every_profit_and_its_bound_are_within_the_picture(monkeypatch, profits, bound):
+    kept = []
+    monkeypatch.setattr(chart, "finish", lambda drawing, *_: kept.append(drawing))
+    with chart.style():
+        plan_charts.searches(profits, bound, "EUR")
+        (axes,) = kept[0].axes
+        low, high = axes.get_xlim()
+        for value in [value for _, value in profits] + ([] if bound is None else [bound]):
+            assert low < value < high
+        drawn = [text.get_text() for text in axes.texts]
+        assert drawn == [f"{value:,.2f}" for _, value in profits]
+        kept[0].canvas.draw()
+        frame = axes.get_window_extent()
+        assert all(text.get_window_extent().x0 >= frame.x0 - 1 for text in axes.texts)
+
+
+def picture(waits):
+    days, edges = 3, 3600 * np.arange(73)
+    profit = {"all nodes on": np.zeros(days), "switched": np.array([1.0, -2.0, 0.0]), "clairvoyant": np.ones(days)}
+    on = StepFunction.from_steps(10, [(7200, 4)])
+    return LoopPicture(
+        TimeAxis(0, days * DAY, START), on, 10, None if len(waits) == 0 else on,
+        ["2023-07-03", "2023-07-04", "2023-07-05"], profit, np.array(waits, dtype=np.int64),
+        {"idle_power": 3.0, "price": -0.4}, "EUR", edges, np.full(72, 20.0), np.linspace(-0.1, 0.2, 72),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("waits", [[], [0, 0], [0, 0, 240, 100_000], [60]])
+def test_the_loop_also_without_waits(tmp_path, waits):
+    path = tmp_path / "report.html"
+    summary = {"profit_eur": 1.25, "gain_eur": None, "share_of_bound": None if not waits else 0.5,
+               "mean_boot_delay_s": None, "delayed_share": None if not waits else 0.1, "cycles_per_node_day": 0.0,
+               "notes": "told"}  # fmt: skip
+    rows = [{"day": 1, "profit_eur": 12345.678, "wait": None}, {"day": 2, "profit_eur": 1.0, "wait": 12.345}]
+    draw_loop(path, title="Loop", lead="10 nodes", notes=["one", "two"], picture=picture(waits), summary=summary,
+              columns=["day", "profit_eur", "wait"], rows=rows, rules=[])  # fmt: skip
+    page = path.read_text()
+    assert page.count('src="data:image/') == 5
+    for text in ("<li>one</li>", "<td>12,346</td>", "<td>–</td>", "<td>12.3</td>", "profit eur"):
+        assert text in page
+    assert "nan" not in re.sub(r"data:image/[^\"]*", "", page)
+
+
+def test_waits_fill_their_picture(monkeypatch):
+    kept = []
+    monkeypatch.setattr(chart, "finish", lambda drawing, *_: kept.append(drawing))
+    with chart.style():
+        delays(picture([0] * 90 + [240] * 10))
+    (axes,) = kept[0].axes
+    assert 10 < axes.get_ylim()[1] < 20
+    assert axes.get_xlim() == (0, 300)
