@@ -45,6 +45,17 @@ ALL_ON, OFFSET_70, OFFSET_50, TEN, REACTIVE, SPARES = (
 )  # fmt: skip
 SWITCHINGS: Final = (ALL_ON, OFFSET_70, OFFSET_50, REACTIVE, TEN, SPARES)
 EASY: Final = "easy"
+_SIMULATOR: Final = (
+    "dispatch",
+    "engine",
+    "kernels",
+    "model",
+    "node_manager",
+    "sim",
+    "task_manager",
+    "transport",
+    "wire",
+)
 
 
 @dataclass(frozen=True)
@@ -152,10 +163,11 @@ def _fingerprint(site: Site, asked: Asked) -> str:
 
 @cache
 def _sources() -> str:
-    """Digest of the simulator's own code."""
+    """Digest of the code that a simulation goes through."""
     digest = hashlib.sha256()
-    for path in sorted((ROOT / "dardis").rglob("*.py")):
-        digest.update(path.read_bytes())
+    for package in _SIMULATOR:
+        for path in sorted((ROOT / "dardis" / package).rglob("*.py")):
+            digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
