@@ -70,10 +70,12 @@ def rows(found: Found) -> Iterator[_Row]:
         for schedule in (*found.rules, *SEARCHES):
             for price in INCOMES:
                 cell = found.cell(schedule, scenario, price)
-                best = found.cell(found.best_rule(scenario, price), scenario, price).profit
+                best = found.cell(found.best_rule(scenario, price), scenario, price)
                 for figure, value in (
                     ("profit until the last submission, EUR", cell.profit),
-                    ("gain over the best rule, %", 100 * (cell.profit / best - 1)),
+                    ("gain over the best rule, %", 100 * (cell.profit / best.profit - 1)),
+                    ("profit until the last end, EUR", cell.whole_profit),
+                    ("gain over it by then, %", 100 * (cell.whole_profit / best.whole_profit - 1)),
                     ("pue", cell.pue),
                 ):
                     yield name, scenario.name, price, schedule, "", figure, value

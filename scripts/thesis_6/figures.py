@@ -27,6 +27,8 @@ class Cell:
 
     profit: float
     """Until the last submission, EUR."""
+    whole_profit: float
+    """Until the last end, when every schedule has earned the same."""
     pue: float
     """Total, until the last end."""
 
@@ -64,7 +66,7 @@ class Found:
         until = self._account(start, scenario, price, self.case.last)
         whole = self._account(start, scenario, price, self._last_end(start))
         assert whole.pue is not None
-        return Cell(until.profit, whole.pue)
+        return Cell(until.profit, whole.profit, whole.pue)
 
     def best_rule(self, scenario: Scenario, price: str, *, strict: bool = False) -> str:
         """The set-up with the most profit until the last submission; `strict`: of those that never skip a job."""
@@ -90,15 +92,16 @@ class Found:
     def days(self, name: str, scenario: Scenario) -> Days:
         """Figures of each day until the last end."""
         case, start, cooling = self.case, self.start(name, scenario), cooling_of(scenario)
-        whole = self._account(start, scenario, "cheap", self._last_end(start))
+        count = -(-(self._last_end(start) - case.first) // DAY_S)
+        whole = self._account(start, scenario, "cheap", case.first + count * DAY_S)
         used = self._used(start)
         most_w = case.platform.cores * CORE_W[1]
         rows = []
-        for begin in range(case.first, int(whole.edges[-1]), DAY_S):
+        for begin in range(case.first, whole.edges[-1], DAY_S):
             inside = (whole.edges[:-1] >= begin) & (whole.edges[:-1] < begin + DAY_S)
             it_w, lengths = whole.it_w[inside], np.diff(whole.edges)[inside]
             drawn = float((it_w * lengths).sum())
-            temps = case.conditions(scenario, begin, begin + int(lengths.sum())).temp_c
+            temps = case.conditions(scenario, begin, begin + DAY_S).temp_c
             rows.append((
                 1 + float((whole.cooling_w[inside] * lengths).sum()) / drawn if drawn else np.nan,
                 used.integral(begin, begin + DAY_S) / (case.platform.cores * DAY_S),

@@ -42,9 +42,10 @@ _LEAD = (
     "24.5 ± 6.5 °C (summer) or 3.5 ± 3.5 °C (winter), a sine with its maximum at 15 o'clock. Every plan of a day and "
     "every whole schedule has passed the audit on real nodes."
 )
-_PUE = (
-    "Left the thesis, right ours. A schedule has the same PUE at both incomes; those that are planned for the cheap "
-    "one are shown at both."
+_PUE = "Left the thesis, right ours. All plans are made for the cheap income, so that ours are the same at both."
+_PLANNED = (
+    "A search that was planned in one scenario alone (above) has that plan in all of them; where it falls back to "
+    "multi-search it can therefore differ from multi-search's own plan for a scenario."
 )
 _DAILY = "`figure_6_6.png` has them for the high load, `thesis_6.csv` for all."
 
@@ -101,7 +102,7 @@ def _gains(found: Found) -> list[str]:
                 f"{100 * (found.cell(OURS, scenario, price).profit / low - 1):+.2f}",
             ])  # fmt: skip
     head = ["scenario", "best rule-based set-up", "its profit, EUR", *(f"{name}, %" for name in SEARCH_COLUMNS),
-            "delay over the best strict rule, %", "ours over it, %"]  # fmt: skip
+            "delay search over the best strict rule, %", "ours over it, %"]  # fmt: skip
     return _table(head, rows, left=2)
 
 
@@ -117,6 +118,13 @@ def _gains_text(found: Found) -> Iterator[str]:
         f"{100 * most:.2f} %: no plan has more than {100 * (most / use - 1):.2f} % more core-hours."
     )
     yield ""
+    ends = {search: _gains_at_end(found, search) for search in (DELAY, OURS)}
+    yield (
+        "At the last end all have earned the same, and only energy differs: then "
+        + ", ".join(f"{search} has {min(of):+.2f} to {max(of):+.2f} %" for search, of in ends.items())
+        + f" over the rule that was best until the last submission. {_PLANNED}"
+    )
+    yield ""
     yield (
         "Core-hours until the last submission, % of the machine's (first scenario): "
         + ", ".join(f"`{rule}` {100 * found.use(rule, scenario):.2f}" for rule in found.rules)
@@ -124,6 +132,15 @@ def _gains_text(found: Found) -> Iterator[str]:
         + ", ".join(f"{search} {100 * found.use(search, scenario):.2f}" for search in SEARCH_COLUMNS)
         + "."
     )
+
+
+def _gains_at_end(found: Found, search: str) -> list[float]:
+    gains = []
+    for scenario in SCENARIOS:
+        for price in INCOMES:
+            base = found.cell(found.best_rule(scenario, price), scenario, price).whole_profit
+            gains.append(100 * (found.cell(search, scenario, price).whole_profit / base - 1))
+    return gains
 
 
 def _makespans(all_found: Sequence[Found]) -> list[str]:

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from dardis.report import chart
 from offline.extract.class_tree import CLASSES, ClassTree, DayRecords
-from scripts.thesis_6.cases import INCOMES, SCENARIOS
+from scripts.thesis_6.cases import DAY_S, INCOMES, SCENARIOS
 from scripts.thesis_6.figures import Found
 from scripts.thesis_6.page import predicted
 from scripts.thesis_6.searches import DELAY, SEARCHES
@@ -92,7 +93,7 @@ def _makespans(all_found: Sequence[Found]) -> Figure:
 
 def _daily(found: Found) -> Figure:
     drawing, panels = chart.figure(chart.FULL, 1.0 + 1.8 * len(SCENARIOS), len(SCENARIOS))
-    last = (found.case.last - found.case.first) / 86_400
+    days_with = (found.case.last - found.case.first) // DAY_S + 1
     for axes, scenario in zip(panels, SCENARIOS, strict=True):
         for place, name in enumerate((DELAY, found.best_rule(scenario, "cheap"))):
             pue = found.days(name, scenario).pue
@@ -104,10 +105,11 @@ def _daily(found: Found) -> Figure:
             axes.plot(
                 days + 1, trend(days + 1), color=colour, linestyle="--", linewidth=1, label=f"{label}, trend"
             )  # fmt: skip
-        axes.axvline(1 + last, color=chart.GREY, linewidth=0.8)
-        axes.set_title(f"{scenario.name} (grey: the last submission)")
+        axes.axvline(days_with + 0.5, color=chart.GREY, linewidth=0.8)
+        axes.set_title(f"{scenario.name} (grey: after the last submission)")
         axes.set_ylabel("PUE of the day")
     panels[-1].set_xlabel("day")
+    panels[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
     _legend(drawing, panels[0], 4)
     return drawing
 
@@ -128,5 +130,5 @@ def _predictions(tree: ClassTree, records: DayRecords, *, right: bool) -> Figure
     axes.set_yscale("symlog", linthresh=1e-4)
     axes.set_xlabel("use of the machine on the day before, %")
     axes.set_ylabel("PUE above the slope change")
-    _legend(drawing, axes, 4 if right else 2)
+    _legend(drawing, axes, 2)
     return drawing

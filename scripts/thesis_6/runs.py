@@ -63,7 +63,7 @@ def planned(out: Path, part: Part) -> Rolled:
 def _fingerprint(case: Case, part: Part) -> str:
     """Names a run by all that it depends on, but for the program."""
     told = (case.told.submit, case.told.duration, case.told.core_w, case.cores)
-    asked = repr((part.search, part.scenario, part.bounds)).encode()
+    asked = repr((part.search, part.scenario, part.bounds.of(part.search))).encode()
     return hashlib.sha256(b"".join([asked, *(column.tobytes() for column in told)])).hexdigest()[:16]
 
 

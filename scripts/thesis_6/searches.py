@@ -27,13 +27,19 @@ SEARCHES: Final = (DEFAULT, MULTI, RELAXATION, DELAY, OURS)
 class Bounds:
     """What a search may do for a day: runs of the heuristic, groups rebuilt, and the solver's seconds.
 
-    `solver_s` is of the solver's deterministic time, `guard_s` of the clock: that one usually comes first.
+    `solver_s` is of the solver's deterministic time, `guard_s` of the clock: the first is what should end it.
     """
 
     delays: int = 60
     groups: int = 400
-    solver_s: float = 0.3
-    guard_s: float = 20.0
+    solver_s: float = 1.0
+    guard_s: float = 25.0
+
+    def of(self, search: str) -> tuple[float, ...]:
+        """Those that a search heeds."""
+        if search in BY_SOLVER:
+            return self.solver_s, self.guard_s
+        return {MULTI: (), DELAY: (self.delays,), OURS: (self.groups,)}[search]
 
 
 QUICK: Final = Bounds()

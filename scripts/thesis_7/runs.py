@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -196,8 +196,3 @@ def violations(site: Site, run: Run) -> list[str]:
     numbers = [job.number for job in site.jobs]
     found = audit(run.schedule, site.platform, expected=numbers, downtime=run.downtime)
     return [str(violation) for violation in found]
-
-
-def on(run: Run, downtime: Downtime) -> Run:
-    """The same jobs with other times down."""
-    return replace(run, downtime=downtime, boot_delay=np.zeros_like(run.boot_delay))
