@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from dardis.report import chart
 from offline.extract.class_tree import CLASSES, ClassTree, DayRecords
@@ -128,6 +128,7 @@ def _predictions(tree: ClassTree, records: DayRecords, *, right: bool) -> Figure
             )  # fmt: skip
     axes.axhline(0, color=chart.INK, linewidth=0.8)
     axes.set_yscale("symlog", linthresh=1e-4)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.set_xlabel("use of the machine on the day before, %")
     axes.set_ylabel("PUE above the slope change")
     _legend(drawing, axes, 2)
