@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Final
 
 from offline.extract.class_tree import DayRecords, learn_classes
-from scripts.thesis_6.cases import HIGH, INCOMES, LOW, ROOT, SCENARIOS, SLICE, TRACE, Scenario, Workload, load, prepare
+from scripts.thesis_6.cases import HIGH, INCOMES, LOW, SCENARIOS, SLICE, Scenario, Workload, load, prepare
 from scripts.thesis_6.figures import Found, records, slope_pue
 from scripts.thesis_6.page import page
 from scripts.thesis_6.plots import draw
 from scripts.thesis_6.roll import Rolled
 from scripts.thesis_6.runs import parts, planned, rules
 from scripts.thesis_6.searches import DELAY, FULL, QUICK, SEARCHES
+from scripts.thesis_7.cases import ROOT, TRACE
 
 _HEAD: Final = ("workload", "scenario", "income", "schedule", "day", "figure", "value")
 _Row = tuple[str, str, str, str, str, str, float]

@@ -27,8 +27,6 @@ from offline.history import plan_jobs, that_fit
 from offline.planner.problem import PlanJobs
 from scripts.thesis_7.cases import FLAT_PRICE, ROOT, SUMMER, TRACE, WINTER, Season
 
-__all__ = ["DAY_S", "HOUR_S", "ROOT", "TRACE", "Case", "Scenario", "Workload", "load", "prepare"]
-
 SEED: Final = 1
 CORE_W: Final = (7.8, 11.11)
 """Least and most W that a core of a job draws."""

@@ -35,8 +35,10 @@ def page(all_found: Sequence[Found], bounds: Bounds, tree: ClassTree, records: D
 _LEAD = (
     "Each trace is planned day by day: the jobs of the day, their true durations known, with what is left from the "
     "days before and beside what runs. What a plan starts within its day stays; the rest is planned again the next "
-    "day. After the last submission the queue is drained. The first submission is at midnight. The rule-based set-ups "
-    "go through the whole trace as it comes, and know the durations too. "
+    "day. Multi-search, delay search and ours plan each of the four scenarios of plant and season, at the cheap "
+    "income; the solver's searches those that are named below. After the last submission the queue is drained. The "
+    "first submission is at midnight. The rule-based set-ups go through the whole trace as it comes, and know the "
+    "durations too. "
     f"A core draws {CORE_W[0]} to {CORE_W[1]} W, drawn for each job; nodes have no idle power; a core-hour earns "
     f"{INCOMES['cheap']} (cheap) or {INCOMES['expensive']:.2f} EUR (expensive), a kWh costs 0.13 EUR; every day has "
     "24.5 ± 6.5 °C (summer) or 3.5 ± 3.5 °C (winter), a sine with its maximum at 15 o'clock. Every plan of a day and "

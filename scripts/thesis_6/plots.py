@@ -11,8 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from dardis.report import chart
+from offline.calendar import DAY_S
 from offline.extract.class_tree import CLASSES, ClassTree, DayRecords
-from scripts.thesis_6.cases import DAY_S, INCOMES, SCENARIOS
+from scripts.thesis_6.cases import INCOMES, SCENARIOS
 from scripts.thesis_6.figures import Found
 from scripts.thesis_6.page import predicted
 from scripts.thesis_6.searches import DELAY, SEARCHES
@@ -129,6 +130,7 @@ def _predictions(tree: ClassTree, records: DayRecords, *, right: bool) -> Figure
     axes.axhline(0, color=chart.INK, linewidth=0.8)
     axes.set_yscale("symlog", linthresh=1e-4)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.margins(y=0.08)
     axes.set_xlabel("use of the machine on the day before, %")
     axes.set_ylabel("PUE above the slope change")
     _legend(drawing, axes, 2)
