@@ -21,7 +21,7 @@ DAY_S = 86_400
 DAY_START = 30
 """When a random problem's day begins: its running jobs have begun before."""
 POWER = NodePower(100.0, 6.33, 10.0, 240, 125.0, 30, 100.0)
-"""A node as `POWER.md` measures it: idle, a busy core, off, boot, shut-down."""
+"""A common node: idle, a busy core, off, boot, shut-down."""
 
 
 def integers(values: object) -> Ints:
