@@ -65,6 +65,8 @@ def hybrid(
     loop = LoopOptions(span_of(days), day, dispatcher, chosen, shift_hours)
     with options.shown_progress() as progress:
         summary = run_hybrid(LoopRequest(site, out, loop, force=force, report=not no_report), progress)
+    for note in filter(None, str(summary["notes"]).split("; ")):
+        typer.echo(f"dardis: note: {note}", err=True)
     _show(summary, out)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from dardis.model.job import NO_TIME
 from dardis.model.series import Floats, Ints
+from dardis.power.cooling import PueTable
 from dardis.solver.cpsat import new_model, weighted_sum
 from offline.planner.cp.capacity import Row, Taken, able_groups, rows
 from offline.planner.cp.money import account_of_running, added_w, cores_of, most_added_w, price_per_j
@@ -280,7 +281,7 @@ def _cooling_table(day: DayModel, place: int, columns: int, parts: int) -> Float
     """Money a second for cooling at each column; in an optimistic model the least that it can be up to the next."""
     segment, known = day.segments, getattr(day.problem.cooling, "most_it_w", np.inf)
 
-    def cost(it_w: Floats) -> Floats:
+    def cost(it_w: Floats | float) -> Floats:
         inside = np.clip(it_w, 0.0, known)
         return np.asarray(segment.price_per_j[place] * day.problem.cooling.watts(segment.temp_c[place], inside))
 
@@ -288,7 +289,12 @@ def _cooling_table(day: DayModel, place: int, columns: int, parts: int) -> Float
     if not day.optimistic:
         return cost(at)
     slack = 0.5 * (parts + 1) / POWER + 1e-6
-    return np.minimum(cost(at - slack), cost(at + day.column_w + slack))
+    least = np.minimum(cost(at - slack), cost(at + day.column_w + slack))
+    if isinstance(day.problem.cooling, PueTable):  # its cooling may be least at a column of its own
+        for knot in day.problem.cooling.it_w:
+            near = (at - slack <= knot) & (knot <= at + day.column_w + slack)
+            least[near] = np.minimum(least[near], cost(knot))
+    return least
 
 
 def hint(day: DayModel, plan: Plan) -> int:

@@ -24,14 +24,23 @@ class Segments:
     base_w: Floats
 
 
-def segments_of(problem: Problem, alike_c: float = ALIKE_C) -> Segments:
-    """Merge the conditions' segments while their temperatures lie within `alike_c` and their prices are the same."""
+def unmerged(problem: Problem) -> Segments:
+    """The conditions' own segments, as the exact account has them.
+
+    What merged ones cost is no bound: where cooling gets cheaper with load, hours apart cost less than their mean.
+    """
+    conditions = problem.conditions
+    return Segments(conditions.edges, conditions.temp_c, price_per_j(problem), account_of_running(problem).it_w)
+
+
+def segments_of(problem: Problem) -> Segments:
+    """Merge the conditions' segments while their temperatures lie within `ALIKE_C` and their prices are the same."""
     edges, temp = problem.conditions.edges, problem.conditions.temp_c
     price, base = price_per_j(problem), account_of_running(problem).it_w
     first = [0]
     for place in range(1, len(temp)):
         span = temp[first[-1] : place + 1]
-        if float(np.ptp(span)) > alike_c or price[place] != price[first[-1]]:
+        if float(np.ptp(span)) > ALIKE_C or price[place] != price[first[-1]]:
             first.append(place)
     lengths = np.diff(edges).astype(np.float64)
 

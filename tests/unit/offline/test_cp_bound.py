@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,13 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kit.plan_problems import day_problem, plan_problems
 
+from dardis.model.pue_table import PueTable
+from dardis.power.conditions import Conditions
 from dardis.power.cooling import HybridPlant
 from dardis.solver.result import Budget
 from offline.planner.cp.bound import bound, cheapest, exact_bound, idle_prices
 from offline.planner.cp.fluid import fluid_prices
 from offline.planner.cp.market import Market, Prices
 from offline.planner.cp.money import account_of
-from offline.planner.problem import Problem
+from offline.planner.problem import Problem, Running
 
 
 def free_by_second(problem: Problem, until: int) -> np.ndarray:
@@ -85,6 +88,46 @@ def test_cp_sat_bounds_the_best_of_all_plans(problem):
     for start in itertools.islice(itertools.product(*(rng.permutation(each) for each in choices)), 60):
         legal = placed(problem, range(len(start)), [[wish] for wish in start])
         assert account_of(problem, np.maximum(legal, jobs.earliest)).profit <= proven + 1e-9
+
+
+def nobody(running: Running) -> Running:
+    """Nothing runs when the day begins."""
+    return Running(**{name: getattr(running, name)[: name == "offsets"] for name in running.__dataclass_fields__})
+
+
+@st.composite
+def measured_days(draw):
+    """Two or three equal hours, a job or two that fit together, any measured plant."""
+    problem = day_problem(draw(st.integers(1, 2)), 1, 0.95, draw(st.integers(0, 99)), cores=8)
+    hours = draw(st.integers(2, 3))
+    begin = problem.conditions.start
+    price = draw(st.sampled_from((0.13, 0.4, -0.1)))
+    day = Conditions(begin + 3600 * np.arange(hours + 1), *(np.full(hours, value) for value in (20.0, price, 0.0)))
+    columns = np.cumsum(draw(st.lists(st.integers(30, 700), min_size=2, max_size=6))).astype(float)
+    columns = np.append(columns, columns[-1] + 3000)
+    pue = draw(st.lists(st.floats(1, 3), min_size=len(columns), max_size=len(columns)))
+    earliest = np.full(len(problem.jobs.number), begin)
+    jobs = replace(
+        problem.jobs, submit=earliest, earliest=earliest, core_w=np.full(len(earliest), 150.0),
+        request=np.full((len(earliest), 1), draw(st.integers(1, 4))), units=np.ones_like(earliest),
+        duration=np.array([draw(st.integers(600, 7200)) for _ in earliest]), income=np.full(len(earliest), 0.05),
+    )  # fmt: skip
+    table = PueTable(np.array([20.0]), columns, np.array([pue]))
+    return replace(problem, conditions=day, cooling=table, jobs=jobs, running=nobody(problem.running))
+
+
+@given(measured_days())
+@settings(max_examples=40, deadline=None)
+def test_hours_that_are_alike_stay_apart_in_the_bound(problem):
+    # Where cooling is not convex in the load, two hours alike cost less apart than what their mean costs.
+    proven = exact_bound(problem, Budget(2.0))
+    edges = problem.conditions.edges
+    every = [
+        np.unique(np.append(np.arange(edges[0], edges[-1] + 1, 600), np.maximum(edges - length, edges[0])))
+        for length in problem.jobs.duration.tolist()
+    ]
+    for start in itertools.product(*every):
+        assert account_of(problem, np.array(start)).profit <= proven + 1e-9
 
 
 @given(st.integers(0, 1 << 30))
