@@ -132,7 +132,8 @@ def plan_day(
             plans = replace(plans, best=replace(plans.best, stopped_by=StoppedBy.TIME))
     return DayPlan(
         day, problem, tuple(JobKind.FORECAST if job.number in new else JobKind.QUEUED for job in jobs), expected, plans,
-        best_rule(problem, jobs), wishes, downtime, all_on, account, most, (*gaps, *expected.notes, *wishes.notes),
+        best_rule(problem, jobs), wishes, downtime, all_on, account, most,
+        (*gaps, *expected.notes, *wishes.notes, *_of_limits(problem)),
         process_cpu_s() - begun,
     )  # fmt: skip
 
@@ -159,6 +160,9 @@ def _wishes(lessons: Lessons, known: Known, day: int, options: DayOptions, plann
         error = f"error {learned_by} of the cores on days not seen, {naive} by their mean"
         rules.append((f"Use to aim at ({error})", tree.rules))
         trees.append(("The tree: use to aim at", tree.drawn))
+        if tree.cv_error > tree.naive_error:
+            learned = NONE
+            notes.append("the tree of the use to aim at is worse than the mean on days not seen: the plan's own use is")
     spare, switching = NONE, None
     if options.switching is SwitchingRule.SPARE:
         found = spares_of_day(known, day)
@@ -172,6 +176,14 @@ def _wishes(lessons: Lessons, known: Known, day: int, options: DayOptions, plann
     hours = np.arange(start, end + 1, HOUR_S, dtype=np.int64)
     cores = hourly_target(planned, learned, spare, hours, platform.cores)
     return Wishes(cores, switching, tuple(rules), tuple(notes), tuple(trees))
+
+
+def _of_limits(problem: Problem) -> tuple[str, ...]:
+    """A note where plans and bounds are not of one kind."""
+    tariff = problem.tariff
+    if not tariff.limits and tariff.contracted_kw is None:
+        return ()
+    return ("power is limited: multi-search and the best rule may be above the limit, and the bound leaves it out",)
 
 
 def _spare_cores(switching: Switching, platform: Platform) -> StepFunction:
