@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from dardis.model.capacity import could_hold
 from dardis.model.choices import NodeChoice
 from dardis.model.job import NO_TIME, Job
 from dardis.model.platform import Platform
+from dardis.model.resources import CORES, POWER
 from dardis.model.schedule import Schedule
 from dardis.model.series import Floats, Ints
 from dardis.power.nodes import MachinePower
@@ -91,12 +93,12 @@ def state_at(schedule: Schedule, jobs: Sequence[Job], platform: Platform, now: i
     sizes = np.diff(schedule.offsets)[on]
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     source = np.repeat(schedule.offsets[on] - offsets[:-1], sizes) + np.arange(offsets[-1])
-    chosen = [jobs[i] for i in on.tolist()]
+    nodes, node_units = schedule.nodes[source].astype(np.int64), schedule.node_units[source].astype(np.int64)
+    request = schedule.request[on]
     running = Running(
         number=schedule.number[on], submit=schedule.submit[on], start=schedule.start[on], finish=expected,
-        request=schedule.request[on], core_w=core_watts(chosen, platform), income=incomes(chosen, platform),
-        offsets=offsets, nodes=schedule.nodes[source].astype(np.int64),
-        node_units=schedule.node_units[source].astype(np.int64),
+        request=request, core_w=_running_core_watts(request, offsets, nodes, node_units, platform),
+        income=incomes([jobs[i] for i in on.tolist()], platform), offsets=offsets, nodes=nodes, node_units=node_units,
     )  # fmt: skip
     waiting = [
         replace(jobs[i], runtime=predictor.runtime(jobs[i].user, walltime[i], now), walltime=walltime[i])
@@ -127,12 +129,39 @@ def predictor_of(schedule: Schedule) -> LastTwo:
 def core_watts(jobs: Sequence[Job], platform: Platform) -> Floats:
     """What each core of a job adds to its node's power, W: the mean over the nodes that may run it."""
     machine = MachinePower.of_platform(platform)
-    known: dict[int, float] = {}
+    known: dict[tuple[int, int, int], float] = {}
+    found = []
     for job in jobs:
-        if job.groups not in known:
-            may = (job.groups >> platform.group_of_node) & 1 == 1
-            known[job.groups] = float(machine.core_w[may].mean()) if may.any() else 0.0
-    return np.array([known[job.groups] for job in jobs], dtype=np.float64)
+        key = job.groups, *_cores_and_watts(job.request, platform)
+        if key not in known:
+            may = np.flatnonzero((job.groups >> platform.group_of_node) & 1)
+            known[key] = float(_added_by_core(may, *key[1:], machine, platform).mean()) if len(may) else 0.0
+        found.append(known[key])
+    return np.array(found, dtype=np.float64)
+
+
+def _running_core_watts(request: Ints, offsets: Ints, nodes: Ints, node_units: Ints, platform: Platform) -> Floats:
+    """The same of jobs that run, on the nodes that they have; shape (jobs,)."""
+    machine = MachinePower.of_platform(platform)
+    found = np.zeros(len(request))
+    for job, (low, high) in enumerate(pairwise(offsets.tolist())):
+        watts = _added_by_core(nodes[low:high], *_cores_and_watts(request[job].tolist(), platform), machine, platform)
+        found[job] = np.average(watts, weights=node_units[low:high])
+    return found
+
+
+def _cores_and_watts(request: Sequence[int], platform: Platform) -> tuple[int, int]:
+    """Cores of a unit, and the watts that it states (0: none)."""
+    stated = request[platform.kinds.index(POWER)] if POWER in platform.kinds else 0
+    return request[platform.kinds.index(CORES)], stated
+
+
+def _added_by_core(nodes: Ints, cores: int, stated: int, machine: MachinePower, platform: Platform) -> Floats:
+    """What a core adds to each of some nodes; watts that a job states have its share of idle power in them."""
+    if not (stated and cores):
+        return machine.core_w[nodes]
+    idle_w = machine.idle_w[nodes] / platform.capacity[nodes, platform.kinds.index(CORES)]
+    return np.asarray(np.maximum(stated / cores - idle_w, 0.0))
 
 
 def incomes(jobs: Sequence[Job], platform: Platform) -> Floats:

@@ -1,12 +1,16 @@
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kit.machine import jobs, platforms
 
 from dardis.metrics.audit import audit
-from dardis.model.job import NO_TIME
+from dardis.model.job import NO_TIME, Job
+from dardis.model.platform import NodeGroup, NodePower, Platform
+from dardis.power.account import work_of
 from offline.baseline import rule_based, rule_setups
 from offline.history import plan_jobs, predictor_of, replayed, state_at
 from offline.planner.problem import Running
@@ -59,6 +63,50 @@ def test_rules_go_on_beside_what_runs(day, name):
     both = joined(after, state.running)
     assert audit(both, platform, reserved=False) == []
     assert sorted(after.number.tolist()) == sorted(rows.number.tolist())
+
+
+@settings(max_examples=60, deadline=None)
+@given(days(), st.booleans(), st.data())
+def test_what_runs_draws_what_the_account_says(day, stated, data):
+    # Groups draw unlike amounts, and with a kind `power` jobs state watts: it is counted as the exact account does.
+    platform, many, now = day
+    watts = st.sampled_from((0.0, 3.0, 9.0, 40.0))
+    groups = tuple(
+        replace(
+            group,
+            power=NodePower(idle_w=data.draw(watts), core_w=data.draw(watts)),
+            resources=group.resources | ({"power": 500} if stated else {}),
+        )
+        for group in platform.groups
+    )
+    powered = replace(platform, groups=groups)
+    place = powered.kinds.index("power") if stated else 0
+    if stated:
+        kinds = [powered.kinds.index(kind) for kind in platform.kinds]
+        requests = [dict(zip(kinds, job.request, strict=True)) for job in many]
+        asked = [request | {place: data.draw(st.sampled_from((0, 1, 70)))} for request in requests]
+        many = [
+            replace(job, request=tuple(one[kind] for kind in range(len(powered.kinds))))
+            for job, one in zip(many, asked, strict=True)
+        ]
+    schedule = replayed(many, powered)
+    running = state_at(schedule, many, powered, now, predictor_of(schedule)).running
+    units = np.array([running.node_units[a:b].sum() for a, b in pairwise(running.offsets.tolist())], dtype=np.int64)
+    cores = units * running.request[:, powered.kinds.index("cores")]
+    work = work_of(schedule, powered)
+    of_number = dict(zip(schedule.number[schedule.ran].tolist(), work.added_w.tolist(), strict=True))
+    expected = [of_number[number] for number in running.number.tolist()]
+    assert (cores * running.core_w).tolist() == pytest.approx(expected)
+
+
+def test_a_job_that_waits_draws_the_watts_that_it_states():
+    group = NodeGroup("n", 2, {"cores": 4, "power": 90}, NodePower(idle_w=20.0, core_w=9.0))
+    platform = Platform("stated", (group,))
+    request = {"cores": 2, "power": 30}
+    asks = [Job(number, 0, 0, None, 1, 1, 1, tuple((request | {"power": watts})[kind] for kind in platform.kinds), 1)
+            for number, watts in ((1, 30), (2, 0), (3, 6))]  # fmt: skip
+    # Two cores' share of idle power is 10 W; what a job states less than that adds nothing.
+    assert plan_jobs(asks, platform, 0).core_w.tolist() == [10.0, 9.0, 0.0]
 
 
 def joined(schedule, running: Running):
