@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from dardis.sim.world import Progress
 
 
+MOST_CHILDREN = 4096
+
+
 def simulate(
     trace: Annotated[Path, typer.Argument(metavar="TRACE", help="SWF, job table or Eurora CSV, plain or .gz.")],
     platform: Annotated[Path, typer.Option(metavar="P.toml", help="The machine.")],
@@ -39,6 +42,13 @@ def simulate(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the dispatcher; repeatable.")
     ] = None,
     task_managers: Annotated[int, typer.Option(min=1, max=4096, help="Task managers that share the jobs.")] = 1,
+    arity: Annotated[
+        str,
+        typer.Option(metavar="flat|A", help="Sum offers up a tree of hosts, A children each; the same schedule."),
+    ] = "flat",
+    sample: Annotated[
+        int | None, typer.Option(min=1, metavar="S", help="Ask S nodes for each unit first, and more only if needed.")
+    ] = None,
     trim: Annotated[
         str | None, typer.Option(metavar="WARMUP_S,COOLDOWN_S", help="Count only the jobs between, for steady state.")
     ] = None,
@@ -56,7 +66,7 @@ def simulate(
 
     request = RunRequest(
         trace, platform, dispatcher, out, seed, jobs, start, end, profile, deadlines, tuple(settings or ()),
-        think_times, task_managers, trim_of(trim), strict, force,
+        think_times, task_managers, trim_of(trim), strict, force, arity_of(arity), sample or 0,
     )  # fmt: skip
     if launched_by_mpi():
         comm = world()
@@ -82,6 +92,15 @@ def trim_of(text: str | None) -> tuple[int, int] | None:
     if len(parts) != 2 or not all(part.isascii() and part.isdigit() for part in parts):
         raise InputError("--trim", repr(text), "WARMUP_S,COOLDOWN_S in whole seconds")
     return int(parts[0]), int(parts[1])
+
+
+def arity_of(text: str) -> int:
+    """What `--arity` says: children of a host in the tree, 0 for `flat`. Raises InputError."""
+    if text == "flat":
+        return 0
+    if not (text.isascii() and text.isdigit() and 2 <= int(text) <= MOST_CHILDREN):
+        raise InputError("--arity", repr(text), f"flat, or a whole number from 2 to {MOST_CHILDREN}")
+    return int(text)
 
 
 def _progress(*, shown: bool) -> AbstractContextManager[Progress | None]:

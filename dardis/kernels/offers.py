@@ -48,6 +48,13 @@ class Held(NamedTuple):
     end: Ints
 
 
+class Asked(NamedTuple):
+    """Which nodes of the pool ask i is for: `node[offset[i]:offset[i+1]]`, ascending; without offsets all of them."""
+
+    offset: Ints
+    node: Ints
+
+
 class Scratch(NamedTuple):
     """Room that `answer` works in; what it holds between calls means nothing."""
 
@@ -117,6 +124,74 @@ def up_from(ready: Ints, boot: Ints, node: int, now: int) -> int:
 
 
 @bare
+def answer_one(
+    rows: Rows, group: Ints, first_node: int, ready: Ints, boot: Ints, asks: Asks, i: int, held: Held, asked: Asked,
+    low: int, high: int, respect: bool, kind: int, grain: int, seed: int, now: int, scratch: Scratch, out: Ints,
+    before: int,
+) -> int:  # fmt: skip
+    """Append the offers of the nodes `[low, high)` to ask i, nodes ascending, to the first `before` rows of `out`.
+
+    Returns how many there are then, or OUT_OF_SPACE. The other arguments are those of `answer`.
+    """
+    heads, sizes, time, value = rows.head, rows.size, rows.time, rows.value
+    queue, free_time, free_value = scratch.queue, scratch.time, scratch.value
+    own = held.offset[i]
+    own_end = held.offset[i + 1]
+    request = asks.request[i]
+    first, last, walltime = asks.first[i], asks.last[i], asks.walltime[i]
+    quota, groups = asks.quota[i], asks.groups[i]
+    # The usual case has no grid but seconds: instants are starts less the first.
+    shift = first if quota < 0 and grain == 1 else 0
+    listed = len(asked.offset) > 0
+    step = asked.offset[i] if listed else np.int64(low)
+    stop_at = asked.offset[i + 1] if listed else np.int64(high)
+    if quota == 0:
+        stop_at = step
+    count = np.int64(before)
+    while step < stop_at:
+        node = asked.node[step] if listed else step
+        step += 1
+        while own < own_end and held.node[own] < node:
+            own += 1
+        mine = own < own_end and held.node[own] == node
+        up = up_from(ready, boot, node, now)
+        if (groups >> group[node]) & 1 == 0 or (up > now and up > last):
+            continue
+        begun = count
+        soonest = max(first, up) if up > now else first
+        forget_before(rows, node, now)
+        head = heads[node]
+        stop = head + sizes[node]
+        if begun + max(2 * (stop - head) + 4, quota if kind != FIRST else 0) > len(out):
+            return OUT_OF_SPACE
+        if mine:
+            stop = without(
+                time, value, head, stop, held.start[i], held.end[i], request, held.units[own], free_time, free_value
+            )
+            count = feasible_pieces(
+                free_time, free_value, 0, stop, soonest, last, walltime, request, respect, up, out, begun, queue
+            )
+        elif stop - head > 1:
+            count = feasible_pieces(
+                time, value, head, stop, soonest, last, walltime, request, respect, up, out, begun, queue
+            )
+        else:
+            count = constant_piece(time, value, head, soonest, last, request, respect, up, out, begun)
+        if quota > 0 or grain > 1:
+            count = to_grid(out, begun, count, first, grain)
+        if quota > 0 and count > begun:
+            count = drawn_offers(
+                time, value, head, stop, asks, i, soonest, respect, kind, grain, seed, first_node + node, out, begun,
+                count, scratch,
+            )  # fmt: skip
+        for row in range(begun, count):
+            out[row, NODE] = first_node + node
+            out[row, FROM] -= shift
+            out[row, TO] -= shift
+    return count
+
+
+@bare
 def answer(
     rows: Rows,
     group: Ints,
@@ -125,7 +200,7 @@ def answer(
     boot: Ints,
     asks: Asks,
     held: Held,
-    held_only: bool,
+    asked: Asked,
     respect: bool,
     kind: int,
     grain: int,
@@ -138,62 +213,19 @@ def answer(
     """Write the offers to ask i as `out[offset[i]:offset[i+1]]`, nodes ascending; return their count or OUT_OF_SPACE.
 
     An ask's own reservation counts as free (such an ask must have no quota). Nothing is changed but that
-    the past is forgotten. With `held_only` only the nodes that hold it are asked.
+    the past is forgotten.
 
     A node offers nothing before `ready[node]`, nor before it has been booted from now on, which takes `boot[node]` s
     (0 where it is not off). Both are empty where all nodes are up.
     """
-    heads, sizes, time, value = rows.head, rows.size, rows.time, rows.value
-    queue, free_time, free_value = scratch.queue, scratch.time, scratch.value
     count = np.int64(0)
     offset[0] = 0
     for i in range(len(asks.job)):
-        own = held.offset[i]
-        own_end = held.offset[i + 1]
-        request = asks.request[i]
-        first, last, walltime = asks.first[i], asks.last[i], asks.walltime[i]
-        quota, groups = asks.quota[i], asks.groups[i]
-        # The usual case has no grid but seconds: instants are starts less the first.
-        shift = first if quota < 0 and grain == 1 else 0
-        total = own_end - own if held_only else np.int64(len(group))
-        for step in range(total if quota != 0 else 0):
-            node = held.node[own] if held_only else np.int64(step)
-            mine = own < own_end and held.node[own] == node
-            up = up_from(ready, boot, node, now)
-            if (groups >> group[node]) & 1 == 0 or (up > now and up > last):
-                own += np.int64(mine)
-                continue
-            before = count
-            soonest = max(first, up) if up > now else first
-            forget_before(rows, node, now)
-            head = heads[node]
-            stop = head + sizes[node]
-            if before + max(2 * (stop - head) + 4, quota if kind != FIRST else 0) > len(out):
-                return OUT_OF_SPACE
-            if mine:
-                stop = without(
-                    time, value, head, stop, held.start[i], held.end[i], request, held.units[own], free_time, free_value
-                )
-                count = feasible_pieces(
-                    free_time, free_value, 0, stop, soonest, last, walltime, request, respect, up, out, before, queue
-                )
-                own += 1
-            elif stop - head > 1:
-                count = feasible_pieces(
-                    time, value, head, stop, soonest, last, walltime, request, respect, up, out, before, queue
-                )
-            else:
-                count = constant_piece(time, value, head, soonest, last, request, respect, up, out, before)
-            if quota > 0 or grain > 1:
-                count = to_grid(out, before, count, first, grain)
-            if quota > 0 and count > before:
-                count = drawn_offers(
-                    time, value, head, stop, asks, i, soonest, respect, kind, grain, seed, first_node + node, out,
-                    before, count, scratch,
-                )  # fmt: skip
-            for row in range(before, count):
-                out[row, NODE] = first_node + node
-                out[row, FROM] -= shift
-                out[row, TO] -= shift
+        count = answer_one(
+            rows, group, first_node, ready, boot, asks, i, held, asked, 0, len(group), respect, kind, grain, seed, now,
+            scratch, out, count,
+        )  # fmt: skip
+        if count == OUT_OF_SPACE:
+            return OUT_OF_SPACE
         offset[i + 1] = count
     return count

@@ -127,21 +127,25 @@ def without(
 
 
 @bare
-def ends(rows: Rows, capacity: NDArray[np.int64]) -> tuple[int, int]:
-    """The last breakpoint of any node, and the last instant at which any node has less than its capacity free."""
+def ends(rows: Rows, capacity: NDArray[np.int64], nodes: Ints) -> tuple[int, int]:
+    """The last breakpoint of any of the nodes, and the last instant at which any has less than its capacity free.
+
+    Of all nodes, if none is named.
+    """
     horizon = last_end = -(np.int64(1) << 62)
-    for node in range(len(rows.size)):
+    for place in range(len(nodes) or len(rows.size)):
+        node = nodes[place] if len(nodes) else place
         head = rows.head[node]
-        place = head + rows.size[node] - 1
-        horizon = max(horizon, rows.time[place])
-        while place > head and rows.time[place] > last_end:
+        entry = head + rows.size[node] - 1
+        horizon = max(horizon, rows.time[entry])
+        while entry > head and rows.time[entry] > last_end:
             full = True
             for k in range(capacity.shape[1]):
-                if rows.value[place - 1, k] != capacity[node, k]:
+                if rows.value[entry - 1, k] != capacity[node, k]:
                     full = False
             if not full:
-                last_end = rows.time[place]
-            place -= 1
+                last_end = rows.time[entry]
+            entry -= 1
     return horizon, last_end
 
 

@@ -100,6 +100,6 @@ class NodeProfiles:
             self._longest = max(longest, self._longest)
             self.scratch = offers.make_scratch(self._longest, self.profiles, quota, instants)
 
-    def ends(self) -> tuple[int, int]:
-        """When the last thing changes on these nodes, and when their last reservation ends."""
-        return profile.ends(self.profiles, self.capacity)
+    def ends(self, nodes: Ints) -> tuple[int, int]:
+        """When the last thing changes on these nodes (all, if none is named), and when their last reservation ends."""
+        return profile.ends(self.profiles, self.capacity, nodes)

@@ -117,17 +117,9 @@ def extend_spans(
     return count
 
 
-@kernel
-def choose_start(offers: Ints, units: int, policy: int, distinct: bool, seed: int, job: int, attempt: int) -> int:
-    """The instant the policy takes among those that count, or NONE."""
-    if policy == MIN_START:
-        instant = earliest_quick(offers, units, distinct)
-        if instant != NONE:
-            return instant
-    spans = np.empty((1 if policy == MIN_START else 2 * len(offers) + 1, 3), dtype=np.int64)
-    count = common_starts(offers, units, distinct, spans)
-    if count == 0:
-        return NONE
+@bare
+def take_span(spans: Ints, count: int, policy: int, seed: int, job: int, attempt: int) -> int:
+    """The instant the policy takes of spans (from, to, sum of indices), ascending; `count` is at least 1."""
     if policy == MIN_START:
         return spans[0, 0]
     if policy == MAX_PROBABILITY:
@@ -140,11 +132,25 @@ def choose_start(offers: Ints, units: int, policy: int, distinct: bool, seed: in
     for s in range(count):
         instants += spans[s, 1] - spans[s, 0]
     pick = below(draw_key(seed, job, attempt, 0, PURPOSE_PICK), 0, instants)
-    for s in range(count):
-        if pick < spans[s, 1] - spans[s, 0]:
-            return spans[s, 0] + pick
-        pick -= spans[s, 1] - spans[s, 0]
-    return NONE
+    place = 0
+    while pick >= spans[place, 1] - spans[place, 0]:
+        pick -= spans[place, 1] - spans[place, 0]
+        place += 1
+    return spans[place, 0] + pick
+
+
+@kernel
+def choose_start(offers: Ints, units: int, policy: int, distinct: bool, seed: int, job: int, attempt: int) -> int:
+    """The instant the policy takes among those that count, or NONE."""
+    if policy == MIN_START:
+        instant = earliest_quick(offers, units, distinct)
+        if instant != NONE:
+            return instant
+    spans = np.empty((1 if policy == MIN_START else 2 * len(offers) + 1, 3), dtype=np.int64)
+    count = common_starts(offers, units, distinct, spans)
+    if count == 0:
+        return NONE
+    return take_span(spans, count, policy, seed, job, attempt)
 
 
 @inlined

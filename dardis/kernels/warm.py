@@ -4,7 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from dardis.kernels import late, offers, passes, profile, queue, rebuild, search, selection, starts, view, worth
+from dardis.kernels import (
+    late,
+    offers,
+    passes,
+    profile,
+    queue,
+    ranked,
+    rebuild,
+    search,
+    selection,
+    starts,
+    sums,
+    view,
+    worth,
+)  # fmt: skip
 from dardis.kernels.rows import Rows, make_rows
 from dardis.model.job import FOREVER, NO_TIME
 
@@ -24,7 +38,7 @@ def warm_pool() -> None:
     capacity = np.full((2, 1), 4, dtype=np.int64)
     node, one, request = (np.array([value], dtype=np.int64) for value in (0, 1, 1))
     profile.reserve(rows, node, one, request, 5, 9, 0)
-    profile.ends(rows, capacity)
+    profile.ends(rows, capacity, node[:0])
     asks = offers.Asks(
         job=one, draw_key=one, first=0 * one, last=99 * one, walltime=3 * one, quota=2 * one, groups=one,
         request=np.ones((1, 1), dtype=np.int64),
@@ -34,11 +48,23 @@ def warm_pool() -> None:
     out = np.empty((16, 6), dtype=np.int64)
     group = np.zeros(2, dtype=np.int64)
     offset = np.empty(2, dtype=np.int64)
+    asked = offers.Asked(ends[:0], node[:0])
     for kind, grain in ((starts.FIRST, 1), (starts.UNIFORM, 60)):
-        offers.answer(
-            rows, group, 0, group[:0], group[:0], asks, held, False, False, kind, grain, 1, 0,
-            offers.make_scratch(8, rows, 2, 2), out, offset,
+        question = (
+            rows, group, 0, group[:0], group[:0], asks, held, asked, False, kind, grain, 1, 0,
+            offers.make_scratch(8, rows, 2, 2),
         )  # fmt: skip
+        offers.answer(*question, out, offset)
+    counted, steps, best = np.zeros(2, dtype=np.int64), np.empty((64, 3), np.int64), np.empty((64, 4), np.int64)
+    sums.sum_offers(*question, out, one, True, False, 1, one, steps, offset, counted)
+    sums.choose_of_sums(steps, offset, one, selection.MIN_START, 1, one, one, node.copy())
+    ranked.rank_nodes(
+        *question, out, one, selection.BEST_FIT, False, 1, np.array([1, 0]), one, 0, best, offset, counted
+    )
+    ranked.take_best(best[: offset[1]], 1, selection.BEST_FIT, node.copy(), one.copy())
+    sums.add_up(steps, 0, 1, 1, True)
+    ranked.best_of(best, 0, 1, 1, selection.BEST_FIT)
+    offers.answer(*question, out, offset)
     result = np.empty(3, dtype=np.int64)
     selection.select_first(
         out[: offset[1]], offset, asks.first, asks.walltime, one, asks.job, asks.draw_key, 60,

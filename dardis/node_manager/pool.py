@@ -92,10 +92,18 @@ class NodePool:
 
     def _offer(self, ask: say.Ask, now: int) -> Effect:
         held = self._held(ask.job)
-        rows, offset = self.state.offers(ask, held, self._seed, now)
+        answer: say.Message
+        if ask.want == say.CANDIDATES:
+            rows, offset = self.state.candidates(ask, held, self._seed, now, self._incarnation)
+            return Send(int(ask.job[0]), say.Candidates(ask.round, offset, rows))
         down_until = self.state.down_until(now)
-        horizon, last_end = (max(end, down_until) for end in self.state.ends())
-        answer = say.Offers(ask.round, self.host, self._incarnation, horizon, last_end, offset, rows, down_until)
+        horizon, last_end = (max(end, down_until) for end in self.state.ends(ask.sample - self.state.first))
+        if ask.want == say.SUMS:
+            rows, offset = self.state.sums(ask, held, self._seed, now)
+            answer = say.Sums(ask.round, 1, horizon, last_end, down_until, offset, rows)
+        else:
+            rows, offset = self.state.offers(ask, held, self._seed, now)
+            answer = say.Offers(ask.round, self.host, self._incarnation, horizon, last_end, offset, rows, down_until)
         return Send(int(ask.job[0]), answer)
 
     def _announced(self, news: say.Announce) -> list[Effect]:

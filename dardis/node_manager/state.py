@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dardis.kernels import offers, profile, starts, view
+from dardis.kernels import offers, profile, ranked, selection, starts, sums, view
+from dardis.kernels.offers import Asked, Asks, Held
 from dardis.kernels.profiles import NodeProfiles
 from dardis.kernels.rows import grown, make_rows
 from dardis.model.downtime import boot_and_shutdown
+from dardis.model.host_tree import child_counts
 from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
@@ -34,6 +37,15 @@ class Claim:
     committed: bool
 
 
+@dataclass(slots=True)
+class VirtualHosts:
+    """The hosts that a pool stands for, of `block` nodes each, in a tree, and what they have sent each other."""
+
+    block: int = 64
+    arity: int = 8
+    counted: Ints = field(default_factory=lambda: np.zeros(2, dtype=np.int64))
+
+
 class PoolState(NodeProfiles):
     """Profiles and reservations of nodes `[first, last)` of a platform, as arrays that the kernels work on."""
 
@@ -49,7 +61,11 @@ class PoolState(NodeProfiles):
         self._boot_s = boot_and_shutdown(platform)[0][first:last]
         super().__init__(platform, first, last, desired)
         self.books = make_rows(self.count, 1, 4, np.int64)
-        self._out = np.empty((max(1024, 2 * self.count), 6), dtype=np.int64)
+        self._out = np.empty((1024, 6), dtype=np.int64)
+        self._steps = np.empty((1024, 3), dtype=np.int64)
+        self._best = np.empty((1024, 4), dtype=np.int64)
+        self.tree = VirtualHosts()
+        self._child_counts: Ints = np.zeros(0, dtype=np.int64)
         self._published = NO_TIME
 
     def switch(self, switch: Switch) -> None:
@@ -128,20 +144,61 @@ class PoolState(NodeProfiles):
             count = profile.later_jobs(self.books, nodes, now, depths, room)
         return (np.unique(room[:count]) if count else room[:0]), count
 
-    def offers(self, ask: Ask, held: offers.Held, seed: int, now: int) -> tuple[Ints, Ints]:
-        """Return (rows, offset) of the offers of all nodes to all asks of the message."""
+    def offers(self, ask: Ask, held: Held, seed: int, now: int) -> tuple[Ints, Ints]:
+        """Return (rows, offset) of the offers of the nodes that are asked, to all asks of the message."""
         offset = np.empty(len(ask.job) + 1, dtype=np.int64)
-        asks = offers.Asks(ask.job, ask.draw_key, ask.first, ask.last, ask.walltime, ask.quota, ask.groups, ask.request)
+        while True:
+            count = self._put(offers.answer, ask, held, seed, now, self._out, offset)
+            if count >= 0:
+                return self._out[:count].copy(), offset
+            self._out = np.empty((2 * len(self._out), 6), dtype=np.int64)
+
+    def sums(self, ask: Ask, held: Held, seed: int, now: int) -> tuple[Ints, Ints]:
+        """Return (rows, offset) of what all nodes offer together, as steps."""
+        offset = np.empty(len(ask.job) + 1, dtype=np.int64)
+        cut = ask.policy == selection.MIN_START
+        while True:
+            count = self._put(
+                sums.sum_offers, ask, held, seed, now, self._out, ask.units, cut, ask.distinct, self.tree.block,
+                self._children(), self._steps, offset, self.tree.counted,
+            )  # fmt: skip
+            if count >= 0:
+                return self._steps[:count].copy(), offset
+            self._out = np.empty((2 * len(self._out), 6), dtype=np.int64)
+            self._steps = np.empty((2 * len(self._steps), 3), dtype=np.int64)
+
+    def candidates(self, ask: Ask, held: Held, seed: int, now: int, incarnation: int) -> tuple[Ints, Ints]:
+        """Return (rows, offset) of the best nodes for the starts that were selected."""
+        offset = np.empty(len(ask.job) + 1, dtype=np.int64)
+        while True:
+            count = self._put(
+                ranked.rank_nodes, ask, held, seed, now, self._out, ask.units, ask.choice, ask.distinct,
+                self.tree.block, self._children(), ask.start, incarnation, self._best, offset, self.tree.counted,
+            )  # fmt: skip
+            if count >= 0:
+                return self._best[:count].copy(), offset
+            self._out = np.empty((2 * len(self._out), 6), dtype=np.int64)
+            self._best = np.empty((2 * len(self._best), 4), dtype=np.int64)
+
+    def _children(self) -> Ints:
+        """How many children each virtual host has."""
+        if len(self._child_counts) == 0:
+            self._child_counts = child_counts(-(-self.count // self.tree.block), self.tree.arity)
+        return self._child_counts
+
+    def _put(self, kernel: Callable[..., int], ask: Ask, held: Held, seed: int, now: int, *more: object) -> int:
+        """Put the question to a kernel that answers it, with what else that kernel takes."""
+        asks = Asks(ask.job, ask.draw_key, ask.first, ask.last, ask.walltime, ask.quota, ask.groups, ask.request)
+        if ask.held_only:
+            asked = Asked(held.offset, held.node)
+        else:
+            asked = Asked(ask.sample_offset, ask.sample - self.first if len(ask.sample) else ask.sample)
         respect = ask.respect and self.has_desired
         quota = 0 if ask.generator == starts.FIRST else int(ask.quota.max())
         instants = int((ask.last - ask.first).max()) // ask.grain + 1 if quota > 1 else 0
         self.make_scratch(quota, instants)
         ready, boot = (_ALL_UP, _ALL_UP) if ask.as_if_up else (self._ready, self._boot)
-        while True:
-            count = offers.answer(
-                self.profiles, self.group, self.first, ready, boot, asks, held, ask.held_only, respect,
-                ask.generator, ask.grain, seed, now, self.scratch, self._out, offset,
-            )  # fmt: skip
-            if count >= 0:
-                return self._out[:count].copy(), offset
-            self._out = np.empty((2 * len(self._out), 6), dtype=np.int64)
+        return kernel(
+            self.profiles, self.group, self.first, ready, boot, asks, held, asked, respect, ask.generator, ask.grain,
+            seed, now, self.scratch, *more,
+        )  # fmt: skip

@@ -20,7 +20,7 @@ from dardis.sim.switched import SwitchedNodes
 from dardis.sim.world import Progress, World
 from dardis.task_manager import LateManager
 from dardis.transport.base import Hosts
-from dardis.wire.effects import ALL_HOSTS, Effect, Placed, Rejected, Send
+from dardis.wire.effects import Effect, Placed, Rejected, Send
 from dardis.wire.messages import Ended, Look, Message, Published, Release
 
 
@@ -134,7 +134,7 @@ class LateSimulation(World):
     def _publish(self, now: int) -> None:
         """Let nodes tell everybody what they can hold."""
         self._told = False
-        for answer in self._exchange([Send(ALL_HOSTS, Look())], now):
+        for answer in self._exchange([self._managers[0].to_all(Look())], now):
             if not isinstance(answer, Published):
                 raise ProtocolError(f"a look was answered by {type(answer).__name__}")
             begun = cpu_ns()

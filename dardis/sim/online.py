@@ -21,7 +21,7 @@ from dardis.sim.late import LateSimulation
 from dardis.sim.recorder import Recorder
 from dardis.sim.spread import even_bounds, host_from_plan, host_plan, layout_of
 from dardis.sim.world import Progress
-from dardis.task_manager import LateManager, LateSetUp, SetUp, TaskManager
+from dardis.task_manager import EVERY_HOST, LateManager, LateSetUp, Reach, SetUp, TaskManager
 from dardis.transport.base import Hosts
 from dardis.transport.local import LocalHosts
 
@@ -53,30 +53,31 @@ def warm(setup: AnySetUp, *, wished: bool) -> None:
 
 def play(
     platform: Platform, jobs: Sequence[Job], setup: AnySetUp, target: Target, seed: int, *, task_managers: int = 1,
-    progress: Progress | None = None,
+    reach: Reach = EVERY_HOST, progress: Progress | None = None,
 ) -> Played:  # fmt: skip
     """Run the jobs, in (submit, number) order, in this process."""
     if isinstance(setup, CentralSetUp):
         return play_central(platform, jobs, setup, target, seed, progress)
     bounds = even_bounds(platform.node_count, 1)
-    pool = host_from_plan(host_plan(platform, target.desired, bounds, seed), 0)
-    hosts = LocalHosts([pool])
-    return play_over(hosts, bounds, platform, jobs, setup, target, seed, task_managers=task_managers, progress=progress)
+    hosts = LocalHosts([host_from_plan(host_plan(platform, target.desired, bounds, seed), 0)])
+    return play_over(
+        hosts, bounds, platform, jobs, setup, target, seed, task_managers=task_managers, reach=reach, progress=progress
+    )
 
 
 def play_over(
     hosts: Hosts, bounds: tuple[int, ...], platform: Platform, jobs: Sequence[Job], setup: SetUp | LateSetUp,
-    target: Target, seed: int, *, task_managers: int, progress: Progress | None,
+    target: Target, seed: int, *, task_managers: int, reach: Reach, progress: Progress | None,
 ) -> Played:  # fmt: skip
     """Run the jobs over hosts that hold the nodes: host h has [bounds[h], bounds[h+1])."""
     layout = layout_of(platform, bounds, target.desired)
     switcher = None if target.switching is None else Switcher(platform, target.switching, jobs[0].submit)
     simulation: Simulation | LateSimulation
     if isinstance(setup, LateSetUp):
-        late = [LateManager(setup, layout, seed) for _ in range(task_managers)]
+        late = [LateManager(setup, layout, seed, None, reach, -1 - m) for m in range(task_managers)]
         simulation = LateSimulation(jobs, setup.event_order, late, hosts, bounds, switcher)
     else:
-        early = [TaskManager(setup, layout, seed) for _ in range(task_managers)]
+        early = [TaskManager(setup, layout, seed, None, reach, -1 - m) for m in range(task_managers)]
         simulation = Simulation(jobs, setup, early, hosts, bounds, switcher)
     gc.freeze()  # what has been read lives as long as the run: not to look through it saves 5 % of the CPU
     simulation.run(progress)

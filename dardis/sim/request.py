@@ -18,6 +18,7 @@ from dardis.model.job import Job
 from dardis.model.platform import Platform
 from dardis.model.target import Target
 from dardis.sim.dispatchers import AnySetUp, find_setup
+from dardis.task_manager import LateSetUp, Reach
 from dardis.workload.deadlines import with_deadlines
 from dardis.workload.jobs import to_jobs
 from dardis.workload.read import read_trace
@@ -50,6 +51,15 @@ class RunRequest:
     trim: tuple[int, int] | None = None
     strict: bool = False
     force: bool = False
+    arity: int = 0
+    """Children of a host in the tree that sums offers; 0: none does."""
+    sample: int = 0
+    """Nodes asked first for each unit; 0: all."""
+
+    @property
+    def reach(self) -> Reach:
+        """How task managers reach nodes."""
+        return Reach(self.arity, self.sample)
 
 
 @dataclass(frozen=True)
@@ -104,8 +114,7 @@ def load_inputs(request: RunRequest) -> Inputs:
             )
         if setup.profile is ProfileRule.OFF:
             warnings.append(f"{request.profile}: read for the metrics only, since profile=off")
-    if isinstance(setup, CentralSetUp) and request.task_managers > 1:
-        warnings.append(f"--task-managers {request.task_managers}: {request.dispatcher} has none")
+    warnings += _check_reach(request, setup)
     if desired is not None and _checks_starts_only(setup):
         warnings.append(
             f"{request.profile}: profile=hard is tested when a job starts, not after (profile_check=instant)"
@@ -116,6 +125,17 @@ def load_inputs(request: RunRequest) -> Inputs:
     power = power_terms(platform, unix_start, jobs[0].submit, jobs[-1].submit)
     warnings += power.warnings if power else ()
     return Inputs(platform, setup, jobs, deadlines, stated, target, unix_start, skipped, warnings, power)
+
+
+def _check_reach(request: RunRequest, setup: AnySetUp) -> list[str]:
+    """What to warn of where the dispatcher does not ask nodes, or not so. Raises InputError."""
+    if isinstance(setup, CentralSetUp):
+        asked = {"--task-managers": request.task_managers - 1, "--arity": request.arity, "--sample": request.sample}
+        return [f"{option}: {request.dispatcher} asks no nodes" for option, value in asked.items() if value]
+    if request.sample and isinstance(setup, LateSetUp):
+        expected = "another dispatcher: a job that binds late knows what all nodes have published"
+        raise InputError("--sample", f"{request.sample} with {request.dispatcher}", expected)
+    return []
 
 
 def _checks_starts_only(setup: AnySetUp) -> bool:

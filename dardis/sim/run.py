@@ -56,7 +56,7 @@ def run(request: RunRequest, progress: Progress | None = None) -> Outcome:
     inputs = _prepare(request)
     played = play(
         inputs.platform, inputs.jobs, inputs.setup, inputs.target, request.seed, task_managers=request.task_managers,
-        progress=progress,
+        reach=request.reach, progress=progress,
     )  # fmt: skip
     return _write(request, inputs, played)
 
@@ -104,7 +104,7 @@ def run_over_ranks(comm: Communicator, request: RunRequest, progress: Progress |
     def drive() -> Outcome:
         played = play_over(
             MpiHosts(comm, mine), bounds, inputs.platform, inputs.jobs, setup, inputs.target, request.seed,
-            task_managers=request.task_managers, progress=progress,
+            task_managers=request.task_managers, reach=request.reach, progress=progress,
         )  # fmt: skip
         return _write(request, inputs, played)
 
@@ -180,6 +180,8 @@ def _run_record(request: RunRequest, inputs: Inputs, ranks: int, rejected: list[
         "deadlines_sha256": sha256_of(Path(inputs.deadlines)),
         "strict": request.strict,
         "task_managers": request.task_managers,
+        "arity": request.arity or "flat",
+        "sample": request.sample or None,
         "trim": request.trim,
         "ranks": ranks,
         "unix_start": inputs.unix_start,

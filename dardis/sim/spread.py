@@ -11,7 +11,7 @@ from dardis.model.platform import Platform
 from dardis.model.platform_dict import platform_from_dict, platform_to_dict
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Split
-from dardis.node_manager import NodePool
+from dardis.node_manager import NodePool, RelayingHost
 from dardis.task_manager.machine import Layout
 
 
@@ -49,8 +49,8 @@ def host_plan(platform: Platform, desired: DesiredProfile | None, bounds: tuple[
     return {"platform": platform_to_dict(platform), "desired": wished, "bounds": list(bounds), "seed": seed}
 
 
-def host_from_plan(plan: dict[str, Any], host: int) -> NodePool:
-    """The node managers of one host."""
+def host_from_plan(plan: dict[str, Any], host: int) -> RelayingHost:
+    """The node managers of one host, with its place in the tree of hosts."""
     platform = platform_from_dict(plan["platform"])
     desired = None
     if plan["desired"] is not None:
@@ -62,4 +62,4 @@ def host_from_plan(plan: dict[str, Any], host: int) -> NodePool:
             Split(wished["split"]),
         )
     first, last = plan["bounds"][host : host + 2]
-    return NodePool(platform, first, last, desired=desired, host=host, seed=plan["seed"])
+    return RelayingHost(NodePool(platform, first, last, desired=desired, host=host, seed=plan["seed"]))

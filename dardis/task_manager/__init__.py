@@ -3,6 +3,8 @@
 from dardis.task_manager.late import LateManager
 from dardis.task_manager.machine import TaskManager
 from dardis.task_manager.racing import RacingManager
-from dardis.task_manager.setups import LATE_SETUPS, SETUPS, LateSetUp, SetUp
+from dardis.task_manager.setups import EVERY_HOST, LATE_SETUPS, SETUPS, LateSetUp, Reach, SetUp
 
-__all__ = ["LATE_SETUPS", "SETUPS", "LateManager", "LateSetUp", "RacingManager", "SetUp", "TaskManager"]
+__all__ = [
+    "EVERY_HOST", "LATE_SETUPS", "SETUPS", "LateManager", "LateSetUp", "RacingManager", "Reach", "SetUp", "TaskManager",
+]  # fmt: skip

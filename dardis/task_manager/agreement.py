@@ -78,9 +78,10 @@ class Proposal:
 class Agreement:
     """The claims of a task manager's jobs, at most one a job."""
 
-    def __init__(self, pace: Pace, seed: int) -> None:
-        """Begin with no claims."""
+    def __init__(self, pace: Pace, seed: int, levels: int = 0) -> None:
+        """Begin with no claims. `levels` are those of the tree below its root that asks and offers go through."""
         self._pace = pace
+        self._levels = levels
         self._seed = seed
         self._open: dict[int, Proposal] = {}
         self._dead: dict[int, int] = {}
@@ -103,12 +104,18 @@ class Agreement:
         failures = self._failures.get(job, 0)
         return self._pace.resend << min(failures, LONGEST_BACKOFF) if failures else 0
 
+    @property
+    def step(self) -> int:
+        """How much longer a host waits for its part of the tree than those below it, in s."""
+        return self._pace.patience
+
     def lead(self, job: Job) -> int:
         """How far ahead of now the job's start must lie, so that all can answer and agree before.
 
         It grows twice as fast as the patience, or a start could be too close whenever patience runs out.
         """
-        return self._pace.lead + 2 * self._allowance(job.number)
+        through_tree = 2 * self._levels * self._pace.patience  # sums, then candidates
+        return self._pace.lead + through_tree + 2 * self._allowance(job.number)
 
     def hear(self, host: int, incarnation: int) -> None:
         """Take note that a host has answered."""
@@ -118,7 +125,7 @@ class Agreement:
 
     def watch(self, job: Job, number: int, now: int) -> list[Effect]:
         """Set the timers of a round, whose number they bear."""
-        patience = self._pace.patience + self._allowance(job.number)
+        patience = self._pace.patience * (self._levels + 1) + self._allowance(job.number)
         return [
             SetTimer(now + patience, say.Timer(job.number, number, OFFERS)),
             self.again(say.Timer(job.number, number, SILENT), now),

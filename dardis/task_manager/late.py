@@ -31,7 +31,7 @@ from dardis.task_manager.agreement import Pace
 from dardis.task_manager.machine import Layout, TaskManager
 from dardis.task_manager.rounds import JobState, Pick
 from dardis.task_manager.search import Search, open_window
-from dardis.task_manager.setups import LateSetUp
+from dardis.task_manager.setups import EVERY_HOST, LateSetUp, Reach
 from dardis.wire import messages as say
 from dardis.wire.effects import ALL_HOSTS, Effect, Rejected, Send
 
@@ -48,9 +48,12 @@ Key = tuple[bool, float, int, int]
 class LateManager(TaskManager):
     """The agents of some jobs that bind late. Turns are given to the managers in the order of their jobs' keys."""
 
-    def __init__(self, setup: LateSetUp, layout: Layout, seed: int, pace: Pace | None = None) -> None:
+    def __init__(
+        self, setup: LateSetUp, layout: Layout, seed: int, pace: Pace | None = None, reach: Reach = EVERY_HOST,
+        address: int = -1,
+    ) -> None:  # fmt: skip
         """Hold no jobs, and know of the nodes what they will publish."""
-        super().__init__(setup.search, layout, seed, pace)
+        super().__init__(setup.search, layout, seed, pace, reach, address)
         self._measures = False  # its turns tell
         self._aged_after = setup.aged_after_s
         kinds = len(layout.kinds)

@@ -7,22 +7,35 @@ elsewhere it is agreed in two phases (`agreement`).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dardis.model.capacity import could_hold, never_wished, too_large
 from dardis.model.choices import ProfileRule, UnitsPerNode
 from dardis.model.errors import ProtocolError
+from dardis.model.host_tree import levels_below, living
 from dardis.model.job import Job
 from dardis.task_manager.agreement import OFFERS, SILENT, Agreement, Pace
-from dardis.task_manager.rounds import JobState, Pick, Round, make_ask, picks, quota_of
+from dardis.task_manager.rounds import (
+    JobState,
+    Pick,
+    Round,
+    ask_for_candidates,
+    make_ask,
+    picks,
+    picks_of_candidates,
+    quota_of,
+    starts_of,
+)  # fmt: skip
 from dardis.task_manager.search import Search, SearchRules, advance, begin
-from dardis.task_manager.setups import BackfillScope, SetUp
+from dardis.task_manager.setups import EVERY_HOST, BackfillScope, Reach, SetUp
 from dardis.wire import messages as say
 from dardis.wire.effects import ALL_HOSTS, Effect, Placed, Rejected, Send, Waiting
 
+Ints = NDArray[np.int64]
 FIRST_BATCH, LARGEST_BATCH = 4, 64
 """How many jobs ask again in one message: few at first, since one that moves makes the later answers void."""
 
@@ -38,6 +51,10 @@ class Layout:
     kinds: tuple[str, ...]
     has_desired: bool
 
+    def host_of(self, nodes: Ints) -> Ints:
+        """The host that holds each of the nodes."""
+        return np.searchsorted(self.bounds, nodes, side="right") - 1
+
     def asked(self, groups: int) -> int:
         """Nodes that a job may use, at least 1."""
         return max(sum(count for group, count in enumerate(self.group_counts) if groups >> group & 1), 1)
@@ -46,14 +63,24 @@ class Layout:
 class TaskManager:
     """The agents of some jobs. Events come in by `submit`, `ask_again`, `retry` and `handle`; effects go out."""
 
-    def __init__(self, setup: SetUp, layout: Layout, seed: int, pace: Pace | None = None) -> None:
-        """With a `pace`, messages may be lost, late or out of order, and claims are agreed in two phases."""
+    def __init__(
+        self, setup: SetUp, layout: Layout, seed: int, pace: Pace | None = None, reach: Reach = EVERY_HOST,
+        address: int = -1,
+    ) -> None:  # fmt: skip
+        """With a `pace`, messages may be lost, late or out of order, and claims are agreed in two phases.
+
+        `address` is where hosts of a tree send their answers, less than 0.
+        """
         self._setup = setup
+        self._reach = reach
+        self._address = address
+        self._questions = 0
         self._layout = layout
         self._seed = seed
         respect = setup.profile is not ProfileRule.OFF and layout.has_desired
         self._rules = SearchRules(setup.drawn, respect, setup.profile is ProfileRule.SOFT, setup.grain)
-        self._agreement = Agreement(pace, seed) if pace else None
+        self._levels = levels_below(len(layout.bounds) - 1, reach.arity) if reach.arity else 0
+        self._agreement = Agreement(pace, seed, self._levels) if pace else None
         self._measures = not setup.drawn and pace is None
         """Whether it asks what start a job would have had, had all nodes been up (a drawn one says nothing)."""
         self._gone: set[int] = self._agreement.gone if self._agreement else set()
@@ -113,6 +140,17 @@ class TaskManager:
                 return []
             this.offers[message.host] = message
             return [] if self._silent(this) else self._decide(this, now)
+        if isinstance(message, say.Gathered):
+            return [effect for answer in message.answers for effect in self.handle(answer, now)]
+        if isinstance(message, say.Sums | say.Candidates):
+            this = self._rounds.get(message.round)
+            if this is None:
+                return []
+            if isinstance(message, say.Sums):
+                this.sums = message
+            else:
+                this.candidates = message
+            return self._decide(this, now)
         if isinstance(message, say.Timer) and message.token in {OFFERS, SILENT}:
             late = self._rounds.get(message.attempt)
             if late is None:
@@ -139,27 +177,55 @@ class TaskManager:
                 state.search = search
         same_nodes = self._setup.backfill_scope is BackfillScope.SAME_NODES
         held_only = moving and same_nodes and states[0].nodes is not None
-        ask = make_ask(self._next_round, self._setup, states, searches, quotas, moving=moving, held_only=held_only)
-        everybody = tuple(range(len(self._layout.bounds) - 1))
-        hosts = tuple(sorted({host for state in states for host in state.hosts})) if held_only else everybody
-        self._rounds[ask.round] = Round(ask.round, states, searches, ask, hosts, moving)
-        self._next_round += 1
+        ask = make_ask(
+            self._next_round, self._setup, states, searches, quotas, moving=moving, held_only=held_only,
+            want=say.SUMS if self._reach.arity and not held_only else say.ROWS,
+        )  # fmt: skip
+        hosts = sorted({host for state in states for host in state.hosts}) if held_only else [ALL_HOSTS]
         for state in states:
-            asked = self._layout.bounds[-1] if not held_only or state.nodes is None else len(state.nodes)
-            self.messages += 2 * asked
-        effects: list[Effect] = [Send(host, ask) for host in (hosts if held_only else (ALL_HOSTS,))]
+            self.messages += 2 * (
+                len(state.nodes) if held_only and state.nodes is not None else self._layout.bounds[-1]
+            )
+        return self._send(Round(ask.round, states, searches, ask, tuple(hosts), moving), ask, now)
+
+    def _send(self, this: Round, ask: say.Ask, now: int) -> list[Effect]:
+        """Send a round's message, and remember that answers to it are the round's."""
+        this.number, this.sent = ask.round, ask
+        self._rounds[ask.round] = this
+        self._next_round += 1
+        effects: list[Effect] = [self._to(host, ask) for host in this.hosts]
         if self._agreement is not None:
-            effects += self._agreement.watch(states[0].job, ask.round, now)
+            effects += self._agreement.watch(this.states[0].job, ask.round, now)
         return effects
+
+    def _to(self, host: int, ask: say.Ask) -> Send:
+        return self.to_all(ask) if host == ALL_HOSTS else Send(host, ask)
+
+    def to_all(self, message: say.Message) -> Send:
+        """A message that all hosts answer: to each, or down the tree."""
+        if not self._reach.arity:
+            return Send(ALL_HOSTS, message)
+        self._questions += 1
+        hosts, gone = len(self._layout.bounds) - 1, sorted(self._gone)
+        first = living(0, hosts, gone)
+        step = self._agreement.step if self._agreement is not None else 0
+        relay = say.Relay(
+            self._questions, self._address, self._address, first, hosts, self._reach.arity, self._levels * step, step,
+            np.array(gone, dtype=np.int64), [], message,
+        )  # fmt: skip
+        return Send(min(first, hosts - 1), relay)
 
     def _ask_the_silent(self, this: Round, timer: say.Timer, now: int) -> list[Effect]:
         """Ask those again that have not answered: the ask or the answer may be lost."""
         assert self._agreement is not None
-        return [*(Send(host, this.ask) for host in self._silent(this)), self._agreement.again(timer, now)]
+        return [*(self._to(host, this.sent) for host in self._silent(this)), self._agreement.again(timer, now)]
 
     def _silent(self, this: Round) -> list[int]:
-        """The hosts that have not answered and are not known to be dead."""
-        return [host for host in this.hosts if host not in this.offers and host not in self._gone]
+        """Who has not answered: the hosts that are not known to be dead, or all that answer as one."""
+        if this.sent.want != say.ROWS:
+            return [] if this.answered else [ALL_HOSTS]
+        hosts = range(len(self._layout.bounds) - 1) if this.hosts == (ALL_HOSTS,) else this.hosts
+        return [host for host in hosts if host not in this.offers and host not in self._gone]
 
     def _ask_batch(self, now: int) -> list[Effect]:
         batch: list[JobState] = []
@@ -191,17 +257,29 @@ class TaskManager:
         return state.start + (self._setup.backfill_scope is BackfillScope.ALL_NODES)
 
     def _decide(self, this: Round, now: int) -> list[Effect]:
+        """Go on with what was answered: sums that hold a start are followed by an ask for candidates."""
         del self._rounds[this.number]
-        found = picks(this, self._setup, self._seed) if this.offers else iter(())
+        if this.sums is not None and not this.starts:
+            this.starts = starts_of(this, self._seed)
+            if this.starts and this.measures is None:
+                return self._send(this, ask_for_candidates(self._next_round, this), now)
+        return self._conclude(this, now)
+
+    def _conclude(self, this: Round, now: int) -> list[Effect]:
         if this.measures is not None:
-            return self._measured(this.states[0], next(found, None), *this.measures, now)
+            return self._measured(this, now)
+        found: Iterator[Pick] = iter(())
+        if this.offers:
+            found = picks(this, self._seed)
+        elif this.candidates is not None:
+            found = picks_of_candidates(this)
         if this.moving:
             return self._move(
                 this, next((pick for pick in found if not this.states[pick.place].holds(pick)), None), now
             )
         chosen = next(found, None)
         state, search = this.states[0], this.searches[0]
-        if self._agreement is not None and not this.offers:
+        if self._agreement is not None and (not this.answered or (this.starts and chosen is None)):
             return self._agreement.later(state, now)
         if chosen is not None:
             return self._take(this, chosen, now)
@@ -255,20 +333,23 @@ class TaskManager:
         search = Search(0, first, last, first, last, respect, quota=False)
         ask = make_ask(
             self._next_round, self._setup, [state], [search], [-1], moving=this.moving, held_only=this.ask.held_only,
-            as_if_up=True,
+            as_if_up=True, want=this.ask.want,
         )  # fmt: skip
         hosts = state.hosts if ask.held_only else this.hosts
-        self._rounds[ask.round] = Round(ask.round, [state], [search], ask, hosts, this.moving, measures=(this, chosen))
-        self._next_round += 1
-        return [Send(host, ask) for host in (hosts if ask.held_only else (ALL_HOSTS,))]
+        return self._send(
+            Round(ask.round, [state], [search], ask, hosts, this.moving, measures=(this, chosen)), ask, now
+        )
 
-    def _measured(self, state: JobState, earlier: Pick | None, this: Round, chosen: Pick, now: int) -> list[Effect]:
-        if earlier is not None:
-            state.if_all_were_up = min(state.if_all_were_up, earlier.start)
-        return self._settle(this, chosen, now)
+    def _measured(self, this: Round, now: int) -> list[Effect]:
+        assert this.measures is not None
+        state = this.states[0]
+        first = next(picks(this, self._seed), None) if this.offers else None
+        earlier = [first.start] if first is not None else [start for _, start in this.starts]
+        state.if_all_were_up = min([state.if_all_were_up, *earlier])
+        return self._settle(*this.measures, now)
 
     def _settle(self, this: Round, chosen: Pick, now: int) -> list[Effect]:
-        effects = self._claim(this.states[chosen.place], this.incarnations, chosen, now)
+        effects = self._claim(this.states[chosen.place], this.incarnations(self._layout.host_of), chosen, now)
         return effects + self._ask_batch(now) if this.moving else effects
 
     def _claim(self, state: JobState, incarnations: Mapping[int, int], chosen: Pick, now: int) -> list[Effect]:
@@ -291,14 +372,11 @@ class TaskManager:
         return [*effects, Placed(state.job.number, chosen.start, chosen.nodes, chosen.units, delay)]
 
     def _confirms(self, state: JobState, incarnations: Mapping[int, int], chosen: Pick) -> dict[int, say.Confirm]:
-        job, bounds = state.job, self._layout.bounds
+        job = state.job
         request = np.array(job.request, dtype=np.int64)
-        cuts = np.searchsorted(chosen.nodes, bounds).tolist()
+        hosts, first = np.unique(self._layout.host_of(chosen.nodes), return_index=True)
         confirms = {}
-        for host in range(len(bounds) - 1):
-            mine = slice(cuts[host], cuts[host + 1])
-            if mine.start == mine.stop:
-                continue
+        for host, mine in zip(hosts.tolist(), map(slice, first.tolist(), [*first[1:].tolist(), None]), strict=True):
             confirms[host] = say.Confirm(
                 job.number, state.asks, incarnations[host], chosen.start, job.walltime, request,
                 chosen.nodes[mine], chosen.units[mine], tentative=self._agreement is not None,

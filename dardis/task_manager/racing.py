@@ -19,7 +19,7 @@ from dardis.task_manager.late import HEAD, Key, LateManager
 from dardis.task_manager.machine import Layout
 from dardis.task_manager.rounds import JobState, Pick, Round
 from dardis.task_manager.search import Search
-from dardis.task_manager.setups import LateSetUp
+from dardis.task_manager.setups import EVERY_HOST, LateSetUp, Reach
 from dardis.wire import messages as say
 from dardis.wire.effects import ALL_HOSTS, Effect, Send, SetTimer
 
@@ -36,9 +36,11 @@ POLLS_APART = 4
 class RacingManager(LateManager):
     """The agents of some jobs that bind late, on a network with faults."""
 
-    def __init__(self, setup: LateSetUp, layout: Layout, seed: int, pace: Pace) -> None:
+    def __init__(
+        self, setup: LateSetUp, layout: Layout, seed: int, pace: Pace, reach: Reach = EVERY_HOST, address: int = -1
+    ) -> None:
         """Hold no jobs."""
-        super().__init__(setup, layout, seed, pace)
+        super().__init__(setup, layout, seed, pace, reach, address)
         self._pace = pace
         self._idle: set[int] = set()
         """Jobs that wait with nothing under way but timers."""

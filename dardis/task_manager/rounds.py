@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dardis.kernels import selection, starts
+from dardis.kernels import ranked, selection, starts, sums
 from dardis.model.choices import UnitsPerNode
 from dardis.model.job import FOREVER, Job
 from dardis.task_manager.search import Search
@@ -78,12 +78,19 @@ class Round:
     searches: list[Search]
     ask: say.Ask
     hosts: tuple[int, ...]
-    """Who was asked."""
+    """Who was asked: `ALL_HOSTS`, or some by name."""
     moving: bool
     """Whether the jobs ask again after something was freed (earlier starts, or any), instead of searching."""
     offers: dict[int, say.Offers] = field(default_factory=dict)
+    sent: say.Ask = field(init=False)
+    """What was asked last: `ask`, or candidates for it."""
     measures: tuple[Round, Pick] | None = None
     """What is to be claimed when it is known what it would have been with all nodes up, and the round it is from."""
+    sums: say.Sums | None = None
+    """What all nodes offer together, where sums are asked for."""
+    starts: list[tuple[int, int]] = field(default_factory=list)
+    """The start selected of the sums for each ask, by its place, that has one: candidates are asked for these."""
+    candidates: say.Candidates | None = None
 
     def joined(self) -> tuple[Ints, Ints]:
         """All hosts' offers, ask by ask, nodes ascending: (rows, offset)."""
@@ -95,24 +102,35 @@ class Round:
         return np.concatenate(blocks), np.concatenate([[0], ends]).astype(np.int64)
 
     @property
-    def incarnations(self) -> dict[int, int]:
-        """Which incarnation of each host has answered."""
-        return {host: offer.incarnation for host, offer in self.offers.items()}
+    def answered(self) -> bool:
+        """Whether anybody has answered, also for candidates where these were asked for."""
+        return bool(self.offers) or (self.sums is not None and (self.candidates is not None or not self.starts))
+
+    def incarnations(self, host_of: Callable[[Ints], Ints]) -> dict[int, int]:
+        """Which incarnation of each host has answered, or at least of those that may be chosen."""
+        if self.candidates is None:
+            return {host: offer.incarnation for host, offer in self.offers.items()}
+        rows = self.candidates.rows
+        hosts = host_of(rows[:, ranked.NODE])
+        return dict(zip(hosts.tolist(), rows[:, ranked.INCARNATION].tolist(), strict=True))
+
+    def _answers(self) -> Iterable[say.Offers | say.Sums]:
+        return self.offers.values() if self.sums is None else (self.sums,)
 
     @property
     def horizon(self) -> int:
         """From then on nothing changes on any node that answered."""
-        return max(offer.horizon for offer in self.offers.values())
+        return max(answer.horizon for answer in self._answers())
 
     @property
     def down_until(self) -> int:
         """When the last node that is down now could be up."""
-        return max(offer.down_until for offer in self.offers.values())
+        return max(answer.down_until for answer in self._answers())
 
     @property
     def last_end(self) -> int:
         """When the last reservation of the nodes that answered ends."""
-        return max(offer.last_end for offer in self.offers.values())
+        return max(answer.last_end for answer in self._answers())
 
 
 def quota_of(search: Search, units: int, nodes: int, grain: int) -> int:
@@ -125,7 +143,7 @@ def quota_of(search: Search, units: int, nodes: int, grain: int) -> int:
 
 def make_ask(
     number: int, setup: SetUp, states: list[JobState], searches: list[Search], quotas: list[int], *,
-    moving: bool, held_only: bool, as_if_up: bool = False,
+    moving: bool, held_only: bool, as_if_up: bool = False, want: int = say.ROWS,
 ) -> say.Ask:  # fmt: skip
     """Build the message that asks for all these jobs at once.
 
@@ -154,10 +172,54 @@ def make_ask(
         searches[0].respect,
         held_only,
         as_if_up,
+        want=want,
+        policy=_POLICIES[setup.selection],
+        choice=selection.CHOICES[setup.node_choice],
+        distinct=setup.units_per_node is UnitsPerNode.DISTINCT,
     )
 
 
-def picks(this: Round, setup: SetUp, seed: int) -> Iterator[Pick]:
+def starts_of(this: Round, seed: int) -> list[tuple[int, int]]:
+    """The start that the set-up takes of the sums of each ask, by its place, which has one."""
+    ask = this.ask
+    assert this.sums is not None
+    instants = np.empty(len(ask.job), dtype=np.int64)
+    sums.choose_of_sums(this.sums.rows, this.sums.offset, ask.units, ask.policy, seed, ask.job, ask.draw_key, instants)
+    chosen = np.flatnonzero(instants != selection.NONE)
+    return list(zip(chosen.tolist(), (ask.first + instants * ask.grain)[chosen].tolist(), strict=True))
+
+
+def ask_for_candidates(number: int, this: Round) -> say.Ask:
+    """Build the message that asks for the best nodes for the starts that were selected.
+
+    Whoever offers all runs need not look further than the start.
+    """
+    ask, places = this.ask, [place for place, _ in this.starts]
+    start = np.array([start for _, start in this.starts], dtype=np.int64)
+    runs = ask.quota[places] < 0
+    return replace(
+        ask, round=number, want=say.CANDIDATES, start=start, job=ask.job[places], draw_key=ask.draw_key[places],
+        first=np.where(runs, start, ask.first[places]), last=np.where(runs, start, ask.last[places]),
+        walltime=ask.walltime[places], units=ask.units[places], quota=ask.quota[places], groups=ask.groups[places],
+        request=ask.request[places],
+    )  # fmt: skip
+
+
+def picks_of_candidates(this: Round) -> Iterator[Pick]:
+    """What the set-up takes of each ask that has a start, in turn, if the candidates hold it."""
+    assert this.candidates is not None
+    best, offset = this.candidates.rows, this.candidates.offset
+    for i, (place, start) in enumerate(this.starts):
+        mine = best[offset[i] : offset[i + 1]]
+        units = int(this.ask.units[place])
+        if int(mine[:, ranked.UNITS].sum()) < units:
+            continue
+        nodes, node_units = np.empty(units, dtype=np.int64), np.empty(units, dtype=np.int64)
+        count = ranked.take_best(mine, units, this.ask.choice, nodes, node_units)
+        yield Pick(place, start, nodes[:count].copy(), node_units[:count].copy())
+
+
+def picks(this: Round, seed: int) -> Iterator[Pick]:
     """Every ask with a common start, in turn, and what the set-up takes of it."""
     ask = this.ask
     rows, offset = this.joined()
@@ -170,9 +232,7 @@ def picks(this: Round, setup: SetUp, seed: int) -> Iterator[Pick]:
     while first < len(ask.job):
         selection.select_first(
             rows, offset[first:], ask.first[first:], ask.walltime[first:], ask.units[first:], ask.job[first:],
-            ask.draw_key[first:], ask.grain, _POLICIES[setup.selection],
-            setup.units_per_node is UnitsPerNode.DISTINCT, selection.CHOICES[setup.node_choice], seed, nodes, units,
-            result,
+            ask.draw_key[first:], ask.grain, ask.policy, ask.distinct, ask.choice, seed, nodes, units, result,
         )  # fmt: skip
         place, start, count = result.tolist()
         if place < 0:

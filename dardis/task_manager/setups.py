@@ -92,6 +92,19 @@ SETUPS: dict[str, SetUp] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Reach:
+    """How task managers reach node managers. The decision is the same for any `arity`, another one with a `sample`."""
+
+    arity: int = 0
+    """Children of a host in the tree that sums offers; 0: every host answers the task manager (flat)."""
+    sample: int = 0
+    """Nodes that are asked first, for each unit of the job; 0: all."""
+
+
+EVERY_HOST = Reach()
+
+
+@dataclass(frozen=True, slots=True)
 class LateSetUp:
     """The late set-up's settings. Field names are the keys of `--set`."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from dardis.wire.effects import Effect, Send
-from dardis.wire.messages import Ask, Ended, Look, Message
+from dardis.wire.messages import Ask, Ended, Look, Message, Relay
 
 
 class Machine(Protocol):
@@ -19,8 +20,9 @@ class Machine(Protocol):
 class Hosts(Protocol):
     """Hosts whose machines take what they are sent in the order in which it was sent."""
 
-    message_bytes: int
-    """Payload between host processes so far."""
+    @property
+    def message_bytes(self) -> int:
+        """Payload between host processes so far, as far as it has been told; all of it once they are closed."""
 
     def exchange(self, sends: Sequence[Send], now: int) -> tuple[list[Message], int]:
         """Deliver at time `now`; return what the hosts answer, hosts ascending, and the CPU ns their machines took."""
@@ -30,10 +32,35 @@ class Hosts(Protocol):
 
 
 def awaits_answer(message: Message) -> bool:
-    """Whether a node manager always answers this, with exactly one message."""
-    return isinstance(message, Ask | Look) or (isinstance(message, Ended) and message.depth != 0)
+    """Whether a host always answers this, with exactly one message."""
+    return isinstance(message, Ask | Look | Relay) or (isinstance(message, Ended) and message.depth != 0)
 
 
 def answers_of(effects: list[Effect]) -> list[Message]:
     """The messages among a node manager's effects: in virtual time nothing is really launched or killed."""
     return [effect.message for effect in effects if isinstance(effect, Send)]
+
+
+class Outbox:
+    """Messages that nobody answers, by host: they wait for the next one that is answered, and travel with it.
+
+    So none is ever under way when another is sent, by whatever route.
+    """
+
+    def __init__(self, hosts: int) -> None:
+        """Hold nothing yet."""
+        self._waiting: list[list[tuple[int, Message]]] = [[] for _ in range(hosts)]
+
+    def put(self, host: int, message: Message, now: int) -> None:
+        """Add a message of time `now`."""
+        self._waiting[host].append((now, message))
+
+    def take(self, host: int) -> list[tuple[int, Message]]:
+        """All that waits for a host, with its times, in order."""
+        taken, self._waiting[host] = self._waiting[host], []
+        return taken
+
+    def load(self, relay: Relay) -> Relay:
+        """Let all that waits travel with a question to all hosts."""
+        parcels = [(host, now, message) for host in range(len(self._waiting)) for now, message in self.take(host)]
+        return replace(relay, parcels=parcels) if parcels else relay

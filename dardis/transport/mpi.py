@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dardis.engine.clock import cpu_ns
 from dardis.model.errors import INTERRUPTED, DardisError, ProtocolError
-from dardis.transport.base import Machine, answers_of, awaits_answer
-from dardis.wire.codec import decode, encode, pack, unpack
-from dardis.wire.effects import ALL_HOSTS, Send
-from dardis.wire.messages import Message
+from dardis.transport.base import Machine, Outbox, answers_of, awaits_answer
+from dardis.wire.codec import NOTHING_SPENT, Spent, decode, encode, pack, unpack
+from dardis.wire.effects import ALL_HOSTS, Effect, Forward, Send
+from dardis.wire.messages import Gathered, Message, Relay
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Communicator = MPI.Intracomm
 
 Result = TypeVar("Result")
-TAG_WORK, TAG_ANSWER, TAG_STOP = 1, 2, 3
+TAG_WORK, TAG_ANSWER, TAG_STOP, TAG_TREE = 1, 2, 3, 4
 _RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK")
 _SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_SIZE")
 
@@ -88,79 +88,136 @@ class MpiHosts:
         """Take over the ranks, which must be in `serve`."""
         self._comm = comm
         self._own = own
-        self._outbox: list[list[tuple[int, Message]]] = [[] for _ in range(comm.size)]
-        self.message_bytes = 0
+        self._outbox = Outbox(comm.size)
+        self._spent = Spent()
+        """What this host has spent, and what others have told."""
+        self.largest_message = 0
+        """Bytes of the largest payload that this rank has sent or got."""
+
+    @property
+    def message_bytes(self) -> int:
+        """Payload between ranks so far, as far as it has been told."""
+        return self._spent.got_bytes
 
     def exchange(self, sends: Sequence[Send], now: int) -> tuple[list[Message], int]:
         """Deliver in order; the answers of rank 0 come first."""
+        before = self._spent.cpu_ns
         own: list[Message] = []
-        asked = set()
+        asked: set[int] = set()
+        gathered: list[Message] = []
         for send in sends:
+            if isinstance(send.message, Relay):
+                gathered += self._through_tree(send.message, now)
+                continue
             for host in range(self._comm.size) if send.to == ALL_HOSTS else (send.to,):
                 if host == 0:
                     own.append(send.message)
                     continue
-                self._outbox[host].append((now, send.message))
+                self._outbox.put(host, send.message, now)
                 if awaits_answer(send.message):
                     asked.add(host)
-        waiting = [self._post(host, TAG_WORK) for host in sorted(asked)]
-        begun = cpu_ns()
-        answers = [said for message in own for said in answers_of(self._own.handle(message, now))]
-        spent = cpu_ns() - begun
+        waiting = [self._post(host, TAG_WORK, self._outbox.take(host)) for host in sorted(asked)]
+        answers = gathered + [
+            effect.message for message in own for effect in self._work(message, now) if isinstance(effect, Send)
+        ]
         for host in sorted(asked):
-            more, batch = self._receive(host)
-            spent += more
-            answers += [message for _, message in batch]
+            answers += [message for _, message in self._receive(host)]
         for request in waiting:
             request.Wait()
-        return answers, spent
+        return answers, self._spent.cpu_ns - before
+
+    def _through_tree(self, relay: Relay, now: int) -> list[Message]:
+        """Ask all hosts down the tree, and wait until this rank's machine has everybody's answer."""
+        posted = []
+        effects = self._work(self._outbox.load(relay), now)
+        while True:
+            for effect in effects:
+                match effect:
+                    case Forward(to=host, message=message) if host >= 0:
+                        posted.append(self._post(host, TAG_TREE, [(now, message)]))
+                    case Forward(message=Gathered(answers=answers)):
+                        for request in posted:
+                            request.Wait()
+                        return answers
+            effects = [effect for at, message in self._receive(-1) for effect in self._work(message, at)]
+
+    def _work(self, message: Message, now: int) -> list[Effect]:
+        begun = cpu_ns()
+        effects = self._own.handle(message, now)
+        self._spent.cpu_ns += cpu_ns() - begun
+        return effects
 
     def close(self) -> int:
         """Send what still waits, end the other ranks, and return the CPU ns they had not told."""
-        requests = [self._post(host, TAG_STOP) for host in range(1, self._comm.size)]
-        spent = sum(self._receive(host)[0] for host in range(1, self._comm.size))
+        before = self._spent.cpu_ns
+        requests = [self._post(host, TAG_STOP, self._outbox.take(host)) for host in range(1, self._comm.size)]
+        for host in range(1, self._comm.size):
+            self._receive(host)
         for request in requests:
             request.Wait()
-        return spent
+        return self._spent.cpu_ns - before
 
-    def _post(self, host: int, tag: int) -> MPI.Request:
-        payload = encode(0, self._outbox[host])
-        self._outbox[host] = []
-        self.message_bytes += len(payload)
+    def _post(self, host: int, tag: int, batch: Sequence[tuple[int, Message]]) -> MPI.Request:
+        payload = encode(batch)
+        self.largest_message = max(self.largest_message, len(payload))
         return self._comm.Isend(payload, dest=host, tag=tag)
 
-    def _receive(self, host: int) -> tuple[int, list[tuple[int, Message]]]:
-        payload, _ = _receive(self._comm, host)
-        self.message_bytes += len(payload)
-        return decode(payload)
+    def _receive(self, host: int) -> list[tuple[int, Message]]:
+        payload, _ = receive(self._comm, host)
+        self.largest_message = max(self.largest_message, len(payload))
+        spent, batch = decode(payload)
+        spent.got_bytes += len(payload)
+        self._spent.add(spent)
+        return batch
 
 
-def _receive(comm: Communicator, source: int) -> tuple[bytes, int]:
-    """The next payload from a rank, and its tag."""
+def receive(comm: Communicator, source: int) -> tuple[bytes, int]:
+    """The next payload from a rank (-1: from any), and its tag."""
     from mpi4py import MPI
 
     status = MPI.Status()
-    message = comm.Mprobe(source=source, tag=MPI.ANY_TAG, status=status)
+    message = comm.Mprobe(source=MPI.ANY_SOURCE if source < 0 else source, tag=MPI.ANY_TAG, status=status)
     buffer = bytearray(status.Get_count(MPI.BYTE))
     message.Recv(buffer)
     return bytes(buffer), status.Get_tag()
 
 
 def serve(comm: Communicator, machine: Machine) -> None:
-    """Be a host: take messages from rank 0 and answer until told to stop."""
-    unsaid = 0
+    """Be a host: take messages from rank 0, or what others hand on, and answer until told to stop."""
+    unsaid = Spent()
     while True:
-        payload, tag = _receive(comm, 0)
-        _, batch = decode(payload)
+        payload, tag = receive(comm, -1)
+        told, batch = decode(payload)
+        told.got_bytes += len(payload)
+        unsaid.add(told)
         answers: list[tuple[int, Message]] = []
+        forwards: list[tuple[int, int, Message]] = []
         begun = cpu_ns()
         for now, message in batch:
-            said = answers_of(machine.handle(message, now))
-            if len(said) != awaits_answer(message):
+            effects = machine.handle(message, now)
+            said = answers_of(effects)
+            if tag != TAG_TREE and len(said) != awaits_answer(message):
                 raise ProtocolError(f"{type(message).__name__} of a turn was answered by {said}")
             answers += [(now, answer) for answer in said]
-        unsaid += cpu_ns() - begun
-        comm.Send(encode(unsaid, answers), dest=0, tag=TAG_ANSWER)
-        unsaid = 0
+            forwards += [(effect.to, now, effect.message) for effect in effects if isinstance(effect, Forward)]
+        unsaid.cpu_ns += cpu_ns() - begun
+        if tag == TAG_TREE:
+            _hand_on(comm, forwards, unsaid)
+            continue
+        comm.Send(encode(answers, unsaid), dest=0, tag=TAG_ANSWER)
+        unsaid = Spent()
         if tag == TAG_STOP:
             return
+
+
+def _hand_on(comm: Communicator, forwards: Sequence[tuple[int, int, Message]], unsaid: Spent) -> None:
+    """Send down what others are to take, or up the answer of this part, with what it has spent."""
+    requests = []
+    for host, now, message in forwards:
+        up = isinstance(message, Gathered)
+        payload = encode([(now, message)], unsaid if up else NOTHING_SPENT)
+        if up:
+            unsaid.cpu_ns = unsaid.got_bytes = 0
+        requests.append(comm.Isend(payload, dest=host, tag=TAG_TREE))
+    for request in requests:
+        request.Wait()

@@ -59,7 +59,7 @@ class VirtualNetwork:
 
     def send(self, to: int, message: Message) -> None:
         """Send to an address: the network may delay, double or lose it."""
-        payload = encode(0, [(self.now, message)])
+        payload = encode([(self.now, message)])
         self.sent += 1
         dropped, doubled = self._draws.random(2).tolist()
         if dropped < self._faults.drop:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import msgpack
@@ -13,13 +13,13 @@ from dardis.model.errors import ProtocolError
 from dardis.wire import messages
 from dardis.wire.messages import Message
 
-VERSION = 3
+VERSION = 4
 _ARRAY = 1
 _TYPES: tuple[type[Any], ...] = (
     messages.Ask, messages.Offers, messages.Confirm, messages.Reserved, messages.Refused, messages.Commit,
     messages.Committed, messages.Release, messages.Released, messages.Ended, messages.Later, messages.Finished,
     messages.Noted, messages.HostDown, messages.Timer, messages.Announce, messages.Look, messages.Published,
-    messages.Switch,
+    messages.Switch, messages.Sums, messages.Candidates, messages.Relay, messages.Gathered,
 )  # fmt: skip
 _TAG = {cls: tag for tag, cls in enumerate(_TYPES)}
 _FIELDS = {cls: tuple(field.name for field in fields(cls)) for cls in _TYPES}
@@ -56,14 +56,44 @@ def unpack(payload: bytes) -> Any:  # noqa: ANN401 (any plain value)
     return msgpack.unpackb(payload, ext_hook=_read_array, strict_map_key=False, max_ext_len=2**31 - 1)
 
 
-def encode(cpu_ns: int, batch: Sequence[tuple[int, Message]]) -> bytes:
-    """Encode (time, message) pairs that travel together, with the CPU time that the sender's machines took."""
-    return pack([VERSION, cpu_ns, batch])
+@dataclass(slots=True)
+class Spent:
+    """What hosts have spent that nobody has told yet: CPU ns of their machines, and bytes of the payloads they got."""
+
+    cpu_ns: int = 0
+    got_bytes: int = 0
+
+    def add(self, more: Spent) -> None:
+        """Count another's."""
+        self.cpu_ns += more.cpu_ns
+        self.got_bytes += more.got_bytes
 
 
-def decode(payload: bytes) -> tuple[int, list[tuple[int, Message]]]:
-    """Return (cpu_ns, pairs) of a payload. Raises ProtocolError for another version's."""
-    version, cpu_ns, batch = unpack(payload)
+NOTHING_SPENT = Spent()
+
+
+def encode(batch: Sequence[tuple[int, Message]], spent: Spent = NOTHING_SPENT) -> bytes:
+    """Encode (time, message) pairs that travel together, with what their sender has spent."""
+    return pack([VERSION, spent.cpu_ns, spent.got_bytes, batch])
+
+
+def decode(payload: bytes) -> tuple[Spent, list[tuple[int, Message]]]:
+    """Return (spent, pairs) of a payload. Raises ProtocolError for another version's."""
+    version, *rest = unpack(payload)
     if version != VERSION:
         raise ProtocolError(f"a message of protocol version {version}, this is version {VERSION}")
-    return cpu_ns, [(now, _TYPES[tag](*values)) for now, (tag, *values) in batch]
+    cpu_ns, got_bytes, batch = rest
+    return Spent(cpu_ns, got_bytes), [(now, _message(written)) for now, written in batch]
+
+
+def _message(written: Sequence[Any]) -> Message:
+    """The message that was written, with those that it carries."""
+    tag, *values = written
+    message: Message = _TYPES[tag](*values)
+    match message:
+        case messages.Relay(parcels=parcels, message=inner):
+            carried = [(host, now, _message(parcel)) for host, now, parcel in parcels]  # type: ignore[arg-type]
+            return replace(message, parcels=carried, message=_message(inner))  # type: ignore[arg-type]
+        case messages.Gathered(answers=answers):
+            return replace(message, answers=[_message(answer) for answer in answers])  # type: ignore[arg-type]
+    return message

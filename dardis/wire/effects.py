@@ -22,6 +22,14 @@ class Send:
 
 
 @dataclass(frozen=True, slots=True)
+class Forward:
+    """Send a message from a host to another host, or, at an address less than 0, to a task manager."""
+
+    to: int
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
 class SetTimer:
     """Hand the timer back at time `at`."""
 
@@ -84,4 +92,4 @@ class Done:
     job: int
 
 
-Effect = Send | SetTimer | Launch | Kill | Placed | Rejected | Waiting | Done
+Effect = Send | Forward | SetTimer | Launch | Kill | Placed | Rejected | Waiting | Done

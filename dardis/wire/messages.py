@@ -6,7 +6,7 @@ its nodes that it names.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from dardis.model.job import NO_TIME
 
 Ints = NDArray[np.int64]
+ROWS, SUMS, CANDIDATES = range(3)
+"""What an `Ask` wants: what each node offers; sums over nodes; the best nodes for starts that are named."""
+_NONE: Ints = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,16 @@ class Ask:
     """Whether only the nodes are asked on which the job has a reservation."""
     as_if_up: bool = False
     """Whether nodes that are down answer as if they were up: to learn what their sleep costs, not to reserve."""
+    sample_offset: Ints = field(default_factory=lambda: _NONE)
+    """Ask i is for the nodes `sample[sample_offset[i] : sample_offset[i + 1]]` alone, ascending; empty: for all."""
+    sample: Ints = field(default_factory=lambda: _NONE)
+    want: int = ROWS
+    start: Ints = field(default_factory=lambda: _NONE)
+    """With CANDIDATES: the start that has been selected for each ask, in s."""
+    policy: int = 0
+    """How to sum and rank: codes of the selection policy and the node choice; whether a node takes one unit at most."""
+    choice: int = 0
+    distinct: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +76,75 @@ class Offers:
     rows: Ints
     down_until: int = NO_TIME
     """When the last node that is down now could be up; offers before then may have been held back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """What some hosts offer together, as steps: rows (instant, change of units, change of the sum of indices).
+
+    Of an ask that takes the earliest start, nothing after the first instant at which these nodes alone hold the job.
+    """
+
+    round: int
+    hosts: int
+    """How many hosts are in it."""
+    horizon: int
+    last_end: int
+    down_until: int
+    offset: Ints
+    """Ask i has the rows [offset[i], offset[i+1]), by instant."""
+    rows: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The best of some hosts' nodes for the starts that were selected: rows (key, node, units it takes, incarnation).
+
+    By key, then node, and no more of them than hold the job; of a contiguous choice all, by node.
+    """
+
+    round: int
+    offset: Ints
+    rows: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Relay:
+    """To a host: take this, pass it on to the hosts [first, last), your part of the tree, and answer for all of them.
+
+    The part's other hosts are split into `arity` parts of nearly equal size; the first living host of a part is asked
+    for it.
+    """
+
+    serial: int
+    """Names this sending, with its origin."""
+    origin: int
+    """The address of the task manager that asks, less than 0."""
+    parent: int
+    """The address that waits for the answer: a host, or the origin."""
+    first: int
+    last: int
+    arity: int
+    patience: int
+    """For how long to wait for the answers of others, in s; 0: for ever."""
+    step: int
+    """How much less patient the next level is, in s."""
+    gone: Ints
+    """Hosts that are known to be dead, ascending."""
+    parcels: list[tuple[int, int, Message]]
+    """Messages (host, time, message) that nobody answers, for single hosts of the part, each host's in order."""
+    message: Message
+    """What all hosts of the part are to answer, after that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """A host's answer to a `Relay`: what the hosts [first, …) of its part have said, summed where it can be."""
+
+    serial: int
+    origin: int
+    first: int
+    answers: list[Message]
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +333,6 @@ class Timer:
 
 
 Message = (
-    Ask | Offers | Confirm | Reserved | Refused | Commit | Committed | Release | Released
-    | Ended | Later | Announce | Look | Published | Switch | Finished | Noted | HostDown | Timer
+    Ask | Offers | Sums | Candidates | Relay | Gathered | Confirm | Reserved | Refused | Commit | Committed | Release
+    | Released | Ended | Later | Announce | Look | Published | Switch | Finished | Noted | HostDown | Timer
 )  # fmt: skip

@@ -9,10 +9,10 @@ from dardis.model.job import Job
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile
-from dardis.node_manager import NodePool
+from dardis.node_manager import NodePool, RelayingHost
 from dardis.sim.distributed import Simulation
 from dardis.sim.spread import layout_of
-from dardis.task_manager import SetUp, TaskManager
+from dardis.task_manager import Reach, SetUp, TaskManager
 from dardis.transport.local import LocalHosts
 
 
@@ -34,6 +34,7 @@ def simulate(
     cuts: Sequence[int] = (),
     managers: int = 1,
     seed: int = 1,
+    arity: int = 0,
 ) -> Run:
     """Run the jobs with the machine split over hosts at the node numbers `cuts`."""
     bounds = [0, *cuts, platform.node_count]
@@ -42,8 +43,9 @@ def simulate(
         for host in range(len(bounds) - 1)
     ]
     layout = layout_of(platform, tuple(bounds), desired)
-    agents = [TaskManager(setup, layout, seed) for _ in range(managers)]
-    simulation = Simulation(jobs, setup, agents, LocalHosts(pools, encoded=True), layout.bounds)
+    agents = [TaskManager(setup, layout, seed, reach=Reach(arity)) for _ in range(managers)]
+    machines = [RelayingHost(pool) for pool in pools]
+    simulation = Simulation(jobs, setup, agents, LocalHosts(machines, encoded=True), layout.bounds)
     starts: dict[int, list[int]] = {}
     note = simulation.recorder.placed
 
