@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +14,8 @@ import typer
 from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
+    from dardis.metrics.audit import Audit
+    from dardis.metrics.violation import Violation
     from dardis.model.platform import Platform
 
 SHOWN = 20
@@ -25,24 +30,33 @@ def audit(
     ] = None,
 ) -> None:
     """Judge whether a schedule is legal: exit status 0 when it is, 1 with what is wrong when it is not."""
-    from dardis.metrics.audit import audit as violations
-    from dardis.metrics.contradictions import contradictions
+    from dardis.metrics.audit import Audit
     from dardis.metrics.downtime import DOWNTIME_FILE, read_downtime
-    from dardis.metrics.table import read_jobs
 
     machine = _platform(run_dir, platform)
-    path = run_dir / "jobs.csv"
-    schedule = read_jobs(path)
     switched = run_dir / DOWNTIME_FILE
     downtime = read_downtime(switched) if switched.exists() else None
-    found = [*violations(schedule, machine, downtime=downtime), *contradictions(path, schedule)]
-    for violation in found[:SHOWN]:
+    with closing(Audit(machine, downtime=downtime)) as judge:
+        violations = _violations(judge, run_dir / "jobs.csv")
+        shown = list(islice(violations, SHOWN))
+        more = sum(1 for _ in violations)
+    for violation in shown:
         typer.echo(f"audit: {violation}")
-    if len(found) > SHOWN:
-        typer.echo(f"audit: and {len(found) - SHOWN} more")
-    if found:
+    if more:
+        typer.echo(f"audit: and {more} more")
+    if shown:
         raise typer.Exit(1)
-    typer.echo(f"audit: {len(schedule.number)} jobs, ok")
+    typer.echo(f"audit: {judge.job_count} jobs, ok")
+
+
+def _violations(judge: Audit, path: Path) -> Iterator[Violation]:
+    """What is wrong with the schedule of a file, one after the other, under a progress bar."""
+    from dardis.cli.progress import bar
+
+    with bar("reading", "MB") as tell:
+        yield from judge.file(path, tell)
+    with bar("sweeping", "nodes") as tell:
+        yield from judge.rest(tell=tell)
 
 
 def _platform(run_dir: Path, file: Path | None) -> Platform:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -15,26 +16,26 @@ PERIOD_S = 0.2
 
 
 @contextmanager
-def bar() -> Iterator[Progress | None]:
-    """Yield a function to tell progress to: jobs settled, jobs in all."""
+def bar(doing: str = "scheduling", what: str = "jobs") -> Iterator[Progress | None]:
+    """Yield a function to tell progress to: how many are done, and how many there are in all; None in a pipe."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
     console = Console()
-    if console.is_dumb_terminal:
+    if console.is_dumb_terminal or not sys.stdout.isatty():
         yield None
         return
-    columns = (TextColumn("scheduling"), BarColumn(), MofNCompleteColumn(), TextColumn("jobs"), TimeRemainingColumn())
+    columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TextColumn(what), TimeRemainingColumn())
     with Bars(*columns, console=console, transient=True) as bars:
-        task = bars.add_task("jobs", total=None)
+        task = bars.add_task(doing, total=None)
         shown = monotonic_s()
 
-        def tell(settled: int, total: int) -> None:
+        def tell(done: int, total: int) -> None:
             nonlocal shown
             now = monotonic_s()
-            if now - shown > PERIOD_S or settled == total:
+            if now - shown > PERIOD_S or done == total:
                 shown = now
-                bars.update(task, completed=settled, total=total)
+                bars.update(task, completed=done, total=total)
 
         yield tell

@@ -9,8 +9,8 @@ import numpy as np
 
 from dardis.kernels.jit import bare
 
-PURPOSE_START, PURPOSE_PICK, PURPOSE_NODE = 1, 2, 3
-"""What a draw is for: a node's start times, the choice among common starts, the order of nodes."""
+PURPOSE_START, PURPOSE_PICK, PURPOSE_NODE, PURPOSE_SAMPLE = 1, 2, 3, 4
+"""What a draw is for: a node's start times, the choice among common starts, the order of nodes, whom a job asks."""
 
 
 @bare

@@ -12,6 +12,7 @@ from dardis.kernels import (
     queue,
     ranked,
     rebuild,
+    sample,
     search,
     selection,
     starts,
@@ -55,13 +56,12 @@ def warm_pool() -> None:
             offers.make_scratch(8, rows, 2, 2),
         )  # fmt: skip
         offers.answer(*question, out, offset)
-    counted, steps, best = np.zeros(2, dtype=np.int64), np.empty((64, 3), np.int64), np.empty((64, 4), np.int64)
-    sums.sum_offers(*question, out, one, True, False, 1, one, steps, offset, counted)
+    counted, steps, best = np.zeros(2, dtype=np.int64), np.zeros((64, 3), np.int64), np.ones((64, 4), np.int64)
+    tree = np.array([1, 0])
+    sums.sum_offers(*question, out, one, True, False, 1, tree, steps, offset, counted)
     sums.choose_of_sums(steps, offset, one, selection.MIN_START, 1, one, one, node.copy())
-    ranked.rank_nodes(
-        *question, out, one, selection.BEST_FIT, False, 1, np.array([1, 0]), one, 0, best, offset, counted
-    )
-    ranked.take_best(best[: offset[1]], 1, selection.BEST_FIT, node.copy(), one.copy())
+    ranked.rank_nodes(*question, out, one, selection.BEST_FIT, False, 1, tree, one, 0, best, offset, counted)
+    ranked.take_best(best[:1], 1, selection.BEST_FIT, node.copy(), one.copy())
     sums.add_up(steps, 0, 1, 1, True)
     ranked.best_of(best, 0, 1, 1, selection.BEST_FIT)
     offers.answer(*question, out, offset)
@@ -70,6 +70,7 @@ def warm_pool() -> None:
         out[: offset[1]], offset, asks.first, asks.walltime, one, asks.job, asks.draw_key, 60,
         selection.MIN_START, False, selection.BEST_FIT, 1, node.copy(), one.copy(), result,
     )  # fmt: skip
+    sample.draw_sample(1, 1, 1, capacity[:, 0].copy(), 1, node.copy(), node.copy())
     profile.release(rows, node, one, request, 5, 9, 0)
     books = make_rows(2, 1, 4, np.int64)
     profile.book(books, node, 7, 5, 0)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dardis.model.schedule import Schedule, joined_by_job
 
@@ -15,6 +18,8 @@ BATSIM: Final = (
     "allocated_resources",
 )  # fmt: skip
 """What Batsim writes and evalys reads, in their order."""
+
+_UNITS_BY_NODE: Final = re.compile(r"\s*(?:-?\d{1,9}:-?\d{1,9}(?:\s+|\Z))*+", re.ASCII)
 
 
 def header(kinds: tuple[str, ...]) -> tuple[str, ...]:
@@ -57,8 +62,23 @@ def _interval(text: str) -> tuple[int, int]:
     return int(low), int(high if dash else low)
 
 
+def checked_units_by_node(text: str) -> str:
+    """The text, which is written like `0:1 7:2`. Raises ValueError when it is not, or names 10^9 and more."""
+    if _UNITS_BY_NODE.fullmatch(text) is None:
+        raise ValueError(f"{text!r} is not written like 0:1 7:2")
+    return text
+
+
+def units_by_node(texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many nodes each of some checked texts names, and all (node, units), ascending in each, shape (nodes, 2)."""
+    counts = np.array([text.count(":") for text in texts], dtype=np.int64)
+    numbers = np.fromstring(" ".join(texts).replace(":", " ").strip(), dtype=np.int64, sep=" ")
+    pairs = numbers.reshape(-1, 2)
+    job = np.repeat(np.arange(len(counts)), counts)
+    falls = (np.diff(job) == 0) & (np.diff(pairs[:, 0]) <= 0)
+    return counts, pairs[np.lexsort((pairs[:, 1], pairs[:, 0], job))] if falls.any() else pairs
+
+
 def parse_units_by_node(text: str) -> list[tuple[int, int]]:
     """(node, units) pairs of `0:1 7:2`, ascending by node. Raises ValueError when it is not written so."""
-    pairs = [(int(node), int(units)) for node, _, units in (part.partition(":") for part in text.split())]
-    pairs.sort()
-    return pairs
+    return [(node, units) for node, units in units_by_node([checked_units_by_node(text)])[1].tolist()]

@@ -2,46 +2,36 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from dardis.metrics import columns
-from dardis.metrics.audit import Violation
-from dardis.metrics.table import rows
-from dardis.model.schedule import Schedule
+from dardis.metrics.table import Block, Value, derived
+from dardis.metrics.violation import Found, Violation
 
-_DERIVED: Final = (
-    "requested_number_of_resources", "success", "execution_time", "waiting_time", "turnaround_time", "stretch",
-    "allocated_resources",
-)  # fmt: skip
 _TOLERANCE: Final = 1e-5
 """Relative difference that a stretch may have: other writers round it to six digits."""
 
 
-def contradictions(path: Path, schedule: Schedule) -> Iterator[Violation]:
-    """The values of derived columns that disagree with `schedule`, which was read from the same file."""
-    order = columns.header(schedule.kinds)
-    with path.open(encoding="utf-8", newline="") as file:
-        reader = csv.reader(file)
-        names = next(reader)
-        checks = [(name, names.index(name), order.index(name)) for name in _DERIVED if name in names]
-        lines = (row for row in reader if row)
-        for row, right in zip(lines, rows(schedule, 0, len(schedule.number)), strict=True):
-            for name, place, ours in checks:
-                if not _agree(row[place], right[ours]):
-                    text = f"{name} is {row[place]!r}, yet the other columns make it {_text(right[ours])!r}"
-                    yield Violation(int(right[0] or 0), None, None, text)
+def contradictions(block: Block) -> Iterator[Found]:
+    """The values of derived columns that disagree with the others of their rows, by row of the block."""
+    numbers = block.schedule.number
+    right = derived(block.schedule, 0, len(numbers))
+    checks = [(name, block.names.index(name), values) for name, values in right.items() if name in block.names]
+    for index, row in enumerate(block.rows):
+        for name, place, values in checks:
+            if not _agree(row[place], values[index]):
+                text = f"{name} is {row[place]!r}, yet the other columns make it {_text(values[index])!r}"
+                yield index, Violation(int(numbers[index]), None, None, text)
 
 
-def _text(value: str | float | None) -> str:
+def _text(value: Value) -> str:
     """A value as it is written."""
     return "" if value is None else str(value)
 
 
-def _agree(text: str, value: str | float | None) -> bool:
+def _agree(text: str, value: Value) -> bool:
     """Whether a field says this value, in whatever way it is written."""
     if text == _text(value):
         return True

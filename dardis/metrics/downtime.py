@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from array import array
 from pathlib import Path
 from typing import Final
 
@@ -63,12 +64,12 @@ def read_downtime(path: Path) -> Downtime:
     rows = csv_rows(path, read_text(path))
     if tuple(next(rows, (1, []))[1]) != COLUMNS:
         raise InputError(f"{path}:1", "other columns", ",".join(COLUMNS))
-    spans = []
+    numbers = array("q")
     for line, fields in rows:
         try:
             node, down, up = fields
-            spans.append((int(node), int(down), int(up) if up else FOREVER))
-            np.array(spans[-1], dtype=np.int64)
+            numbers.extend((int(node), int(down), int(up) if up else FOREVER))
         except (ValueError, OverflowError):
             raise InputError(f"{path}:{line}", repr(",".join(fields)), "whole numbers, up_s may be empty") from None
-    return Downtime(*np.array(sorted(spans), dtype=np.int64).reshape(-1, 3).T.copy())
+    spans = np.array(numbers, dtype=np.int64).reshape(-1, 3)
+    return Downtime(*spans[np.lexsort(spans.T[::-1])].T.copy())

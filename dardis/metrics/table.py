@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Callable, Iterator
-from itertools import chain, islice
+from dataclasses import fields
+from io import TextIOWrapper
+from itertools import chain
 from pathlib import Path
 from sys import intern
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -19,15 +22,27 @@ from dardis.model.job import NO_TIME, Status
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 
-_CHUNK: Final = 8192
-"""Jobs formatted or parsed at a time, so that their text never fills the memory."""
+BLOCK_JOBS: Final = 8192
+BLOCK_CHARACTERS: Final = 1 << 21
+"""Jobs formatted or parsed at a time, and about how much text, so that it never fills the memory."""
+_LONGEST_FIELD: Final = 1 << 26
+"""Characters: the nodes of a job as wide as a machine of millions; longer is a quote that is never closed."""
 _TIME_LIMIT: Final = 1 << 60
 _AMOUNT_LIMIT: Final = 1 << 31
 """Amounts below this can be multiplied in 64 bits."""
-_NO_NUMBERS: Final = np.empty(0, dtype=np.int64)
+_MEGABYTE: Final = 1_000_000
 STATUS_NAMES: Final = tuple(status.name.lower() for status in Status)
 
-Row: TypeAlias = tuple[str | int | float | None, ...]
+Value: TypeAlias = str | int | float | None
+Row: TypeAlias = tuple[Value, ...]
+
+
+class Block(NamedTuple):
+    """Jobs that follow each other in a file: the schedule that they make, and its rows as text under these names."""
+
+    schedule: Schedule
+    names: list[str]
+    rows: list[list[str]]
 
 
 def write_jobs(schedule: Schedule, path: Path, workload: str = "") -> None:
@@ -39,46 +54,57 @@ def write_jobs(schedule: Schedule, path: Path, workload: str = "") -> None:
     with atomic_text(path) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns.header(schedule.kinds))
-        for first in range(0, len(schedule.number), _CHUNK):
-            writer.writerows(rows(schedule, first, min(first + _CHUNK, len(schedule.number)), workload))
+        for first in range(0, len(schedule.number), BLOCK_JOBS):
+            writer.writerows(rows(schedule, first, min(first + BLOCK_JOBS, len(schedule.number)), workload))
 
 
 def rows(schedule: Schedule, first: int, last: int, workload: str = "") -> Iterator[Row]:
     """Rows of the jobs `[first, last)`, values in the order of `columns.header`; None where a job has no value."""
     span = slice(first, last)
+    latest = schedule.latest[span]
+    requests = zip(schedule.kinds, schedule.request[span].T.tolist(), strict=True)
+    values: dict[str, list[Any]] = {
+        "job_id": schedule.number[span].tolist(),
+        "workload_name": [workload] * (last - first),
+        "submission_time": schedule.submit[span].tolist(),
+        "requested_time": schedule.walltime[span].tolist(),
+        "starting_time": _where(schedule.ran[span], schedule.start[span]),
+        "finish_time": _where(schedule.ran[span], schedule.finish[span]),
+        **derived(schedule, first, last),
+        "units": schedule.units[span].tolist(),
+        "units_by_node": schedule.units_by_node(first, last),
+        **{columns.REQUEST_PREFIX + kind: amounts for kind, amounts in requests},
+        "earliest_start": schedule.earliest[span].tolist(),
+        "latest_start": _where(latest != NO_TIME, latest),
+        "attempts": schedule.attempts[span].tolist(),
+        "status": [STATUS_NAMES[code] for code in schedule.status[span].tolist()],
+        "queue": schedule.queue[span],
+        "user": schedule.user[span],
+    }
+    return zip(*(values[name] for name in columns.header(schedule.kinds)), strict=True)
+
+
+def derived(schedule: Schedule, first: int, last: int) -> dict[str, list[Value]]:
+    """The columns that follow from others, for the jobs `[first, last)`; None where a job has no value."""
+    span = slice(first, last)
     ran = schedule.ran[span]
     submit, start, finish = schedule.submit[span], schedule.start[span], schedule.finish[span]
     execution, turnaround = finish - start, finish - submit
-    stretch = turnaround / np.maximum(execution, 1)
-    status = schedule.status[span]
-    request = schedule.request[span]
-    cores = request[:, schedule.kinds.index(CORES)]
-    latest = schedule.latest[span]
-    return zip(
-        schedule.number[span].tolist(),
-        [workload] * (last - first),
-        submit.tolist(),
-        (schedule.units[span] * cores).tolist(),
-        schedule.walltime[span].tolist(),
-        (status == Status.COMPLETED).astype(np.int64).tolist(),
-        *(_where(ran, values) for values in (start, execution, finish, start - submit, turnaround, stretch)),
-        columns.interval_sets(schedule, first, last),
-        schedule.units[span].tolist(),
-        schedule.units_by_node(first, last),
-        *request.T.tolist(),
-        schedule.earliest[span].tolist(),
-        _where(latest != NO_TIME, latest),
-        schedule.attempts[span].tolist(),
-        [STATUS_NAMES[code] for code in status.tolist()],
-        schedule.queue[span],
-        schedule.user[span],
-        strict=True,
-    )
+    cores = schedule.units[span] * schedule.request[span, schedule.kinds.index(CORES)]
+    return {
+        "requested_number_of_resources": cores.tolist(),
+        "success": (schedule.status[span] == Status.COMPLETED).astype(np.int64).tolist(),
+        "execution_time": _where(ran, execution),
+        "waiting_time": _where(ran, start - submit),
+        "turnaround_time": _where(ran, turnaround),
+        "stretch": _where(ran, turnaround / np.maximum(execution, 1)),
+        "allocated_resources": [*columns.interval_sets(schedule, first, last)],
+    }
 
 
-def _where(known: NDArray[np.bool_], values: NDArray[np.int64] | NDArray[np.float64]) -> list[int | float | None]:
+def _where(known: NDArray[np.bool_], values: NDArray[np.int64] | NDArray[np.float64]) -> list[Value]:
     """The values as Python numbers, None where they are not known."""
-    numbers: list[int | float | None] = values.tolist()
+    numbers: list[Value] = values.tolist()
     for place in np.flatnonzero(~known).tolist():
         numbers[place] = None
     return numbers
@@ -91,16 +117,46 @@ def read_jobs(path: Path) -> Schedule:
     and status. Without the rest earliest_start is submission_time, nobody has a deadline, attempts is 1, queue and
     user are empty. What it says may be illegal: that is for `audit`. Raises InputError naming the line.
     """
+    return _joined([block.schedule for block in read_blocks(path)])
+
+
+def read_blocks(path: Path, tell: Callable[[int, int], object] | None = None) -> Iterator[Block]:
+    """What `read_jobs` reads, block by block, at least one; `tell` is told how many MB are read, and of how many.
+
+    A block has at most `BLOCK_JOBS` jobs, and is complete when it has `BLOCK_CHARACTERS`.
+    """
+    csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        with path.open("rb") as raw, TextIOWrapper(raw, encoding="utf-8", newline="") as file:
+            size = os.fstat(raw.fileno()).st_size
             reader = csv.reader(file)
-            return _read(path, ((reader.line_num, row) for row in reader if row))
+            lines = ((reader.line_num, row) for row in reader if row)
+            names = next(lines, (1, []))[1]
+            found = _found(path, names)
+            for chunk in _chunks(lines):
+                yield _block(path, names, found, chunk)
+                if tell is not None:
+                    tell(raw.tell() // _MEGABYTE, size // _MEGABYTE)
     except OSError as error:
         raise InputError(path, error.strerror or "can't be read", "a jobs.csv") from None
     except UnicodeDecodeError:
         raise InputError(path, "is no UTF-8 text", "a jobs.csv") from None
     except csv.Error as error:
         raise InputError(f"{path} line {reader.line_num}", str(error), "a row of comma-separated values") from None
+
+
+def _chunks(lines: Iterator[tuple[int, list[str]]]) -> Iterator[list[tuple[int, list[str]]]]:
+    """The lines in parts of bounded size; one part without lines where there are none."""
+    chunk: list[tuple[int, list[str]]] = []
+    size, last = 0, None
+    for line in lines:
+        chunk.append(line)
+        size += sum(map(len, line[1]))
+        if len(chunk) == BLOCK_JOBS or size >= BLOCK_CHARACTERS:
+            yield chunk
+            chunk, size, last = [], 0, line[0]
+    if chunk or last is None:
+        yield chunk
 
 
 class _Column(NamedTuple):
@@ -124,14 +180,6 @@ def _whole(lowest: int, limit: int) -> Callable[[str], int]:
     return parse
 
 
-def _pairs(text: str) -> list[tuple[int, int]]:
-    """Units by node, in numbers that fit the arrays they go to."""
-    pairs = columns.parse_units_by_node(text)
-    if any(max(abs(node), abs(units)) >= _AMOUNT_LIMIT for node, units in pairs):
-        raise ValueError
-    return pairs
-
-
 _TIME: Final = _Column(_whole(-_TIME_LIMIT, _TIME_LIMIT), "a whole number of seconds")
 _AMOUNT: Final = _Column(_whole(0, _AMOUNT_LIMIT), "a whole number from 0")
 _TEXT: Final = _Column(intern, "text", needed=False)
@@ -142,7 +190,7 @@ _COLUMNS: Final = {
     "starting_time": _TIME._replace(empty=NO_TIME),
     "finish_time": _TIME._replace(empty=NO_TIME),
     "units": _AMOUNT,
-    "units_by_node": _Column(_pairs, "node:units pairs like 0:1 7:2"),
+    "units_by_node": _Column(columns.checked_units_by_node, "node:units pairs like 0:1 7:2"),
     "status": _Column(STATUS_NAMES.index, " or ".join(STATUS_NAMES)),
     columns.REQUEST_PREFIX + CORES: _AMOUNT,
     "earliest_start": _TIME._replace(needed=False),
@@ -153,9 +201,8 @@ _COLUMNS: Final = {
 }
 
 
-def _read(path: Path, lines: Iterator[tuple[int, list[str]]]) -> Schedule:
-    """The schedule that the rows of a file make, each with the number of its line, the header first."""
-    names = next(lines, (1, []))[1]
+def _found(path: Path, names: list[str]) -> dict[str, tuple[int, _Column]]:
+    """The columns of a file that are read: where they are, and how they are read."""
     known = _COLUMNS | {name: _AMOUNT for name in names if name.startswith(columns.REQUEST_PREFIX)}
     missing = [name for name, column in known.items() if column.needed and name not in names]
     if missing:
@@ -163,16 +210,21 @@ def _read(path: Path, lines: Iterator[tuple[int, list[str]]]) -> Schedule:
     doubled = [name for name in known if names.count(name) > 1]
     if doubled:
         raise InputError(f"{path} line 1", "more than one column " + ", ".join(doubled), "each column once")
-    found = {name: names.index(name) for name in known if name in names}
-    parts: dict[str, list[Any]] = {name: [] for name in found}
-    while chunk := list(islice(lines, _CHUNK)):
-        for line, row in chunk:
-            if len(row) != len(names):
-                raise InputError(f"{path} line {line}", f"{len(row)} values", f"{len(names)}, as in line 1")
-        for name, place in found.items():
-            values = _parse(path, name, known[name], [(line, row[place]) for line, row in chunk])
-            parts[name].append(values if known[name] is _TEXT else _packed(values))
-    return _schedule(parts)
+    return {name: (names.index(name), column) for name, column in known.items() if name in names}
+
+
+def _block(
+    path: Path, names: list[str], found: dict[str, tuple[int, _Column]], chunk: list[tuple[int, list[str]]]
+) -> Block:
+    """What some lines of a file say."""
+    for line, row in chunk:
+        if len(row) != len(names):
+            raise InputError(f"{path} line {line}", f"{len(row)} values", f"{len(names)}, as in line 1")
+    values = {
+        name: _parse(path, name, column, [(line, row[place]) for line, row in chunk])
+        for name, (place, column) in found.items()
+    }
+    return Block(_schedule(values, len(chunk)), names, [row for _, row in chunk])
 
 
 def _parse(path: Path, name: str, column: _Column, texts: list[tuple[int, str]]) -> list[Any]:
@@ -187,29 +239,15 @@ def _parse(path: Path, name: str, column: _Column, texts: list[tuple[int, str]])
     return values
 
 
-def _packed(values: list[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The numbers of a chunk as one array, and how many each value has: one, or of pairs those of its nodes."""
-    if values and isinstance(values[0], list):
-        flat = np.array(list(chain.from_iterable(chain.from_iterable(values))), dtype=np.int64)
-        return flat, np.array([len(pairs) for pairs in values], dtype=np.int64)
-    return np.array(values, dtype=np.int64), np.ones(len(values), dtype=np.int64)
-
-
-def _schedule(parts: dict[str, list[Any]]) -> Schedule:
-    """The struct of arrays of the chunks of every column."""
+def _schedule(values: dict[str, list[Any]], count: int) -> Schedule:
+    """The struct of arrays of some jobs, from what their columns say."""
 
     def numbers(name: str, otherwise: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-        if otherwise is not None and name not in parts:
-            return otherwise
-        return np.concatenate([_NO_NUMBERS, *(chunk for chunk, _ in parts.pop(name))])
+        return otherwise if otherwise is not None and name not in values else np.array(values[name], dtype=np.int64)
 
-    def texts(name: str) -> list[str]:
-        return list(chain.from_iterable(parts.pop(name))) if name in parts else [""] * len(submit)
-
-    others = [name.removeprefix(columns.REQUEST_PREFIX) for name in parts if name.startswith(columns.REQUEST_PREFIX)]
+    others = [name.removeprefix(columns.REQUEST_PREFIX) for name in values if name.startswith(columns.REQUEST_PREFIX)]
     kinds = (CORES, *(kind for kind in others if kind != CORES))
-    counts = np.concatenate([_NO_NUMBERS, *(sizes for _, sizes in parts["units_by_node"])])
-    pairs = numbers("units_by_node").reshape(-1, 2)
+    counts, pairs = columns.units_by_node(values["units_by_node"])
     submit = numbers("submission_time")
     return Schedule(
         kinds=kinds,
@@ -227,6 +265,17 @@ def _schedule(parts: dict[str, list[Any]]) -> Schedule:
         offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         nodes=np.ascontiguousarray(pairs[:, 0]),
         node_units=np.ascontiguousarray(pairs[:, 1]),
-        queue=texts("queue"),
-        user=texts("user"),
+        queue=values.get("queue", [""] * count),
+        user=values.get("user", [""] * count),
     )
+
+
+def _joined(parts: list[Schedule]) -> Schedule:
+    """The jobs of all parts, at least one, that have the same kinds, as one schedule."""
+    whole: dict[str, Any] = {"kinds": parts[0].kinds}
+    for name in (field.name for field in fields(Schedule) if field.name not in {"kinds", "offsets"}):
+        columns_of_parts = [getattr(part, name) for part in parts]
+        texts = isinstance(columns_of_parts[0], list)
+        whole[name] = list(chain.from_iterable(columns_of_parts)) if texts else np.concatenate(columns_of_parts)
+    counts = np.concatenate([np.diff(part.offsets) for part in parts])
+    return Schedule(**whole, offsets=np.concatenate([[0], np.cumsum(counts)]))

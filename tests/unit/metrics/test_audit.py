@@ -11,8 +11,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-import dardis.metrics.audit as module
-from dardis.metrics.audit import Violation, audit
+from dardis.metrics import placements
+from dardis.metrics.audit import audit
+from dardis.metrics.violation import Violation
 from dardis.model.job import NO_TIME, Status
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.schedule import Schedule
@@ -94,7 +95,7 @@ def test_the_first_excess_of_every_node_and_kind_is_that_of_every_second(
         if over[node, kind].any()
     }
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_BLOCK", block)
+        patch.setattr(placements, "BLOCK", block)
         found = [violation for violation in audit(crowded, platform) if "holds more" in violation.text]
     assert {(v.node, v.time, v.text.split()[-1]) for v in found} == expected
     assert len(found) == len(expected)

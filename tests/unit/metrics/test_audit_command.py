@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import pytest
 import typer
 
 from dardis.cli.audit import audit
+from dardis.cli.main import run as command
+from dardis.metrics import table
 from dardis.metrics.table import write_jobs
 from dardis.model.errors import InputError
 from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform
@@ -58,6 +61,38 @@ def test_violations_are_listed_and_counted(run: Path, capsys: pytest.CaptureFixt
     assert lines[0] == "audit: job 1: was rejected, yet has times or nodes"
     assert len(lines) == 21
     assert lines[-1].startswith("audit: and ")
+
+
+def test_what_contradicts_itself_is_told_with_the_job(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = run / "jobs.csv"
+    path.write_text(path.read_text().replace(",0 2,2,", ",0,2,", 1))
+    with pytest.raises(typer.Exit):
+        audit(run, None)
+    told = "allocated_resources is '0', yet the other columns make it '0 2'"
+    assert capsys.readouterr().out == f"audit: job 1: {told}\n"
+
+
+def test_a_mistake_at_the_end_of_the_file_is_all_that_is_told(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = run / "jobs.csv"
+    path.write_text(path.read_text().replace(",completed,", ",rejected,") + "1,2\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table, "BLOCK_JOBS", 4)
+        assert command(["audit", str(run)]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == f"dardis: {path} line 27: 2 values; expected 23, as in line 1\n"
+
+
+def test_progress_is_shown_on_a_terminal(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdout", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    audit(run, None)
+    told = terminal.getvalue()
+    assert "reading" in told
+    assert "3/3" in told
+    assert told.endswith("audit: 25 jobs, ok\n")
 
 
 def test_another_machine_may_be_named(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

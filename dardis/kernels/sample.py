@@ -1,0 +1,50 @@
+"""A sample of a machine's nodes: drawn without repetition, of each two draws the less loaded, in time of its size."""
+
+from __future__ import annotations
+
+from dardis.kernels.chance import PURPOSE_SAMPLE, below, draw_key
+from dardis.kernels.jit import bare, inlined
+from dardis.kernels.rows import Ints
+
+DRAWS = 2
+"""Nodes that are drawn for each place of the sample."""
+
+
+@inlined
+def nth_node(place: int, counts: Ints, groups: int) -> int:
+    """The node at a place among the nodes of the groups in the bit set; group g counts `counts[g]` nodes in a row."""
+    first = 0
+    for group in range(len(counts)):
+        if groups >> group & 1:
+            if place < counts[group]:
+                return first + place
+            place -= counts[group]
+        first += counts[group]
+    return first
+
+
+@bare
+def draw_sample(seed: int, job: int, draw: int, counts: Ints, groups: int, hints: Ints, nodes: Ints) -> None:
+    """Fill `nodes` with different nodes of the groups, in the order drawn; there must be more than that.
+
+    Hints are at least 0; of equal ones the first that was drawn is taken. A larger sample begins with a smaller one.
+    """
+    key = draw_key(seed, job, draw, 0, PURPOSE_SAMPLE)
+    several = 0
+    for group in range(len(counts)):
+        several += counts[group] * (groups >> group & 1)
+    counter = 0
+    for place in range(len(nodes)):
+        best = -1
+        for _ in range(DRAWS):
+            node = nth_node(below(key, counter, several), counts, groups)
+            counter += 1
+            while hints[node] < 0:
+                node = nth_node(below(key, counter, several), counts, groups)
+                counter += 1
+            if best < 0 or hints[node] < hints[best]:
+                best = node
+        nodes[place] = best
+        hints[best] = ~hints[best]  # less than 0: it is in the sample
+    for place in range(len(nodes)):
+        hints[nodes[place]] = ~hints[nodes[place]]

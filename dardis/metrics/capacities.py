@@ -1,0 +1,86 @@
+"""Whether a node ever holds more than it has: goes through the starts and ends on each node, some nodes at a time.
+
+Memory: three integers and one a kind for each job, 8 bytes a node, and a block of placements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dardis.metrics.job_rules import exist, timed_jobs
+from dardis.metrics.placements import PlacementsByNode
+from dardis.metrics.violation import Found, Violation, in_order
+from dardis.model.platform import Platform
+from dardis.model.schedule import Schedule
+
+Ints = NDArray[np.int64]
+Tell = Callable[[int, int], object]
+"""Is told of progress: how much is done, and how much there is in all."""
+
+
+class Capacities:
+    """Takes the jobs of a schedule block by block, then says where they are too much."""
+
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+        self._placements = PlacementsByNode(platform.node_count)
+        self._jobs = 0
+        self._columns: list[Ints] = []
+        """For each block: number, start, finish and the request of each kind, shape (3 + kinds, jobs)."""
+
+    def close(self) -> None:
+        """Give up the temporary file."""
+        self._placements.close()
+
+    def add(self, s: Schedule) -> None:
+        """Take the next jobs."""
+        self._columns.append(np.stack([s.number, s.start, s.finish, *_request_of_platform(s, self._platform)]))
+        job = np.repeat(np.arange(len(s.number)), np.diff(s.offsets))
+        judged = (timed_jobs(s) & (s.finish > s.start))[job] & exist(s.nodes, self._platform) & (s.node_units > 0)
+        self._placements.add(s.nodes[judged], self._jobs + job[judged], s.node_units[judged])
+        self._jobs += len(s.number)
+
+    def exceeded(self, tell: Tell | None = None) -> Iterator[Violation]:
+        """By node and kind, the first instant where the node holds too much. `tell` is told of nodes."""
+        kinds = len(self._platform.kinds)
+        columns = np.concatenate([np.empty((3 + kinds, 0), dtype=np.int64), *self._columns], axis=1)
+        for high, block in self._placements.blocks():
+            yield from in_order(_sweep(self._platform, columns, block))
+            if tell is not None:
+                tell(high, self._platform.node_count)
+
+
+def _request_of_platform(s: Schedule, platform: Platform) -> list[Ints]:
+    """What a unit of each job asks for of the platform's kinds, in their order, shape (jobs,) each."""
+    nothing = np.zeros(len(s.number), dtype=np.int64)
+    return [s.request[:, s.kinds.index(kind)] if kind in s.kinds else nothing for kind in platform.kinds]
+
+
+def _sweep(platform: Platform, columns: Ints, block: NDArray[np.void]) -> list[Iterator[Found]]:
+    """Go through the starts and ends on some nodes in order of time; for each kind, the first excess of each node."""
+    number, start, finish, *request = columns
+    count = len(block)
+    time = np.concatenate([finish[block["job"]], start[block["job"]]])
+    begins = np.repeat([False, True], count)
+    order = np.lexsort((begins, time, np.tile(block["node"], 2)))  # spans are half-open: at one instant ends come first
+    time, begins = time[order], begins[order]
+    record = block[order % max(count, 1)]
+    node, job, units = record["node"], record["job"], record["units"]
+    group = platform.group_of_node[node]
+    sign = np.where(begins, 1, -1)
+
+    def excesses(kind: int) -> Iterator[Found]:
+        capacity = platform.group_capacity[group, kind]
+        # What exceeds the node alone already counts as just too much: sums of absurd amounts could overflow.
+        amount = np.minimum(units * request[kind][job], capacity + 1)
+        held = np.cumsum(sign * amount)  # every node's changes sum to zero, so each begins from nothing
+        over = np.flatnonzero(begins & (held > capacity))
+        _, first = np.unique(node[over], return_index=True)
+        for event in over[first].tolist():
+            text = f"holds more than its {capacity[event]} {platform.kinds[kind]}"
+            yield int(node[event]), Violation(int(number[job[event]]), int(node[event]), int(time[event]), text)
+
+    return [excesses(kind) for kind in range(len(platform.kinds))]

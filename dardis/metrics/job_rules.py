@@ -1,0 +1,145 @@
+"""Which jobs break a rule that shows in the job itself, whatever the others do: its times, its nodes, when it had them.
+
+A block of jobs is judged at a time, with memory for its placements only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dardis.metrics.violation import Found, Violation
+from dardis.model.downtime import Downtime
+from dardis.model.job import FOREVER, NO_TIME, Status
+from dardis.model.platform import Platform
+from dardis.model.schedule import Schedule
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+class JobRules:
+    """The rules of one machine. `reserved` and `downtime` as `dardis.metrics.audit` has them."""
+
+    def __init__(self, platform: Platform, *, reserved: bool, downtime: Downtime) -> None:
+        self._platform = platform
+        self._reserved = reserved
+        self._closed = [(w.start, w.end, np.unique(np.array(w.nodes, dtype=np.int64))) for w in platform.maintenance]
+        self._spans = downtime
+        self._moments, place = np.unique(downtime.down, return_inverse=True)
+        self._span_keys = self._keys(downtime.node, place)
+
+    def broken(self, s: Schedule) -> list[Iterator[Found]]:
+        """For each rule, the jobs of the block that break it, by their place in the block."""
+        job = np.repeat(np.arange(len(s.number)), np.diff(s.offsets))
+        return [
+            *_times(s),
+            *self._kinds(s),
+            *self._placements(s, job),
+            *self._maintenance(s, job),
+            self._on_nodes_down(s, job),
+        ]
+
+    def _kinds(self, s: Schedule) -> Iterator[Iterator[Found]]:
+        """What ran asks for nothing that the machine does not have."""
+        for kind in sorted(set(s.kinds) - set(self._platform.kinds)):
+            asks = s.ran & (s.request[:, s.kinds.index(kind)] > 0)
+            yield _of_jobs(s, asks, f"asks for {kind}, which the machine does not have")
+
+    def _placements(self, s: Schedule, job: Ints) -> Iterator[Iterator[Found]]:
+        """A job that ran has all its units, on nodes that exist, each named once."""
+        placed = np.zeros(len(s.number), dtype=np.int64)
+        np.add.at(placed, job, s.node_units)
+        yield _of_jobs(
+            s, s.ran & (placed != s.units), lambda i: f"has {placed[i]} units placed instead of {s.units[i]}"
+        )
+        again = np.zeros(len(job), dtype=np.bool_)
+        again[1:] = (job[1:] == job[:-1]) & (s.nodes[1:] <= s.nodes[:-1])
+        yield _of_places(s, job, ~exist(s.nodes, self._platform), "does not exist")
+        yield _of_places(s, job, again, "is named twice or out of order by the job")
+        yield _of_places(s, job, s.node_units < 1, "is named by the job, yet has none of its units")
+
+    def _maintenance(self, s: Schedule, job: Ints) -> Iterator[Iterator[Found]]:
+        """No job is on a node during its maintenance."""
+        timed = timed_jobs(s)
+        end = s.start + s.walltime if self._reserved else s.finish
+        for since, until, nodes in self._closed:
+            met = timed & (s.start < until) & (end > since)
+            if met.any():
+                closed = np.searchsorted(nodes, s.nodes, side="right") > np.searchsorted(nodes, s.nodes)
+                text = f"is in maintenance from {since} s to {until} s"
+                yield _of_places(s, job, met[job] & closed, text, np.maximum(s.start, since)[job])
+
+    def _keys(self, node: NDArray[np.integer[Any]], place: NDArray[np.integer[Any]]) -> Ints:
+        """Node and place among the moments in one number, ascending by (node, place)."""
+        return node.astype(np.int64) * (len(self._moments) + 1) + place
+
+    def _on_nodes_down(self, s: Schedule, job: Ints) -> Iterator[Found]:
+        """The spans of a node ascend, so the last that begins before a job ends is the one that it may meet."""
+        spans = self._spans
+        if len(spans.node) == 0:
+            return
+        ended = np.searchsorted(self._moments, s.finish)
+        last = np.searchsorted(self._span_keys, self._keys(s.nodes, ended[job])) - 1
+        meets = timed_jobs(s)[job] & (last >= 0)
+        meets &= (spans.node[last] == s.nodes) & (spans.up[last] > s.start[job])
+
+        def text(place: int) -> str:
+            until = int(spans.up[last[place]])
+            return f"is down from {spans.down[last[place]]} s" + ("" if until == FOREVER else f" to {until} s")
+
+        yield from _of_places(s, job, meets, text, np.maximum(s.start[job], spans.down[last]))
+
+
+def timed_jobs(s: Schedule) -> Bools:
+    """Which jobs ran and have both times."""
+    return np.asarray(s.ran & (s.start != NO_TIME) & (s.finish != NO_TIME))
+
+
+def exist(nodes: NDArray[np.integer[Any]], platform: Platform) -> Bools:
+    """Which numbers are nodes of the platform."""
+    return np.asarray((nodes >= 0) & (nodes < platform.node_count))
+
+
+def _times(s: Schedule) -> Iterator[Iterator[Found]]:
+    """What ran has a start and an end that keep its rules; what was rejected has neither, nor nodes."""
+    ran, timed = s.ran, timed_jobs(s)
+    length = np.where(timed, s.finish - s.start, 0)
+    sound = timed & (length > 0)
+    rejected = (s.start != NO_TIME) | (s.finish != NO_TIME) | (np.diff(s.offsets) > 0)
+    rules: tuple[tuple[Bools, Ints | None, str], ...] = (
+        (~ran & rejected, None, "was rejected, yet has times or nodes"),
+        (ran & ((s.start == NO_TIME) | (s.finish == NO_TIME)), None, "ran, yet has no start or no end"),
+        (timed & (length <= 0), s.finish, "ends no later than it starts"),
+        (timed & (s.start < s.submit), s.start, "starts before its submission"),
+        (timed & (s.start < s.earliest), s.start, "starts before its earliest start"),
+        (sound & (length > s.walltime), s.finish, "runs longer than its walltime"),
+        (sound & (s.status == Status.KILLED) & (length < s.walltime), s.finish, "is killed before its walltime ends"),
+        (s.walltime < 1, None, "has no walltime"),
+        (s.units < 1, None, "has no units"),
+        (np.asarray((s.request < 0).any(axis=1)), None, "asks for less than nothing"),
+        (s.request.sum(axis=1) == 0, None, "asks for nothing"),
+    )
+    return (_of_jobs(s, broken, text, times) for broken, times, text in rules)
+
+
+Text = str | Callable[[int], str]
+"""Why it is wrong, always the same or by the index of what is wrong."""
+
+
+def _of_jobs(s: Schedule, broken: Bools, text: Text, times: Ints | None = None) -> Iterator[Found]:
+    """The jobs that break a rule, at times of shape (jobs,)."""
+    for index in np.flatnonzero(broken).tolist():
+        why = text if isinstance(text, str) else text(index)
+        yield index, Violation(int(s.number[index]), None, None if times is None else int(times[index]), why)
+
+
+def _of_places(s: Schedule, job: Ints, broken: Bools, text: Text, times: Ints | None = None) -> Iterator[Found]:
+    """The placements that break a rule, at times of shape (placements,)."""
+    for index in np.flatnonzero(broken).tolist():
+        why = text if isinstance(text, str) else text(index)
+        when = None if times is None else int(times[index])
+        yield int(job[index]), Violation(int(s.number[job[index]]), int(s.nodes[index]), when, why)

@@ -1,0 +1,187 @@
+"""The audit of a file finds in blocks of any size, and in a fixed memory, what the audit of a whole schedule finds."""
+
+from __future__ import annotations
+
+import re
+import resource
+import signal
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dardis.metrics import placements, table
+from dardis.metrics.audit import Audit, audit
+from dardis.metrics.table import read_jobs, write_jobs
+from dardis.metrics.violation import Violation
+from dardis.model.downtime import Downtime
+from dardis.model.job import FOREVER, NO_TIME, Status
+from dardis.model.platform import Maintenance, NodeGroup, Platform
+from dardis.model.schedule import Schedule
+
+SMALL = st.integers(0, 40)
+FIELDS: dict[str, st.SearchStrategy[int]] = {
+    "number": st.integers(1, 9), "submit": SMALL, "earliest": SMALL, "walltime": st.integers(0, 20),
+    "units": st.integers(0, 6), "start": SMALL, "finish": SMALL, "status": st.sampled_from(list(Status)),
+    "nodes": st.integers(-1, 5), "node_units": st.integers(-1, 5),
+}  # fmt: skip
+"""What a fault may be put into, and with which values."""
+
+
+@st.composite
+def cases(draw: st.DrawFn, instances: Any) -> tuple[Platform, Schedule, Downtime | None]:
+    """A machine with maintenance, a schedule on it with up to six faults, and nodes that were down."""
+    platform, schedule = draw(instances)
+    columns = {name: getattr(schedule, name).copy() for name in FIELDS} | {"request": schedule.request.copy()}
+    for name in draw(st.lists(st.sampled_from(list(FIELDS)), max_size=6)):
+        if len(columns[name]):
+            columns[name][draw(st.integers(0, len(columns[name]) - 1))] = draw(FIELDS[name])
+    if draw(st.booleans()):
+        columns["request"] *= draw(st.integers(0, 2))
+    if draw(st.booleans()):
+        schedule = replace(schedule, kinds=("cores", draw(st.sampled_from(["memory", "gpu"]))))
+    node = st.integers(0, platform.node_count - 1)
+    windows = draw(st.lists(st.tuples(st.lists(node, min_size=1, max_size=3), SMALL, st.integers(1, 9)), max_size=2))
+    closed = tuple(Maintenance(tuple(nodes), start, start + length) for nodes, start, length in windows)
+    spans = sorted(draw(st.lists(st.tuples(st.integers(-1, 5), SMALL, st.integers(1, 9)), max_size=4)))
+    down = np.array([(n, a, a + length if length < 9 else FOREVER) for n, a, length in spans], dtype=np.int64)
+    downtime = draw(st.sampled_from([None, Downtime(*down.reshape(-1, 3).T.copy())]))
+    return replace(platform, maintenance=closed), replace(schedule, **columns), downtime
+
+
+@contextmanager
+def blocks_of(jobs: int, characters: int, places: int) -> Iterator[None]:
+    """Blocks of at most so many jobs, characters and placements."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table, "BLOCK_JOBS", jobs)
+        patch.setattr(table, "BLOCK_CHARACTERS", characters)
+        patch.setattr(placements, "BLOCK", places)
+        yield
+
+
+def of_file(path: Path, platform: Platform, expected: list[int], **settings: Any) -> list[Violation]:
+    with closing(Audit(platform, **settings)) as judge:
+        found = [*judge.file(path), *judge.rest(expected)]
+        assert judge.job_count == len(read_jobs(path).number)
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("streamed")
+
+
+def miswritten(path: Path, value: str) -> None:
+    """Write another waiting time into every second row, so that columns contradict each other."""
+    header, *rows = path.read_text().splitlines()
+    place = header.split(",").index("waiting_time")
+    for row in range(0, len(rows), 2):
+        fields = rows[row].split(",")
+        rows[row] = ",".join([*fields[:place], value, *fields[place + 1 :]])
+    path.write_text("\n".join([header, *rows]) + "\n")
+
+
+@given(
+    data=st.data(), jobs=st.integers(1, 4), characters=st.sampled_from([1, 150, 1 << 20]), places=st.integers(1, 6),
+    reserved=st.booleans(), waiting=st.sampled_from([None, "77"]),
+)  # fmt: skip
+@settings(deadline=None, max_examples=300)
+def test_a_file_in_small_blocks_is_judged_as_the_whole_schedule(
+    data: st.DataObject, instances: Any, folder: Path, jobs: int, characters: int, places: int, reserved: bool,
+    waiting: str | None,
+) -> None:  # fmt: skip
+    platform, schedule, downtime = data.draw(cases(instances))
+    expected = data.draw(st.lists(st.integers(1, 9), unique=True))
+    path = folder / "jobs.csv"
+    write_jobs(replace(schedule, queue=[""] * len(schedule.queue), user=[""] * len(schedule.user)), path)
+    path.write_text(path.read_text().replace(str(NO_TIME), ""))
+    if waiting is not None:
+        miswritten(path, waiting)
+    whole = of_file(path, platform, expected, reserved=reserved, downtime=downtime)
+    with blocks_of(jobs, characters, places):
+        assert of_file(path, platform, expected, reserved=reserved, downtime=downtime) == whole
+    own = audit(read_jobs(path), platform, reserved=reserved, expected=expected, downtime=downtime)
+    assert [violation for violation in whole if "yet the other columns make it" not in violation.text] == own
+
+
+def test_faults_are_told_by_job_then_by_node(schedule_of: Any) -> None:
+    rows = [
+        {"number": 1, "placed": {0: 1, 5: 1}, "request": [9], "units": 3},
+        {"number": 1, "placed": {0: 1, 1: 1}, "request": [9], "submit": 10, "earliest": 11},
+    ]
+    platform = Platform("p", (NodeGroup("n", 2, {"cores": 2}),))
+    with blocks_of(1, 1, 1):
+        told = [str(violation) for violation in audit(schedule_of(("cores",), rows), platform)]
+    assert told == [
+        "job 1: has 2 units placed instead of 3",
+        "job 1, node 5: does not exist",
+        "job 1, at 10 s: starts before its earliest start",
+        "job 1: is there 2 times",
+        "job 1, node 0, at 0 s: holds more than its 2 cores",
+        "job 1, node 1, at 10 s: holds more than its 2 cores",
+    ]
+
+
+@pytest.fixture
+def peak_of(schedule_of: Any, tmp_path: Path) -> Callable[[int], int]:
+    """Bytes that the audit of 300 jobs on so many of 6000 nodes each holds at most, with blocks of 2000 placements."""
+    platform = Platform("wide", (NodeGroup("n", 6000, {"cores": 1}),))
+
+    def measure(width: int) -> int:
+        path = tmp_path / "jobs.csv"
+        rows = [{"submit": 10 * job, "placed": {(7 * job + i) % 6000: 1 for i in range(width)}} for job in range(300)]
+        write_jobs(schedule_of(("cores",), rows), path)
+        with blocks_of(300, 20_000, 2000):
+            assert of_file(path, platform, list(range(1, 301))) == []  # and everything is imported and compiled
+            tracemalloc.start()
+            with closing(Audit(platform)) as judge:
+                assert [*judge.file(path), *judge.rest()] == []
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+        return peak
+
+    return measure
+
+
+def test_memory_does_not_grow_with_placements(peak_of: Callable[[int], int]) -> None:
+    narrow, wide = peak_of(30), peak_of(300)
+    assert wide < 1.3 * narrow
+
+
+def test_placements_wait_in_a_file_without_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(placements, "BLOCK", 4)
+    shelf = placements.PlacementsByNode(10)
+    nodes = np.array([3, 1, 1, 9, 3, 0, 3, 3, 3, 3], dtype=np.int64)
+    for job in range(3):
+        shelf.add(nodes, np.full(10, job), np.arange(10))
+    assert list(tmp_path.iterdir()) == []
+    blocks = list(shelf.blocks())
+    shelf.close()
+    assert [(high, len(block)) for high, block in blocks] == [(1, 3), (2, 6), (3, 0), (4, 18), (10, 3)]
+    everything = np.concatenate([block for _, block in blocks])
+    assert everything.tolist() == sorted(
+        (int(node), job, units) for job in range(3) for units, node in enumerate(nodes)
+    )
+
+
+def test_a_full_disk_is_told_with_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    limit, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    shelf = placements.PlacementsByNode(1)
+    nothing = np.zeros(2 * placements.BLOCK, dtype=np.int64)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, most))
+        with pytest.raises(OSError, match=re.escape(str(tmp_path))), closing(shelf):
+            shelf.add(nothing, nothing, nothing)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, most))
+        signal.signal(signal.SIGXFSZ, ignored)
