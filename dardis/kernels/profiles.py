@@ -11,6 +11,7 @@ from dardis.model.job import NO_TIME
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 
+_ALL: Ints = np.zeros(0, dtype=np.int64)
 FIRST_LONGEST = 64
 """Breakpoints of a profile that the scratch has room for at first."""
 
@@ -93,13 +94,16 @@ class NodeProfiles:
         while profile.release(self.profiles, nodes, units, request, start, end, now) == profile.FULL:
             self.grow()
 
-    def make_scratch(self, quota: int = 0, instants: int = 0) -> None:
-        """See that the scratch has room for the longest profile, and for drawing `quota` of `instants` start times."""
-        longest = int(self.profiles.size.max(initial=0))
+    def make_scratch(self, longest: int = 0, quota: int = 0, instants: int = 0) -> None:
+        """See that there is room for profiles of `longest` breakpoints, and for drawing `quota` of `instants` starts.
+
+        0 breakpoints stand for those of the longest profile, which takes a look at all.
+        """
+        longest = longest or int(self.profiles.size.max(initial=0))
         if quota > 1 or longest > self._longest:
             self._longest = max(longest, self._longest)
             self.scratch = offers.make_scratch(self._longest, self.profiles, quota, instants)
 
-    def ends(self, nodes: Ints) -> tuple[int, int]:
+    def ends(self, nodes: Ints = _ALL) -> tuple[int, int]:
         """When the last thing changes on these nodes (all, if none is named), and when their last reservation ends."""
         return profile.ends(self.profiles, self.capacity, nodes)

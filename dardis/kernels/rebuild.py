@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dardis.kernels.jit import kernel
-from dardis.kernels.offers import OUT_OF_SPACE, Held, answer
+from dardis.kernels.offers import OUT_OF_SPACE, Asked, Held, answer
 from dardis.kernels.profile import DONE, FULL
 from dardis.kernels.queue import HELD, HOLD, LATEST, NUMBER, START, UNITS, WALLTIME, WISH_OFF, Queue, Room, Rules
 from dardis.kernels.rows import Ints, Rows
@@ -99,8 +99,8 @@ def find_best(
     room.ask[FIRST_START] = first
     room.ask[LAST_START] = last
     count = answer(
-        rows, group, 0, none, none, asks, held, False, False, FIRST, 1, rules.seed, now, room.scratch, room.out,
-        room.offset,
+        rows, group, 0, none, none, asks, held, Asked(none, none), False, FIRST, 1, rules.seed, now, room.scratch,
+        room.out, room.offset,
     )  # fmt: skip
     if count == OUT_OF_SPACE:
         return ROOM

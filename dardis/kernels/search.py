@@ -6,7 +6,7 @@ import numpy as np
 
 from dardis.kernels.fitting import INDEX, INDEX_BITS, NODE
 from dardis.kernels.jit import bare, folded, inlined, kernel
-from dardis.kernels.offers import OUT_OF_SPACE, Asks, Held, answer
+from dardis.kernels.offers import OUT_OF_SPACE, Asked, Asks, Held, answer
 from dardis.kernels.profile import DONE, release, reserve
 from dardis.kernels.queue import (
     GROUPS,
@@ -166,7 +166,7 @@ def find(
         room.ask[FIRST_START] = first
         room.ask[LAST_START] = min(first + window - 1, last)
         count = answer(
-            rows, group, 0, zeros[:0], zeros[:0], asks, held, False, wish == WISH_SPAN, FIRST, 1, rules.seed, now,
+            rows, group, 0, zeros[:0], zeros[:0], asks, held, Asked(zeros[:0], zeros[:0]), wish == WISH_SPAN, FIRST, 1, rules.seed, now,
             room.scratch, room.out, room.offset,
         )  # fmt: skip
         if count == OUT_OF_SPACE:
