@@ -1,0 +1,197 @@
+"""Predicts what a round costs in messages and in time on machines larger than this one; pure arithmetic.
+
+The model of a network is LogGP (Alexandrov, Ionescu, Schauser, Scheiman: LogGP: Incorporating Long Messages into the
+LogP Model, SPAA 1995): a message of b bytes keeps its sender busy for o, is under way for L + (b - 1) G, and keeps its
+receiver busy for o; the next one leaves max(o, g + (b - 1) G) later. To o comes what our own code takes for a message.
+
+A tree of hosts is simulated exactly, each host sending or handling one message at a time. Parts of equal size cost the
+same, and a tree has few sizes, so a million hosts take microseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from dardis.model.host_tree import parts_of
+
+
+@dataclass(frozen=True, slots=True)
+class LogGP:
+    """A network between ranks as it was measured."""
+
+    ranks: int
+    """How many there were; those that did not take part waited for a message meanwhile."""
+    latency_ns: float
+    send_overhead_ns: float
+    receive_overhead_ns: float
+    gap_ns: float
+    """Time between short messages of a burst."""
+    gap_per_byte_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class JobCost:
+    """What a job costs beside the network."""
+
+    node_ns: float
+    """CPU time a node that is asked, in all its answers."""
+    message_ns: float
+    """CPU time of our code for a message, at its sender and again at its receiver: encoding, decoding, handing on."""
+    ask_bytes: float
+    """Payload to a host: asks, and confirmations."""
+    answer_bytes: float
+    """Payload from a host."""
+    select_ns: float = 0.0
+    """CPU time of the task manager to select, once all answers are there."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Hop:
+    """A message from one host to another."""
+
+    send: float
+    """How long the sender is busy with it."""
+    flight: float
+    """From the begin of sending to when it lies before the receiver."""
+    receive: float
+    """How long the receiver is busy with it."""
+
+
+_NOTHING = _Hop(0, 0, 0)
+_ASK, _ANSWER = _Hop(1, 1, 0), _Hop(0, 0, 1)
+"""In messages: one takes a step, in which its sender and its receiver do nothing else."""
+
+
+def _gathered(children: Sequence[float], down: _Hop, up: _Hop, work: float) -> float:
+    """How long it takes a host to ask its children, who take so long each, do its own work and have all answers."""
+    now, ready = 0.0, []
+    for child in children:
+        ready.append(now + down.flight + down.receive + child + up.flight)
+        now += down.send
+    now += work
+    for moment in sorted(ready):
+        now = max(now, moment) + up.receive
+    return now
+
+
+@lru_cache(maxsize=4096)
+def _of_tree(hosts: int, arity: int, down: _Hop, up: _Hop, work: float) -> float:
+    """How long it takes a tree from when its first host has the message to when that could pass on the answer."""
+    parts: dict[int, list[int]] = {}
+    sizes = {hosts}
+    while sizes:
+        size = sizes.pop()
+        parts[size] = [last - first for first, last in parts_of(1, size, arity)]
+        sizes.update(set(parts[size]) - parts.keys())
+    cost: dict[int, float] = {}
+    for size in sorted(parts):
+        cost[size] = _gathered([cost[part] for part in parts[size]], down, up, work)
+    return cost[hosts]
+
+
+def _down_tree(hosts: int, arity: int, chosen: int, down: _Hop) -> float:
+    """At most how long it takes from when a tree's first host has a message to when `chosen` of its hosts have it."""
+    path = _of_tree(hosts, arity, replace(down, send=0.0), _NOTHING, 0.0)
+    return min(path + (chosen - 1) * down.send, _of_tree(hosts, arity, down, _NOTHING, 0.0))
+
+
+def flat_chain(hosts: int, chosen: int) -> int:
+    """The longest chain of messages of a flat round: an ask to and an answer from each host, confirmations.
+
+    The task manager handles one message at a time, and stands beside the hosts.
+    """
+    return 2 * hosts + chosen
+
+
+def tree_round_trip(hosts: int, arity: int) -> int:
+    """The longest chain of messages from the task manager's ask through a tree of hosts to its answer."""
+    return int(_gathered([_of_tree(hosts, arity, _ASK, _ANSWER, 0.0)], _ASK, _ANSWER, 0.0))
+
+
+def tree_chain(hosts: int, arity: int, chosen: int) -> int:
+    """The longest chain of messages of a round through a tree: sums, candidates, and at most this for confirmations."""
+    confirmed = 1 + _down_tree(hosts, arity, chosen, _ASK) if chosen else 0
+    return 2 * tree_round_trip(hosts, arity) + int(confirmed)
+
+
+def _hop(network: LogGP, cost: JobCost, size: float) -> _Hop:
+    sent = network.send_overhead_ns + cost.message_ns
+    received = network.receive_overhead_ns + cost.message_ns
+    on_the_wire = max(size - 1, 0) * network.gap_per_byte_ns
+    free_again = network.gap_ns + on_the_wire
+    return _Hop(max(sent, free_again), sent + on_the_wire + network.latency_ns, max(received, free_again))
+
+
+def _shared(network: LogGP, cost: JobCost, ranks: int, cores: int | None) -> tuple[LogGP, JobCost]:
+    """The same where fewer cores than ranks stretch all CPU work.
+
+    A rank that waits for a message polls, and takes its fair share of a core with that. Measured with 64 ranks on two
+    cores: a rank that works for 0.5 ms needs 16 ms. What was measured as latency and gaps has this in it already.
+    """
+    stretch = max(1.0, ranks / (cores or ranks))
+    slower = replace(
+        network,
+        send_overhead_ns=network.send_overhead_ns * stretch,
+        receive_overhead_ns=network.receive_overhead_ns * stretch,
+    )
+    times = {name: getattr(cost, name) * stretch for name in ("node_ns", "message_ns", "select_ns")}
+    return slower, replace(cost, **times)
+
+
+def sampled_round_ns(
+    network: LogGP, cost: JobCost, hosts: int, asked: int, nodes: float, chosen: int = 0, cores: int | None = None
+) -> float:
+    """How long a round takes that asks `nodes` nodes, on as many hosts beside the task manager's own as `asked` says.
+
+    A host is a rank, and holds an equal part of those nodes; the task manager is in the process of one. `chosen` hosts
+    get a message of their own that confirms; 0 where it travels with the next ask. `cores`: how many all `hosts` ranks
+    share; None: each has its own.
+    """
+    network, cost = _shared(network, cost, hosts, cores)
+    down, up = _hop(network, cost, cost.ask_bytes), _hop(network, cost, cost.answer_bytes)
+    work = cost.node_ns * nodes / (asked + 1)
+    gathered = _gathered([work] * asked, down, up, work) + cost.select_ns
+    return gathered + ((chosen - 1) * down.send + down.flight + down.receive if chosen else 0.0)
+
+
+def flat_round_ns(
+    network: LogGP, cost: JobCost, hosts: int, nodes: float, chosen: int = 0, cores: int | None = None
+) -> float:
+    """How long a round takes that asks all nodes on all hosts; the rest is as in `sampled_round_ns`."""
+    return sampled_round_ns(network, cost, hosts, hosts - 1, nodes, chosen, cores)
+
+
+def tree_round_ns(
+    network: LogGP, cost: JobCost, hosts: int, arity: int, nodes: float, chosen: int = 0, cores: int | None = None
+) -> float:
+    """How long a round through a tree takes: sums up, candidates up, confirmations down.
+
+    The task manager is in the process of the first host; the rest is as in `sampled_round_ns`.
+    """
+    network, cost = _shared(network, cost, hosts, cores)
+    down, up = _hop(network, cost, cost.ask_bytes), _hop(network, cost, cost.answer_bytes)
+    sums = _of_tree(hosts, arity, down, up, cost.node_ns * nodes / hosts)
+    candidates = _of_tree(hosts, arity, down, up, 0.0)
+    return sums + candidates + cost.select_ns + (_down_tree(hosts, arity, chosen, down) if chosen else 0.0)
+
+
+def jobs_per_second(
+    network: LogGP, cost: JobCost, hosts: int, asked: int, nodes: float, chosen: int = 0, task_managers: int = 1,
+    cores: int | None = None,
+) -> float:  # fmt: skip
+    """How many jobs a second that many task managers, each on a rank of its own, place at most with such rounds.
+
+    The lesser of two bounds: each has one round after the other; no rank takes more time for its share of all asks,
+    and for its own jobs, than there is. With `asked` all other hosts, this is the throughput of full rounds. ValueError
+    when there are more task managers than ranks.
+    """
+    if not 1 <= task_managers <= hosts:
+        raise ValueError(f"{task_managers} task managers on {hosts} ranks")
+    round_ns = sampled_round_ns(network, cost, hosts, asked, nodes, chosen, cores)
+    network, cost = _shared(network, cost, hosts, cores)
+    down, up = _hop(network, cost, cost.ask_bytes), _hop(network, cost, cost.answer_bytes)
+    managed_ns = (asked + chosen) * down.send + asked * up.receive + cost.select_ns
+    served_ns = (asked + chosen) * down.receive + asked * up.send + cost.node_ns * nodes
+    return 1e9 / max(round_ns / task_managers, managed_ns / task_managers + served_ns / hosts)

@@ -1,0 +1,154 @@
+"""Chains against a simulation step by step; times against their definition; what grows with what."""
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dardis.model.host_tree import parts_of
+from dardis.model.loggp import (
+    JobCost,
+    LogGP,
+    flat_chain,
+    flat_round_ns,
+    jobs_per_second,
+    sampled_round_ns,
+    tree_chain,
+    tree_round_ns,
+    tree_round_trip,
+)
+
+NETWORK = LogGP(4, 1500.0, 400.0, 300.0, 600.0, 0.5)
+COST = JobCost(50.0, 2000.0, 200.0, 1000.0)
+ABOVE = -1
+
+
+def children_of(first, last, arity, found):
+    """The children of each host of a tree, by host."""
+    parts = parts_of(first + 1, last, arity)
+    found[first] = [low for low, _ in parts]
+    for low, high in parts:
+        children_of(low, high, arity, found)
+    return found
+
+
+def simulated_steps(children):
+    """Steps until the host `ABOVE` has all answers; in a step a host sends one message or gets one, or neither."""
+    unsent = {host: list(below) for host, below in children.items()}
+    missing = {host: set(below) for host, below in children.items()}
+    asked = {ABOVE}
+    steps = 0
+    while missing[ABOVE]:
+        steps += 1
+        ready = {host for host in asked if not missing[host]}  # as it is before the step
+        for host in sorted(asked):
+            if unsent[host]:
+                asked.add(unsent[host].pop(0))
+            elif missing[host] & ready:
+                missing[host].remove(min(missing[host] & ready))
+    return steps
+
+
+@given(hosts=st.integers(1, 200), arity=st.integers(1, 20))
+def test_chains_are_those_of_a_simulation(hosts, arity):
+    tree = children_of(0, hosts, arity, {ABOVE: [0]})
+    assert tree_round_trip(hosts, arity) == simulated_steps(tree)
+    flat = {ABOVE: list(range(hosts))} | {host: [] for host in range(hosts)}
+    assert flat_chain(hosts, 3) == simulated_steps(flat) + 3
+
+
+@given(hosts=st.integers(1, 1_000_000), arity=st.integers(2, 64))
+def test_a_tree_grows_with_the_logarithm(hosts, arity):
+    levels = math.log(hosts, arity) + 1
+    trip = tree_round_trip(hosts, arity)
+    assert 2 * math.floor(math.log(hosts * (arity - 1) + 1, arity) - 1e-9) <= trip <= 2 + 2 * arity * levels
+    assert trip <= flat_chain(hosts, 0)
+    assert 2 * trip < tree_chain(hosts, arity, 1) <= tree_chain(hosts, arity, 8) <= 2 * trip + 1 + arity * levels
+    assert tree_chain(hosts, arity, 0) == 2 * trip
+
+
+def test_a_tree_of_all_is_flat_and_a_tree_of_one_a_line():
+    assert tree_round_trip(500, 499) == tree_round_trip(500, 1) == flat_chain(500, 0)
+    assert tree_chain(500, 499, 7) == 2 * flat_chain(500, 0) + 1 + 7
+    assert tree_chain(1, 8, 1) == 5
+
+
+@pytest.mark.parametrize("arity", [2, 3, 8, 64])
+def test_more_hosts_take_no_less(arity):
+    hosts = [*range(1, 200), *range(200, 20_000, 97)]
+    for few, many in pairwise(hosts):
+        assert tree_round_trip(few, arity) <= tree_round_trip(many, arity)
+        assert flat_round_ns(NETWORK, COST, few, 1e6, 2) <= flat_round_ns(
+            NETWORK, replace(COST, node_ns=51.0), many, 1e9
+        )
+
+
+def test_the_smallest_rounds_by_hand():
+    ask = 400 + 2000 + 199 * 0.5 + 1500 + 2300
+    answer = 400 + 2000 + 999 * 0.5 + 1500 + 2300
+    assert flat_round_ns(NETWORK, COST, 1, 100) == 100 * 50
+    assert flat_round_ns(NETWORK, COST, 2, 100) == ask + 50 * 50 + answer
+    assert flat_round_ns(NETWORK, COST, 2, 100, 1) == 2 * ask + 50 * 50 + answer
+    assert tree_round_ns(NETWORK, COST, 2, 8, 100) == 2 * (ask + answer) + 50 * 50
+    # Three hosts: the second ask leaves 2400 later, and its answer is there 2400 after the first, which took 2300.
+    assert flat_round_ns(NETWORK, COST, 3, 300) == 2400 + ask + 100 * 50 + answer
+    # A gap that is longer than the overheads rules both: 2650 between asks, and 2999.5 between long answers.
+    slow = replace(NETWORK, gap_ns=2500.0)
+    sent, handled = 2400 + 199 * 0.5 + 1500 + (2500 + 199 * 0.5), 2400 + 999 * 0.5 + 1500 + (2500 + 999 * 0.5)
+    assert flat_round_ns(slow, COST, 2, 0) == sent + handled
+    assert flat_round_ns(slow, COST, 3, 0) == sent + handled + (2500 + 999 * 0.5)
+
+
+def test_a_flat_round_is_linear_and_a_tree_is_not():
+    flat = [flat_round_ns(NETWORK, COST, hosts, hosts * 64) for hosts in (1_000, 10_000)]
+    tree = [tree_round_ns(NETWORK, COST, hosts, 8, hosts * 64) for hosts in (1_000, 10_000)]
+    assert flat[1] / flat[0] == pytest.approx(10, rel=0.02)
+    assert tree[1] / tree[0] < 1.5
+    assert tree[1] < flat[1] / 50
+
+
+@given(
+    hosts=st.integers(2, 300), arity=st.integers(2, 16), chosen=st.integers(0, 8), name=st.sampled_from(
+        ["latency_ns", "send_overhead_ns", "receive_overhead_ns", "gap_ns", "gap_per_byte_ns"]
+    ),
+)  # fmt: skip
+def test_a_worse_network_takes_no_less_time(hosts, arity, chosen, name):
+    worse = replace(NETWORK, **{name: getattr(NETWORK, name) * 3})
+    assert flat_round_ns(worse, COST, hosts, 9, chosen) >= flat_round_ns(NETWORK, COST, hosts, 9, chosen)
+    assert tree_round_ns(worse, COST, hosts, arity, 9, chosen) >= tree_round_ns(NETWORK, COST, hosts, arity, 9, chosen)
+
+
+@given(hosts=st.integers(3, 64), arity=st.integers(2, 16))
+def test_ranks_that_share_cores_share_their_time(hosts, arity):
+    """Where only CPU work takes time, half the cores take twice as long; spare cores help nobody."""
+    bare = LogGP(hosts, 0.0, 400.0, 300.0, 0.0, 0.0)
+    for round_ns in (
+        lambda cores: flat_round_ns(bare, COST, hosts, 64 * hosts, 2, cores),
+        lambda cores: tree_round_ns(bare, COST, hosts, arity, 64 * hosts, 2, cores),
+        lambda cores: 1e9 / jobs_per_second(bare, COST, hosts, 2, 12, 2, 2, cores),
+    ):
+        assert round_ns(1) == pytest.approx(hosts * round_ns(None))
+        assert round_ns(1) == pytest.approx(2 * round_ns(2))
+        assert round_ns(hosts) == round_ns(hosts + 5) == round_ns(None)
+
+
+def test_a_sampled_round_depends_on_the_sample_only():
+    times = [sampled_round_ns(NETWORK, COST, hosts, 4, 32, 2) for hosts in (100, 100_000)]
+    assert times[0] == times[1] < flat_round_ns(NETWORK, COST, 100, 32, 2)
+
+
+def test_throughput_grows_with_task_managers_up_to_what_the_hosts_serve():
+    rates = [jobs_per_second(NETWORK, COST, 256, 4, 32, 2, managers) for managers in (1, 2, 4, 256)]
+    assert rates[0] == pytest.approx(1e9 / sampled_round_ns(NETWORK, COST, 256, 4, 32, 2))
+    assert rates[1] == pytest.approx(2 * rates[0])
+    assert rates[2] == pytest.approx(4 * rates[0])
+    served = 1e9 / (32 * 50 / 256)  # with no messages at all
+    assert 4 * rates[2] < rates[3] < served
+    # A full round of 5 ms on every rank keeps every rank busy: the gain is overlap only.
+    full = [jobs_per_second(NETWORK, COST, 256, 255, 256 * 100_000, 0, managers) for managers in (1, 4, 256)]
+    assert full[0] < full[1] < full[2] < 1.5 * full[0]
+    with pytest.raises(ValueError, match="5 task managers on 4 ranks"):
+        jobs_per_second(NETWORK, COST, 4, 2, 8, 0, 5)
