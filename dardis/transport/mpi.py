@@ -104,10 +104,11 @@ class MpiHosts:
         before = self._spent.cpu_ns
         own: list[Message] = []
         asked: set[int] = set()
-        gathered: list[Message] = []
+        answers: list[Message] = []
         for send in sends:
             if isinstance(send.message, Relay):
-                gathered += self._through_tree(send.message, now)
+                answers += self._answers_of(own, now) + self._through_tree(send.message, now)
+                own = []
                 continue
             for host in range(self._comm.size) if send.to == ALL_HOSTS else (send.to,):
                 if host == 0:
@@ -116,15 +117,29 @@ class MpiHosts:
                 self._outbox.put(host, send.message, now)
                 if awaits_answer(send.message):
                     asked.add(host)
-        waiting = [self._post(host, TAG_WORK, self._outbox.take(host)) for host in sorted(asked)]
-        answers = gathered + [
-            effect.message for message in own for effect in self._work(message, now) if isinstance(effect, Send)
-        ]
+        waiting = self._post_batches(sorted(asked))
+        answers += self._answers_of(own, now)
         for host in sorted(asked):
             answers += [message for _, message in self._receive(host)]
         for request in waiting:
             request.Wait()
         return answers, self._spent.cpu_ns - before
+
+    def _answers_of(self, own: Sequence[Message], now: int) -> list[Message]:
+        """What this rank's machine answers."""
+        return [effect.message for message in own for effect in self._work(message, now) if isinstance(effect, Send)]
+
+    def _post_batches(self, hosts: Sequence[int]) -> list[MPI.Request]:
+        """Send hosts what waits for them; what is the same for several is encoded once."""
+        requests = []
+        payloads: dict[tuple[tuple[int, int], ...], bytes] = {}
+        for host in hosts:
+            batch = self._outbox.take(host)
+            same = tuple((at, id(message)) for at, message in batch)
+            if same not in payloads:
+                payloads[same] = encode(batch)
+            requests.append(self._post(host, TAG_WORK, payloads[same]))
+        return requests
 
     def _through_tree(self, relay: Relay, now: int) -> list[Message]:
         """Ask all hosts down the tree, and wait until this rank's machine has everybody's answer."""
@@ -134,7 +149,7 @@ class MpiHosts:
             for effect in effects:
                 match effect:
                     case Forward(to=host, message=message) if host >= 0:
-                        posted.append(self._post(host, TAG_TREE, [(now, message)]))
+                        posted.append(self._post(host, TAG_TREE, encode([(now, message)])))
                     case Forward(message=Gathered(answers=answers)):
                         for request in posted:
                             request.Wait()
@@ -150,15 +165,14 @@ class MpiHosts:
     def close(self) -> int:
         """Send what still waits, end the other ranks, and return the CPU ns they had not told."""
         before = self._spent.cpu_ns
-        requests = [self._post(host, TAG_STOP, self._outbox.take(host)) for host in range(1, self._comm.size)]
+        requests = [self._post(host, TAG_STOP, encode(self._outbox.take(host))) for host in range(1, self._comm.size)]
         for host in range(1, self._comm.size):
             self._receive(host)
         for request in requests:
             request.Wait()
         return self._spent.cpu_ns - before
 
-    def _post(self, host: int, tag: int, batch: Sequence[tuple[int, Message]]) -> MPI.Request:
-        payload = encode(batch)
+    def _post(self, host: int, tag: int, payload: bytes) -> MPI.Request:
         self.largest_message = max(self.largest_message, len(payload))
         return self._comm.Isend(payload, dest=host, tag=tag)
 
