@@ -7,6 +7,8 @@ waiting can form.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -47,7 +49,7 @@ class NodePool:
         self.state = PoolState(platform, first, last, desired)
         self.host = host
         self._seed = seed
-        self._incarnation = incarnation
+        self.incarnation = incarnation
         self._report_every = report_every
         self._claims: dict[int, Claim] = {}
         self._closed: dict[int, int] = {}
@@ -67,6 +69,8 @@ class NodePool:
         match message:
             case say.Ask():
                 return [self._offer(message, now)]
+            case say.JointAsk():
+                return [self._offer_jointly(message, now)]
             case say.Confirm():
                 return self._confirm(message, now)
             case say.Ended():
@@ -94,16 +98,29 @@ class NodePool:
         held = self._held(ask.job)
         answer: say.Message
         if ask.want == say.CANDIDATES:
-            rows, offset = self.state.candidates(ask, held, self._seed, now, self._incarnation)
+            rows, offset = self.state.candidates(ask, held, self._seed, now, self.incarnation)
             return Send(int(ask.job[0]), say.Candidates(ask.round, offset, rows))
-        down_until = self.state.down_until(now)
-        horizon, last_end = (max(end, down_until) for end in self.state.ends(ask.sample - self.state.first))
+        asked = ask.sample - self.state.first
+        down_until = self.state.down_until(asked, now)
+        horizon, last_end = (max(end, down_until) for end in self.state.ends(asked))
         if ask.want == say.SUMS:
             rows, offset = self.state.sums(ask, held, self._seed, now)
             answer = say.Sums(ask.round, 1, horizon, last_end, down_until, offset, rows)
         else:
             rows, offset = self.state.offers(ask, held, self._seed, now)
-            answer = say.Offers(ask.round, self.host, self._incarnation, horizon, last_end, offset, rows, down_until)
+            answer = say.Offers(ask.round, self.host, self.incarnation, horizon, last_end, offset, rows, down_until)
+        return Send(int(ask.job[0]), answer)
+
+    def _offer_jointly(self, asks: say.JointAsk, now: int) -> Effect:
+        ask = asks.ask
+        rows, offset = self.state.offers(ask, self._held(ask.job), self._seed, now)
+        about = []
+        for low, high in pairwise(ask.sample_offset.tolist()):
+            nodes = ask.sample[low:high] - self.state.first
+            down_until = self.state.down_until(nodes, now)
+            about.append([*(max(end, down_until) for end in self.state.ends(nodes)), down_until])
+        table = np.array(about, dtype=np.int64)
+        answer = say.JointOffers(asks.rounds, ask.job, self.host, self.incarnation, table, offset, rows)
         return Send(int(ask.job[0]), answer)
 
     def _announced(self, news: say.Announce) -> list[Effect]:
@@ -121,7 +138,7 @@ class NodePool:
         standing = np.array(heads, dtype=np.int64).reshape(-1, 6)
         state = self.state
         nodes = state.published(now, whole=self._report_every > 0)
-        answer = say.Published(self.host, self._incarnation, now, state.next_change(now), standing, *nodes)
+        answer = say.Published(self.host, self.incarnation, now, state.next_change(now), standing, *nodes)
         return Send(EVERYBODY, answer)
 
     def _held(self, jobs: Ints) -> Held:
@@ -145,7 +162,7 @@ class NodePool:
         old = self._claims.get(job)
         if self._finished.get(job) == attempt or (old is not None and old.attempt == attempt):
             return [Send(job, say.Reserved(job, attempt, self.host))] if confirm.tentative else []
-        stale = confirm.incarnation != self._incarnation or attempt <= self._closed.get(job, -1)
+        stale = confirm.incarnation != self.incarnation or attempt <= self._closed.get(job, -1)
         if stale or confirm.start < now or (old is not None and old.attempt > attempt):
             return [refused]
         effects: list[Effect] = []

@@ -1,7 +1,9 @@
 """A host as an inner node of a tree: it hands on what is asked of its part, and answers for all of it in one message.
 
 What can be added is added: steps of offers, and the best candidates. A pure machine around a pool: nothing of the tree
-is stored but the questions that are open; every question says which hosts it is for and which of them are dead.
+is stored but the questions that are open; every question says which hosts it is for and which of them are dead. Where
+messages may be lost a host asks its children again until its patience ends, then answers without them; and it keeps
+its answer for as long as it may be asked for it again.
 """
 
 from __future__ import annotations
@@ -19,17 +21,24 @@ from dardis.node_manager.pool import NodePool
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Forward, Send, SetTimer
 
-PATIENCE = 200
-"""Token of timers: a question's patience is over."""
+TO_DO = 200
+"""Token of timers: something is to be done about a question: ask again, answer, or forget it."""
+Key = tuple[int, int]
+"""Names a question: origin and serial."""
 
 
 @dataclass(slots=True)
 class Question:
-    """A question that is open: who has not answered for his part, and what was answered so far, by first host."""
+    """A question that is open: which parts, by first host, have not answered, and what was answered so far."""
 
     relay: say.Relay
-    missing: set[int]
+    until: int
+    """When patience ends."""
+    missing: dict[int, int]
+    """The end of each part that has not answered, by its first host."""
     answers: dict[int, list[say.Message]]
+    answer: say.Gathered | None = None
+    """What was answered for all."""
 
 
 class RelayingHost:
@@ -39,7 +48,7 @@ class RelayingHost:
         """Take the pool's address."""
         self.pool = pool
         self._host = pool.host
-        self._open: dict[tuple[int, int], Question] = {}
+        self._open: dict[Key, Question] = {}
 
     def handle(self, message: say.Message, now: int) -> list[Effect]:
         """Take a message at time `now`; return what is to be done."""
@@ -48,50 +57,88 @@ class RelayingHost:
                 return self._relay(message, now)
             case say.Gathered():
                 return self._gathered(message)
-            case say.Timer(job=origin, attempt=serial, token=token) if token == PATIENCE:
-                question = self._open.get((origin, serial))
-                return [] if question is None else [self._answer(question)]
+            case say.Timer(job=origin, attempt=serial, token=token) if token == TO_DO:
+                return self._go_on((origin, serial), now)
         return self.pool.handle(message, now)
 
     def _relay(self, relay: say.Relay, now: int) -> list[Effect]:
-        key = relay.origin, relay.serial
-        if key in self._open:  # doubled on its way
-            return []
+        if relay.first == relay.last:
+            return [Forward(relay.origin, self._for_all(relay, []))]
+        known = self._open.get((relay.origin, relay.serial))
+        if known is not None:  # doubled on its way, or asked again
+            return [] if known.answer is None else [Forward(relay.parent, known.answer)]
         parts = parts_of(self._host + 1, relay.last, relay.arity, relay.gone.tolist())
-        effects: list[Effect] = [Forward(low, self._share(relay, low, high)) for low, high in parts]
+        effects: list[Effect] = [
+            Forward(host, self._share(relay, host, host, 0)) for host in self._left_out(relay, parts)
+        ]
         for host, at, parcel in relay.parcels:
             if host == self._host:
                 effects += self.pool.handle(parcel, at)
         own = self.pool.handle(relay.message, now)
         effects += [effect for effect in own if not isinstance(effect, Send)]
         said = [effect.message for effect in own if isinstance(effect, Send)]
-        question = self._open[key] = Question(relay, {low for low, _ in parts}, {self._host: said})
         if not parts:
-            effects.append(self._answer(question))
-        elif relay.patience:
-            effects.append(SetTimer(now + relay.patience, say.Timer(*key, PATIENCE)))
+            return [*effects, Forward(relay.parent, self._for_all(relay, said))]
+        question = Question(relay, now + relay.patience, dict(parts), {self._host: said})
+        self._open[relay.origin, relay.serial] = question
+        return effects + self._ask_the_silent(question, now)
+
+    def _left_out(self, relay: say.Relay, parts: Sequence[tuple[int, int]]) -> list[int]:
+        """The dead hosts whose places in the tree others take: one of them may be back."""
+        gone = [host for host in relay.gone.tolist() if self._host < host < relay.last]
+        return [host for host in gone if not any(first <= host < last for first, last in parts)]
+
+    def _ask_the_silent(self, question: Question, now: int) -> list[Effect]:
+        """Ask for the parts that have not answered. Each level is patient for one step less."""
+        relay = question.relay
+        patience = max(question.until - now - relay.step, 1) if relay.patience else 0
+        effects: list[Effect] = [
+            Forward(first, self._share(relay, first, last, patience)) for first, last in question.missing.items()
+        ]
+        if relay.patience:
+            effects.append(self._remind(relay, min(now + relay.resend, question.until)))
         return effects
 
-    def _share(self, relay: say.Relay, first: int, last: int) -> say.Relay:
-        """What the hosts `[first, last)` are to take of it. Each level is patient for one step less."""
+    def _share(self, relay: say.Relay, first: int, last: int, patience: int) -> say.Relay:
+        """What the hosts `[first, last)` are to take of it."""
         parcels = [parcel for parcel in relay.parcels if first <= parcel[0] < last]
-        patience = relay.patience - relay.step if relay.patience else 0
         return replace(relay, parent=self._host, first=first, last=last, parcels=parcels, patience=patience)
+
+    @staticmethod
+    def _remind(relay: say.Relay, at: int) -> SetTimer:
+        return SetTimer(at, say.Timer(relay.origin, relay.serial, TO_DO))
+
+    def _go_on(self, key: Key, now: int) -> list[Effect]:
+        """Ask again, answer with what is there when patience has ended, or forget a question that nobody asks again."""
+        question = self._open[key]
+        if question.answer is None and now < question.until:
+            return self._ask_the_silent(question, now)
+        forgotten_at = question.until + question.relay.step  # when the patience of whoever asked has ended
+        effects = [] if question.answer is not None else [self._answer(question)]
+        if now >= forgotten_at:
+            del self._open[key]
+            return effects
+        return [*effects, self._remind(question.relay, forgotten_at)]
 
     def _gathered(self, gathered: say.Gathered) -> list[Effect]:
         question = self._open.get((gathered.origin, gathered.serial))
-        if question is None or gathered.first not in question.missing:
+        if question is None or question.answer is not None or gathered.first not in question.missing:
             return []
-        question.missing.discard(gathered.first)
+        del question.missing[gathered.first]
         question.answers[gathered.first] = gathered.answers
         return [] if question.missing else [self._answer(question)]
 
     def _answer(self, question: Question) -> Effect:
         relay = question.relay
-        del self._open[relay.origin, relay.serial]
         said = [message for first in sorted(question.answers) for message in question.answers[first]]
-        joined = joined_answers(relay.message, said)
-        return Forward(relay.parent, say.Gathered(relay.serial, relay.origin, self._host, joined))
+        question.answer = self._for_all(relay, joined_answers(relay.message, said))
+        question.answers = {}
+        if not relay.patience:  # nothing is lost, so nobody asks again
+            del self._open[relay.origin, relay.serial]
+        return Forward(relay.parent, question.answer)
+
+    def _for_all(self, relay: say.Relay, answers: list[say.Message]) -> say.Gathered:
+        return say.Gathered(relay.serial, relay.origin, self._host, self.pool.incarnation, answers)
 
 
 def joined_answers(asked: say.Message, said: Sequence[say.Message]) -> list[say.Message]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dardis.kernels import offers, profile, ranked, selection, starts, sums, view
 from dardis.kernels.offers import Asked, Asks, Held
 from dardis.kernels.profiles import NodeProfiles
-from dardis.kernels.rows import grown, make_rows
+from dardis.kernels.rows import Rows, grown, make_rows
 from dardis.model.downtime import boot_and_shutdown
 from dardis.model.host_tree import child_counts
 from dardis.model.job import FOREVER, NO_TIME
@@ -39,7 +39,7 @@ class Claim:
 
 @dataclass(slots=True)
 class VirtualHosts:
-    """The hosts that a pool stands for, of `block` nodes each, in a tree, and what they have sent each other."""
+    """The hosts that a pool stands for, of `block` nodes each, in a tree, and what they sent for the last question."""
 
     block: int = 64
     arity: int = 8
@@ -58,8 +58,11 @@ class PoolState(NodeProfiles):
 
         Empty until the first node is switched.
         """
-        self._boot_s = boot_and_shutdown(platform)[0][first:last]
+        self._boot_s = boot_and_shutdown(platform)[0][first:last].copy()
+        self._longest_seen = 1
+        """No profile has more breakpoints: to look at all of them would make every question cost time of all nodes."""
         super().__init__(platform, first, last, desired)
+        self._longest_seen = int(self.profiles.size.max(initial=1))
         self.books = make_rows(self.count, 1, 4, np.int64)
         self._out = np.empty((1024, 6), dtype=np.int64)
         self._steps = np.empty((1024, 3), dtype=np.int64)
@@ -67,6 +70,11 @@ class PoolState(NodeProfiles):
         self.tree = VirtualHosts()
         self._child_counts: Ints = np.zeros(0, dtype=np.int64)
         self._published = NO_TIME
+
+    def take_over(self, profiles: Rows, books: Rows) -> None:
+        """Hold these profiles and lists of reservations of its nodes in place of its own."""
+        self.profiles, self.books = profiles, books
+        self._longest_seen = int(profiles.size.max(initial=1))
 
     def switch(self, switch: Switch) -> None:
         """Note that nodes are shut down or booted."""
@@ -77,11 +85,12 @@ class PoolState(NodeProfiles):
         self._boot[nodes] = 0 if switch.up else self._boot_s[nodes]
         self._changed[nodes] = True
 
-    def down_until(self, now: int) -> int:
-        """When the last of the nodes that are down could be up; `NO_TIME` where all are up."""
+    def down_until(self, nodes: Ints, now: int) -> int:
+        """When the last of these nodes (all, if none is named) that is down could be up; `NO_TIME` where all are up."""
         if len(self._ready) == 0:
             return NO_TIME
-        soonest = int(np.maximum(self._ready, now + self._boot).max(initial=now))
+        those = nodes if len(nodes) else slice(None)
+        soonest = int(np.maximum(self._ready[those], now + self._boot[those]).max(initial=now))
         return soonest if soonest > now else NO_TIME
 
     def reserve(self, nodes: Ints, units: Ints, request: Ints, start: int, end: int, now: int) -> bool:
@@ -89,12 +98,18 @@ class PoolState(NodeProfiles):
         if len(self._ready) and (start < np.maximum(self._ready[nodes], now + self._boot[nodes])).any():
             return False
         self._changed[nodes] = True
-        return super().reserve(nodes, units, request, start, end, now)
+        done = super().reserve(nodes, units, request, start, end, now)
+        self._see_longest(nodes)
+        return done
 
     def release(self, nodes: Ints, units: Ints, request: Ints, start: int, end: int, now: int) -> None:
         """Give back what was reserved over `[start, end)`."""
         self._changed[nodes] = True
         super().release(nodes, units, request, start, end, now)
+        self._see_longest(nodes)
+
+    def _see_longest(self, nodes: Ints) -> None:
+        self._longest_seen = max(self._longest_seen, int(self.profiles.size[nodes].max()))
 
     def published(self, now: int, *, whole: bool) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
         """What nodes can hold from now on, as `Published` says it. Those that have changed since, or the `whole`."""
@@ -158,6 +173,7 @@ class PoolState(NodeProfiles):
         offset = np.empty(len(ask.job) + 1, dtype=np.int64)
         cut = ask.policy == selection.MIN_START
         while True:
+            self.tree.counted[:] = 0
             count = self._put(
                 sums.sum_offers, ask, held, seed, now, self._out, ask.units, cut, ask.distinct, self.tree.block,
                 self._children(), self._steps, offset, self.tree.counted,
@@ -171,6 +187,7 @@ class PoolState(NodeProfiles):
         """Return (rows, offset) of the best nodes for the starts that were selected."""
         offset = np.empty(len(ask.job) + 1, dtype=np.int64)
         while True:
+            self.tree.counted[:] = 0
             count = self._put(
                 ranked.rank_nodes, ask, held, seed, now, self._out, ask.units, ask.choice, ask.distinct,
                 self.tree.block, self._children(), ask.start, incarnation, self._best, offset, self.tree.counted,
@@ -196,7 +213,7 @@ class PoolState(NodeProfiles):
         respect = ask.respect and self.has_desired
         quota = 0 if ask.generator == starts.FIRST else int(ask.quota.max())
         instants = int((ask.last - ask.first).max()) // ask.grain + 1 if quota > 1 else 0
-        self.make_scratch(quota, instants)
+        self.make_scratch(self._longest_seen, quota, instants)
         ready, boot = (_ALL_UP, _ALL_UP) if ask.as_if_up else (self._ready, self._boot)
         return kernel(
             self.profiles, self.group, self.first, ready, boot, asks, held, asked, respect, ask.generator, ask.grain,

@@ -14,14 +14,14 @@ from functools import partial
 from dardis.model.job import Job
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
-from dardis.node_manager import NodePool
+from dardis.node_manager import NodePool, RelayingHost
 from dardis.node_manager.pool import EVERYBODY
 from dardis.sim.spread import layout_of
-from dardis.task_manager import LateSetUp, RacingManager, SetUp, TaskManager
+from dardis.task_manager import LateSetUp, RacingManager, Reach, SetUp, TaskManager
 from dardis.task_manager.agreement import Pace
-from dardis.task_manager.machine import Layout
+from dardis.task_manager.layout import Layout
 from dardis.transport.virtual import Faults, VirtualNetwork
-from dardis.wire.effects import ALL_HOSTS, Done, Effect, Kill, Launch, Placed, Rejected, Send, SetTimer
+from dardis.wire.effects import ALL_HOSTS, Done, Effect, Forward, Kill, Launch, Placed, Rejected, Send, SetTimer
 from dardis.wire.messages import Ended, HostDown, Message, Timer
 
 Log = Callable[[int, str], None]
@@ -52,6 +52,10 @@ class Scenario:
     faults: Faults
     crashes: tuple[Crash, ...] = ()
     desired: DesiredProfile | None = None
+    arity: int = 0
+    """Children of a host in the tree that task managers ask all hosts through; 0: they ask each."""
+    sample: int = 0
+    """Nodes that a job asks first, for each of its units; 0: all."""
 
 
 class Fate(StrEnum):
@@ -80,7 +84,7 @@ class UnitRun:
 class Host:
     """A living host process: its machine, and what it was told to run by (job, attempt), empty until it has begun."""
 
-    pool: NodePool
+    machine: RelayingHost
     launched: dict[tuple[int, int], list[UnitRun]] = field(default_factory=dict)
 
 
@@ -109,24 +113,23 @@ class FaultSimulation:
         self._incarnation = [0] * (len(scenario.bounds) - 1)
         self.hosts: list[Host | None] = [self._new_host(host) for host in range(len(scenario.bounds) - 1)]
         layout = layout_of(scenario.platform, scenario.bounds, scenario.desired)
-        self._managers = [self._new_manager(layout) for _ in range(scenario.managers)]
+        self._managers = [self._new_manager(layout, -1 - manager) for manager in range(scenario.managers)]
         self._plan()
 
-    def _new_manager(self, layout: Layout) -> TaskManager:
-        setup, seed, pace = self.scenario.setup, self.scenario.seed, self.scenario.pace
-        if isinstance(setup, LateSetUp):
-            return RacingManager(setup, layout, seed, pace)
-        return TaskManager(setup, layout, seed, pace)
+    def _new_manager(self, layout: Layout, address: int) -> TaskManager:
+        scenario, reach = self.scenario, Reach(self.scenario.arity, self.scenario.sample)
+        if isinstance(scenario.setup, LateSetUp):
+            return RacingManager(scenario.setup, layout, scenario.seed, scenario.pace, reach, address)
+        return TaskManager(scenario.setup, layout, scenario.seed, scenario.pace, reach, address)
 
     def _new_host(self, host: int) -> Host:
         scenario = self.scenario
         first, last = scenario.bounds[host : host + 2]
-        return Host(
-            self._make_pool(
-                scenario.platform, first, last, desired=scenario.desired, host=host, seed=scenario.seed,
-                incarnation=self._incarnation[host], report_every=scenario.pace.resend,
-            )
+        pool = self._make_pool(
+            scenario.platform, first, last, desired=scenario.desired, host=host, seed=scenario.seed,
+            incarnation=self._incarnation[host], report_every=scenario.pace.resend,
         )  # fmt: skip
+        return Host(RelayingHost(pool))
 
     def _plan(self) -> None:
         for place, job in enumerate(self.scenario.jobs):
@@ -145,7 +148,7 @@ class FaultSimulation:
     @property
     def quiet(self) -> bool:
         """Whether no living host holds a reservation or has an end to tell."""
-        return all(host is None or host.pool.idle for host in self.hosts)
+        return all(host is None or host.machine.pool.idle for host in self.hosts)
 
     @property
     def renegotiations(self) -> int:
@@ -165,7 +168,7 @@ class FaultSimulation:
         host = self.hosts[to]
         self._note(now, "host", to, "misses" if host is None else "gets", message)
         if host is not None:
-            self._obey_pool(to, host, host.pool.handle(message, now), now)
+            self._obey_host(to, host, host.machine.handle(message, now), now)
 
     def _submit(self, manager: int, job: Job, now: int) -> None:
         self._note(now, "task manager", manager, "gets", job)
@@ -188,7 +191,7 @@ class FaultSimulation:
                     self.told.setdefault(job, []).append(effect)
                     self._managers[manager].forget(job)
 
-    def _obey_pool(self, address: int, host: Host, effects: list[Effect], now: int) -> None:
+    def _obey_host(self, address: int, host: Host, effects: list[Effect], now: int) -> None:
         for effect in effects:
             match effect:
                 case Send(to=to, message=message) if to == EVERYBODY:
@@ -196,6 +199,8 @@ class FaultSimulation:
                         self.network.send(-1 - manager, message)
                 case Send(to=job, message=message):
                     self.network.send(-1 - self._manager_of[job], message)
+                case Forward(to=to, message=message):
+                    self.network.send(to, message)
                 case SetTimer(at=at, timer=timer):
                     self.network.at(at, partial(self._remind, address, host, timer))
                 case Launch(job=job, attempt=attempt, at=at):

@@ -12,7 +12,7 @@ from dardis.model.platform_dict import platform_from_dict, platform_to_dict
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Split
 from dardis.node_manager import NodePool, RelayingHost
-from dardis.task_manager.machine import Layout
+from dardis.task_manager.layout import Layout
 
 
 def even_bounds(nodes: int, hosts: int) -> tuple[int, ...]:

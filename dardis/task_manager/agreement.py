@@ -78,10 +78,15 @@ class Proposal:
 class Agreement:
     """The claims of a task manager's jobs, at most one a job."""
 
-    def __init__(self, pace: Pace, seed: int, levels: int = 0) -> None:
-        """Begin with no claims. `levels` are those of the tree below its root that asks and offers go through."""
+    def __init__(self, pace: Pace, seed: int, levels: int = 0, questions: int = 1) -> None:
+        """Begin with no claims. Asks and offers go through a tree with `levels` below its root.
+
+        A round has up to so many `questions`, one after the other.
+        """
         self._pace = pace
-        self._levels = levels
+        self._waits = levels + 1
+        """Waits that a question may cost: its task manager's, and in it one of each level."""
+        self._waits_of_round = questions * self._waits
         self._seed = seed
         self._open: dict[int, Proposal] = {}
         self._dead: dict[int, int] = {}
@@ -100,22 +105,21 @@ class Agreement:
         return self._demand(proposal, now)
 
     def _allowance(self, job: int) -> int:
-        """What a job's failures add to every wait: whatever made it fail, in time the waits are long enough."""
+        """What a job's failures add to the waits of a round: whatever made it fail, in time they are long enough."""
         failures = self._failures.get(job, 0)
         return self._pace.resend << min(failures, LONGEST_BACKOFF) if failures else 0
 
-    @property
-    def step(self) -> int:
-        """How much longer a host waits for its part of the tree than those below it, in s."""
-        return self._pace.patience
+    def patience(self, job: int) -> int:
+        """How long the job waits for those who answer at once; for a part of a tree as much more with each level."""
+        return self._pace.patience + self._allowance(job) // self._waits_of_round
 
     def lead(self, job: Job) -> int:
         """How far ahead of now the job's start must lie, so that all can answer and agree before.
 
-        It grows twice as fast as the patience, or a start could be too close whenever patience runs out.
+        It grows twice as fast as the waits, or a start could be too close whenever patience runs out.
         """
-        through_tree = 2 * self._levels * self._pace.patience  # sums, then candidates
-        return self._pace.lead + through_tree + 2 * self._allowance(job.number)
+        more_waits = (self._waits_of_round - 1) * self._pace.patience
+        return self._pace.lead + more_waits + 2 * self._allowance(job.number)
 
     def hear(self, host: int, incarnation: int) -> None:
         """Take note that a host has answered."""
@@ -125,9 +129,8 @@ class Agreement:
 
     def watch(self, job: Job, number: int, now: int) -> list[Effect]:
         """Set the timers of a round, whose number they bear."""
-        patience = self._pace.patience * (self._levels + 1) + self._allowance(job.number)
         return [
-            SetTimer(now + patience, say.Timer(job.number, number, OFFERS)),
+            SetTimer(now + self._waits * self.patience(job.number), say.Timer(job.number, number, OFFERS)),
             self.again(say.Timer(job.number, number, SILENT), now),
         ]
 

@@ -28,7 +28,8 @@ from dardis.model.capacity import could_hold, never_wished, too_large
 from dardis.model.choices import UnitsPerNode
 from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.task_manager.agreement import Pace
-from dardis.task_manager.machine import Layout, TaskManager
+from dardis.task_manager.layout import Layout
+from dardis.task_manager.machine import TaskManager
 from dardis.task_manager.rounds import JobState, Pick
 from dardis.task_manager.search import Search, open_window
 from dardis.task_manager.setups import EVERY_HOST, LateSetUp, Reach

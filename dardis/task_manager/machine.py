@@ -6,9 +6,8 @@ elsewhere it is agreed in two phases (`agreement`).
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,45 +18,28 @@ from dardis.model.errors import ProtocolError
 from dardis.model.host_tree import levels_below, living
 from dardis.model.job import Job
 from dardis.task_manager.agreement import OFFERS, SILENT, Agreement, Pace
+from dardis.task_manager.layout import Layout
+from dardis.task_manager.moving import Moving
 from dardis.task_manager.rounds import (
+    ALL_NODES,
     JobState,
     Pick,
     Round,
     ask_for_candidates,
+    confirms_of,
     make_ask,
     picks,
     picks_of_candidates,
     quota_of,
     starts_of,
 )  # fmt: skip
-from dardis.task_manager.search import Search, SearchRules, advance, begin
+from dardis.task_manager.sampling import Sampling, only, part_of
+from dardis.task_manager.search import Search, SearchRules, advance, begin, first_search
 from dardis.task_manager.setups import EVERY_HOST, BackfillScope, Reach, SetUp
 from dardis.wire import messages as say
 from dardis.wire.effects import ALL_HOSTS, Effect, Placed, Rejected, Send, Waiting
 
 Ints = NDArray[np.int64]
-FIRST_BATCH, LARGEST_BATCH = 4, 64
-"""How many jobs ask again in one message: few at first, since one that moves makes the later answers void."""
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """What a task manager knows of the machine: which host has which nodes, and how many each group counts."""
-
-    bounds: tuple[int, ...]
-    """Host h holds the nodes [bounds[h], bounds[h+1])."""
-    group_counts: tuple[int, ...]
-    group_capacity: tuple[tuple[int, ...], ...]
-    kinds: tuple[str, ...]
-    has_desired: bool
-
-    def host_of(self, nodes: Ints) -> Ints:
-        """The host that holds each of the nodes."""
-        return np.searchsorted(self.bounds, nodes, side="right") - 1
-
-    def asked(self, groups: int) -> int:
-        """Nodes that a job may use, at least 1."""
-        return max(sum(count for group, count in enumerate(self.group_counts) if groups >> group & 1), 1)
 
 
 class TaskManager:
@@ -80,18 +62,19 @@ class TaskManager:
         respect = setup.profile is not ProfileRule.OFF and layout.has_desired
         self._rules = SearchRules(setup.drawn, respect, setup.profile is ProfileRule.SOFT, setup.grain)
         self._levels = levels_below(len(layout.bounds) - 1, reach.arity) if reach.arity else 0
-        self._agreement = Agreement(pace, seed, self._levels) if pace else None
+        questions = 2 if reach.arity else 1  # sums, then candidates
+        self._agreement = Agreement(pace, seed, self._levels, questions) if pace else None
+        self._resend = pace.resend if pace else 0
         self._measures = not setup.drawn and pace is None
         """Whether it asks what start a job would have had, had all nodes been up (a drawn one says nothing)."""
         self._gone: set[int] = self._agreement.gone if self._agreement else set()
         self._states: dict[int, JobState] = {}
         self._rounds: dict[int, Round] = {}
         self._next_round = 0
-        self._queue: deque[JobState] = deque()
-        self._batch = FIRST_BATCH
-        self._freed_until = 0
+        self._sampling = Sampling(layout, reach.sample, seed) if reach.sample else None
+        self._moving = Moving(setup.backfill_scope, self._rules, self._sampling)
         self.messages = 0
-        """Messages between its jobs and node managers, one for each node."""
+        """Messages between its jobs and node managers, one for each node, less those that only measure."""
         self.renegotiations = 0
         """Asks and claims after the first, over its jobs."""
 
@@ -102,12 +85,14 @@ class TaskManager:
 
     def retry(self, number: int, now: int) -> list[Effect]:
         """Search anew for a job that has no reservation."""
-        state = self._states[number]
-        if self._rules.drawn and state.job.latest is None:
-            # Without a deadline the window ends where nothing changes any more: hear first when that is.
-            search = Search(0, max(state.job.earliest, now), None, now, now, self._rules.respect, quota=True)
-            return self._ask([state], [search], [0], now)
-        return self._ask_for(state, begin(state.job, self._soonest(state.job, now), self._rules, now), now)
+        state, sample = self._states[number], 0
+        if self._sampling is not None:
+            self._sampling.drop(number)
+            sample = self._sampling.first(state.job)
+        return self._ask_for(state, self._first_search(state, sample, now), now)
+
+    def _first_search(self, state: JobState, sample: int, now: int) -> Search:
+        return first_search(state.job, self._soonest(state.job, now), now, self._rules, sample, state.asks)
 
     def ask_again(self, numbers: Iterable[int], now: int, freed_until: int = 0) -> list[Effect]:
         """Let jobs ask again, in this order, after something was freed; those that gain by it move.
@@ -116,14 +101,21 @@ class TaskManager:
         on other nodes; or none has, and they ask for starts in `[now, freed_until)`: only a run that begins before then
         can use what was freed.
         """
-        self._queue.extend(self._states[number] for number in numbers)
-        self._batch = FIRST_BATCH
-        self._freed_until = freed_until
+        self._moving.add((self._states[number] for number in numbers), freed_until)
         return self._ask_batch(now)
+
+    def refused(self, number: int, now: int) -> list[Effect]:
+        """Give back what hosts hold of a claim that another has refused, and search anew."""
+        state = self._states[number]
+        drops: list[Effect] = [Send(host, say.Release(number, state.claim)) for host in state.hosts]
+        state.nodes, state.units, state.hosts = None, None, ()
+        return drops + self.retry(number, now)
 
     def forget(self, number: int) -> None:
         """Drop a job that has ended."""
         del self._states[number]
+        if self._sampling is not None:
+            self._sampling.drop(number)
 
     def attempts(self, number: int) -> int:
         """Windows that the job has tried (thesis 5.3.6), the first included."""
@@ -133,14 +125,14 @@ class TaskManager:
     def handle(self, message: say.Message, now: int) -> list[Effect]:
         """Take a message at time `now`; return what is to be done."""
         if isinstance(message, say.Offers):
-            if self._agreement is not None:
-                self._agreement.hear(message.host, message.incarnation)
+            self._is_alive(message.host, message.incarnation)
             this = self._rounds.get(message.round)
             if this is None:
                 return []
             this.offers[message.host] = message
             return [] if self._silent(this) else self._decide(this, now)
         if isinstance(message, say.Gathered):
+            self._is_alive(message.first, message.incarnation)
             return [effect for answer in message.answers for effect in self.handle(answer, now)]
         if isinstance(message, say.Sums | say.Candidates):
             this = self._rounds.get(message.round)
@@ -163,8 +155,13 @@ class TaskManager:
             effects += self.retry(message.job, now)
         return effects
 
+    def _is_alive(self, host: int, incarnation: int) -> None:
+        if self._agreement is not None:
+            self._agreement.hear(host, incarnation)
+
     def _ask_for(self, state: JobState, search: Search, now: int) -> list[Effect]:
-        quota = quota_of(search, state.job.units, self._layout.asked(state.job.groups), self._setup.grain)
+        nodes = search.sample or self._layout.asked(state.job.groups)
+        quota = quota_of(search, state.job.units, nodes, self._setup.grain)
         return self._ask([state], [search], [quota], now)
 
     def _ask(
@@ -177,48 +174,64 @@ class TaskManager:
                 state.search = search
         same_nodes = self._setup.backfill_scope is BackfillScope.SAME_NODES
         held_only = moving and same_nodes and states[0].nodes is not None
+        sample, want = ALL_NODES, say.SUMS if self._reach.arity and not held_only else say.ROWS
+        if self._sampling is not None and searches[0].sample:
+            sample, want = self._sampling.nodes_of(states, searches, moving=moving), say.ROWS
         ask = make_ask(
-            self._next_round, self._setup, states, searches, quotas, moving=moving, held_only=held_only,
-            want=say.SUMS if self._reach.arity and not held_only else say.ROWS,
+            self._next_round, self._setup, states, searches, quotas, moving=moving, held_only=held_only, want=want,
+            sample=sample,
         )  # fmt: skip
-        hosts = sorted({host for state in states for host in state.hosts}) if held_only else [ALL_HOSTS]
-        for state in states:
-            self.messages += 2 * (
-                len(state.nodes) if held_only and state.nodes is not None else self._layout.bounds[-1]
-            )
-        return self._send(Round(ask.round, states, searches, ask, tuple(hosts), moving), ask, now)
+        return self._send(Round(ask.round, states, searches, ask, self._whom(ask, states), moving), ask, now)
+
+    def _whom(self, ask: say.Ask, states: list[JobState]) -> tuple[int, ...]:
+        """The hosts that hold nodes that are asked."""
+        if len(ask.sample_offset):
+            return tuple(np.unique(self._layout.host_of(ask.sample)).tolist())
+        return tuple(sorted({host for state in states for host in state.hosts})) if ask.held_only else (ALL_HOSTS,)
 
     def _send(self, this: Round, ask: say.Ask, now: int) -> list[Effect]:
         """Send a round's message, and remember that answers to it are the round's."""
-        this.number, this.sent = ask.round, ask
+        this.number, this.sent, this.relay = ask.round, ask, None
         self._rounds[ask.round] = this
         self._next_round += 1
-        effects: list[Effect] = [self._to(host, ask) for host in this.hosts]
+        if this.measures is None:
+            asked = this.nodes_asked
+            self.messages += 2 * (len(ask.job) * self._layout.bounds[-1] if asked is None else asked)
+        effects: list[Effect] = [send for host in this.hosts for send in self._to(host, this)]
         if self._agreement is not None:
             effects += self._agreement.watch(this.states[0].job, ask.round, now)
         return effects
 
-    def _to(self, host: int, ask: say.Ask) -> Send:
-        return self.to_all(ask) if host == ALL_HOSTS else Send(host, ask)
+    def _to(self, host: int, this: Round) -> list[Send]:
+        """What a round asks now, for a host or for all; the tree is asked another way once a host is gone or back."""
+        if host != ALL_HOSTS or not self._reach.arity:
+            sampled = host != ALL_HOSTS and len(this.sent.sample_offset) > 0
+            return [Send(host, part_of(this.sent, *self._layout.span(host)) if sampled else this.sent)]
+        if this.relay is None or this.relay.gone.tolist() != sorted(self._gone):
+            step = self._agreement.patience(this.states[0].job.number) if self._agreement is not None else 0
+            this.relay = self._relay_of(this.sent, step)
+        relay = this.relay
+        sends = [Send(relay.first, relay)] if relay.first < relay.last else []
+        # Hosts whose places others have taken say so when they are back.
+        return sends + [Send(dead, replace(relay, first=dead, last=dead)) for dead in range(relay.first)]
 
-    def to_all(self, message: say.Message) -> Send:
-        """A message that all hosts answer: to each, or down the tree."""
-        if not self._reach.arity:
-            return Send(ALL_HOSTS, message)
+    def _relay_of(self, message: say.Message, step: int) -> say.Relay:
         self._questions += 1
         hosts, gone = len(self._layout.bounds) - 1, sorted(self._gone)
-        first = living(0, hosts, gone)
-        step = self._agreement.step if self._agreement is not None else 0
-        relay = say.Relay(
-            self._questions, self._address, self._address, first, hosts, self._reach.arity, self._levels * step, step,
-            np.array(gone, dtype=np.int64), [], message,
+        return say.Relay(
+            self._questions, self._address, self._address, living(0, hosts, gone), hosts, self._reach.arity,
+            self._levels * step, step, self._resend, np.array(gone, dtype=np.int64), [], message,
         )  # fmt: skip
-        return Send(min(first, hosts - 1), relay)
+
+    def to_all(self, message: say.Message) -> Send:
+        """A message that all hosts answer, where none is lost: to each, or down the tree."""
+        return Send(0, self._relay_of(message, 0)) if self._reach.arity else Send(ALL_HOSTS, message)
 
     def _ask_the_silent(self, this: Round, timer: say.Timer, now: int) -> list[Effect]:
         """Ask those again that have not answered: the ask or the answer may be lost."""
         assert self._agreement is not None
-        return [*(self._to(host, this.sent) for host in self._silent(this)), self._agreement.again(timer, now)]
+        sends = [send for host in self._silent(this) for send in self._to(host, this)]
+        return [*sends, self._agreement.again(timer, now)]
 
     def _silent(self, this: Round) -> list[int]:
         """Who has not answered: the hosts that are not known to be dead, or all that answer as one."""
@@ -228,33 +241,9 @@ class TaskManager:
         return [host for host in hosts if host not in this.offers and host not in self._gone]
 
     def _ask_batch(self, now: int) -> list[Effect]:
-        batch: list[JobState] = []
-        respect = self._rules.respect
-        while self._queue and len(batch) < self._batch:
-            state = self._queue[0]
-            if max(now, state.job.earliest) < self._ask_before(state):
-                # Those that share a message either all keep to the desired profile, or none.
-                if batch and self._respects(state) != respect:
-                    break
-                respect = self._respects(state)
-                batch.append(state)
-            self._queue.popleft()
-        if not batch:
-            return []
-        spans = [(max(now, state.job.earliest), self._ask_before(state) - 1) for state in batch]
-        searches = [Search(0, first, last, first, last, respect, quota=False) for first, last in spans]
-        return self._ask(batch, searches, [-1] * len(batch), now, moving=True)
-
-    def _respects(self, state: JobState) -> bool:
-        """Whether a job that asks again keeps to the desired profile: a soft one counts less than its deadline."""
-        late = state.nodes is not None and state.job.latest is not None and state.start > state.job.latest
-        return self._rules.respect and not (late and self._rules.soft)
-
-    def _ask_before(self, state: JobState) -> int:
-        """The end of the starts that a job asks again for: earlier ones, or also its own, on nodes that fit better."""
-        if state.nodes is None:
-            return self._freed_until
-        return state.start + (self._setup.backfill_scope is BackfillScope.ALL_NODES)
+        """Let the next jobs ask again, in one message."""
+        batch, searches = self._moving.next_batch(now)
+        return self._ask(batch, searches, [-1] * len(batch), now, moving=True) if batch else []
 
     def _decide(self, this: Round, now: int) -> list[Effect]:
         """Go on with what was answered: sums that hold a start are followed by an ask for candidates."""
@@ -283,15 +272,26 @@ class TaskManager:
             return self._agreement.later(state, now)
         if chosen is not None:
             return self._take(this, chosen, now)
-        if this.ask.quota[0] == 0:
-            soonest = self._soonest(state.job, now)
-            return self._ask_for(state, begin(state.job, soonest, self._rules, this.horizon), now)
-        following = advance(search, state.job, self._rules, this.horizon, this.last_end)
+        following = self._following(state, search, this, now)
         if following is not None:
             # Where answers take time, a window gets old.
             first = max(following.first, self._soonest(state.job, now))
             following = replace(following, first=first, last=max(following.last, first))
             return self._ask_for(state, following, now)
+        return self._without_a_start(state, now)
+
+    def _following(self, state: JobState, search: Search, this: Round, now: int) -> Search | None:
+        """What a job asks after a round without a start: a sample that does not hold it is widened, up to all nodes."""
+        if search.hears:
+            window = begin(state.job, self._soonest(state.job, now), self._rules, this.horizon)
+            return replace(window, sample=search.sample, draw=search.draw)
+        if self._sampling is None or not search.sample or search.quota:
+            return advance(search, state.job, self._rules, this.horizon, this.last_end)
+        wider = self._sampling.wider(state.job, search.sample)
+        return replace(search, sample=wider, quota=self._rules.drawn) if wider else self._first_search(state, 0, now)
+
+    def _without_a_start(self, state: JobState, now: int) -> list[Effect]:
+        """What a job does that has found no start anywhere."""
         distinct = self._setup.units_per_node is UnitsPerNode.DISTINCT
         could = could_hold(state.job, self._layout.group_counts, self._layout.group_capacity, distinct=distinct)
         if could < state.job.units:
@@ -318,10 +318,9 @@ class TaskManager:
 
     def _move(self, this: Round, chosen: Pick | None, now: int) -> list[Effect]:
         if chosen is None:
-            self._batch = min(2 * self._batch, LARGEST_BATCH)
+            self._moving.nobody_moved()
             return self._ask_batch(now)
-        self._queue.extendleft(reversed(this.states[chosen.place + 1 :]))
-        self._batch = FIRST_BATCH
+        self._moving.moved(this.states[chosen.place + 1 :])
         return self._take(this, chosen, now)
 
     def _take(self, this: Round, chosen: Pick, now: int) -> list[Effect]:
@@ -333,9 +332,9 @@ class TaskManager:
         search = Search(0, first, last, first, last, respect, quota=False)
         ask = make_ask(
             self._next_round, self._setup, [state], [search], [-1], moving=this.moving, held_only=this.ask.held_only,
-            as_if_up=True, want=this.ask.want,
+            as_if_up=True, want=this.ask.want, sample=only(this.ask, chosen.place),
         )  # fmt: skip
-        hosts = state.hosts if ask.held_only else this.hosts
+        hosts = self._whom(ask, [state])
         return self._send(
             Round(ask.round, [state], [search], ask, hosts, this.moving, measures=(this, chosen)), ask, now
         )
@@ -355,9 +354,13 @@ class TaskManager:
     def _claim(self, state: JobState, incarnations: Mapping[int, int], chosen: Pick, now: int) -> list[Effect]:
         self.renegotiations += state.claims > 0
         state.claims += 1
-        confirms = self._confirms(state, incarnations, chosen)
+        confirms = confirms_of(
+            state, incarnations, chosen, self._layout.host_of(chosen.nodes), tentative=self._agreement is not None
+        )
         old_hosts = state.hosts
         state.start, state.nodes, state.units = chosen.start, chosen.nodes, chosen.units
+        if self._sampling is not None:
+            self._sampling.place(state)
         self.messages += len(chosen.nodes)
         if self._agreement is not None:
             state.hosts = tuple(confirms)
@@ -370,15 +373,3 @@ class TaskManager:
         state.hosts, state.claim = tuple(confirms), state.asks
         delay = max(chosen.start - state.if_all_were_up, 0)
         return [*effects, Placed(state.job.number, chosen.start, chosen.nodes, chosen.units, delay)]
-
-    def _confirms(self, state: JobState, incarnations: Mapping[int, int], chosen: Pick) -> dict[int, say.Confirm]:
-        job = state.job
-        request = np.array(job.request, dtype=np.int64)
-        hosts, first = np.unique(self._layout.host_of(chosen.nodes), return_index=True)
-        confirms = {}
-        for host, mine in zip(hosts.tolist(), map(slice, first.tolist(), [*first[1:].tolist(), None]), strict=True):
-            confirms[host] = say.Confirm(
-                job.number, state.asks, incarnations[host], chosen.start, job.walltime, request,
-                chosen.nodes[mine], chosen.units[mine], tentative=self._agreement is not None,
-            )  # fmt: skip
-        return confirms

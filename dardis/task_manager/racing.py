@@ -16,7 +16,7 @@ from dardis.kernels.rows import Ints
 from dardis.model.job import Job
 from dardis.task_manager.agreement import RETRY, Pace
 from dardis.task_manager.late import HEAD, Key, LateManager
-from dardis.task_manager.machine import Layout
+from dardis.task_manager.layout import Layout
 from dardis.task_manager.rounds import JobState, Pick, Round
 from dardis.task_manager.search import Search
 from dardis.task_manager.setups import EVERY_HOST, LateSetUp, Reach

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -25,6 +25,8 @@ _POLICIES = {
     Selection.RANDOM: selection.RANDOM,
 }  # fmt: skip
 
+ALL_NODES: tuple[Ints, Ints] = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+"""The sample, as (offset, nodes), of those that ask all nodes."""
 MOST_DRAWN_FROM = 1 << 22
 """Instants of a grid (eight years of minutes) beyond which nodes offer all their runs instead of drawing from it."""
 
@@ -84,6 +86,8 @@ class Round:
     offers: dict[int, say.Offers] = field(default_factory=dict)
     sent: say.Ask = field(init=False)
     """What was asked last: `ask`, or candidates for it."""
+    relay: say.Relay | None = None
+    """What that went down the tree of hosts as."""
     measures: tuple[Round, Pick] | None = None
     """What is to be claimed when it is known what it would have been with all nodes up, and the round it is from."""
     sums: say.Sums | None = None
@@ -114,6 +118,15 @@ class Round:
         hosts = host_of(rows[:, ranked.NODE])
         return dict(zip(hosts.tolist(), rows[:, ranked.INCARNATION].tolist(), strict=True))
 
+    @property
+    def nodes_asked(self) -> int | None:
+        """How many nodes were asked, a node once for each job; None: all of them for each."""
+        if len(self.ask.sample_offset):
+            return len(self.ask.sample)
+        if self.ask.held_only:
+            return sum(len(state.nodes) for state in self.states if state.nodes is not None)
+        return None
+
     def _answers(self) -> Iterable[say.Offers | say.Sums]:
         return self.offers.values() if self.sums is None else (self.sums,)
 
@@ -135,6 +148,8 @@ class Round:
 
 def quota_of(search: Search, units: int, nodes: int, grain: int) -> int:
     """Start times a node offers so that `units` nodes must agree on one (thesis 5.3.2); -1 for all."""
+    if search.hears:
+        return 0
     instants = (search.last - search.first) // grain + 1
     if not search.quota or (grain > 1 and instants > MOST_DRAWN_FROM):
         return -1
@@ -143,7 +158,7 @@ def quota_of(search: Search, units: int, nodes: int, grain: int) -> int:
 
 def make_ask(
     number: int, setup: SetUp, states: list[JobState], searches: list[Search], quotas: list[int], *,
-    moving: bool, held_only: bool, as_if_up: bool = False, want: int = say.ROWS,
+    moving: bool, held_only: bool, as_if_up: bool = False, want: int = say.ROWS, sample: tuple[Ints, Ints] = ALL_NODES,
 ) -> say.Ask:  # fmt: skip
     """Build the message that asks for all these jobs at once.
 
@@ -172,11 +187,28 @@ def make_ask(
         searches[0].respect,
         held_only,
         as_if_up,
+        *sample,
         want=want,
         policy=_POLICIES[setup.selection],
         choice=selection.CHOICES[setup.node_choice],
         distinct=setup.units_per_node is UnitsPerNode.DISTINCT,
     )
+
+
+def confirms_of(
+    state: JobState, incarnations: Mapping[int, int], chosen: Pick, host_of_node: Ints, *, tentative: bool
+) -> dict[int, say.Confirm]:
+    """Build what the hosts of the chosen nodes are told, by host."""
+    job = state.job
+    request = np.array(job.request, dtype=np.int64)
+    hosts, first = np.unique(host_of_node, return_index=True)
+    confirms = {}
+    for host, mine in zip(hosts.tolist(), map(slice, first.tolist(), [*first[1:].tolist(), None]), strict=True):
+        confirms[host] = say.Confirm(
+            job.number, state.asks, incarnations[host], chosen.start, job.walltime, request,
+            chosen.nodes[mine], chosen.units[mine], tentative=tentative,
+        )  # fmt: skip
+    return confirms
 
 
 def starts_of(this: Round, seed: int) -> list[tuple[int, int]]:

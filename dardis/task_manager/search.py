@@ -27,6 +27,12 @@ class Search:
     quota: bool
     once: bool = False
     """Whether no other window is tried."""
+    hears: bool = False
+    """Whether nothing is offered: it is asked from when on nothing changes any more."""
+    sample: int = 0
+    """How many nodes are asked; 0: all."""
+    draw: int = 0
+    """Keys the draw of the sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +75,20 @@ def begin(job: Job, now: int, rules: SearchRules, horizon: int) -> Search:
     latest = None if job.latest is None else max(job.latest, earliest)
     blank = Search(0, earliest, latest, earliest, earliest, rules.respect, rules.drawn)
     return open_window(blank, job, rules, horizon)
+
+
+def first_search(job: Job, soonest: int, now: int, rules: SearchRules, sample: int, draw: int) -> Search:
+    """Return what a job asks first, of so many nodes (0: of all).
+
+    A drawn window without a deadline ends where nothing changes any more: the job hears first when that is. A sample is
+    asked for the soonest start alone, which none of the other nodes could better, unless it draws.
+    """
+    if rules.drawn and job.latest is None:
+        search = Search(0, max(job.earliest, now), None, now, now, rules.respect, quota=True, hears=True)
+    else:
+        search = begin(job, soonest, rules, now)
+    last = search.first if sample and not rules.drawn else search.last
+    return replace(search, last=last, sample=sample, draw=draw)
 
 
 def advance(search: Search, job: Job, rules: SearchRules, horizon: int, last_end: int) -> Search | None:

@@ -20,6 +20,7 @@ _TYPES: tuple[type[Any], ...] = (
     messages.Committed, messages.Release, messages.Released, messages.Ended, messages.Later, messages.Finished,
     messages.Noted, messages.HostDown, messages.Timer, messages.Announce, messages.Look, messages.Published,
     messages.Switch, messages.Sums, messages.Candidates, messages.Relay, messages.Gathered,
+    messages.JointAsk, messages.JointOffers,
 )  # fmt: skip
 _TAG = {cls: tag for tag, cls in enumerate(_TYPES)}
 _FIELDS = {cls: tuple(field.name for field in fields(cls)) for cls in _TYPES}
@@ -94,6 +95,8 @@ def _message(written: Sequence[Any]) -> Message:
         case messages.Relay(parcels=parcels, message=inner):
             carried = [(host, now, _message(parcel)) for host, now, parcel in parcels]  # type: ignore[arg-type]
             return replace(message, parcels=carried, message=_message(inner))  # type: ignore[arg-type]
+        case messages.JointAsk(ask=asked):
+            return replace(message, ask=_message(asked))  # type: ignore[arg-type]
         case messages.Gathered(answers=answers):
             return replace(message, answers=[_message(answer) for answer in answers])  # type: ignore[arg-type]
     return message

@@ -79,6 +79,27 @@ class Offers:
 
 
 @dataclass(frozen=True, slots=True)
+class JointAsk:
+    """Asks of several rounds that share a message, for samples of the same kind: ask i is that of round `rounds[i]`."""
+
+    rounds: Ints
+    ask: Ask
+
+
+@dataclass(frozen=True, slots=True)
+class JointOffers:
+    """The offers to a `JointAsk`; row i of `about` (horizon, last_end, down_until) is of round `rounds[i]`."""
+
+    rounds: Ints
+    job: Ints
+    host: int
+    incarnation: int
+    about: Ints
+    offset: Ints
+    rows: Ints
+
+
+@dataclass(frozen=True, slots=True)
 class Sums:
     """What some hosts offer together, as steps: rows (instant, change of units, change of the sum of indices).
 
@@ -113,7 +134,7 @@ class Relay:
     """To a host: take this, pass it on to the hosts [first, last), your part of the tree, and answer for all of them.
 
     The part's other hosts are split into `arity` parts of nearly equal size; the first living host of a part is asked
-    for it.
+    for it. To a host that was thought dead the part is empty: it takes nothing, and tells the origin that it lives.
     """
 
     serial: int
@@ -129,6 +150,8 @@ class Relay:
     """For how long to wait for the answers of others, in s; 0: for ever."""
     step: int
     """How much less patient the next level is, in s."""
+    resend: int
+    """How long until those are asked again who have not answered, in s."""
     gone: Ints
     """Hosts that are known to be dead, ascending."""
     parcels: list[tuple[int, int, Message]]
@@ -144,6 +167,8 @@ class Gathered:
     serial: int
     origin: int
     first: int
+    """The host that answers."""
+    incarnation: int
     answers: list[Message]
 
 
@@ -333,6 +358,7 @@ class Timer:
 
 
 Message = (
-    Ask | Offers | Sums | Candidates | Relay | Gathered | Confirm | Reserved | Refused | Commit | Committed | Release
-    | Released | Ended | Later | Announce | Look | Published | Switch | Finished | Noted | HostDown | Timer
+    Ask | Offers | JointAsk | JointOffers | Sums | Candidates | Relay | Gathered | Confirm | Reserved | Refused | Commit
+    | Committed | Release | Released | Ended | Later | Announce | Look | Published | Switch | Finished | Noted
+    | HostDown | Timer
 )  # fmt: skip

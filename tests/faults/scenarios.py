@@ -23,8 +23,13 @@ KINDS = ("cores", "memory", "gpu")
 NAMES = ("dardis-throughput", "dardis-profile", "dardis-balance")
 
 
-def draw_scenario(seed: int, *, reliable: bool = False, late: bool = False) -> Scenario:
-    """With `late`, the late set-up in place of the drawn one; all else is the same."""
+def draw_scenario(
+    seed: int, *, reliable: bool = False, late: bool = False, tree: bool = False, sample: bool = False
+) -> Scenario:
+    """With `late`, the late set-up in place of the drawn one; with `tree`, hosts in a tree; all else is the same.
+
+    With `sample`, jobs ask some nodes first.
+    """
     rng = stream(seed, "scenario")
     platform = _draw_platform(rng)
     managers = int(rng.integers(1, 5))
@@ -47,7 +52,11 @@ def draw_scenario(seed: int, *, reliable: bool = False, late: bool = False) -> S
         crashes = _draw_crashes(rng, len(bounds) - 1, managers, delay)
     desired = _draw_desired(rng, platform)
     drawn = _late(rng, setup) if late else setup
-    return Scenario(seed, platform, bounds, jobs, drawn, managers, pace, faults, crashes, desired)
+    arity = int(stream(seed, "tree").integers(1, 5)) if tree else 0
+    asked_first = int(stream(seed, "sample").integers(1, 3)) if sample else 0
+    return Scenario(
+        seed, platform, bounds, jobs, drawn, managers, pace, faults, crashes, desired, arity, asked_first
+    )
 
 
 def _late(rng: np.random.Generator, setup: SetUp) -> LateSetUp:

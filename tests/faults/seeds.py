@@ -54,20 +54,21 @@ class Outcome:
         )
 
 
-def run_seed(
-    seed: int, *, reliable: bool = False, late: bool = False, make_pool: PoolMaker = NodePool, log: Log | None = None
-) -> Outcome:
-    """Draw, run and judge. With `reliable`, messages come late and out of order, but all come, and no node crashes."""
-    return judge(draw_scenario(seed, reliable=reliable, late=late), make_pool, log)
+def run_seed(seed: int, *, make_pool: PoolMaker = NodePool, log: Log | None = None, **options: bool) -> Outcome:
+    """Draw (see `draw_scenario` for options), run and judge.
+
+    With `reliable`, messages come late and out of order, but all come, and no node crashes.
+    """
+    return judge(draw_scenario(seed, **options), make_pool, log)
 
 
-def check(seeds: Iterable[int], *, reliable: bool = False, late: bool = False) -> list[Outcome]:
+def check(seeds: Iterable[int], **options: bool) -> list[Outcome]:
     """Run the seeds; a failing one prints itself and how to see it again."""
-    outcomes = [run_seed(seed, reliable=reliable, late=late) for seed in seeds]
+    outcomes = [run_seed(seed, **options) for seed in seeds]
     failed = [outcome for outcome in outcomes if outcome.violations]
-    options = " --reliable" * reliable + " --late" * late
+    chosen = "".join(f" --{name}" for name, value in options.items() if value)
     lines = [
-        f"{outcome}\n  replay: .venv/bin/python scripts/replay_fault {outcome.seed}{options}" for outcome in failed
+        f"{outcome}\n  replay: .venv/bin/python scripts/replay_fault {outcome.seed}{chosen}" for outcome in failed
     ]
     assert not failed, "\n".join([f"{len(failed)} of {len(outcomes)} seeds failed", *lines])
     return outcomes
@@ -254,5 +255,10 @@ class Verdict:
             yield "a host still holds a reservation or has an end to tell"
         now = self.simulation.network.now
         for address, host in enumerate(self.simulation.hosts):
-            if host is not None and host.pool.state.ends()[1] > now:
+            if host is None:
+                continue
+            if host.machine.pool.state.ends()[1] > now:
                 yield f"host {address} has something reserved after {now} s, the end of all"
+            questions = host.machine._open.values()
+            if any(question.until + question.relay.step < now for question in questions):
+                yield f"host {address} has not forgotten a question whose time is over at {now} s"

@@ -49,25 +49,27 @@ def choose_nodes(
     there = {node: mine[instant] for node, mine in sorted(offers.items()) if instant in mine}
     if choice == CONTIGUOUS:
         return take_runs({node: units_of(offer, distinct) for node, offer in there.items()}, units)
-    seed, job, attempt = key
-
-    def rank(node: int) -> tuple[int, ...]:
-        offer = there[node]
-        if choice == BEST_FIT:
-            after = OPEN_GAP if offer.free_to == FOREVER else offer.free_to - start - walltime
-            return offer.index >> 20, start - offer.free_from + after, node
-        if choice == WORST_FIT:
-            return -offer.index, node
-        if choice == ANY_NODE:
-            return mix(draw_key(seed, job, attempt, node, PURPOSE_NODE), 0) >> 1, node
-        return (node,)
-
     taken: dict[int, int] = {}
-    for node in sorted(there, key=rank):
+    for node in sorted(there, key=lambda node: rank(node, there[node], start, walltime, choice, key)):
         if units > 0:
             taken[node] = min(units_of(there[node], distinct), units)
             units -= taken[node]
     return dict(sorted(taken.items()))
+
+
+def rank(
+    node: int, offer: Offer, start: int, walltime: int, choice: int, key: tuple[int, int, int]
+) -> tuple[int, ...]:  # fmt: skip
+    """The least goes first."""
+    if choice == BEST_FIT:
+        after = OPEN_GAP if offer.free_to == FOREVER else offer.free_to - start - walltime
+        return offer.index >> 20, start - offer.free_from + after, node
+    if choice == WORST_FIT:
+        return -offer.index, node
+    if choice == ANY_NODE:
+        seed, job, attempt = key
+        return mix(draw_key(seed, job, attempt, node, PURPOSE_NODE), 0) >> 1, node
+    return (node,)
 
 
 def take_runs(whole: dict[int, int], units: int) -> dict[int, int]:

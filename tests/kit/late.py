@@ -14,10 +14,10 @@ from dardis.model.choices import UnitsPerNode
 from dardis.model.job import Job
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
-from dardis.node_manager import NodePool
+from dardis.node_manager import NodePool, RelayingHost
 from dardis.sim.late import LateSimulation
 from dardis.sim.spread import layout_of
-from dardis.task_manager import LateManager, LateSetUp
+from dardis.task_manager import LateManager, LateSetUp, Reach
 from dardis.transport.local import LocalHosts
 
 MOST_WAKE_UPS = 5000
@@ -70,6 +70,7 @@ def run_late(
     seed: int = 1,
     encoded: bool = True,
     watch: Watch | None = None,
+    arity: int = 0,
 ) -> LateRun:
     """Run the jobs, in (submit, number) order, with the machine split over hosts at the node numbers `cuts`.
 
@@ -80,8 +81,10 @@ def run_late(
         NodePool(platform, first, last, desired=desired, host=host, seed=seed)
         for host, (first, last) in enumerate(pairwise(bounds))
     ]
-    agents = [LateManager(setup, layout_of(platform, bounds, desired), seed) for _ in range(managers)]
-    simulation = Watched(jobs, setup.event_order, agents, LocalHosts(pools, encoded=encoded), bounds)
+    layout, reach = layout_of(platform, bounds, desired), Reach(arity)
+    agents = [LateManager(setup, layout, seed, None, reach, -1 - manager) for manager in range(managers)]
+    hosts = LocalHosts([RelayingHost(pool) for pool in pools], encoded=encoded)
+    simulation = Watched(jobs, setup.event_order, agents, hosts, bounds)
     simulation.pools, simulation.watch = pools, watch
     simulation.run()
     recorder = simulation.recorder

@@ -23,6 +23,7 @@ class Run:
     schedule: Schedule
     reasons: dict[int, str]
     starts: dict[int, list[int]] = field(default_factory=dict)
+    agents: list[TaskManager] = field(default_factory=list)
 
 
 def simulate(
@@ -35,6 +36,7 @@ def simulate(
     managers: int = 1,
     seed: int = 1,
     arity: int = 0,
+    sample: int = 0,
 ) -> Run:
     """Run the jobs with the machine split over hosts at the node numbers `cuts`."""
     bounds = [0, *cuts, platform.node_count]
@@ -43,7 +45,7 @@ def simulate(
         for host in range(len(bounds) - 1)
     ]
     layout = layout_of(platform, tuple(bounds), desired)
-    agents = [TaskManager(setup, layout, seed, reach=Reach(arity)) for _ in range(managers)]
+    agents = [TaskManager(setup, layout, seed, reach=Reach(arity, sample)) for _ in range(managers)]
     machines = [RelayingHost(pool) for pool in pools]
     simulation = Simulation(jobs, setup, agents, LocalHosts(machines, encoded=True), layout.bounds)
     starts: dict[int, list[int]] = {}
@@ -56,4 +58,4 @@ def simulate(
     simulation.recorder.placed = placed  # type: ignore[method-assign]
     simulation.run()
     recorder = simulation.recorder
-    return Run(recorder.schedule(simulation.jobs, platform.kinds), recorder.reasons, starts)
+    return Run(recorder.schedule(simulation.jobs, platform.kinds), recorder.reasons, starts, agents)

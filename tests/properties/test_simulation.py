@@ -41,9 +41,13 @@ class Case:
     jobs: list[Job]
     setup: SetUp
     desired: DesiredProfile | None
+    sample: int = 0
 
-    def run(self, cuts: Sequence[int] = (), managers: int = 1) -> Run:
-        return simulate(self.platform, self.jobs, self.setup, desired=self.desired, cuts=cuts, managers=managers)
+    def run(self, cuts: Sequence[int] = (), managers: int = 1, arity: int = 0) -> Run:
+        return simulate(
+            self.platform, self.jobs, self.setup, desired=self.desired, cuts=cuts, managers=managers, arity=arity,
+            sample=self.sample,
+        )  # fmt: skip
 
 
 @st.composite

@@ -20,12 +20,12 @@ from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile, Switching
-from dardis.node_manager import NodePool
+from dardis.node_manager import NodePool, RelayingHost
 from dardis.node_manager.switching import Switcher
 from dardis.sim.distributed import Simulation
 from dardis.sim.late import LateSimulation
 from dardis.sim.spread import layout_of
-from dardis.task_manager import LATE_SETUPS, SETUPS, LateManager, LateSetUp, SetUp, TaskManager
+from dardis.task_manager import LATE_SETUPS, SETUPS, LateManager, LateSetUp, Reach, SetUp, TaskManager
 from dardis.task_manager.setups import BackfillScope
 from dardis.transport.local import LocalHosts
 
@@ -53,18 +53,20 @@ class Case:
     desired: DesiredProfile | None
     switching: Switching | None
 
-    def run(self, cuts: Sequence[int] = (), managers: int = 1) -> Run:
+    def run(self, cuts: Sequence[int] = (), managers: int = 1, arity: int = 0) -> Run:
         bounds = (0, *cuts, self.platform.node_count)
         spans = enumerate(pairwise(bounds))
-        pools = [NodePool(self.platform, *span, desired=self.desired, host=host) for host, span in spans]
+        pools = [
+            RelayingHost(NodePool(self.platform, *span, desired=self.desired, host=host)) for host, span in spans
+        ]
         hosts, layout = LocalHosts(pools, encoded=True), layout_of(self.platform, bounds, self.desired)
         switcher = Switcher(self.platform, self.switching, self.jobs[0].submit) if self.switching else None
         simulation: Simulation | LateSimulation
         if isinstance(self.setup, LateSetUp):
-            late = [LateManager(self.setup, layout, 1) for _ in range(managers)]
+            late = [LateManager(self.setup, layout, 1, None, Reach(arity), -1 - m) for m in range(managers)]
             simulation = LateSimulation(self.jobs, self.setup.event_order, late, hosts, bounds, switcher)
         else:
-            early = [TaskManager(self.setup, layout, 1) for _ in range(managers)]
+            early = [TaskManager(self.setup, layout, 1, None, Reach(arity), -1 - m) for m in range(managers)]
             simulation = Simulation(self.jobs, self.setup, early, hosts, bounds, switcher)
         simulation.run()
         recorder = simulation.recorder

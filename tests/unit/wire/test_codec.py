@@ -14,7 +14,14 @@ from dardis.wire.messages import Message
 whole = st.integers(-(2**63), 2**63 - 1)
 lists = st.lists(whole, max_size=5).map(lambda values: np.array(values, dtype=np.int64))
 tables = st.tuples(st.integers(0, 4), st.integers(1, 6)).map(lambda s: np.arange(s[0] * s[1]).reshape(s) - 2**62)
-VALUES = {"int": whole, "bool": st.booleans(), "Ints": lists | tables}
+plain = {"int": whole, "bool": st.booleans(), "Ints": lists | tables}
+carried = st.builds(messages.Noted, whole, whole) | st.builds(messages.Candidates, whole, lists, tables)
+VALUES = {
+    **plain,
+    "Message": carried,
+    "list[Message]": st.lists(carried, max_size=3),
+    "list[tuple[int, int, Message]]": st.lists(st.tuples(whole, whole, carried), max_size=3),
+}
 
 
 def any_of(kind):
@@ -24,39 +31,43 @@ def any_of(kind):
 def same(a: object, b: object) -> bool:
     if isinstance(a, np.ndarray):
         return isinstance(b, np.ndarray) and a.dtype == b.dtype and a.shape == b.shape and bool((a == b).all())
+    if isinstance(a, list | tuple):
+        return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
+    if type(a) in get_args(Message):
+        return type(a) is type(b) and all(same(getattr(a, field.name), getattr(b, field.name)) for field in fields(a))
     return type(a) is type(b) and a == b
-
-
-def assert_same(a: Message, b: Message) -> None:
-    assert type(a) is type(b)
-    assert all(same(getattr(a, field.name), getattr(b, field.name)) for field in fields(a))
 
 
 @pytest.mark.parametrize("kind", get_args(Message), ids=lambda kind: kind.__name__)
 @given(data=st.data())
 def test_every_message_comes_back_as_it_was(kind, data):
     sent = data.draw(st.lists(st.tuples(whole, any_of(kind)), max_size=3))
-    cpu_ns, batch = codec.decode(codec.encode(7, sent))
-    assert cpu_ns == 7
-    assert [now for now, _ in batch] == [now for now, _ in sent]
-    for (_, before), (_, after) in zip(sent, batch, strict=True):
-        assert_same(before, after)
+    spent, batch = codec.decode(codec.encode(sent, codec.Spent(7, 8)))
+    assert spent == codec.Spent(7, 8)
+    assert same(batch, sent)
+
+
+def test_messages_are_carried_by_others_as_deep_as_they_go():
+    """A parcel to a host far below travels in the questions of all hosts above it."""
+    inner = messages.Relay(1, -1, 0, 3, 4, 2, 0, 0, 0, np.array([2]), [(3, 9, messages.Noted(5, 6))], messages.Look())
+    outer = messages.Gathered(1, -1, 0, 0, [inner, messages.Look()])
+    assert same(codec.decode(codec.encode([(5, outer)]))[1], [(5, outer)])
 
 
 def test_what_comes_back_may_be_written_to():
     sent = messages.Offers(1, 0, 0, 0, 0, offset=np.arange(3), rows=np.zeros((2, 6), dtype=np.int64))
-    _, [(_, message)] = codec.decode(codec.encode(0, [(5, sent)]))
+    _, [(_, message)] = codec.decode(codec.encode([(5, sent)]))
     message.rows[0] = 9
     assert (sent.rows == 0).all()
 
 
 def test_numbers_of_arrays_count_as_numbers():
-    _, [(_, message)] = codec.decode(codec.encode(0, [(5, messages.Noted(np.int64(4), np.int32(2)))]))
+    _, [(_, message)] = codec.decode(codec.encode([(5, messages.Noted(np.int64(4), np.int32(2)))]))
     assert message == messages.Noted(4, 2)
 
 
 def test_another_version_is_refused_by_name():
-    payload = msgpack.packb([codec.VERSION + 1, 0, []])
+    payload = msgpack.packb([codec.VERSION + 1, 0, 0, []])
     with pytest.raises(ProtocolError, match=f"version {codec.VERSION + 1}.*version {codec.VERSION}"):
         codec.decode(payload)
 

@@ -1,0 +1,40 @@
+"""What a task manager knows of the machine: which host has which nodes, and what each group counts and can hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Nodes over hosts, and groups of equal nodes, which are adjacent in number."""
+
+    bounds: tuple[int, ...]
+    """Host h holds the nodes [bounds[h], bounds[h+1])."""
+    group_counts: tuple[int, ...]
+    group_capacity: tuple[tuple[int, ...], ...]
+    kinds: tuple[str, ...]
+    has_desired: bool
+    _cuts: Ints = field(init=False, compare=False, repr=False)
+    """The bounds as an array: to make one of them at each question would take time of all hosts."""
+
+    def __post_init__(self) -> None:
+        """Keep the bounds as an array, too."""
+        object.__setattr__(self, "_cuts", np.array(self.bounds, dtype=np.int64))
+
+    def host_of(self, nodes: Ints) -> Ints:
+        """The host that holds each of the nodes."""
+        return np.searchsorted(self._cuts, nodes, side="right") - 1
+
+    def span(self, host: int) -> tuple[int, int]:
+        """The nodes `[first, last)` that a host holds."""
+        return self.bounds[host], self.bounds[host + 1]
+
+    def asked(self, groups: int) -> int:
+        """Nodes that a job may use, at least 1."""
+        return max(sum(count for group, count in enumerate(self.group_counts) if groups >> group & 1), 1)

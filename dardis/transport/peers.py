@@ -1,0 +1,107 @@
+"""Ranks that are all alike: each holds nodes and serves jobs, and all exchange at once what they have for others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dardis.wire.codec import decode, encode, pack, unpack
+from dardis.wire.messages import Message
+
+if TYPE_CHECKING:
+    from dardis.transport.mpi import Communicator
+
+Ints = NDArray[np.int64]
+Batch = list[tuple[int, Message]]
+"""Messages with the job each is about, in order."""
+
+
+class Peers(Protocol):
+    """What ranks that are all alike need of each other."""
+
+    rank: int
+    size: int
+    message_bytes: int
+    """Payload that this rank has got so far."""
+    largest_message: int
+    """Bytes of the largest payload that it has sent or got."""
+
+    def exchange(self, batches: Sequence[Batch]) -> Batch:
+        """Give each rank its batch, and return what all have for this one, in the order of ranks. All call it."""
+
+    def share(self, *values: int) -> Ints:
+        """All ranks' values, shape (ranks, values). All call it."""
+
+    def gather(self, value: object) -> list[Any] | None:
+        """All ranks' values (plain values and arrays) on rank 0, by rank; None elsewhere. All call it."""
+
+
+class Alone:
+    """A single rank."""
+
+    rank = 0
+    size = 1
+    message_bytes = 0
+    largest_message = 0
+
+    def exchange(self, batches: Sequence[Batch]) -> Batch:
+        """Return the only batch."""
+        return batches[0]
+
+    def share(self, *values: int) -> Ints:
+        """Return the only rank's values."""
+        return np.array([values], dtype=np.int64)
+
+    def gather(self, value: object) -> list[Any] | None:
+        """Return the only value."""
+        return [value]
+
+
+class MpiPeers:
+    """The ranks of a communicator. What a rank has for itself is not encoded."""
+
+    def __init__(self, comm: Communicator) -> None:
+        """All ranks of `comm` make one."""
+        self._comm = comm
+        self.rank = comm.rank
+        self.size = comm.size
+        self.message_bytes = 0
+        self.largest_message = 0
+
+    def exchange(self, batches: Sequence[Batch]) -> Batch:
+        """Give each rank its batch, and return what all have for this one, in the order of ranks."""
+        others = [encode(batch) if batch and rank != self.rank else b"" for rank, batch in enumerate(batches)]
+        sent = np.array([len(payload) for payload in others], dtype=np.int64)
+        got = np.empty(self.size, dtype=np.int64)
+        self._comm.Alltoall(sent, got)
+        buffer = bytearray(int(got.sum()))
+        self._comm.Alltoallv((b"".join(others), sent), (buffer, got))
+        self.message_bytes += len(buffer)
+        self.largest_message = max(self.largest_message, int(got.max()), int(sent.max()))
+        ends = np.cumsum(got).tolist()
+        found: Batch = []
+        for rank, (end, size) in enumerate(zip(ends, got.tolist(), strict=True)):
+            found += batches[rank] if rank == self.rank else decode(bytes(buffer[end - size : end]))[1] if size else []
+        return found
+
+    def share(self, *values: int) -> Ints:
+        """All ranks' values, shape (ranks, values)."""
+        result = np.empty((self.size, len(values)), dtype=np.int64)
+        self._comm.Allgather(np.array(values, dtype=np.int64), result)
+        return result
+
+    def gather(self, value: object) -> list[Any] | None:
+        """All ranks' values on rank 0, by rank; None elsewhere."""
+        payload = pack(value)
+        sizes = np.empty(self.size, dtype=np.int64) if self.rank == 0 else None
+        self._comm.Gather(np.array([len(payload)], dtype=np.int64), sizes)
+        if sizes is None:
+            self._comm.Gatherv(payload, None)
+            return None
+        buffer = bytearray(int(sizes.sum()))
+        self._comm.Gatherv(payload, (buffer, sizes))
+        ends = np.cumsum(sizes).tolist()
+        return [unpack(bytes(buffer[end - size : end])) for end, size in zip(ends, sizes.tolist(), strict=True)]

@@ -1,0 +1,73 @@
+"""Ranks as threads of this process: what they exchange goes through the wire's encoding, as between processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from threading import Barrier, Thread
+from typing import Any
+
+import numpy as np
+
+from dardis.transport.peers import Batch
+from dardis.wire.codec import decode, encode, pack, unpack
+
+PATIENCE_S = 60
+
+
+class Table:
+    """Where ranks lay down what they have for each other."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.barrier = Barrier(size, timeout=PATIENCE_S)
+        self.laid: list[Any] = [None] * size
+
+
+class ThreadPeers:
+    """One rank of several threads."""
+
+    def __init__(self, table: Table, rank: int) -> None:
+        self._table = table
+        self.rank = rank
+        self.size = table.size
+        self.message_bytes = 0
+        self.largest_message = 0
+
+    def _all(self, value: object) -> list[Any]:
+        self._table.laid[self.rank] = value
+        self._table.barrier.wait()
+        laid = list(self._table.laid)
+        self._table.barrier.wait()
+        return laid
+
+    def exchange(self, batches: Sequence[Batch]) -> Batch:
+        payloads = [encode(batch) for batch in batches]
+        return [about for row in self._all(payloads) for about in decode(row[self.rank])[1]]
+
+    def share(self, *values: int) -> np.ndarray:
+        return np.array(self._all(values), dtype=np.int64)
+
+    def gather(self, value: object) -> list[Any] | None:
+        laid = self._all(pack(value))
+        return [unpack(payload) for payload in laid] if self.rank == 0 else None
+
+
+def on_ranks(size: int, work: Callable[[ThreadPeers], object]) -> list[Any]:
+    """What `work` returns on each rank; an exception on one ends all."""
+    table, results, errors = Table(size), [None] * size, []
+
+    def run(rank: int) -> None:
+        try:
+            results[rank] = work(ThreadPeers(table, rank))
+        except BaseException as error:  # noqa: BLE001 (whatever it is, the other ranks must not wait for it)
+            errors.append(error)
+            table.barrier.abort()
+
+    threads = [Thread(target=run, args=(rank,)) for rank in range(size)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return results

@@ -1,0 +1,229 @@
+"""Through a tree of hosts the answer is the flat one: of each question, and so of whole runs, however split."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit import choices
+from kit.asks import nothing_held
+from kit.dense import Offer
+from kit.effort import examples
+from kit.machine import busy_hours
+from kit.slow_tree import Candidate, Step, best_candidates, joined_steps, up_the_tree
+from properties import test_late, test_simulation, test_switching
+from properties.test_pool_against_arrays import SEED, World, asks, worlds
+
+from dardis.kernels import ranked, selection, sums
+from dardis.model.choices import Switch
+from dardis.model.platform import Platform
+from dardis.node_manager import state
+from dardis.node_manager.state import VirtualHosts
+from dardis.task_manager.setups import BackfillScope
+from dardis.wire import messages as say
+
+POLICIES = (selection.MIN_START, selection.MAX_PROBABILITY, selection.RANDOM)
+INCARNATION = 3
+arities, blocks, managers = st.integers(1, 5), st.integers(1, 4), st.integers(1, 3)
+
+
+@contextmanager
+def virtual_hosts(block: int, arity: int) -> Iterator[None]:
+    """Let every pool stand for a tree of hosts of so many nodes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(state, "VirtualHosts", partial(VirtualHosts, block, arity))
+        yield
+
+
+@st.composite
+def splits(draw, platform: Platform) -> list[int]:
+    """Any cut of the machine into hosts."""
+    inner = range(1, platform.node_count)
+    return sorted(draw(st.sets(st.sampled_from(inner)))) if inner else []
+
+
+# ------------------------------------------------------------------------------------------------------ one question
+
+
+@dataclass
+class Question:
+    """Some asks in one message, of a pool that stands for a tree of hosts, and what its nodes offer to each."""
+
+    world: World
+    ask: say.Ask
+    offers: list[np.ndarray]
+    tree: VirtualHosts
+
+    def blocks(self, rows: np.ndarray) -> list[np.ndarray]:
+        """The rows of the nodes of each virtual host."""
+        hosts = -(-self.world.platform.node_count // self.tree.block)
+        return [rows[rows[:, 0] // self.tree.block == host] for host in range(hosts)]
+
+    def units_of(self, index: int) -> int:
+        return min(index >> 20, 1) if self.ask.distinct else index >> 20
+
+    def steps(self, i: int) -> tuple[list[Step], int, int]:
+        """What the tree says to ask i, how many rows are sent in it, and how many at most in one to the root."""
+        own = [
+            [
+                (edge, sign * self.units_of(index), sign * index)
+                for _, low, high, index, *_ in rows.tolist()
+                for edge, sign in ((low, 1), (high, -1))
+            ]
+            for rows in self.blocks(self.offers[i])
+        ]
+        cut = self.ask.policy == selection.MIN_START
+        return up_the_tree(own, self.tree.arity, lambda steps: joined_steps(steps, int(self.ask.units[i]), cut=cut))
+
+    def candidates(self, i: int, start: int) -> tuple[list[Candidate], int, int]:
+        """The best for a start of ask i, with the same counts."""
+        ask = self.ask
+        key = (SEED, int(ask.job[i]), int(ask.draw_key[i]))
+        instant = (start - int(ask.first[i])) // ask.grain
+        own: list[list[Candidate]] = [
+            [
+                (choices.rank(node, Offer(*rest), start, int(ask.walltime[i]), ask.choice, key), node,
+                 self.units_of(rest[0]))
+                for node, low, high, *rest in rows.tolist()
+                if low <= instant < high
+            ]
+            for rows in self.blocks(self.offers[i])
+        ]  # fmt: skip
+        units = int(ask.units[i])
+        return up_the_tree(own, self.tree.arity, lambda rows: best_candidates(rows, units, ask.choice))
+
+    def by_instant(self, i: int) -> choices.Offers:
+        found: choices.Offers = {}
+        for node, low, high, *rest in self.offers[i].tolist():
+            found.setdefault(node, {}).update(dict.fromkeys(range(low, high), Offer(*rest)))
+        return found
+
+
+@st.composite
+def questions(draw) -> Question:
+    """One to three asks by the same rules, to a pool with a past."""
+    world = draw(worlds())
+    several = draw(st.lists(asks(world, quota=draw(st.booleans())), min_size=1, max_size=3))
+    together = {
+        name: np.concatenate([getattr(ask, name) for ask in several])
+        for name in ("job", "draw_key", "first", "last", "walltime", "quota", "groups", "request")
+    }
+    ask = replace(
+        several[0], **together, units=np.array([draw(st.integers(1, 6)) for _ in several]),
+        policy=draw(st.sampled_from(POLICIES)), choice=draw(st.sampled_from(list(selection.CHOICES.values()))),
+        distinct=draw(st.booleans()),
+    )  # fmt: skip
+    rows, offset = world.state.offers(ask, held_of(ask), SEED, world.now)
+    tree = world.state.tree = VirtualHosts(draw(blocks), draw(arities))
+    return Question(world, ask, [rows[low:high] for low, high in pairwise(offset)], tree)
+
+
+def held_of(ask: say.Ask):
+    zeros = np.zeros(len(ask.job) + 1, dtype=np.int64)
+    return nothing_held()._replace(offset=zeros, start=zeros[1:], end=zeros[1:])
+
+
+@given(questions())
+@examples(1)
+def test_sums_hold_the_start_that_the_offers_hold(question):
+    ask, world = question.ask, question.world
+    rows, offset = world.state.sums(ask, held_of(ask), SEED, world.now)
+    instants = np.empty(len(ask.job), dtype=np.int64)
+    sums.choose_of_sums(rows, offset, ask.units, ask.policy, SEED, ask.job, ask.draw_key, instants)
+    sent, longest = [], []
+    for i, units in enumerate(ask.units.tolist()):
+        steps, in_all, in_one = question.steps(i)
+        assert list(map(tuple, rows[offset[i] : offset[i + 1]].tolist())) == steps
+        key = (SEED, int(ask.job[i]), int(ask.draw_key[i]))
+        chosen = choices.choose_start(question.by_instant(i), units, ask.policy, ask.distinct, key)
+        assert instants[i] == (selection.NONE if chosen is None else chosen)
+        sent.append(in_all)
+        longest.append(in_one)
+    assert question.tree.counted.tolist() == [sum(sent), max(longest)]
+
+
+@given(questions(), st.data())
+@examples(1)
+def test_candidates_hold_the_nodes_that_the_offers_hold(question, data):
+    ask, world = question.ask, question.world
+    found = [
+        choices.starts_that_count(question.by_instant(i), units, ask.distinct)
+        for i, units in enumerate(ask.units.tolist())
+    ]
+    instants = np.array([data.draw(st.sampled_from(sorted(mine))) if mine else 0 for mine in found])
+    start = ask.first + instants * ask.grain
+    ask = replace(ask, want=say.CANDIDATES, start=start)
+    best, offset = world.state.candidates(ask, held_of(ask), SEED, world.now, INCARNATION)
+    assert (best[:, ranked.INCARNATION] == INCARNATION).all()
+    sent, longest = [], []
+    for i, units in enumerate(ask.units.tolist()):
+        mine = best[offset[i] : offset[i + 1]]
+        candidates, in_all, in_one = question.candidates(i, int(start[i]))
+        assert mine[:, [ranked.NODE, ranked.UNITS]].tolist() == [[node, holds] for _, node, holds in candidates]
+        sent.append(in_all)
+        longest.append(in_one)
+        if not found[i]:
+            continue
+        nodes, node_units = np.empty(units, dtype=np.int64), np.empty(units, dtype=np.int64)
+        count = ranked.take_best(mine, units, ask.choice, nodes, node_units)
+        key = (SEED, int(ask.job[i]), int(ask.draw_key[i]))
+        assert dict(zip(nodes[:count].tolist(), node_units[:count].tolist(), strict=True)) == choices.choose_nodes(
+            question.by_instant(i), int(instants[i]), int(start[i]), int(ask.walltime[i]), units, ask.distinct,
+            ask.choice, key,
+        )  # fmt: skip
+    assert question.tree.counted.tolist() == [sum(sent), max(longest)]
+
+
+# -------------------------------------------------------------------------------------------------------- whole runs
+
+
+@given(test_simulation.cases(following=True), st.data(), arities, blocks, managers)
+@examples(1)
+def test_a_tree_of_hosts_makes_the_flat_schedule(case, data, arity, block, agents):
+    expected = case.run()
+    with virtual_hosts(block, arity):
+        for run in (case.run(arity=arity), case.run(data.draw(splits(case.platform)), agents, arity)):
+            assert run.schedule.digest() == expected.schedule.digest()
+            assert run.reasons == expected.reasons
+
+
+@given(test_simulation.cases(backfill=Switch.ON, backfill_scope=BackfillScope.ALL_NODES), st.data(), arities, managers)
+@examples(0.5)
+def test_it_does_when_all_ask_again_of_all_nodes(case, data, arity, agents):
+    """Many asks in one message, each cut where it is held; of most only some are followed by candidates."""
+    expected = case.run().schedule.digest()
+    assert case.run(data.draw(splits(case.platform)), agents, arity).schedule.digest() == expected
+
+
+@given(busy_hours(), test_simulation.setups(), st.data(), arities)
+@examples(0.1)
+def test_it_does_in_a_busy_hour(hour, setup, data, arity):
+    case = test_simulation.Case(hour[0], hour[1], setup, hour[2])
+    cuts = data.draw(splits(case.platform))
+    assert case.run(cuts, arity=arity).schedule.digest() == case.run(cuts).schedule.digest()
+
+
+@given(test_late.crowds() | test_late.cases(), st.data(), arities, managers)
+@examples(0.5)
+def test_late_binding_through_a_tree_is_the_flat_one(case, data, arity, agents):
+    expected, run = case.run(), case.run(data.draw(splits(case.platform)), agents, arity=arity)
+    assert run.schedule.digest() == expected.schedule.digest()
+    assert run.reasons == expected.reasons
+    assert run.renegotiations == expected.renegotiations
+
+
+@given(test_switching.cases(), st.data(), arities, managers)
+@examples(0.5)
+def test_nodes_are_switched_alike(case, data, arity, agents):
+    """Also what starts had been, had all nodes been up, comes through the tree."""
+    expected, run = case.run(), case.run(data.draw(splits(case.platform)), agents, arity)
+    assert run.schedule.digest() == expected.schedule.digest()
+    assert run.delays == expected.delays
+    assert run.downtime.node.tolist() == expected.downtime.node.tolist()

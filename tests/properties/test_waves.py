@@ -1,0 +1,102 @@
+"""Many task managers at once: legal, the same on any ranks, and with one job at a time what turns decide."""
+
+from dataclasses import dataclass, replace
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from kit.effort import examples
+from kit.machine import jobs, platforms
+from kit.threads import on_ranks
+
+from dardis.metrics.audit import audit
+from dardis.model.choices import ProfileRule, Switch
+from dardis.model.job import Job
+from dardis.model.platform import NodeGroup, Platform
+from dardis.model.schedule import Schedule
+from dardis.node_manager import NodePool
+from dardis.sim.distributed import Simulation
+from dardis.sim.spread import layout_of
+from dardis.sim.waves import Waves
+from dardis.task_manager import SETUPS, Reach, SetUp, TaskManager
+from dardis.transport.local import LocalHosts
+
+
+@dataclass
+class Case:
+    """Jobs that run as long as they say, since early ends are not told in waves."""
+
+    platform: Platform
+    jobs: list[Job]
+    setup: SetUp
+    sample: int
+    managers: int
+
+    def waves(self, overlap: int, bounds: tuple[int, ...]) -> tuple[Schedule, int]:
+        """The schedule and the refusals, with rank r holding the nodes [bounds[r], bounds[r + 1])."""
+
+        def work(peers):
+            pool = NodePool(self.platform, *bounds[peers.rank : peers.rank + 2], host=peers.rank)
+            layout = layout_of(self.platform, bounds, None)
+            agents = [TaskManager(self.setup, layout, 1, reach=Reach(0, self.sample)) for _ in range(self.managers)]
+            waves = Waves(self.jobs, agents, pool, bounds, peers, overlap)
+            waves.run()
+            recorder = waves.record()
+            schedule = None if recorder is None else recorder.schedule(self.jobs, self.platform.kinds)
+            return schedule, waves.refusals
+
+        found = on_ranks(len(bounds) - 1, work)
+        schedule = found[0][0]
+        assert audit(schedule, self.platform, expected=[job.number for job in self.jobs]) == []
+        return schedule, sum(refusals for _, refusals in found)
+
+    def turns(self) -> Schedule:
+        bounds = (0, self.platform.node_count)
+        layout = layout_of(self.platform, bounds, None)
+        agents = [TaskManager(self.setup, layout, 1, reach=Reach(0, self.sample)) for _ in range(self.managers)]
+        hosts = LocalHosts([NodePool(self.platform, *bounds)])
+        simulation = Simulation(self.jobs, self.setup, agents, hosts, bounds)
+        simulation.run()
+        return simulation.recorder.schedule(simulation.jobs, self.platform.kinds)
+
+
+@st.composite
+def cases(draw) -> Case:
+    platform = draw(platforms(most_nodes=draw(st.sampled_from((6, 30)))))
+    many = [replace(job, runtime=job.walltime) for job in draw(jobs(platform, most=14))]
+    setup = replace(draw(st.sampled_from(list(SETUPS.values()))), backfill=Switch.OFF, profile=ProfileRule.OFF)
+    return Case(platform, many, setup, draw(st.sampled_from((0, 1, 2, 4))), draw(st.integers(1, 3)))
+
+
+@st.composite
+def splits(draw, nodes: int) -> tuple[int, ...]:
+    inside = draw(st.sets(st.integers(1, nodes - 1), max_size=2)) if nodes > 1 else set()
+    return (0, *sorted(inside), nodes)
+
+
+@given(cases(), st.integers(2, 6), st.data())
+@examples(1)
+def test_waves_are_legal_and_the_same_on_any_ranks(case, overlap, data):
+    alone, _ = case.waves(overlap, (0, case.platform.node_count))
+    spread, _ = case.waves(overlap, data.draw(splits(case.platform.node_count)))
+    assert spread.digest() == alone.digest()
+
+
+@given(cases(), st.data())
+@examples(1)
+def test_one_job_at_a_time_is_what_turns_decide(case, data):
+    one, refusals = case.waves(1, data.draw(splits(case.platform.node_count)))
+    assert refusals == 0
+    assert one.digest() == case.turns().digest()
+
+
+@given(st.integers(3, 12), st.integers(1, 3))
+@examples(0.3)
+def test_jobs_that_want_the_same_nodes_are_all_placed(count, managers):
+    platform = Platform("equal", (NodeGroup("n", 2, {"cores": 1}),))
+    rush = [Job(number, 0, 0, None, 5, 5, 2, (1,), 1) for number in range(1, count + 1)]
+    case = Case(platform, rush, replace(SETUPS["dardis-throughput"], backfill=Switch.OFF), 0, managers)
+    schedule, refusals = case.waves(count, (0, 1, 2))
+    assume(count > 1)
+    assert sorted(schedule.start.tolist()) == [5 * place for place in range(count)]
+    assert schedule.start.tolist() == sorted(schedule.start.tolist())
+    assert refusals == count * (count - 1) // 2

@@ -1,0 +1,234 @@
+"""A host in a tree, message by message: what it hands on, when it asks again, when it answers without its children."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from kit.asks import ask_for
+
+from dardis.model.platform import NodeGroup, Platform
+from dardis.node_manager import NodePool, RelayingHost
+from dardis.node_manager.relay import TO_DO
+from dardis.wire import messages as say
+from dardis.wire.effects import Effect, Forward, Launch, SetTimer
+
+HOSTS, STEP, RESEND = 7, 10, 4
+PLATFORM = Platform("seven", (NodeGroup("n", HOSTS, {"cores": 4}),))
+MANAGER = -1
+
+
+def host(number: int, incarnation: int = 0) -> RelayingHost:
+    return RelayingHost(NodePool(PLATFORM, number, number + 1, host=number, incarnation=incarnation, report_every=4))
+
+
+def question(
+    message: say.Message, *, first: int = 0, last: int = HOSTS, patience: int = 2 * STEP, gone: Sequence[int] = (),
+    parcels: Sequence[tuple[int, int, say.Message]] = (), serial: int = 1,
+) -> say.Relay:  # fmt: skip
+    dead = np.array(gone, dtype=np.int64)
+    return say.Relay(serial, MANAGER, MANAGER, first, last, 2, patience, STEP, RESEND, dead, list(parcels), message)
+
+
+def ask(units: int = 99, want: int = say.SUMS, **more) -> say.Ask:
+    return replace(ask_for(units=units, last=50, walltime=5, **more), want=want)
+
+
+def handed_on(effects: list[Effect]) -> dict[int, tuple[int, int]]:
+    """To whom, and for which hosts, a question goes on."""
+    found = [effect for effect in effects if isinstance(effect, Forward) and isinstance(effect.message, say.Relay)]
+    assert len({effect.to for effect in found}) == len(found)
+    return {effect.to: (effect.message.first, effect.message.last) for effect in found}
+
+
+def answers(effects: list[Effect]) -> list[tuple[int, say.Gathered]]:
+    return [(e.to, e.message) for e in effects if isinstance(e, Forward) and isinstance(e.message, say.Gathered)]
+
+
+def timer(effects: list[Effect]) -> SetTimer:
+    (only,) = [effect for effect in effects if isinstance(effect, SetTimer)]
+    assert only.timer == say.Timer(MANAGER, 1, TO_DO)
+    return only
+
+
+def units_offered(gathered: say.Gathered) -> int:
+    """How many units the hosts that are in it offer at the first instant of all."""
+    (sums,) = gathered.answers
+    assert isinstance(sums, say.Sums)
+    return int(sums.rows[0, 1])
+
+
+class Talk:
+    """Hosts in a tree of arity 2: 0 asks 1 and 4, 1 asks 2 and 3, 4 asks 5 and 6. Messages go where they are sent."""
+
+    def __init__(self, dead: Sequence[int] = ()) -> None:
+        self.hosts = {number: host(number) for number in range(HOSTS) if number not in dead}
+        self.timers: list[tuple[int, int, say.Timer]] = []
+        self.said: list[tuple[int, say.Gathered]] = []
+        """When something came to the task manager, and what."""
+
+    def send(self, to: int, message: say.Message, now: int) -> None:
+        """Let a message and all that follows from it arrive at once."""
+        if to < 0:
+            assert isinstance(message, say.Gathered)
+            self.said.append((now, message))
+        elif to in self.hosts:
+            for effect in self.hosts[to].handle(message, now):
+                if isinstance(effect, SetTimer):
+                    self.timers.append((effect.at, to, effect.timer))
+                else:
+                    assert isinstance(effect, Forward)
+                    self.send(effect.to, effect.message, now)
+
+    def until(self, end: int) -> None:
+        """Let all timers up to then go off."""
+        while self.timers and min(self.timers, key=lambda timer: timer[0])[0] <= end:
+            first = min(self.timers, key=lambda timer: timer[0])
+            self.timers.remove(first)
+            self.send(first[1], first[2], first[0])
+
+
+class TestWhereNothingIsLost:
+    def test_an_inner_host_hands_on_and_answers_when_all_have_answered(self):
+        inner = host(1)
+        effects = inner.handle(question(ask(), first=1, last=4, patience=0), 0)
+        assert handed_on(effects) == {2: (2, 3), 3: (3, 4)}
+        assert len(effects) == 2
+        below = [say.Gathered(1, MANAGER, n, 0, answers(host(n).handle(effect.message, 0))[0][1].answers)
+                 for n, effect in zip((2, 3), effects, strict=True)]  # fmt: skip
+        assert inner.handle(below[1], 0) == []
+        ((to, gathered),) = answers(inner.handle(below[0], 0))
+        assert (to, gathered.first, gathered.serial) == (MANAGER, 1, 1)
+        assert units_offered(gathered) == 12
+        assert not inner._open
+
+    def test_sums_of_the_whole_tree(self):
+        talk = Talk()
+        talk.send(0, question(ask(), patience=0), 0)
+        ((_, gathered),) = talk.said
+        assert units_offered(gathered) == 4 * HOSTS
+        (sums,) = gathered.answers
+        assert sums.hosts == HOSTS
+        assert sums.offset.tolist() == [0, 2]
+        assert not any(each._open for each in talk.hosts.values())
+        assert talk.timers == []
+
+    def test_candidates_of_the_whole_tree_are_no_more_than_are_needed(self):
+        talk = Talk()
+        wanted = replace(ask(units=9, want=say.CANDIDATES), start=np.array([7]))
+        talk.send(0, question(wanted, patience=0), 0)
+        (best,) = talk.said[0][1].answers
+        assert best.rows[:, 1].tolist() == [0, 1, 2]
+        assert best.rows[:, 2].tolist() == [4, 4, 4]
+
+    def test_what_is_not_added_comes_host_by_host(self):
+        talk = Talk()
+        talk.send(0, question(say.Look(), patience=0), 3)
+        assert [published.host for published in talk.said[0][1].answers] == list(range(HOSTS))
+
+    def test_parcels_are_taken_before_the_question_with_their_own_time(self):
+        one = np.array([1])
+        claims = [say.Confirm(job, 1, 0, 20, 30, np.array([4]), np.array([4]), one, tentative=False) for job in (7, 8)]
+        parcels = [(4, 2, claims[0]), (4, 3, say.Release(7, 1)), (4, 5, claims[1]), (5, 3, say.Noted(1, 1))]
+        inner = host(4)
+        effects = inner.handle(question(say.Look(), first=4, parcels=parcels, patience=0), 9)
+        carried = [effect.message.parcels for effect in effects if isinstance(effect, Forward)]
+        assert carried == [[parcels[3]], []]
+        assert [effect.job for effect in effects if isinstance(effect, Launch)] == [7, 8]
+        assert list(inner.pool._claims) == [8]
+
+
+class TestWhereMessagesMayBeLost:
+    def test_who_is_silent_is_asked_again_and_is_less_patient_the_later_it_is(self):
+        root = host(0)
+        effects = root.handle(question(ask()), 100)
+        assert handed_on(effects) == {1: (1, 4), 4: (4, 7)}
+        assert {e.message.patience for e in effects if isinstance(e, Forward)} == {STEP}
+        assert timer(effects).at == 100 + RESEND
+        assert root.handle(say.Gathered(1, MANAGER, 4, 0, []), 102) == []
+        again = root.handle(timer(effects).timer, 104)
+        assert handed_on(again) == {1: (1, 4)}
+        assert {e.message.patience for e in again if isinstance(e, Forward)} == {STEP - RESEND}
+        assert timer(again).at == 108
+
+    def test_when_patience_ends_it_answers_without_them_and_takes_no_more(self):
+        root = host(0)
+        effects = root.handle(question(ask()), 100)
+        while timer(effects).at < 120:
+            effects = root.handle(timer(effects).timer, timer(effects).at)
+            assert answers(effects) == []
+        assert timer(effects).at == 120
+        effects = root.handle(timer(effects).timer, 120)
+        ((to, gathered),) = answers(effects)
+        assert (to, units_offered(gathered)) == (MANAGER, 4)
+        assert root.handle(say.Gathered(1, MANAGER, 1, 0, []), 121) == []
+        assert timer(effects).at == 130
+        assert root.handle(timer(effects).timer, 130) == []
+        assert not root._open
+
+    def test_a_question_that_comes_twice_is_asked_once_and_answered_as_often(self):
+        inner = host(1)
+        twice = question(ask(), first=1, last=4, patience=STEP)
+        inner.handle(twice, 0)
+        assert inner.handle(twice, 1) == []
+        inner.handle(say.Gathered(1, MANAGER, 2, 0, []), 2)
+        ((_, first),) = answers(inner.handle(say.Gathered(1, MANAGER, 3, 0, []), 3))
+        assert inner.handle(say.Gathered(1, MANAGER, 3, 0, []), 4) == []
+        assert answers(inner.handle(twice, 5)) == [(MANAGER, first)]
+
+    def test_a_leaf_answers_at_once_and_remembers_nothing(self):
+        leaf = host(3)
+        assert len(leaf.handle(question(ask(), first=3, last=4), 0)) == 1
+        assert not leaf._open
+
+    def test_answers_to_a_question_that_is_not_open_are_dropped(self):
+        assert host(0).handle(say.Gathered(1, MANAGER, 4, 0, []), 5) == []
+
+    def test_the_dead_are_passed_over_and_asked_whether_they_are_back(self):
+        effects = host(0).handle(question(ask(), gone=[1, 2, 5]), 0)
+        assert handed_on(effects) == {3: (3, 4), 4: (4, 7), 1: (1, 1), 2: (2, 2)}
+
+    def test_who_is_back_says_so_to_the_task_manager_and_takes_nothing(self):
+        back = host(2, incarnation=3)
+        (effect,) = back.handle(question(ask(), first=2, last=2, gone=[2]), 0)
+        assert effect == Forward(MANAGER, say.Gathered(1, MANAGER, 2, 3, []))
+
+
+class TestAnInnerHostThatDies:
+    """Host 4, which stands for 4, 5 and 6, dies after it was asked and before it has answered."""
+
+    @pytest.fixture
+    def talk(self) -> Talk:
+        talk = Talk(dead=[4])
+        talk.send(0, question(ask()), 100)
+        return talk
+
+    def test_its_parent_waits_for_it_and_then_answers_without_its_part(self, talk):
+        talk.until(119)
+        assert talk.said == []
+        talk.until(120)
+        ((when, gathered),) = talk.said
+        assert (when, units_offered(gathered), gathered.answers[0].hosts) == (120, 16, 4)
+
+    def test_a_question_that_names_it_dead_reaches_those_below_it(self, talk):
+        talk.send(0, question(ask(), gone=[4], serial=2), 105)
+        ((when, gathered),) = talk.said
+        assert (when, gathered.serial) == (105, 2)
+        assert (units_offered(gathered), gathered.answers[0].hosts) == (24, 6)
+
+    def test_if_it_is_back_in_time_it_is_asked_again_and_asks_again(self, talk):
+        talk.hosts[4] = host(4, incarnation=1)
+        talk.until(104)
+        assert [(when, units_offered(gathered)) for when, gathered in talk.said] == [(104, 28)]
+
+    def test_its_answer_to_a_question_before_it_died_counts_for_nothing(self, talk):
+        talk.until(120)
+        talk.send(0, say.Gathered(1, MANAGER, 4, 0, []), 121)
+        assert len(talk.said) == 1
+
+    def test_in_the_end_nobody_remembers_anything(self, talk):
+        talk.until(1000)
+        assert talk.timers == []
+        assert not any(each._open for each in talk.hosts.values())
