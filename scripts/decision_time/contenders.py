@@ -1,0 +1,112 @@
+"""Who is measured, and how each runs a case."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from dardis.dispatch import CentralDispatcher, CentralSetUp
+from dardis.dispatch.base import Dispatcher
+from dardis.model.choices import EventOrder
+from dardis.sim.central import CentralSimulation
+from dardis.sim.dispatchers import find_setup
+from dardis.sim.distributed import Simulation
+from dardis.sim.online import warm
+from dardis.sim.spread import even_bounds, host_from_plan, host_plan, layout_of
+from dardis.task_manager import SetUp
+from scripts.decision_time.plain_rules import PlainRules, PrintedRules
+from scripts.decision_time.timed import Ledger, TimedDispatcher, TimedHosts, TimedTaskManager, WindowOver
+from scripts.decision_time.workloads import Case
+
+SEED: Final = 1
+Run = Callable[[Case], Ledger]
+
+
+@dataclass(frozen=True)
+class Contender:
+    """Somebody who decides, and which cases he can be asked to end in time."""
+
+    run: Run
+    takes: Callable[[Case], bool]
+
+
+def run_dardis(case: Case) -> Ledger:
+    """The throughput set-up of the thesis, all nodes in one pool."""
+    setup = find_setup("dardis-throughput", ())
+    assert isinstance(setup, SetUp)
+    bounds = even_bounds(case.nodes, 1)
+    ledger = Ledger(case.since, case.until, case.most_decisions)
+    hosts = TimedHosts([host_from_plan(host_plan(case.platform, case.desired, bounds, SEED), 0)])
+    manager = TimedTaskManager(setup, layout_of(case.platform, bounds, case.desired), SEED)
+    manager.ledger = hosts.ledger = ledger
+    return until_over(Simulation(case.jobs, setup, [manager], hosts, bounds).run, ledger)
+
+
+def central(name: str, *settings: str) -> Run:
+    """A central dispatcher of the project."""
+    setup = find_setup(name, settings)
+    assert isinstance(setup, CentralSetUp)
+
+    def run(case: Case) -> Ledger:
+        return run_central(case, CentralDispatcher(setup, case.platform, case.desired, SEED))
+
+    return run
+
+
+def central_plain(kind: type[PlainRules], *, backfill: bool) -> Run:
+    """The thesis's rule-based scheduler in plain Python."""
+    return lambda case: run_central(case, kind(case.platform, case.desired, backfill=backfill))
+
+
+def run_central(case: Case, dispatcher: Dispatcher) -> Ledger:
+    """Ask a central dispatcher once an instant."""
+    ledger = Ledger(case.since, case.until, case.most_decisions)
+    simulation = CentralSimulation(case.jobs, EventOrder.BATCHED, TimedDispatcher(dispatcher, ledger))
+    return until_over(simulation.run, ledger)
+
+
+def until_over(run: Callable[[], None], ledger: Ledger) -> Ledger:
+    """Run to the end of the time that is counted; nobody pays for what others left in memory."""
+    gc.collect()
+    gc.disable()
+    try:
+        run()
+    except WindowOver:
+        pass
+    finally:
+        gc.enable()
+    return ledger
+
+
+def warm_all() -> None:
+    """Compile what everybody needs."""
+    for name in ("dardis-throughput", "easy"):
+        warm(find_setup(name, ()), wished=True)
+
+
+def fed(case: Case) -> bool:
+    """Whether jobs come one after the other, so that a job has costs of its own."""
+    return case.most_decisions is None
+
+
+def within(nodes: int, jobs: int) -> Callable[[Case], bool]:
+    """Machines and traces up to a size: beyond, a run would take minutes."""
+    return lambda case: not fed(case) or (case.nodes <= nodes and len(case.jobs) <= jobs)
+
+
+DARDIS: Final = "dardis-throughput"
+FCFS, FCFS_BACKFILL, EASY, CONSERVATIVE = "rules-fcfs", "rules-fcfs + backfilling", "easy", "conservative"
+PLAIN, PLAIN_BACKFILL, PRINTED = "plain algorithm 4", "plain algorithms 4 and 3", "the same, loops as printed"
+CONTENDERS: Final = {
+    DARDIS: Contender(run_dardis, fed),
+    FCFS: Contender(central("rules-fcfs"), lambda _case: True),
+    FCFS_BACKFILL: Contender(central("rules-fcfs", "backfill=on"), lambda _case: True),
+    EASY: Contender(central("easy"), lambda _case: True),
+    CONSERVATIVE: Contender(central("conservative"), within(5_000, 10_000)),
+    PLAIN: Contender(central_plain(PlainRules, backfill=False), within(5_000, 10_000)),
+    PLAIN_BACKFILL: Contender(central_plain(PlainRules, backfill=True), within(1_000, 500)),
+    PRINTED: Contender(central_plain(PrintedRules, backfill=True), lambda case: not fed(case)),
+}
+"""By name; the last three are plain Python."""

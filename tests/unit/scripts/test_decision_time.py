@@ -1,0 +1,243 @@
+"""What scripts/reproduce/decision_time makes of a trace, whom it measures, what it says of curves, and a small run."""
+
+import csv
+import importlib
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from dardis.dispatch import CentralDispatcher
+from dardis.metrics.audit import audit
+from dardis.model.choices import EventOrder
+from dardis.model.job import FOREVER, Job
+from dardis.model.platform import NodeGroup, Platform
+from dardis.model.profile import StepFunction
+from dardis.model.target import DesiredProfile
+from dardis.sim.central import CentralSimulation
+from dardis.sim.dispatchers import find_setup
+
+ROOT = Path(__file__).resolve().parents[3]
+HOUR_S = 3600
+PLATFORM = Platform("six", (NodeGroup("n", 6, {"cores": 4}),))
+CURVE = {300: 1.0, 3000: 1.0, 30_000: 1.0}
+
+
+@pytest.fixture
+def load(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+
+    def of(name: str) -> ModuleType:
+        return importlib.import_module(f"scripts.decision_time.{name}")
+
+    return of
+
+
+def some_jobs(seed: int, count: int = 60) -> list[Job]:
+    """Jobs for six nodes of four cores, more than they can do at a time."""
+    draw = np.random.Generator(np.random.Philox(seed))
+    submits = np.sort(draw.integers(0, 4000, count)).tolist()
+    return [
+        Job(number, submit, submit, submit + 900, int(wall), int(run), int(units), (int(cores),), 1)
+        for number, (submit, wall, run, units, cores) in enumerate(
+            zip(
+                submits, draw.integers(100, 900, count), draw.integers(50, 900, count), draw.integers(1, 7, count),
+                draw.integers(1, 5, count), strict=True,
+            ),
+            start=1,
+        )
+    ]  # fmt: skip
+
+
+def desired() -> DesiredProfile:
+    return DesiredProfile(PLATFORM, {0: StepFunction.from_steps(24, [(1000, 12), (2500, 24)])})
+
+
+def fitting(jobs: list[Job]) -> list[Job]:
+    """Those that the profile lets start at any time."""
+    return [replace(job, units=min(job.units, 6), request=(min(job.request[0], 2),)) for job in jobs]
+
+
+def schedule_under(dispatcher, jobs):
+    simulation = CentralSimulation(jobs, EventOrder.BATCHED, dispatcher)
+    simulation.run()
+    return simulation.recorder.schedule(simulation.jobs, PLATFORM.kinds)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_plain_rules_decide_as_the_compiled_ones(load, seed) -> None:
+    jobs = fitting(some_jobs(seed))
+    plain = schedule_under(load("plain_rules").PlainRules(PLATFORM, desired(), backfill=False), jobs)
+    compiled = schedule_under(CentralDispatcher(find_setup("rules-fcfs", ()), PLATFORM, desired(), 1), jobs)
+    assert plain.digest() == compiled.digest()
+    assert (plain.start - plain.submit).max() > 100
+
+
+@pytest.mark.parametrize("seed", [4, 5])
+def test_backfilling_as_printed_is_legal_and_starts_jobs_sooner(load, seed) -> None:
+    plain_rules, jobs = load("plain_rules"), some_jobs(seed)
+    wished = DesiredProfile(PLATFORM)
+    printed, plain, strict = (
+        schedule_under(kind(PLATFORM, wished, backfill=backfill), jobs)
+        for kind, backfill in (
+            (plain_rules.PrintedRules, True), (plain_rules.PlainRules, True), (plain_rules.PlainRules, False),
+        )
+    )  # fmt: skip
+    assert audit(plain, PLATFORM, expected=[job.number for job in jobs]) == []
+    assert printed.digest() == plain.digest()
+    assert plain.start.sum() < strict.start.sum()
+
+
+def test_a_job_that_fits_no_machine_is_rejected(load) -> None:
+    rules = load("plain_rules").PlainRules(PLATFORM, desired(), backfill=False)
+    assert rules.submit(Job(1, 0, 0, None, 10, 10, 7, (4,), 1), 0).reason
+    assert rules.submit(Job(2, 0, 0, None, 10, 10, 6, (4,), 1), 0) is None
+
+
+def test_a_ledger_counts_its_window_alone(load) -> None:
+    timed = load("timed")
+    ledger = timed.Ledger(10, 20)
+    for now, spent in ((9, 70), (10, 10), (19, 30)):
+        ledger.begin(timed.Why.SUBMIT, now)
+        ledger.last.dispatching += spent
+    ledger.begin(timed.Why.END, 19)
+    ledger.last.scheduling += 5
+    assert ledger.total("dispatching") == 40e-9
+    assert ledger.total("scheduling", timed.Why.SUBMIT) == 0
+    assert ledger.total("scheduling", timed.Why.END, timed.Why.REPAIR) == 5e-9
+    assert ledger.deviation("dispatching") == 10e-9
+    with pytest.raises(timed.WindowOver):
+        ledger.begin(timed.Why.SUBMIT, 20)
+
+
+def test_a_ledger_ends_after_so_many_decisions(load) -> None:
+    timed = load("timed")
+    ledger = timed.Ledger(0, FOREVER, 2)
+    for now in (1, 2):
+        ledger.begin(timed.Why.SUBMIT, now)
+    with pytest.raises(timed.WindowOver):
+        ledger.begin(timed.Why.SUBMIT, 3)
+
+
+def test_every_job_is_decided_for_once_and_then_by_what_ends(load) -> None:
+    contenders, timed, workloads = load("contenders"), load("timed"), load("workloads")
+    case = workloads.Case("six", PLATFORM, desired(), some_jobs(6))
+    for label in (contenders.DARDIS, contenders.EASY):
+        ledger = contenders.CONTENDERS[label].run(case)
+        came = [one for one in ledger.decisions if one.why is timed.Why.SUBMIT]
+        assert all(one.dispatching > 0 for one in came)
+        if label == contenders.DARDIS:
+            assert len(came) == len(case.jobs)
+            assert all(one.scheduling > 0 for one in came)
+            assert sum(one.why is timed.Why.END for one in ledger.decisions) == len(case.jobs)
+
+
+def test_copies_are_dealt_out_evenly(load) -> None:
+    workloads = load("workloads")
+    jobs = some_jobs(7, 30)
+    assert [count for _, count in workloads.dealt(jobs[:6], 2.5)] == [2, 3, 2, 3, 2, 3]
+    assert len(workloads.copies(jobs, 10 / 3)) == 100
+    assert workloads.copies(jobs, 1.0) == jobs
+
+
+def test_a_larger_machine_has_as_much_of_everything(load) -> None:
+    workloads = load("workloads")
+    platform = workloads.machine(300)
+    draw = np.random.Generator(np.random.Philox(8))
+    jobs = [
+        Job(number, 40 * number, 40 * number, None, 2 * HOUR_S, HOUR_S, int(units), (8,), 1)
+        for number, units in enumerate(draw.integers(1, 40, 600), start=1)
+    ]
+    base = workloads.Case("base", platform, DesiredProfile(platform), jobs)
+    since, span = 3 * HOUR_S, HOUR_S
+    running, waiting = workloads.left_at(base, since)
+    assert sum(job.units for job in running) <= 1200
+    assert all(0 < job.runtime < HOUR_S and job.walltime - job.runtime == HOUR_S for job in running)
+    arriving = [job for job in jobs if since <= job.submit < since + span]
+    case = workloads.larger(base, 750, since, span)
+    before = [job for job in case.jobs if job.submit == since - 1]
+    counted = [job for job in case.jobs if job.submit >= since]
+    assert case.counted == len(counted) == 2.5 * len(arriving)
+    assert max(job.submit for job in counted) < since + span
+    assert {job.earliest - job.submit for job in case.jobs} == {0}
+    assert len(before) == len(running) + len(workloads.copies(waiting, 2.5))
+    held = sum(job.units for job in before[: len(running)])
+    assert held == sum(job.units * count for job, count in workloads.dealt(running, 2.5))
+    assert case.jobs == sorted(case.jobs, key=lambda job: (job.submit, job.number))
+
+
+@pytest.mark.parametrize(
+    ("theirs", "where"),
+    [
+        ({300: 0.1, 3000: 1 / 10**0.5, 30_000: 10.0}, [3000 * 10 ** (1 / 3)]),
+        ({300: 0.1, 30_000: 10.0}, [3000.0]),
+        ({300: 0.1, 3000: 0.2, 30_000: 0.3}, []),
+        ({300: 2.0, 3000: 0.5, 30_000: 2.0}, [300 * 10**0.5, 3000 * 10**0.5]),
+    ],
+)
+def test_curves_cross_where_their_ratio_is_one(load, theirs, where) -> None:
+    assert load("figures").crossings(CURVE, theirs) == pytest.approx(where)
+
+
+def test_a_verdict_says_where_and_how_it_ends(load) -> None:
+    verdict = load("figures").verdict
+    assert verdict("easy", CURVE, {300: 0.1, 30_000: 10.0}) == (
+        "easy: crosses at about 3,000 nodes; at 30,000 10 times dearer"
+    )
+    assert verdict("easy", CURVE, {300: 0.1, 3000: 0.25}) == (
+        "easy: no crossing from 300 nodes on; at 3,000 4 times cheaper"
+    )
+
+
+def test_a_headline_names_who_crosses(load) -> None:
+    headline = load("figures").headline
+    dearer = {300: 20.0, 3000: 30.0}
+    assert headline("ours", CURVE, {"easy": {300: 0.1, 30_000: 10.0}, "plain": dearer}) == (
+        "ours: crossed at about 3,000 by easy"
+    )
+    assert headline("ours", CURVE, {"plain": dearer}) == "ours: crossed by nobody"
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.0000123, "0.0123"), (0.0456, "45.6"), (5.356, "5,356")])
+def test_milliseconds_have_three_digits(load, seconds, text) -> None:
+    assert load("page").ms(seconds) == text
+
+
+def swf_line(number: int, submit: int) -> str:
+    run, cores = 1800 + 60 * (number % 40), 32 * (1 + number % 5)
+    return f"{number} {submit} 60 {run} {cores} -1 -1 {cores} 7200 -1 1 1 1 -1 -1 {4 if number % 4 else 10} -1 -1"
+
+
+def test_a_small_run_writes_page_table_and_plot(tmp_path) -> None:
+    jobs = [swf_line(n, 1_000_000 + 24 * 86_400 * n // 1200) for n in range(1, 1201)]
+    (tmp_path / "CEA-Curie-2012-slice36k.swf.gz").write_text("\n".join(jobs) + "\n", encoding="utf-8")
+    out = tmp_path / "out"
+    command = [
+        sys.executable, "-m", "scripts.decision_time", f"--traces={tmp_path}", f"--out={out}", "--nodes=300,900",
+        "--stress-jobs=20", "--repeats=2", "--processes=1", "--only", "dardis-throughput", "easy", "plain algorithm 4",
+    ]  # fmt: skip
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout == (out / "decision_time.md").read_text(encoding="utf-8")
+    assert "| thesis | rule-based, a whole cycle | | 5356 | 5077 |" in done.stdout
+    assert "| nodes | 300 | 900 |" in done.stdout
+    assert "* beside dardis-throughput, all nodes together:\n  * easy: " in done.stdout
+    with (out / "decision_time.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    cases = {(row["case"], row["jobs"]) for row in rows if row["dispatcher"] == "dardis-throughput"}
+    assert ("partition 4", "900") in cases
+    assert ("whole slice, first 20 jobs", "20") in cases
+    assert {row["runs"] for row in rows} == {"2"}
+    assert all(float(row["total_s_least"]) <= float(row["total_s_median"]) for row in rows)
+    assert (out / "decision_time.png").stat().st_size > 10_000
+    assert (out / "decision_time.svg").exists()
+
+
+def test_a_missing_trace_is_one_line(tmp_path) -> None:
+    command = [sys.executable, "-m", "scripts.decision_time", f"--traces={tmp_path}"]
+    ended = subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT)
+    assert ended.returncode == 2
+    assert "--traces names the folder" in ended.stderr.splitlines()[-1]
