@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dardis import __version__
-from dardis.cli import audit, compare, dispatchers, export, forecast, hybrid, plan, pue, report, simulate, trace
+from dardis.cli import audit, compare, dispatchers, export, forecast, hybrid, plan, pue, report, scale, simulate, trace
 from dardis.model.errors import INTERRUPTED, DardisError
 
 # Typer brings its own copy of click from some version on; a usage mistake is the parent of both copies' BadParameter.
@@ -22,6 +22,7 @@ app = typer.Typer(
 )
 app.command()(simulate.simulate)
 app.command()(compare.compare)
+app.command()(scale.scale)
 app.command()(plan.plan)
 app.command()(hybrid.hybrid)
 app.command()(audit.audit)

@@ -19,6 +19,7 @@ from scripts.bench_peers.asks import asks
 from scripts.bench_peers.bare_easy import read_jobs
 from scripts.bench_peers.measure import Cost, Spread, in_turns, output_of, run_once
 from scripts.bench_peers.plans import plans
+from scripts.bench_peers.rounds import rounds
 from scripts.bench_peers.rows import Row
 
 PEERS = Path(__file__).parent
@@ -227,6 +228,7 @@ PARTS: dict[str, Callable[[Bench], list[Row]]] = {
     "accasim": against_accasim,
     "stress": stress,
     "asks": lambda bench: asks(bench.repeats),
+    "rounds": lambda bench: rounds(bench.repeats),
     "plans": lambda bench: plans(bench.repeats),
     "full-traces": full_traces,
 }

@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.chance import below, draw_key
+from kit.chance import draw_key, uniform_below
 from kit.effort import examples
 
 from dardis.kernels.chance import PURPOSE_SAMPLE
@@ -16,7 +16,7 @@ def slow_sample(seed, job, draw, eligible, hints, size) -> list[int]:
     while len(chosen) < size:
         two = []
         while len(two) < 2:
-            node = eligible[below(key, counter, len(eligible))]
+            node = eligible[uniform_below(key, counter, len(eligible))]
             counter += 1
             if node not in chosen:
                 two.append(node)

@@ -18,6 +18,7 @@ plain = {"int": whole, "bool": st.booleans(), "Ints": lists | tables}
 carried = st.builds(messages.Noted, whole, whole) | st.builds(messages.Candidates, whole, lists, tables)
 VALUES = {
     **plain,
+    "Ask": st.builds(messages.Ask, **{field.name: plain[field.type] for field in fields(messages.Ask)}),
     "Message": carried,
     "list[Message]": st.lists(carried, max_size=3),
     "list[tuple[int, int, Message]]": st.lists(st.tuples(whole, whole, carried), max_size=3),

@@ -1,0 +1,127 @@
+"""`dardis scale`: rounds of made-up jobs on machines of any size, measured and predicted, as a table and a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dardis.cli.simulate import arity_of
+from dardis.model.errors import InputError
+
+if TYPE_CHECKING:
+    from dardis.sim.scale import Row
+
+MOST_NODES = 2**31 - 1
+ALL = "all"
+
+
+def scale(
+    nodes: Annotated[str, typer.Option(metavar="N[,N…]", help="Nodes of the machine (of a rank, with --weak).")],
+    jobs: Annotated[int, typer.Option(metavar="J", min=1, max=10**8, help="Jobs of 1 to 8 units, one each second.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for scale.csv, scale.json and report.html.")],
+    dispatcher: Annotated[str, typer.Option(metavar="NAME", help="A dardis-* set-up.")] = "dardis-throughput",
+    task_managers: Annotated[str, typer.Option(metavar="M[,M…]", help="Task managers that share the jobs.")] = "1",
+    arity: Annotated[str, typer.Option(metavar="flat|A[,…]", help="Sum offers up a tree of hosts.")] = "flat",
+    hosts_of: Annotated[
+        int, typer.Option(metavar="N", min=1, max=MOST_NODES, help="Nodes of a virtual host, in one process.")
+    ] = 64,
+    sample: Annotated[
+        str, typer.Option(metavar="all|S[,…]", help="Ask S nodes for each unit first, and more only if needed.")
+    ] = ALL,
+    window: Annotated[str, typer.Option(metavar="S[,S…]", help="How late a job may start, in s.")] = "86400",
+    reservations: Annotated[str, typer.Option(metavar="R[,R…]", help="Background reservations a node.")] = "4",
+    ranks: Annotated[
+        str | None, typer.Option(metavar="R[,R…]", help="Only the first R ranks of mpirun (default: all).")
+    ] = None,
+    weak: Annotated[bool, typer.Option("--weak", help="The nodes are those of each rank.")] = False,
+    seed: Annotated[int, typer.Option(min=0, max=2**62, help="Seed of every random choice.")] = 1,
+    force: Annotated[bool, typer.Option("--force", help="Replace the experiments that DIR holds.")] = False,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Draw no report.html.")] = False,
+) -> None:
+    """Measure rounds on machines of N nodes: each combination of the lists is an experiment, and a row of scale.csv."""
+    from dardis.sim.scale_runs import ScaleRequest, run_scale, run_scale_over_ranks
+    from dardis.transport.mpi import launched_by_mpi, world
+
+    request = ScaleRequest(
+        nodes=_numbers("--nodes", nodes, 1, MOST_NODES),
+        jobs=jobs,
+        out=out,
+        dispatcher=dispatcher,
+        task_managers=_numbers("--task-managers", task_managers, 1, 4096),
+        arities=tuple(arity_of(part) for part in _parts(arity)),
+        hosts_of=hosts_of,
+        samples=tuple(0 if part == ALL else _number("--sample", part, 1, MOST_NODES, ALL) for part in _parts(sample)),
+        windows=_numbers("--window", window, 1, 2**40),
+        reservations=_numbers("--reservations", reservations, 0, 1000),
+        ranks=() if ranks is None else _numbers("--ranks", ranks, 1, 2**20),
+        weak=weak,
+        seed=seed,
+        force=force,
+    )
+    comm = world() if launched_by_mpi() else None
+    first, count = comm is None or comm.rank == 0, 1 if comm is None else comm.size
+    experiments = len(request.experiments(count))
+    if first:
+        typer.echo(f"  {experiments} experiment{'s' if experiments > 1 else ''} of {jobs} jobs")
+    from dardis.cli.progress import bar
+
+    with bar("measuring") if first else nullcontext() as watch:
+        found = run_scale(request, watch) if comm is None else run_scale_over_ranks(comm, request, watch)
+    if isinstance(found, int):
+        raise typer.Exit(found)
+    if not no_report:
+        from dardis.report.scale_page import draw_scale_report
+
+        draw_scale_report(out)
+    _show(found, out)
+
+
+def _parts(text: str) -> list[str]:
+    """What stands between commas, each once."""
+    return list(dict.fromkeys(part.strip() for part in text.split(",")))
+
+
+def _numbers(option: str, text: str, least: int, most: int) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(_number(option, part, least, most) for part in _parts(text)))
+
+
+def _number(option: str, text: str, least: int, most: int, word: str = "") -> int:
+    """A whole number of a list. Raises InputError that also names the `word` that may stand instead."""
+    if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
+        expected = f"whole numbers from {least} to {most} with commas between"
+        raise InputError(option, repr(text), f"{word}, or {expected}" if word else expected)
+    return int(text)
+
+
+def _show(rows: Sequence[Row], out: Path) -> None:
+    """The figures that everybody asks for first, a line an experiment."""
+    names = (
+        "nodes",
+        "ranks",
+        "managers",
+        "arity",
+        "sample",
+        "CPU ns",
+        "B/node",
+        "msg B",
+        "root B",
+        "chain",
+        "ms/round",
+    )
+    lines = [names] + [
+        (
+            f"{row.nodes:,}", f"{row.ranks}", f"{row.task_managers}", f"{row.arity}", f"{row.sample}",
+            f"{row.cpu_ns_per_node_job:.4g}", f"{row.bytes_per_node:.0f}", f"{row.message_bytes_per_node_job:.4g}",
+            f"{row.root_message_bytes:,}", f"{row.chain:,}",
+            "-" if row.wall_s_per_round is None else f"{1e3 * row.wall_s_per_round:.4g}",
+        )
+        for row in rows
+    ]  # fmt: skip
+    widths = [max(len(line[place]) for line in lines) for place in range(len(names))]
+    for line in lines:
+        typer.echo("  " + "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)))
+    typer.echo(f"  CPU and message bytes are a node and job; results {out}")

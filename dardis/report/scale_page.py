@@ -1,0 +1,126 @@
+"""Draws `report.html` of scale experiments from scale.csv and scale.json: one file that opens without a network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from dardis.model.errors import InputError
+from dardis.model.files import read_text
+from dardis.model.loggp import LogGP
+from dardis.report import words
+from dardis.report.page import write_page
+from dardis.report.scale_charts import charts
+from dardis.report.scale_rows import ALL, ScaleRow, Value, read_rows
+
+_COLUMNS: Final[tuple[tuple[str, str, str, float], ...]] = (
+    ("nodes", "Nodes", "", 1), ("ranks", "Ranks", "", 1), ("hosts", "Hosts", "", 1),
+    ("task_managers", "Task managers", "", 1), ("arity", "Arity", "", 1), ("sample", "Sample", "", 1),
+    ("window_s", "Window", "s", 1), ("reservations", "Reservations", "a node", 1),
+    ("jobs", "Jobs", "", 1), ("completed", "Com\u00adpleted", "", 1), ("rounds", "Rounds", "", 1),
+    ("cpu_ns_per_node_job", "CPU", "ns a node and job", 1), ("bytes_per_node", "Memory", "B a node", 1),
+    ("message_bytes_per_node_job", "Messages", "B a node and job", 1),
+    ("root_message_bytes", "Root's largest", "B", 1), ("chain", "Chain", "messages", 1),
+    ("wall_s_per_round", "Round", "ms", 1e3), ("exchange_s_median", "Exchange", "ms, median", 1e3),
+    ("predicted_s_per_round", "Predicted", "ms", 1e3), ("collective_s_per_round", "Bare bcast + gather", "ms", 1e3),
+    ("mpi_share", "MPI", "%", 1e2), ("jobs_per_s", "Through\u00adput", "jobs/s", 1),
+    ("startup_s", "Start-up", "s", 1), ("schedule_digest", "Digest", "", 1),
+)  # fmt: skip
+_ASKED: Final = ("ranks", "task_managers", "arity", "sample", "window_s", "reservations", "jobs")
+"""What is left out of the table where all rows have the same."""
+_SAME: Final = ("nodes", "jobs", "window_s", "reservations", "dispatcher", "seed", "sample")
+"""What schedules of the same digest are alike in."""
+
+
+def draw_scale_report(out: Path) -> Path:
+    """Write `report.html` into the folder of scale experiments and return its path.
+
+    Raises InputError for a missing or damaged file, OSError when the report can't be written.
+    """
+    rows = read_rows(out / "scale.csv")
+    record = _record(out / "scale.json")
+    networks = [LogGP(**network) for network in record["networks"].values()]
+    alike = {name for name in _ASKED if len({row.values[name] for row in rows}) == 1}
+    shown = [column for column in _COLUMNS if column[0] not in alike and any(row.has(column[0]) for row in rows)]
+    in_all = [f"{name.lower()} {_cell(rows[0].values[key], by)}" for key, name, _, by in _COLUMNS if key in alike]
+    path = out / "report.html"
+    arguments = record["arguments"]
+    write_page(
+        path,
+        "scale.html.j2",
+        title="Scale",
+        lead=f"{len(rows)} experiments of {words.number(arguments['jobs'])} jobs under {arguments['dispatcher']}",
+        notes=notes(rows, record),
+        charts=charts(rows, networks),
+        columns=[(name, unit) for _, name, unit, _ in shown],
+        rows=[[_cell(row.values[name], by) for name, _, _, by in shown] for row in rows],
+        setup=[("in all experiments", ", ".join(in_all)), *setup(record, networks)],
+    )
+    return path
+
+
+def _record(path: Path) -> dict[str, Any]:
+    try:
+        record = json.loads(read_text(path))
+        if not {"arguments", "networks", "versions"} <= record.keys():
+            raise InputError(path, "is no record of `dardis scale`")
+    except (ValueError, AttributeError):
+        raise InputError(path, "is no record of `dardis scale`") from None
+    assert isinstance(record, dict)
+    return record
+
+
+def notes(rows: Sequence[ScaleRow], record: dict[str, Any]) -> list[str]:
+    """What must be known to read the figures."""
+    digests: dict[tuple[Value, ...], list[Value]] = {}
+    for row in rows:
+        # Whom a sampled job asks depends on what else its task manager has placed.
+        managers = None if row.values["sample"] == ALL else row.values["task_managers"]
+        key = (managers, *(row.values[name] for name in _SAME))
+        digests.setdefault(key, []).append(row.values["schedule_digest"])
+    said = []
+    if any(len(set(found)) > 1 for found in digests.values()):
+        said.append("Schedules differ between ways to reach the same decision: that is a defect.")
+    elif any(len(found) > 1 for found in digests.values()):
+        said.append(
+            "The same jobs on the same machine have the same schedule, however many ranks and whatever tree they had."
+        )
+    most, cores = max((int(row.number("ranks")) for row in rows), default=1), record["cores"]
+    if most > cores:
+        said.append(
+            f"Up to {most} ranks shared {cores} cores here: times over ranks say what messages cost, no speed-up."
+        )
+    if any(row.values["ranks"] == 1 for row in rows):
+        said.append(
+            f"In one process there is one pool of nodes: its hosts, of {record['arguments']['hosts_of']} nodes each, "
+            "are virtual, and their messages are counted, not sent."
+        )
+    return said
+
+
+def setup(record: dict[str, Any], networks: Sequence[LogGP]) -> list[tuple[str, str]]:
+    """What was run, where, and what its network was measured to be."""
+    said = [("command", " ".join(record["command"])), ("started (UTC)", record["started_utc"])]
+    said += [("cores", str(record["cores"])), ("start of all processes", words.duration(record["launch_s"]))]
+    said += [(name, str(version)) for name, version in record["versions"].items() if version]
+    for network in networks:
+        latency, sending, receiving, gap = (
+            f"{1e-3 * value:.3g} µs"
+            for value in (network.latency_ns, network.send_overhead_ns, network.receive_overhead_ns, network.gap_ns)
+        )
+        per_byte = f"{network.gap_per_byte_ns:.3g} ns"
+        measured = (
+            f"latency {latency}, sending {sending}, receiving {receiving}, gap {gap} a message, {per_byte} a byte"
+        )
+        said.append((f"network, {network.ranks} ranks", measured))
+    return [*said, ("version", record["dardis_version"])]
+
+
+def _cell(value: Value, by: float) -> str:
+    if value is None:
+        return words.NOTHING
+    if isinstance(value, str):
+        return value[:12]
+    return words.number(value * by)

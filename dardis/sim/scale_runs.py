@@ -1,0 +1,222 @@
+"""All experiments of `dardis scale`, one after the other, in this process or over ranks; rows are written at once."""
+
+from __future__ import annotations
+
+import csv
+import gc
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields
+from importlib.metadata import version
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dardis import __version__
+from dardis.engine.clock import utc_now
+from dardis.kernels.warm import warm_pool
+from dardis.model.errors import INTERRUPTED, InputError
+from dardis.model.files import atomic_text
+from dardis.model.loggp import LogGP
+from dardis.model.out_folder import OutFolder
+from dardis.node_manager.state import PoolState
+from dardis.sim import scale_load
+from dardis.sim.outputs import write_json
+from dardis.sim.run import OBJECTS_BETWEEN_COLLECTIONS
+from dardis.sim.scale import Experiment, Ground, Row, measure
+from dardis.task_manager import LATE_SETUPS, SETUPS
+
+if TYPE_CHECKING:
+    from dardis.transport.mpi import Communicator
+
+CSV_FILE, RECORD_FILE, REPORT_FILE = "scale.csv", "scale.json", "report.html"
+SCALE_FOLDER = OutFolder("scale experiments", (CSV_FILE, RECORD_FILE, REPORT_FILE))
+Watch = Callable[[int, int], None]
+"""What is called with (jobs done, jobs in all), over all experiments."""
+
+
+@dataclass(frozen=True)
+class ScaleRequest:
+    """The arguments of `dardis scale`: each combination of the lists is an experiment.
+
+    `ranks` empty: all there are. With `weak`, `nodes` are those of a rank. An arity of 0 is flat, a sample of 0 all
+    nodes; windows in s.
+    """
+
+    nodes: tuple[int, ...]
+    jobs: int
+    out: Path
+    dispatcher: str = "dardis-throughput"
+    task_managers: tuple[int, ...] = (1,)
+    arities: tuple[int, ...] = (0,)
+    hosts_of: int = 64
+    samples: tuple[int, ...] = (0,)
+    windows: tuple[int, ...] = (86_400,)
+    reservations: tuple[int, ...] = (4,)
+    ranks: tuple[int, ...] = ()
+    weak: bool = False
+    seed: int = 1
+    force: bool = False
+
+    def experiments(self, ranks: int) -> list[Experiment]:
+        """What is to be measured where there are so many ranks. Raises InputError."""
+        if self.dispatcher not in SETUPS:
+            found = f"unknown dispatcher {self.dispatcher!r}"
+            if self.dispatcher in LATE_SETUPS:
+                found = f"{self.dispatcher} has no rounds: nodes publish what they hold to all task managers"
+            raise InputError("--dispatcher", found, f"one of {', '.join(SETUPS)}")
+        for count in self.ranks:
+            if count > ranks:
+                raise InputError("--ranks", f"{count}, and there are {ranks}", "no more than mpirun has started")
+        for window, reservations in product(self.windows, self.reservations):
+            if window < scale_load.LEAST_SPAN_S * reservations:
+                found = f"{window} with {reservations} reservations a node"
+                raise InputError("--window", found, f"at least {scale_load.LEAST_SPAN_S} s for each reservation")
+        return [
+            Experiment(
+                nodes * (count if self.weak else 1), count, managers, arity, sample, window, reservations, self.jobs,
+                self.dispatcher, self.hosts_of, self.seed,
+            )
+            for count, window, reservations, sample, arity, managers, nodes in product(
+                self.ranks or (ranks,), self.windows, self.reservations, self.samples, self.arities,
+                self.task_managers, self.nodes,
+            )
+        ]  # fmt: skip
+
+
+def run_scale(request: ScaleRequest, watch: Watch | None = None) -> list[Row]:
+    """Run all experiments in this process. Raises InputError before anything is written, OSError when writing fails."""
+    experiments = request.experiments(1)
+    SCALE_FOLDER.check(request.out, force=request.force)
+    SCALE_FOLDER.make(request.out)
+    return _run_all(request, experiments, None, watch)
+
+
+def run_scale_over_ranks(comm: Communicator, request: ScaleRequest, watch: Watch | None = None) -> list[Row] | int:
+    """Run all experiments over ranks, or some of them: all ranks call it. Rank 0 writes and returns the rows.
+
+    Elsewhere the exit status is returned. What rank 0 raises before the first experiment ends all ranks quietly.
+    """
+    from dardis.transport.mpi import broadcast, guarded
+
+    experiments = request.experiments(comm.size)
+    if comm.rank > 0:
+        if status := broadcast(comm, None):
+            return int(status)
+        guarded(comm, lambda: _run_all(request, experiments, comm, None))
+        return 0
+    try:
+        SCALE_FOLDER.check(request.out, force=request.force)
+        SCALE_FOLDER.make(request.out)
+    except BaseException as error:
+        broadcast(comm, getattr(error, "exit_status", INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1))
+        raise
+    broadcast(comm, 0)
+    return guarded(comm, lambda: _run_all(request, experiments, comm, watch))
+
+
+def _run_all(
+    request: ScaleRequest, experiments: Sequence[Experiment], comm: Communicator | None, watch: Watch | None
+) -> list[Row]:
+    _warm()
+    record = _record(request, experiments, comm)
+    rows: list[Row] = []
+    grounds: dict[int, Ground | None] = {}
+    for what in experiments:
+        if what.ranks not in grounds:
+            grounds[what.ranks] = _ground(comm, what.ranks)
+        ground = grounds[what.ranks]
+        row = None
+        if ground is not None:
+            before = len(rows) * request.jobs
+            row = measure(what, ground, _part(watch, before, len(experiments) * request.jobs))
+        if row is not None and ground is not None:
+            rows.append(row)
+            if ground.network is not None:
+                record["networks"][str(ground.network.ranks)] = asdict(ground.network)
+            _write(request.out, rows, record)
+        if comm is not None:
+            from dardis.transport.groups import wait_for_all
+
+            wait_for_all(comm)
+    return rows
+
+
+def _part(watch: Watch | None, before: int, total: int) -> Watch | None:
+    """What tells the progress of one experiment as that of all."""
+    return None if watch is None else lambda done, _: watch(before + done, total)
+
+
+def _warm() -> None:
+    """Compile and load all that is needed, before anything is measured."""
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
+    warm_pool()
+    scale_load.fill(PoolState(scale_load.machine(8), 0, 8, None), 100, 2, 1)
+    gc.freeze()  # what has been loaded stays, and is not looked through between experiments
+
+
+def _ground(comm: Communicator | None, ranks: int) -> Ground | None:
+    """The first ranks with their network measured; None on a rank that is not among them. All ranks call it."""
+    if comm is None:
+        return Ground(None, None, 1)
+    from dardis.transport.groups import first_ranks, usable_cores, wait_for_all
+    from dardis.transport.loggp import measure as measure_network
+
+    part = first_ranks(comm, ranks)
+    ground = None
+    if part is not None:
+        network: LogGP | None = measure_network(part)
+        ground = Ground(part, network, usable_cores(part))
+    wait_for_all(comm)
+    return ground
+
+
+def process_age_s() -> float:
+    """How long ago this process was started."""
+    ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+    return float(Path("/proc/uptime").read_text().split()[0]) - ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _record(request: ScaleRequest, experiments: Sequence[Experiment], comm: Communicator | None) -> dict[str, Any]:
+    """What is needed to run it again and to judge its figures; all ranks call it."""
+    launch_s = process_age_s()
+    mpi = None
+    if comm is not None:
+        from dardis.transport.groups import largest, mpi_version
+
+        launch_s, mpi = largest(comm, launch_s), mpi_version()
+    arguments = asdict(request) | {"out": str(request.out.resolve())}
+    return {
+        "dardis_version": __version__,
+        "command": sys.argv,
+        "arguments": arguments,
+        "experiments": len(experiments),
+        "ranks": 1 if comm is None else comm.size,
+        "launch_s": round(launch_s, 3),
+        "networks": {},
+        "cores": len(os.sched_getaffinity(0)),
+        "versions": {
+            "python": sys.version.split()[0],
+            "numpy": version("numpy"),
+            "numba": version("numba"),
+            "mpi": mpi,
+        },
+        "started_utc": utc_now(),
+    }
+
+
+def _write(out: Path, rows: Sequence[Row], record: dict[str, Any]) -> None:
+    """Write all rows so far, and the record; each file whole, and both or none."""
+    with SCALE_FOLDER.written_together(out) as part:
+        with atomic_text(part / CSV_FILE) as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow([field.name for field in fields(Row)])
+            for row in rows:
+                writer.writerow([_cell(value) for value in asdict(row).values()])
+        write_json(part / RECORD_FILE, record)
+
+
+def _cell(value: object) -> object:
+    """Six digits are more than a measurement has."""
+    return f"{value:.6g}" if isinstance(value, float) else value

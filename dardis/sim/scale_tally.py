@@ -1,0 +1,219 @@
+"""Counts what is said in a scale experiment: rounds, bytes, and the longest chain of messages; in no timed part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dardis.engine.clock import cpu_ns, monotonic_s
+from dardis.kernels.sums import LONGEST_TO_ROOT, SENT
+from dardis.model.host_tree import parts_of
+from dardis.model.loggp import flat_chain, tree_chain, tree_round_trip
+from dardis.node_manager.state import VirtualHosts
+from dardis.transport.base import Hosts
+from dardis.wire.codec import decode, encode
+from dardis.wire.effects import ALL_HOSTS, Send
+from dardis.wire.messages import Ask, Candidates, Confirm, Gathered, Message, Offers, Relay, Sums
+
+Ints = NDArray[np.int64]
+_REPETITIONS = 5
+
+
+def size_of(message: Message) -> int:
+    """Bytes of a payload that holds just this message."""
+    return len(encode([(0, message)]))
+
+
+@dataclass(slots=True)
+class Traffic:
+    """Payload between hosts: all of it, that of questions and of answers, the largest that the first host had."""
+
+    bytes: int = 0
+    ask_bytes: int = 0
+    asks: int = 0
+    answer_bytes: int = 0
+    root_bytes: int = 0
+
+    def questions(self, count: int, size: int) -> None:
+        """Count so many questions of a size; the first host sends them, or the first of them."""
+        self.asks += count
+        self.ask_bytes += count * size
+        self.bytes += count * size
+        self.root_bytes = max(self.root_bytes, size if count else 0)
+
+    def answers(self, size: int, largest: int) -> None:
+        """Count answers of so many bytes in all, the largest to the first host."""
+        self.answer_bytes += size
+        self.bytes += size
+        self.root_bytes = max(self.root_bytes, largest)
+
+
+class TalliedHosts:
+    """Hosts that are watched. `tree`: what one pool stands for; None where each host is a process of its own.
+
+    The task manager is in the process of the first host: what these two say to each other is no payload.
+    """
+
+    def __init__(self, inner: Hosts, hosts: int, nodes: int, arity: int, tree: VirtualHosts | None) -> None:
+        """Watch `hosts` hosts, virtual ones with a `tree`."""
+        self._inner = inner
+        self._hosts, self._nodes, self._arity = hosts, nodes, arity
+        self._tree = tree
+        self._chain: dict[int, int] = {}
+        self._exchanges_s: list[float] = []
+        self._last: tuple[Message, Message] | None = None
+        self.traffic = Traffic()
+        """With a tree: bytes of all messages. Without: of the questions only, as their hosts get them."""
+        self.rounds = 0
+        """Questions that had to be answered before a task manager could go on."""
+        self.asked_hosts = self.asked_nodes = 0
+        """Hosts and nodes that were asked, over all rounds."""
+        self.noting_s = 0.0
+        """Wall-clock time that the counting took."""
+
+    @property
+    def message_bytes(self) -> int:
+        """Payload between host processes so far."""
+        return self._inner.message_bytes
+
+    @property
+    def chain(self) -> int:
+        """The longest chain of messages of any job."""
+        return max(self._chain.values(), default=0)
+
+    @property
+    def exchange_s(self) -> float | None:
+        """The median time from when a question is sent until all its answers are there."""
+        return median(self._exchanges_s) if self._exchanges_s else None
+
+    def close(self) -> int:
+        """End the hosts."""
+        return self._inner.close()
+
+    def exchange(self, sends: Sequence[Send], now: int) -> tuple[list[Message], int]:
+        """Deliver, and note what was said."""
+        begun = monotonic_s()
+        answers, spent = self._inner.exchange(sends, now)
+        done = monotonic_s()
+        if self._note(sends, answers):
+            self._exchanges_s.append(done - begun)
+        self.noting_s += monotonic_s() - done
+        return answers, spent
+
+    def _note(self, sends: Sequence[Send], answers: Sequence[Message]) -> bool:
+        """Count what was said; return whether there was a question in it."""
+        rounds: set[int] = set()
+        chosen: dict[int, int] = {}
+        for send in sends:
+            match send.message:
+                case Relay(message=Ask() as ask) as relay:
+                    rounds.add(ask.round)
+                    self._through_tree(relay, ask, answers)
+                case Ask() as ask:
+                    rounds.add(ask.round)
+                    self._asked(send.to, ask, answers)
+                case Confirm() as confirm:
+                    chosen[confirm.job] = chosen.get(confirm.job, 0) + self._confirmed(confirm)
+        self.rounds += len(rounds)
+        for job, count in chosen.items():
+            self._add(job, self._confirm_chain(count))
+        self._last = self._last or next(
+            (
+                (send.message, answer)
+                for send in sends
+                if isinstance(send.message, Relay | Ask)
+                for answer in answers[-1:]
+            ),
+            None,
+        )
+        return bool(rounds)
+
+    def _add(self, job: int, messages: int) -> None:
+        self._chain[job] = self._chain.get(job, 0) + messages
+
+    def _confirm_chain(self, chosen: int) -> int:
+        if self._arity:
+            return tree_chain(self._hosts, self._arity, chosen) - tree_chain(self._hosts, self._arity, 0)
+        return flat_chain(0, chosen)
+
+    def _through_tree(self, relay: Relay, ask: Ask, answers: Sequence[Message]) -> None:
+        """A question to all hosts, and its answer, added up on the way."""
+        others = self._hosts - 1
+        self.asked_hosts += self._hosts
+        self.asked_nodes += self._nodes
+        for job in ask.job.tolist():
+            self._add(job, tree_round_trip(self._hosts, self._arity))
+        self.traffic.questions(others, size_of(relay))
+        if self._tree is None or not others:
+            return
+        answer = next(answer for answer in answers if isinstance(answer, Sums | Candidates))
+        empty = size_of(Gathered(relay.serial, relay.origin, 1, 0, [replace(answer, rows=answer.rows[:0])]))
+        row = 8 * answer.rows.shape[1]
+        sent, longest = int(self._tree.counted[SENT]), int(self._tree.counted[LONGEST_TO_ROOT])
+        self.traffic.answers(sent * row + others * empty, longest * row + empty)
+
+    def _asked(self, to: int, ask: Ask, answers: Sequence[Message]) -> None:
+        """A question to all hosts, or to one, that each answers by itself."""
+        if self._tree is None:
+            hosts = self._hosts if to == ALL_HOSTS else 1
+            others = hosts - (to in {ALL_HOSTS, 0})
+            self.traffic.questions(others, size_of(ask))
+        else:
+            hosts = self._of_virtual_hosts(ask, answers)
+        self.asked_hosts += hosts
+        self.asked_nodes += len(ask.sample) or self._nodes * hosts // self._hosts
+        for job in ask.job.tolist():
+            self._add(job, flat_chain(hosts, 0))
+
+    def _of_virtual_hosts(self, ask: Ask, answers: Sequence[Message]) -> int:
+        """Count what the virtual hosts get and answer, one by one; return how many were asked."""
+        assert self._tree is not None
+        block = self._tree.block
+        sample = ask.sample // block
+        hosts = np.unique(sample) if len(sample) else np.arange(self._hosts)
+        others = int(np.count_nonzero(hosts))
+        blank = replace(ask, sample=ask.sample[:0])
+        named = 8 * int(np.count_nonzero(sample))  # each host gets its own nodes only
+        self.traffic.questions(others, size_of(blank) + named // max(others, 1))
+        for answer in answers:
+            if isinstance(answer, Offers) and others:
+                rows = np.bincount(answer.rows[:, 0] // block, minlength=2)[1:]
+                empty, row = size_of(replace(answer, rows=answer.rows[:0])), 8 * answer.rows.shape[1]
+                self.traffic.answers(int(rows.sum()) * row + others * empty, int(rows.max()) * row + empty)
+        return len(hosts)
+
+    def _confirmed(self, confirm: Confirm) -> int:
+        """Count what the chosen hosts get; return how many they are."""
+        if self._tree is None:
+            return 1
+        hosts, nodes = np.unique(confirm.nodes // self._tree.block, return_counts=True)
+        empty = size_of(replace(confirm, nodes=confirm.nodes[:0], units=confirm.units[:0]))
+        for host, count in zip(hosts.tolist(), nodes.tolist(), strict=True):
+            hops = depth_of(host, self._hosts, self._arity) if self._arity else int(host > 0)
+            self.traffic.bytes += hops * (empty + 16 * count)
+        return len(hosts)
+
+    def message_ns(self) -> float:
+        """CPU time of encoding or of decoding a message, half questions and half answers, as they were last."""
+        if self._last is None:
+            return 0.0
+        taken = []
+        for _ in range(_REPETITIONS):
+            begun = cpu_ns()
+            for message in self._last:
+                decode(encode([(0, message)]))
+            taken.append((cpu_ns() - begun) / 4)
+        return median(taken)
+
+
+def depth_of(host: int, hosts: int, arity: int) -> int:
+    """How many messages a parcel for this host takes from the first of them."""
+    depth, first, last = 0, 0, hosts
+    while host != first:
+        first, last = next(part for part in parts_of(first + 1, last, arity) if part[0] <= host < part[1])
+        depth += 1
+    return depth

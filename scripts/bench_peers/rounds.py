@@ -1,0 +1,104 @@
+"""What rounds cost on a million nodes: full ones beside a NumPy pass over the pool's arrays, sampled ones at 10,000.
+
+Each node holds four reservations, laid out as `dardis scale` does it; jobs of 1 to 8 units, as there.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+
+from dardis.kernels.warm import warm_pool
+from dardis.node_manager import NodePool, RelayingHost
+from dardis.node_manager.state import VirtualHosts
+from dardis.sim import scale_load
+from dardis.sim.resident import resident_bytes
+from dardis.sim.spread import layout_of
+from dardis.task_manager import SETUPS, Reach, TaskManager
+from dardis.transport.local import LocalHosts
+from dardis.wire.effects import Effect, Send
+from scripts.bench_peers.measure import Spread
+from scripts.bench_peers.rows import Row
+
+WINDOW_S, RESERVATIONS, SEED = 86_400, 4, 1
+FULL_JOBS, SAMPLED_JOBS = 20, 500
+MANY, FEW = 1_000_000, 10_000
+SAMPLE = 4
+"""Nodes that a job asks for each of its units."""
+
+
+class Machine:
+    """A filled pool in this process, and task managers that ask it."""
+
+    def __init__(self, nodes: int) -> None:
+        """Fill so many nodes, and note what memory that takes."""
+        platform = scale_load.machine(nodes)
+        before = resident_bytes()
+        self.pool = NodePool(platform, 0, nodes)
+        scale_load.fill(self.pool.state, WINDOW_S, RESERVATIONS, SEED)
+        self.bytes_per_node = (resident_bytes() - before) / nodes
+        self.pool.state.tree = VirtualHosts(64, 8)
+        self._placed = 0
+        self._hosts = LocalHosts([RelayingHost(self.pool)])
+        self._layout = layout_of(platform, (0, nodes), None)
+
+    def rounds(self, reach: Reach, count: int) -> float:
+        """CPU seconds a job of placing so many more jobs, one after the other."""
+        manager = TaskManager(SETUPS["dardis-throughput"], self._layout, SEED, reach=reach)
+        jobs = scale_load.jobs(self._placed + count, WINDOW_S, SEED)[self._placed :]
+        self._placed += count
+        begun = time.process_time()
+        for job in jobs:
+            effects: list[Effect] = manager.submit(job, job.submit)
+            while sends := [effect for effect in effects if isinstance(effect, Send)]:
+                answers, _ = self._hosts.exchange(sends, job.submit)
+                effects = [effect for answer in answers for effect in manager.handle(answer, job.submit)]
+        return (time.process_time() - begun) / count
+
+    def pass_over(self) -> float:
+        """CPU seconds of reading every slot in use of the pool's arrays once."""
+        profiles = self.pool.state.profiles
+        used = int(profiles.tail[0])
+        begun = time.process_time()
+        profiles.time[:used].sum()
+        profiles.value[:used].sum()
+        profiles.head.sum()
+        profiles.size.sum()
+        return time.process_time() - begun
+
+
+def rounds(repeats: int) -> list[Row]:
+    """Two rows for full rounds, flat and through a tree, and one for sampled ones; all in turns on the same pools."""
+    warm_pool()
+    few, many = Machine(FEW), Machine(MANY)
+    ways = {"flat": Reach(), "summed up a tree, arity 8": Reach(8)}
+    sample = Reach(sample=SAMPLE)
+    for machine in (few, many):
+        for reach in (*ways.values(), sample):
+            machine.rounds(reach, 2)
+    full: dict[str, list[float]] = {name: [] for name in ways}
+    plain, at_few, at_many = [], [], []
+    for _ in range(repeats):
+        plain.append(many.pass_over())
+        for name, reach in ways.items():
+            full[name].append(many.rounds(reach, FULL_JOBS))
+        at_few.append(few.rounds(sample, SAMPLED_JOBS))
+        at_many.append(many.rounds(sample, SAMPLED_JOBS))
+    peak = Spread.of([resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024])
+    rows = [
+        Row(
+            "rounds", f"{MANY} nodes, all asked, {name}", FULL_JOBS, Spread.of(taken), peak,
+            Spread.of([a / b for a, b in zip(taken, plain, strict=True)]), "CPU a job / a NumPy pass's",
+            "< 10, < 150 ns",
+            {"ns_a_node": round(Spread.of(taken).median * 1e9 / MANY, 1), "bytes_a_node": round(many.bytes_per_node)},
+        )
+        for name, taken in full.items()
+    ]  # fmt: skip
+    rows.append(
+        Row(
+            "rounds", f"{MANY} nodes, {SAMPLE} asked a unit", SAMPLED_JOBS, Spread.of(at_many), peak,
+            Spread.of([a / b for a, b in zip(at_many, at_few, strict=True)]), f"CPU a job / at {FEW} nodes", "<= 2",
+            {"us_a_job": round(Spread.of(at_many).median * 1e6)},
+        )
+    )  # fmt: skip
+    return rows

@@ -1,0 +1,100 @@
+"""Scale experiments over ranks: the schedules of one process, on all ranks or some, and what only ranks have."""
+
+import csv
+import json
+
+import pytest
+from mpi4py import MPI
+
+from dardis.model.errors import InputError
+from dardis.sim.scale import Ground, measure
+from dardis.sim.scale_runs import ScaleRequest, run_scale_over_ranks
+from dardis.transport.groups import first_ranks, largest, total, usable_cores, wait_for_all
+
+COMM = MPI.COMM_WORLD
+RANKS = tuple(sorted({1, (COMM.size + 1) // 2, COMM.size}))
+
+
+def request_for(folder, **more):
+    arguments = {
+        "nodes": (300,), "jobs": 12, "out": folder / "o", "arities": (0, 2), "ranks": RANKS, "windows": (20_000,),
+        "samples": (0, 4),
+    }  # fmt: skip
+    return ScaleRequest(**arguments | more)
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("dispatcher", ["dardis-throughput", "dardis-balance"])
+def test_schedules_are_those_of_one_process(mpi_tmp_path, dispatcher):
+    request = request_for(mpi_tmp_path, dispatcher=dispatcher)
+    rows = run_scale_over_ranks(COMM, request)
+    if COMM.rank > 0:
+        assert rows == 0
+        return
+    experiments = request.experiments(COMM.size)
+    assert len(rows) == len(experiments) == 4 * len(RANKS)
+    alone = {}
+    for what, row in zip(experiments, rows, strict=True):
+        key = what.nodes, what.sample
+        if key not in alone:
+            one = request_for(
+                mpi_tmp_path, dispatcher=dispatcher, nodes=(what.nodes,), samples=(what.sample,), ranks=()
+            )
+            alone[key] = measure(one.experiments(1)[0], Ground(None, None, 1)).schedule_digest
+        assert row.schedule_digest == alone[key], what
+        assert row.ranks == what.ranks
+        assert row.completed == 12
+    with (mpi_tmp_path / "o" / "scale.csv").open() as file:
+        written = [row["schedule_digest"] for row in csv.DictReader(file)]
+    assert written == [row.schedule_digest for row in rows]
+    record = json.loads((mpi_tmp_path / "o" / "scale.json").read_text())
+    assert sorted(record["networks"]) == [str(ranks) for ranks in RANKS if ranks > 1]
+    assert record["ranks"] == COMM.size
+
+
+@pytest.mark.mpi
+def test_figures_of_ranks(mpi_tmp_path):
+    rows = run_scale_over_ranks(COMM, request_for(mpi_tmp_path, samples=(0,), weak=True, task_managers=(2,)))
+    if COMM.rank > 0:
+        return
+    measured = ("mpi_share", "collective_s_per_round", "predicted_s_per_round", "node_ns", "message_ns")
+    for row in rows:
+        assert row.nodes == 300 * row.ranks
+        several = row.ranks > 1
+        assert all((getattr(row, name) is not None) == several for name in measured)
+        assert row.hosts == (row.ranks if several else -(-row.nodes // 64))
+        assert row.wall_s_per_round > 0
+        assert row.message_bytes_per_node_job > 0
+        assert row.root_message_bytes > 0
+        assert row.startup_s > 0
+        if several:
+            assert 0 <= row.mpi_share <= 1
+            assert row.ask_bytes > 100
+            assert row.answer_bytes > 100
+            assert row.predicted_s_per_round > 1e-6
+
+
+@pytest.mark.mpi
+def test_mistakes_end_all_ranks_quietly(mpi_tmp_path):
+    with pytest.raises(InputError, match="--ranks"):
+        run_scale_over_ranks(COMM, request_for(mpi_tmp_path, ranks=(COMM.size + 1,)))
+    if COMM.rank == 0:
+        (mpi_tmp_path / "o").mkdir()
+        (mpi_tmp_path / "o" / "else").touch()
+        with pytest.raises(InputError, match="holds something else"):
+            run_scale_over_ranks(COMM, request_for(mpi_tmp_path))
+    else:
+        assert run_scale_over_ranks(COMM, request_for(mpi_tmp_path)) == 2
+
+
+@pytest.mark.mpi
+def test_some_of_the_ranks():
+    count = (COMM.size + 1) // 2
+    part = first_ranks(COMM, count)
+    assert (part is None) == (COMM.rank >= count)
+    if part is not None:
+        assert part.size == count
+        assert total(part, part.rank + 1) == count * (count + 1) // 2
+        assert largest(part, -0.5 * part.rank) == 0
+        assert usable_cores(part) >= 1
+    wait_for_all(COMM)

@@ -1,0 +1,124 @@
+"""`dardis scale` as its user meets it: files, combinations, what an interruption leaves, every mistake a line."""
+
+import csv
+import json
+
+import pytest
+
+from dardis.cli.main import run
+from dardis.sim import scale_runs
+
+PROMISED = {
+    "nodes", "ranks", "task_managers", "arity", "sample", "jobs", "completed", "cpu_ns_per_node_job", "bytes_per_node",
+    "message_bytes_per_node_job", "root_message_bytes", "chain", "schedule_digest",
+}  # fmt: skip
+
+
+@pytest.fixture
+def scale(tmp_path, capsys):
+    """Run `dardis scale` with arguments; return (status, lines on standard output, lines on standard error)."""
+
+    def call(*more, nodes="40", jobs="5", report=False):
+        arguments = ["--nodes", nodes, "--jobs", jobs, "--out", str(tmp_path / "o"), *map(str, more)]
+        status = run(["scale", *arguments, *(() if report else ("--no-report",))])
+        told = capsys.readouterr()
+        return status, told.out.splitlines(), told.err.splitlines()
+
+    return call
+
+
+def rows(tmp_path):
+    with (tmp_path / "o" / "scale.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_every_combination_is_a_row(scale, tmp_path):
+    status, out, error = scale(
+        "--arity", "flat,2", "--sample", "all,3", "--task-managers", "1,2", "--window", "9000", "--reservations", "0,2",
+        "--hosts-of", "8", nodes="40,80",
+    )  # fmt: skip
+    assert (status, error) == (0, [])
+    assert "32 experiments of 5 jobs" in out[0]
+    found = rows(tmp_path)
+    assert found[0].keys() >= PROMISED
+    asked = ("nodes", "task_managers", "arity", "sample", "reservations")
+    assert len({tuple(row[name] for name in asked) for row in found}) == len(found) == 32
+    assert {row["completed"] for row in found} == {"5"}
+    assert {row["hosts"] for row in found} == {"5", "10"}
+    assert {(row["window_s"], row["ranks"], row["mpi_share"]) for row in found} == {("9000", "1", "")}
+    alike = {row["schedule_digest"] for row in found if row["sample"] == "all" and row["nodes"] == "40"}
+    assert len(alike) == 2, "one for each number of reservations"
+    record = json.loads((tmp_path / "o" / "scale.json").read_text())
+    assert (record["experiments"], record["ranks"], record["arguments"]["samples"]) == (32, 1, [0, 3])
+    assert {path.name for path in (tmp_path / "o").iterdir()} == {"scale.csv", "scale.json"}
+
+
+def test_the_report_is_drawn(scale, tmp_path):
+    assert scale("--arity", "flat,2", nodes="40,80", report=True)[0] == 0
+    page = (tmp_path / "o" / "report.html").read_text()
+    assert "Work a node does not grow" in page
+    assert "Strong scaling" not in page
+    assert "http://" not in page.replace("http://www.w3.org", "")
+
+
+def test_a_folder_is_replaced_by_force_only(scale, tmp_path):
+    assert scale()[0] == 0
+    status, _, error = scale(jobs="6")
+    assert (status, len(error)) == (2, 1)
+    assert "--force to replace scale experiments" in error[0]
+    assert rows(tmp_path)[0]["jobs"] == "5"
+    assert scale("--force", jobs="6")[0] == 0
+    assert rows(tmp_path)[0]["jobs"] == "6"
+
+
+def test_an_interruption_leaves_what_is_done(scale, tmp_path, monkeypatch):
+    measured, measure = [], scale_runs.measure
+
+    def once(*arguments):
+        if measured:
+            raise KeyboardInterrupt
+        measured.append(measure(*arguments))
+        return measured[0]
+
+    monkeypatch.setattr(scale_runs, "measure", once)
+    status, _, error = scale(nodes="40,80")
+    assert (status, error) == (130, ["dardis: interrupted"])
+    assert [row["nodes"] for row in rows(tmp_path)] == ["40"]
+    assert json.loads((tmp_path / "o" / "scale.json").read_text())["experiments"] == 2
+
+
+def test_nodes_of_a_rank(scale, tmp_path):
+    assert scale("--weak", "--ranks", "1", nodes="40")[0] == 0
+    assert rows(tmp_path)[0]["nodes"] == "40"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--arity", "flat,1"), "--arity: '1'; expected flat, or a whole number from 2"),
+        (("--arity", "2,,4"), "--arity: ''; expected flat"),
+        (("--sample", "half"), "--sample: 'half'; expected all, or whole numbers from 1"),
+        (("--sample", "0"), "--sample: '0'; expected all"),
+        (("--window", "-5"), "--window: '-5'; expected whole numbers from 1"),
+        (("--window", "7"), "--window: 7 with 4 reservations a node; expected at least 2 s for each"),
+        (("--reservations", "1001"), "--reservations: '1001'; expected whole numbers from 0 to 1000"),
+        (("--task-managers", "0"), "--task-managers: '0'; expected whole numbers from 1"),
+        (("--ranks", "1,2"), "--ranks: 2, and there are 1; expected no more than mpirun has started"),
+        (("--ranks", "x"), "--ranks: 'x'"),
+        (("--dispatcher", "easy"), "--dispatcher: unknown dispatcher 'easy'; expected one of dardis-throughput"),
+        (("--dispatcher", "dardis-late"), "--dispatcher: dardis-late has no rounds"),
+        (("--hosts-of", "0"), "--hosts-of"),
+    ],
+)
+def test_a_mistake_is_one_line(scale, tmp_path, arguments, message):
+    status, _, error = scale(*arguments)
+    assert (status, len(error)) == (2, 1)
+    assert message in error[0]
+    assert not (tmp_path / "o").exists()
+
+
+@pytest.mark.parametrize("nodes", ["", "0", "1e6", "10,", "-1", "3000000000"])
+def test_wrong_nodes_are_told(scale, nodes):
+    status, _, error = scale(nodes=nodes)
+    assert (status, len(error)) == (2, 1)
+    assert "--nodes: " in error[0]

@@ -1,0 +1,145 @@
+"""Which rows make a line, what damaged files say, and which charts a report has."""
+
+import csv
+import json
+from dataclasses import fields
+
+import pytest
+
+from dardis.model.errors import InputError
+from dardis.report.scale_page import draw_scale_report
+from dardis.report.scale_rows import lines_over, read_rows
+from dardis.sim.scale import Row
+
+NETWORK = {
+    "ranks": 4, "latency_ns": 1500.0, "send_overhead_ns": 400.0, "receive_overhead_ns": 300.0, "gap_ns": 500.0,
+    "gap_per_byte_ns": 0.07,
+}  # fmt: skip
+RECORD = {
+    "dardis_version": "0", "command": ["dardis", "scale"], "arguments": {"jobs": 9, "dispatcher": "d", "hosts_of": 64},
+    "networks": {}, "cores": 2, "launch_s": 1.5, "versions": {"python": "3", "mpi": None}, "started_utc": "now",
+}  # fmt: skip
+ONE = {
+    "nodes": 1000, "ranks": 1, "hosts": 16, "task_managers": 1, "arity": "flat", "sample": "all", "window_s": 100,
+    "reservations": 4, "dispatcher": "d", "seed": 1, "jobs": 9, "completed": 9, "rounds": 9,
+    "cpu_ns_per_node_job": 81.5, "bytes_per_node": 450.0, "message_bytes_per_node_job": 52.0,
+    "root_message_bytes": 4000, "chain": 36, "wall_s_per_round": 0.001, "exchange_s_median": 0.001, "jobs_per_s": 900.0,
+    "mpi_share": "", "collective_s_per_round": "", "predicted_s_per_round": "", "startup_s": 0.1, "node_ns": "",
+    "message_ns": "", "ask_bytes": 174.0, "answer_bytes": 3000.0, "schedule_digest": "0123456789abcdef",
+}  # fmt: skip
+OF_RANKS = {
+    "mpi_share": 0.4, "collective_s_per_round": 1e-5, "predicted_s_per_round": 9e-4, "node_ns": 80.0,
+    "message_ns": 11000.0,
+}  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Write a folder of experiments: what differs from one row, and whether a network was measured."""
+
+    def write(*different, network=False):
+        names = [field.name for field in fields(Row)]
+        assert set(names) == set(ONE), "the report knows all columns"
+        with (tmp_path / "scale.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, names)
+            writer.writeheader()
+            writer.writerows(ONE | more for more in different)
+        record = RECORD | {"networks": {"4": NETWORK} if network else {}}
+        (tmp_path / "scale.json").write_text(json.dumps(record))
+        return tmp_path
+
+    return write
+
+
+def drawn(folder):
+    page = draw_scale_report(folder).read_text()
+    titles = (
+        "Work a node does not grow", "Work of a sampled job", "Strong scaling", "Weak scaling", "Messages",
+        "Beyond this machine", "Less than everybody", "Many task managers",
+    )  # fmt: skip
+    return page, [title for title in titles if f"<h2>{title}</h2>" in page]
+
+
+def test_one_experiment_is_a_table(folder):
+    page, titles = drawn(folder({}))
+    assert titles == []
+    assert "same schedule" not in page
+    assert "0123456789ab<" in page
+    assert "81.50" in page
+
+
+@pytest.mark.parametrize(
+    ("different", "titles"),
+    [
+        ([{}, {"nodes": 2000, "hosts": 32}], ["Work a node does not grow", "Messages"]),
+        ([{"sample": 2}, {"sample": 2, "nodes": 2000}], ["Work of a sampled job"]),
+        ([{"sample": 2}, {"sample": 4}, {}], ["Less than everybody"]),
+        ([{}, {"task_managers": 2}], ["Many task managers"]),
+        ([{}, {"ranks": 2, "hosts": 2}], ["Strong scaling"]),
+        ([{}, {"nodes": 2000, "ranks": 2, "hosts": 2}], ["Weak scaling"]),
+        ([{"nodes": 1000 * n, "ranks": n, "hosts": n} for n in (2, 4)], ["Weak scaling", "Messages"]),
+        (
+            [{"ranks": ranks, "hosts": ranks} | OF_RANKS for ranks in (2, 4)],
+            ["Strong scaling", "Messages", "Beyond this machine"],
+        ),
+    ],
+)
+def test_charts_are_those_that_there_are_rows_for(folder, different, titles):
+    _, found = drawn(folder(*different, network=True))
+    assert found == titles
+
+
+def test_many_lines_and_all_charts(folder):
+    different = [
+        {"nodes": nodes, "ranks": ranks, "hosts": ranks, "arity": arity, "sample": sample, "task_managers": managers}
+        | OF_RANKS
+        for nodes in (1000, 2000, 4000) for ranks in (2, 4) for arity in ("flat", 2, 8) for sample in (2, "all")
+        for managers in (1, 2)
+    ]  # fmt: skip
+    page, titles = drawn(folder(*different, network=True))
+    assert len(titles) == 8
+    assert "more lines are in the table only" in page
+    assert "The same jobs on the same machine have the same schedule" in page
+    assert "Up to 4 ranks shared 2 cores here" in page
+    assert "latency 1.5 µs" in page
+
+
+def test_schedules_that_differ_are_told(folder):
+    page, _ = drawn(folder({}, {"arity": 2, "schedule_digest": "f" * 64}))
+    assert "Schedules differ" in page
+
+
+def test_lines_are_alike_but_for_the_axis(folder):
+    different = [{"nodes": n, "arity": a, "task_managers": 3} for n in (2000, 1000) for a in ("flat", 4)]
+    rows = read_rows(folder(*different, {"nodes": 500, "seed": 2}) / "scale.csv")
+    lines = lines_over(rows, "nodes", "chain")
+    assert [line.label for line in lines] == ["flat", "arity 4"]
+    assert [row.values["nodes"] for row in lines[0].rows] == [1000, 2000]
+    assert lines_over(rows, "nodes", "mpi_share") == []
+    assert lines_over(rows, "nodes", "chain", least=3) == []
+
+
+def test_a_line_of_ever_more_ranks_has_as_many_nodes_each(folder):
+    different = [{"nodes": 100 * ranks, "ranks": ranks} for ranks in (1, 2, 4)] + [{"nodes": 900, "ranks": 3}]
+    rows = read_rows(folder(*different) / "scale.csv")
+    lines = lines_over(rows, "ranks", "wall_s_per_round", weak=True)
+    assert [[row.values["ranks"] for row in line.rows] for line in lines] == [[1, 2, 4]]
+    assert lines_over(rows, "ranks", "wall_s_per_round") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("scale.csv", "nodes,ranks\n1,1\n", "no column task_managers"),
+        ("scale.csv", "nodes,ranks\n", "has no rows"),
+        ("scale.csv", "nodes,ranks\n1\n", "another number of fields"),
+        ("scale.json", "{", "is no record"),
+        ("scale.json", "[]", "is no record"),
+        ("scale.json", "{}", "is no record"),
+    ],
+)
+def test_damaged_files_are_told(folder, name, text, message):
+    path = folder({})
+    (path / name).write_text(text)
+    with pytest.raises(InputError, match=message):
+        draw_scale_report(path)

@@ -1,0 +1,172 @@
+"""Who asks a sample: whom, how many, over which windows, what hosts are told, and what it costs in messages."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dardis.model.job import Job
+from dardis.model.platform import NodeGroup, Platform
+from dardis.node_manager import NodePool
+from dardis.sim.spread import layout_of
+from dardis.task_manager import SETUPS, Reach, TaskManager
+from dardis.task_manager.sampling import part_of
+from dardis.task_manager.setups import BackfillScope
+from dardis.wire.effects import ALL_HOSTS, Placed, Send
+from dardis.wire.messages import SUMS, Ask, Relay, Release
+
+THROUGHPUT = SETUPS["dardis-throughput"]
+MACHINE = Platform("m", (NodeGroup("a", 100, {"cores": 4}), NodeGroup("b", 100, {"cores": 8})))
+
+
+def job_of(number=1, *, units=1, cores=1, walltime=100, groups=0b11, latest=None) -> Job:
+    return Job(number, 0, 0, latest, walltime, 50, units, (cores,), groups)
+
+
+class Machine:
+    """Hosts that answer a task manager; what it asks, and of whom, is noted."""
+
+    def __init__(self, setup=THROUGHPUT, sample=4, bounds=(0, 30, 30, 120, 200), arity=0) -> None:
+        hosts = range(len(bounds) - 1)
+        self.bounds = bounds
+        self.pools = [NodePool(MACHINE, bounds[h], bounds[h + 1], host=h) for h in hosts]
+        self.manager = TaskManager(setup, layout_of(MACHINE, bounds, None), 1, reach=Reach(arity, sample))
+        self.asked: list[tuple[int, Ask]] = []
+        self.sizes: list[int] = []
+        """Nodes of each round; 0 for all."""
+
+    def settle(self, effects, now=0) -> list:
+        left = []
+        while effects:
+            left += [effect for effect in effects if not isinstance(effect, Send)]
+            answers, asked = [], []
+            for send in [effect for effect in effects if isinstance(effect, Send)]:
+                for host in range(len(self.pools)) if send.to == ALL_HOSTS else [send.to]:
+                    asked += [(host, send.message)] if isinstance(send.message, Ask) else []
+                    answers += [a.message for a in self.pools[host].handle(send.message, now) if isinstance(a, Send)]
+            self.asked += asked
+            self.sizes += [sum(len(ask.sample) for _, ask in asked)] if asked else []
+            effects = [effect for answer in answers for effect in self.manager.handle(answer, now)]
+        return left
+
+    def submit(self, job, now=0):
+        (effect,) = self.settle(self.manager.submit(job, now), now)
+        return effect
+
+    @property
+    def hints(self) -> np.ndarray:
+        return self.manager._sampling.hints
+
+
+def test_a_sample_is_asked_at_its_hosts_alone():
+    machine = Machine(sample=3)
+    assert machine.submit(job_of(units=4)).start == 0
+    assert machine.sizes == [12]
+    for host, ask in machine.asked:
+        first, last = machine.bounds[host], machine.bounds[host + 1]
+        assert len(ask.sample) > 0
+        assert ((first <= ask.sample) & (ask.sample < last)).all()
+        assert ask.sample_offset.tolist() == [0, len(ask.sample)]
+        assert (ask.first[0], ask.last[0]) == (0, 0)
+    nodes = np.concatenate([ask.sample for _, ask in machine.asked])
+    assert (np.diff(nodes) > 0).all()
+    # Asked, answered, and the chosen confirmed.
+    assert machine.manager.messages == 2 * 12 + len(machine.manager._states[1].nodes)
+
+
+def test_of_its_groups_only():
+    machine = Machine(sample=20)
+    machine.submit(job_of(units=2, groups=0b10))
+    assert machine.sizes == [40]
+    assert all((ask.sample >= 100).all() for _, ask in machine.asked)
+    # 25 nodes a unit would be half of the group.
+    machine = Machine(sample=25)
+    machine.submit(job_of(units=2, groups=0b10))
+    assert machine.sizes == [0]
+    assert machine.manager.messages == 2 * 200 + len(machine.manager._states[1].nodes)
+
+
+def test_a_sample_that_does_not_hold_it_is_widened_then_all_are_asked():
+    machine = Machine(sample=4)
+    assert machine.submit(job_of(1, units=300, cores=4, walltime=500)).start == 0  # everything
+    machine.asked.clear()
+    machine.sizes.clear()
+    messages = machine.manager.messages
+    assert machine.submit(job_of(2, units=1, cores=4)).start == 500
+    assert machine.sizes == [4, 16, 64, 0]
+    assert {ask.last[0] for _, ask in machine.asked if len(ask.sample)} == {0}
+    assert machine.asked[-1][1].last[0] == 3599
+    assert machine.manager.messages - messages == 2 * (4 + 16 + 64 + 200) + 1
+    samples = [np.concatenate([a.sample for _, a in machine.asked if a.round == r and len(a.sample)]) for r in (1, 2, 3)]
+    assert {*samples[0].tolist()} < {*samples[1].tolist()} < {*samples[2].tolist()}
+
+
+def test_all_nodes_are_asked_through_the_tree_and_a_sample_is_not():
+    manager = TaskManager(THROUGHPUT, layout_of(MACHINE, (0, 100, 200), None), 1, reach=Reach(2, 4))
+    sends = manager.submit(job_of(1, units=2), 0)
+    assert all(isinstance(send.message, Ask) and send.message.want != SUMS for send in sends)
+    (send,) = manager.submit(job_of(2, units=50), 0)
+    assert isinstance(send.message, Relay)
+    assert send.message.message.want == SUMS
+
+
+@pytest.mark.parametrize("latest", [None, 6000])
+@pytest.mark.parametrize("name", ["dardis-profile", "dardis-balance"])
+def test_drawn_starts_come_from_a_sample_too(name, latest):
+    """Also the first question of a job without a deadline, which hears when nothing changes any more."""
+    machine = Machine(SETUPS[name], sample=4)
+    assert isinstance(machine.submit(job_of(units=3, latest=latest)), Placed)
+    assert machine.sizes == [12] * (2 if latest is None else 1)
+    instants = (machine.asked[-1][1].last[0] - machine.asked[-1][1].first[0]) // 60 + 1
+    assert {ask.quota[0] for _, ask in machine.asked if ask.quota[0]} == {2 * instants // 12 + 1}
+
+
+def test_a_quota_that_fails_is_asked_for_all_runs_then_by_more():
+    """The sample's nodes hold one unit of the two that must run on other nodes at once."""
+    machine = Machine(replace(SETUPS["dardis-profile"]), sample=1)
+    machine.submit(job_of(1, units=300, cores=4, walltime=20_000, latest=0))
+    machine.sizes.clear()
+    machine.submit(job_of(2, units=1, cores=1, walltime=100, latest=3600))
+    assert machine.sizes[:4] == [1, 1, 4, 4]
+
+
+def test_hints_are_what_its_jobs_have_reserved():
+    machine = Machine()
+    machine.submit(job_of(1, units=3, cores=2))
+    machine.submit(job_of(2, units=5, cores=4))
+    states = machine.manager._states
+    expected = np.zeros(200, dtype=np.int64)
+    for state in states.values():
+        np.add.at(expected, state.nodes, state.units * state.job.request[0])
+    assert machine.hints.tolist() == expected.tolist()
+    assert expected.sum() == 3 * 2 + 5 * 4
+    machine.manager.forget(1)
+    assert machine.hints.sum() == 5 * 4
+    machine.manager.forget(2)
+    assert not machine.hints.any()
+
+
+def test_who_moves_asks_a_sample_and_his_own_nodes():
+    machine = Machine(replace(THROUGHPUT, backfill_scope=BackfillScope.ALL_NODES), sample=2)
+    machine.submit(job_of(1, units=300, cores=4, walltime=500))
+    assert machine.submit(job_of(2, units=2, cores=4, walltime=300)).start == 500
+    own = machine.manager._states[2].nodes.tolist()
+    for pool in machine.pools:  # the first job has ended early
+        pool.handle(Release(1, 1), 100)
+    machine.manager.forget(1)
+    machine.asked.clear()
+    (moved,) = machine.settle(machine.manager.ask_again([2], 100), 100)
+    assert moved.start == 100
+    asked = np.concatenate([ask.sample for _, ask in machine.asked]).tolist()
+    assert {*own} <= {*asked}
+    assert 4 <= len(asked) <= 4 + len(own)
+    assert machine.hints.sum() == 2 * 4
+
+
+def test_a_sample_of_several_jobs_is_split_by_host():
+    ask = Machine().manager.submit(job_of(units=3), 0)[0].message
+    ask = replace(ask, sample=np.array([3, 7, 9, 7, 1, 5]), sample_offset=np.array([0, 3, 4, 4, 6]))
+    part = part_of(ask, 4, 8)
+    assert part.sample.tolist() == [7, 7, 5]
+    assert part.sample_offset.tolist() == [0, 1, 2, 2, 3]
+    assert part_of(ask, 0, 10) is ask
