@@ -25,6 +25,12 @@ def scale(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for scale.csv, scale.json and report.html.")],
     dispatcher: Annotated[str, typer.Option(metavar="NAME", help="A dardis-* set-up.")] = "dardis-throughput",
     task_managers: Annotated[str, typer.Option(metavar="M[,M…]", help="Task managers that share the jobs.")] = "1",
+    overlap: Annotated[
+        str | None,
+        typer.Option(
+            metavar="B[,B…]", help="Jobs in flight at once (default: 64 with a sample and several managers, else 1)."
+        ),
+    ] = None,
     arity: Annotated[str, typer.Option(metavar="flat|A[,…]", help="Sum offers up a tree of hosts.")] = "flat",
     hosts_of: Annotated[
         int, typer.Option(metavar="N", min=1, max=MOST_NODES, help="Nodes of a virtual host, in one process.")
@@ -52,6 +58,7 @@ def scale(
         out=out,
         dispatcher=dispatcher,
         task_managers=_numbers("--task-managers", task_managers, 1, 4096),
+        overlaps=() if overlap is None else _numbers("--overlap", overlap, 1, 2**20),
         arities=tuple(arity_of(part) for part in _parts(arity)),
         hosts_of=hosts_of,
         samples=tuple(0 if part == ALL else _number("--sample", part, 1, MOST_NODES, ALL) for part in _parts(sample)),

@@ -17,7 +17,7 @@ def process_cpu_s() -> float:
 
 
 def monotonic_s() -> float:
-    """Seconds that pass evenly; for showing progress only."""
+    """Seconds that pass evenly; for showing progress, and for measuring."""
     return time.monotonic()
 
 

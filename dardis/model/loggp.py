@@ -177,6 +177,21 @@ def tree_round_ns(
     return sums + candidates + cost.select_ns + (_down_tree(hosts, arity, chosen, down) if chosen else 0.0)
 
 
+EXCHANGES = 4
+"""Of a wave: asks, answers, claims, refusals."""
+
+
+def wave_job_ns(network: LogGP, job_ns: float, ranks: int, busy: int, overlap: int) -> float:
+    """How long a job takes of which `overlap` are in flight together, over that many ranks.
+
+    Its CPU time `job_ns` is shared by the ranks that are `busy` at once; the exchanges of a wave, in each of which all
+    ranks send to all others, are shared by the jobs in flight.
+    """
+    o = network.send_overhead_ns + network.receive_overhead_ns
+    exchange = (ranks - 1) * max(o, network.gap_ns) + network.latency_ns if ranks > 1 else 0.0
+    return job_ns / busy + EXCHANGES * exchange / overlap
+
+
 def jobs_per_second(
     network: LogGP, cost: JobCost, hosts: int, asked: int, nodes: float, chosen: int = 0, task_managers: int = 1,
     cores: int | None = None,

@@ -10,14 +10,14 @@ import numpy as np
 
 from dardis.engine.clock import monotonic_s
 from dardis.model.job import Job
-from dardis.model.loggp import JobCost, LogGP, sampled_round_ns, tree_round_ns
+from dardis.model.loggp import JobCost, LogGP, sampled_round_ns, tree_round_ns, wave_job_ns
 from dardis.model.schedule import Schedule
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.node_manager.state import VirtualHosts
 from dardis.sim import scale_load
 from dardis.sim.distributed import Simulation
 from dardis.sim.resident import resident_bytes, untouched_pages
-from dardis.sim.scale_tally import TalliedHosts
+from dardis.sim.scale_tally import TalliedHosts, Tally
 from dardis.sim.spread import even_bounds, layout_of
 from dardis.sim.world import Progress
 from dardis.task_manager import SETUPS, Reach, TaskManager
@@ -32,7 +32,10 @@ INNER_ARITY = 8
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """What is measured: `arity` 0 is flat, `sample` 0 is all nodes, `window` in s, `hosts_of` nodes a virtual host."""
+    """What is measured: `arity` 0 is flat, `sample` 0 is all nodes, `window` in s, `hosts_of` nodes a virtual host.
+
+    `overlap` is how many jobs are in flight at once.
+    """
 
     nodes: int
     ranks: int
@@ -45,6 +48,7 @@ class Experiment:
     dispatcher: str
     hosts_of: int
     seed: int
+    overlap: int = 1
 
     @property
     def through_tree(self) -> bool:
@@ -65,6 +69,7 @@ class Row:
     ranks: int
     hosts: int
     task_managers: int
+    overlap: int
     arity: int | str
     sample: int | str
     window_s: int
@@ -90,6 +95,7 @@ class Row:
     message_ns: float | None
     ask_bytes: float | None
     answer_bytes: float | None
+    job_ns: float | None
     schedule_digest: str
 
 
@@ -100,6 +106,7 @@ class Driven:
     `cpu_ns` is the CPU time of all ranks inside the machines, `wall_s` how long it took, `exchange_s` the median time
     until a question was answered, `message_bytes` payload between hosts, `ask_bytes` and `answer_bytes` those of a mean
     question and answer; `asked_hosts` and `asked_nodes` are means of the rounds, `chain` the longest of any job.
+    `job_ns` is the CPU time a job of all ranks, with the wire, where jobs are in flight together.
     """
 
     schedule: Schedule
@@ -115,6 +122,7 @@ class Driven:
     ask_bytes: float
     answer_bytes: float
     message_ns: float | None
+    job_ns: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +152,12 @@ def measure(what: Experiment, ground: Ground, progress: Progress | None = None) 
         from dardis.transport.groups import largest, total
 
         grown, startup_s = total(ground.comm, grown), largest(ground.comm, startup_s)
-    driven = drive(what, ground, host, bounds, progress)
+    if what.overlap > 1:
+        from dardis.sim.scale_waves import drive_waves
+
+        driven = drive_waves(what, ground, host, bounds, progress)
+    else:
+        driven = drive(what, ground, host, bounds, progress)
     collective = bare_collective_s(ground, driven)
     return None if driven is None else _row(what, ground, driven, grown, startup_s, collective)
 
@@ -160,10 +173,9 @@ def filled_host(what: Experiment, bounds: tuple[int, ...], rank: int) -> Relayin
 def drive(
     what: Experiment, ground: Ground, host: RelayingHost, bounds: tuple[int, ...], progress: Progress | None
 ) -> Driven | None:  # fmt: skip
-    """Play the jobs. All ranks of the ground call it, each with its filled host; rank 0 returns what came of it.
+    """Play the jobs one turn after the other. All ranks of the ground call it, each with its filled host.
 
-    Rank 0 drives, one turn after the other, and the others serve. A driver that has task managers on several ranks at
-    once takes the same arguments and returns the same.
+    Rank 0 drives and returns what came of it; the others serve.
     """
     if ground.rank > 0:
         from dardis.transport.mpi import serve
@@ -172,30 +184,29 @@ def drive(
         serve(ground.comm, host)
         return None
     jobs = scale_load.jobs(what.jobs, what.window, what.seed)
-    if what.ranks == 1:
-        local = LocalHosts([host])
-        watched = TalliedHosts(local, what.hosts, what.nodes, what.arity, host.pool.state.tree)
-        spent, wall_s, schedule = _play(what, bounds, jobs, watched, progress)
-        traffic = watched.traffic
-        sent, root = traffic.bytes, traffic.root_bytes
-        message_ns = None
+    tally = tally_of(what, host)
+    if ground.comm is None or what.ranks == 1:
+        hosts = TalliedHosts(LocalHosts([host]), tally)
+        spent, wall_s, schedule = _play(what, bounds, jobs, hosts, progress)
+        sent, root, message_ns = tally.traffic.bytes, tally.traffic.root_bytes, None
     else:
         from dardis.transport.mpi import MpiHosts
 
-        assert ground.comm is not None
         remote = MpiHosts(ground.comm, host)
-        watched = TalliedHosts(remote, what.hosts, what.nodes, what.arity, None)
-        spent, wall_s, schedule = _play(what, bounds, jobs, watched, progress)
-        traffic = watched.traffic
-        sent, root = remote.message_bytes, remote.largest_message
-        traffic.answers(max(sent - traffic.ask_bytes, 0), 0)
-        message_ns = watched.message_ns()
-    rounds, asks = max(watched.rounds, 1), max(traffic.asks, 1)
+        hosts = TalliedHosts(remote, tally)
+        spent, wall_s, schedule = _play(what, bounds, jobs, hosts, progress)
+        sent, root, message_ns = remote.message_bytes, remote.largest_message, tally.message_ns()
+        tally.traffic.answers(max(sent - tally.traffic.ask_bytes, 0), 0)
+    rounds, asks = max(tally.rounds, 1), max(tally.traffic.asks, 1)
     return Driven(
-        schedule, spent, wall_s, watched.exchange_s, watched.rounds, sent, root, watched.chain,
-        watched.asked_hosts / rounds, watched.asked_nodes / rounds, traffic.ask_bytes / asks,
-        traffic.answer_bytes / asks, message_ns,
+        schedule, spent, wall_s, hosts.exchange_s, tally.rounds, sent, root, tally.chain, tally.asked_hosts / rounds,
+        tally.asked_nodes / rounds, tally.traffic.ask_bytes / asks, tally.traffic.answer_bytes / asks, message_ns,
     )  # fmt: skip
+
+
+def tally_of(what: Experiment, host: RelayingHost) -> Tally:
+    """What counts the messages of an experiment: those between ranks, or between virtual hosts."""
+    return Tally(what.hosts, what.nodes, what.arity, host.pool.state.tree if what.ranks == 1 else None)
 
 
 def _play(
@@ -237,7 +248,17 @@ def _cost(what: Experiment, driven: Driven) -> JobCost | None:
 
 def predicted_s(what: Experiment, ground: Ground, driven: Driven, cost: JobCost | None) -> float | None:
     """How long the model says that a round takes."""
-    if ground.network is None or cost is None:
+    if ground.network is None:
+        return None
+    if driven.job_ns is not None:
+        managers = min(what.task_managers, ground.cores)
+        return (
+            wave_job_ns(ground.network, driven.job_ns, what.ranks, managers, what.overlap)
+            * what.jobs
+            / driven.rounds
+            / 1e9
+        )
+    if cost is None:
         return None
     if what.through_tree:
         return tree_round_ns(ground.network, cost, what.hosts, what.arity, what.nodes, cores=ground.cores) / 2e9
@@ -263,9 +284,10 @@ def _row(
         "message_ns": driven.message_ns,
         "ask_bytes": driven.ask_bytes if what.hosts > 1 else None,
         "answer_bytes": driven.answer_bytes if what.hosts > 1 else None,
+        "job_ns": driven.job_ns,
     }
     return Row(
-        nodes=what.nodes, ranks=what.ranks, hosts=what.hosts, task_managers=what.task_managers,
+        nodes=what.nodes, ranks=what.ranks, hosts=what.hosts, task_managers=what.task_managers, overlap=what.overlap,
         arity=what.arity or "flat", sample=what.sample or "all", window_s=what.window, reservations=what.reservations,
         dispatcher=what.dispatcher, seed=what.seed, jobs=what.jobs, completed=int(driven.schedule.ran.sum()),
         rounds=driven.rounds, cpu_ns_per_node_job=driven.cpu_ns / node_jobs, bytes_per_node=grown / what.nodes,

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 CSV_FILE, RECORD_FILE, REPORT_FILE = "scale.csv", "scale.json", "report.html"
 SCALE_FOLDER = OutFolder("scale experiments", (CSV_FILE, RECORD_FILE, REPORT_FILE))
+OVERLAP = 64
+"""Jobs in flight where several task managers ask samples at once."""
 Watch = Callable[[int, int], None]
 """What is called with (jobs done, jobs in all), over all experiments."""
 
@@ -40,8 +42,8 @@ Watch = Callable[[int, int], None]
 class ScaleRequest:
     """The arguments of `dardis scale`: each combination of the lists is an experiment.
 
-    `ranks` empty: all there are. With `weak`, `nodes` are those of a rank. An arity of 0 is flat, a sample of 0 all
-    nodes; windows in s.
+    `overlaps` empty: OVERLAP jobs with a sample and several task managers, else one. `ranks` empty: all there are. With
+    `weak`, `nodes` are those of a rank. An arity of 0 is flat, a sample of 0 all nodes; windows in s.
     """
 
     nodes: tuple[int, ...]
@@ -54,6 +56,7 @@ class ScaleRequest:
     samples: tuple[int, ...] = (0,)
     windows: tuple[int, ...] = (86_400,)
     reservations: tuple[int, ...] = (4,)
+    overlaps: tuple[int, ...] = ()
     ranks: tuple[int, ...] = ()
     weak: bool = False
     seed: int = 1
@@ -73,16 +76,22 @@ class ScaleRequest:
             if window < scale_load.LEAST_SPAN_S * reservations:
                 found = f"{window} with {reservations} reservations a node"
                 raise InputError("--window", found, f"at least {scale_load.LEAST_SPAN_S} s for each reservation")
-        return [
+        experiments = [
             Experiment(
                 nodes * (count if self.weak else 1), count, managers, arity, sample, window, reservations, self.jobs,
-                self.dispatcher, self.hosts_of, self.seed,
+                self.dispatcher, self.hosts_of, self.seed, overlap,
             )
             for count, window, reservations, sample, arity, managers, nodes in product(
                 self.ranks or (ranks,), self.windows, self.reservations, self.samples, self.arities,
                 self.task_managers, self.nodes,
             )
+            for overlap in self.overlaps or ((OVERLAP,) if sample and managers > 1 else (1,))
         ]  # fmt: skip
+        for what in experiments:
+            if what.overlap > 1 and what.arity:
+                together = f"{what.arity} with {what.overlap} jobs in flight"
+                raise InputError("--arity", together, "flat, or --overlap 1: in waves every host is asked directly")
+        return experiments
 
 
 def run_scale(request: ScaleRequest, watch: Watch | None = None) -> list[Row]:

@@ -52,19 +52,17 @@ class Traffic:
         self.root_bytes = max(self.root_bytes, largest)
 
 
-class TalliedHosts:
-    """Hosts that are watched. `tree`: what one pool stands for; None where each host is a process of its own.
+class Tally:
+    """Counts what is said. `tree`: what one pool stands for; None where each host is a process of its own.
 
     The task manager is in the process of the first host: what these two say to each other is no payload.
     """
 
-    def __init__(self, inner: Hosts, hosts: int, nodes: int, arity: int, tree: VirtualHosts | None) -> None:
-        """Watch `hosts` hosts, virtual ones with a `tree`."""
-        self._inner = inner
+    def __init__(self, hosts: int, nodes: int, arity: int, tree: VirtualHosts | None) -> None:
+        """Expect what is said to `hosts` hosts, virtual ones with a `tree`."""
         self._hosts, self._nodes, self._arity = hosts, nodes, arity
         self._tree = tree
         self._chain: dict[int, int] = {}
-        self._exchanges_s: list[float] = []
         self._last: tuple[Message, Message] | None = None
         self.traffic = Traffic()
         """With a tree: bytes of all messages. Without: of the questions only, as their hosts get them."""
@@ -72,40 +70,14 @@ class TalliedHosts:
         """Questions that had to be answered before a task manager could go on."""
         self.asked_hosts = self.asked_nodes = 0
         """Hosts and nodes that were asked, over all rounds."""
-        self.noting_s = 0.0
-        """Wall-clock time that the counting took."""
-
-    @property
-    def message_bytes(self) -> int:
-        """Payload between host processes so far."""
-        return self._inner.message_bytes
 
     @property
     def chain(self) -> int:
         """The longest chain of messages of any job."""
         return max(self._chain.values(), default=0)
 
-    @property
-    def exchange_s(self) -> float | None:
-        """The median time from when a question is sent until all its answers are there."""
-        return median(self._exchanges_s) if self._exchanges_s else None
-
-    def close(self) -> int:
-        """End the hosts."""
-        return self._inner.close()
-
-    def exchange(self, sends: Sequence[Send], now: int) -> tuple[list[Message], int]:
-        """Deliver, and note what was said."""
-        begun = monotonic_s()
-        answers, spent = self._inner.exchange(sends, now)
-        done = monotonic_s()
-        if self._note(sends, answers):
-            self._exchanges_s.append(done - begun)
-        self.noting_s += monotonic_s() - done
-        return answers, spent
-
-    def _note(self, sends: Sequence[Send], answers: Sequence[Message]) -> bool:
-        """Count what was said; return whether there was a question in it."""
+    def note(self, sends: Sequence[Send], answers: Sequence[Message]) -> bool:
+        """Count what a task manager has sent at once, and what was answered; return whether there was a question."""
         rounds: set[int] = set()
         chosen: dict[int, int] = {}
         for send in sends:
@@ -208,6 +180,42 @@ class TalliedHosts:
                 decode(encode([(0, message)]))
             taken.append((cpu_ns() - begun) / 4)
         return median(taken)
+
+
+class TalliedHosts:
+    """Hosts that are watched."""
+
+    def __init__(self, inner: Hosts, tally: Tally) -> None:
+        """Let all that is said be counted."""
+        self._inner = inner
+        self._tally = tally
+        self._exchanges_s: list[float] = []
+        self.noting_s = 0.0
+        """Wall-clock time that the counting took."""
+
+    @property
+    def message_bytes(self) -> int:
+        """Payload between host processes so far."""
+        return self._inner.message_bytes
+
+    @property
+    def exchange_s(self) -> float | None:
+        """The median time from when a question is sent until all its answers are there."""
+        return median(self._exchanges_s) if self._exchanges_s else None
+
+    def close(self) -> int:
+        """End the hosts."""
+        return self._inner.close()
+
+    def exchange(self, sends: Sequence[Send], now: int) -> tuple[list[Message], int]:
+        """Deliver, and note what was said."""
+        begun = monotonic_s()
+        answers, spent = self._inner.exchange(sends, now)
+        done = monotonic_s()
+        if self._tally.note(sends, answers):
+            self._exchanges_s.append(done - begun)
+        self.noting_s += monotonic_s() - done
+        return answers, spent
 
 
 def depth_of(host: int, hosts: int, arity: int) -> int:

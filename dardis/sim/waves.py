@@ -12,7 +12,7 @@ but not on ranks: with `overlap` 1 it is what turns in the order of jobs decide.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 import numpy as np
@@ -35,6 +35,7 @@ class InFlight:
     """A job of this rank that is not placed yet: what it sends next, and what it claims in this wave."""
 
     effects: list[Effect]
+    asked: list[Send] = field(default_factory=list)
     claim: Placed | None = None
     refused: bool = False
 
@@ -61,6 +62,8 @@ class Waves:
         self.rejected: dict[int, str] = {}
         self.waves = 0
         self.refusals = 0
+        self.talk: list[tuple[list[Send], list[Message]]] = []
+        """What each job of this rank has sent in a wave, and what it was answered."""
         self.cpu_ns = 0
         """CPU time inside the machines of this rank."""
 
@@ -118,6 +121,7 @@ class Waves:
         for effect in flying.effects:
             match effect:
                 case Send(to=to, message=Ask() as ask) if asks is not None:
+                    flying.asked.append(effect)
                     for host in range(self._peers.size) if to == ALL_HOSTS else (to,):
                         asks[host].append(ask)
                 case Send(to=host, message=message):
@@ -141,21 +145,25 @@ class Waves:
     def _decide(self, batch: Batch, now: int) -> list[Batch]:
         """Let this rank's task managers take the answers; what they claim, by rank. Asks wait for the next wave."""
         begun = cpu_ns()
+        heard: dict[int, list[Message]] = {}
         for number, message in batch:
-            if not isinstance(message, JointOffers):
-                self._hear(self._place[number], message, now)
-                continue
-            for job, offers in taken_apart(message):
-                self._hear(self._place[job], offers, now)
+            if isinstance(message, JointOffers):
+                for job, offers in taken_apart(message):
+                    heard.setdefault(self._place[job], []).append(offers)
+            else:
+                heard.setdefault(self._place[number], []).append(message)
+        for place, said in heard.items():
+            for answer in said:
+                self._flying[place].effects += self._manager(place).handle(answer, now)
         self.cpu_ns += cpu_ns() - begun
         claims: list[Batch] = [[] for _ in range(self._peers.size)]
         for place, flying in self._flying.items():
+            self.talk.append((flying.asked, heard.get(place, [])))
+            flying.asked = []
             if any(isinstance(effect, Placed | Rejected | Waiting) for effect in flying.effects):
+                self.talk.append(([effect for effect in flying.effects if isinstance(effect, Send)], []))
                 self._post(place, flying, claims, None)
         return claims
-
-    def _hear(self, place: int, message: Message, now: int) -> None:
-        self._flying[place].effects += self._manager(place).handle(message, now)
 
     def _judge(self, claims: Batch, now: int) -> list[Batch]:
         """Let this rank's nodes take claims in the order of jobs, one a node; who is refused, by rank.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ def together(asks: Sequence[Ask]) -> list[Ask | JointAsk]:
 
 
 def _joined(asks: Sequence[Ask]) -> JointAsk:
-    columns = {
+    columns: dict[str, Any] = {
         name: np.concatenate([getattr(ask, name) for ask in asks])
         for name in ("job", "draw_key", "first", "last", "walltime", "units", "quota", "groups", "request", "sample")
     }

@@ -67,9 +67,7 @@ def check(seeds: Iterable[int], **options: bool) -> list[Outcome]:
     outcomes = [run_seed(seed, **options) for seed in seeds]
     failed = [outcome for outcome in outcomes if outcome.violations]
     chosen = "".join(f" --{name}" for name, value in options.items() if value)
-    lines = [
-        f"{outcome}\n  replay: .venv/bin/python scripts/replay_fault {outcome.seed}{chosen}" for outcome in failed
-    ]
+    lines = [f"{outcome}\n  replay: .venv/bin/python scripts/replay_fault {outcome.seed}{chosen}" for outcome in failed]
     assert not failed, "\n".join([f"{len(failed)} of {len(outcomes)} seeds failed", *lines])
     return outcomes
 

@@ -13,7 +13,7 @@ from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.sim.faults import FaultSimulation, PoolMaker, Scenario
-from dardis.task_manager import LateSetUp, RacingManager
+from dardis.task_manager import LateSetUp, RacingManager, machine
 from dardis.task_manager.agreement import Agreement, Pace
 from dardis.transport.virtual import Faults
 from dardis.wire.effects import Done, Send
@@ -185,12 +185,8 @@ def test_a_broken_node_manager_is_found_out(pool: PoolMaker, monkeypatch):
 
 def test_claims_without_two_phases_are_found_out(monkeypatch):
     """Who takes a claim for final runs it, whatever the other hosts say to theirs."""
-    right = RacingManager._confirms
-
-    def final(*args):
-        return {host: replace(confirm, tentative=False) for host, confirm in right(*args).items()}
-
-    monkeypatch.setattr(RacingManager, "_confirms", final)
+    right = machine.confirms_of
+    monkeypatch.setattr(machine, "confirms_of", lambda *args, tentative: right(*args, tentative=not tentative))
     monkeypatch.setattr("faults.seeds.MOST_EVENTS", 10_000)
     assert finds("ran in full, all its hosts lived, and the job was not done")
 

@@ -3,16 +3,24 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from mpi4py import MPI
 
 from dardis.metrics.audit import audit
 from dardis.metrics.downtime import read_downtime
 from dardis.metrics.table import read_jobs
+from dardis.model.platform import NodeGroup, Platform
 from dardis.model.platform_dict import platform_from_dict
+from dardis.node_manager import RelayingHost
 from dardis.sim.request import RunRequest
 from dardis.sim.run import Outcome, run, run_over_ranks
-from dardis.transport.mpi import broadcast
+from dardis.sim.spread import layout_of
+from dardis.task_manager import SETUPS as NAMED
+from dardis.task_manager import Reach, TaskManager
+from dardis.transport.mpi import MpiHosts, broadcast, serve
+from dardis.wire.effects import Send
+from dardis.wire.messages import Later, Look, Noted
 from dardis.workload.generate import generate
 from dardis.workload.table import write_table
 
@@ -57,6 +65,12 @@ LATE = [
     ("dardis-late", ("event_order=per-event", "profile=off", "node_choice=random"), 2),
 ]
 
+TREES = [
+    ("dardis-throughput", ("backfill_scope=all-nodes", "node_choice=contiguous"), 1),
+    ("dardis-balance", ("offers=quota",), 3),
+    ("dardis-late", (), 2),
+]
+
 
 @pytest.fixture
 def inputs(mpi_tmp_path):
@@ -93,6 +107,60 @@ def test_digest_is_that_of_one_process(inputs, dispatcher, settings, managers):
     schedule = read_jobs(inputs / "ranks" / "jobs.csv")
     platform = platform_from_dict(json.loads((inputs / "ranks" / "run.json").read_text())["platform"])
     assert audit(schedule, platform, expected=list(range(1, 121))) == []
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(("dispatcher", "settings", "arity"), TREES)
+def test_through_a_tree_of_ranks_the_digest_is_the_flat_one(inputs, dispatcher, settings, arity):
+    request = replace(request_of(inputs, dispatcher, settings, "ranks", managers=2), jobs=50)
+    outcome = run_over_ranks(COMM, replace(request, arity=arity))
+    if COMM.rank > 0:
+        assert outcome == 0
+        return
+    alone = run(replace(request, out=inputs / "alone"))
+    assert outcome.metrics["schedule_digest"] == alone.metrics["schedule_digest"]
+    assert (outcome.metrics["message_bytes"] > 0) == (COMM.size > 1)
+
+
+class Notebook:
+    """Stands for a pool: notes what it is told, and reads it out when it is asked."""
+
+    incarnation = 0
+
+    def __init__(self, host):
+        self.host, self.noted = host, []
+
+    def handle(self, message, now):
+        if isinstance(message, Noted):
+            self.noted.append((message.job, now))
+            return []
+        jobs = np.array(self.noted, dtype=np.int64).reshape(-1, 2)
+        return [Send(0, Later(self.host, jobs, len(jobs)))]
+
+
+@pytest.mark.mpi
+def test_what_nobody_answers_arrives_before_what_is_asked_later_whichever_way_that_goes():
+    """Through the tree or straight to a host: in the order, and with the times, in which it was sent."""
+    machine = RelayingHost(Notebook(COMM.rank))
+    if COMM.rank > 0:
+        serve(COMM, machine)
+        return
+    ranks = Platform("ranks", (NodeGroup("n", COMM.size, {"cores": 1}),))
+    layout = layout_of(ranks, tuple(range(COMM.size + 1)), None)
+    manager = TaskManager(NAMED["dardis-throughput"], layout, 1, reach=Reach(2))
+    hosts, expected = MpiHosts(COMM, machine), [[] for _ in range(COMM.size)]
+    for now in range(1, 41):
+        sends = []
+        for host in range(COMM.size):
+            if (now * 7 + host) % 3:
+                sends.append(Send(host, Noted(100 * now + host, 1)))
+                expected[host].append([100 * now + host, now])
+        straight = now % 2 * [now % COMM.size]
+        sends += [Send(host, Look()) for host in straight] or [manager.to_all(Look())]
+        answers, _ = hosts.exchange(sends, now)
+        assert [answer.host for answer in answers] == (straight or list(range(COMM.size)))
+        assert [answer.jobs.tolist() for answer in answers] == [expected[answer.host] for answer in answers]
+    hosts.close()
 
 
 @pytest.mark.mpi

@@ -56,9 +56,7 @@ class Case:
     def run(self, cuts: Sequence[int] = (), managers: int = 1, arity: int = 0) -> Run:
         bounds = (0, *cuts, self.platform.node_count)
         spans = enumerate(pairwise(bounds))
-        pools = [
-            RelayingHost(NodePool(self.platform, *span, desired=self.desired, host=host)) for host, span in spans
-        ]
+        pools = [RelayingHost(NodePool(self.platform, *span, desired=self.desired, host=host)) for host, span in spans]
         hosts, layout = LocalHosts(pools, encoded=True), layout_of(self.platform, bounds, self.desired)
         switcher = Switcher(self.platform, self.switching, self.jobs[0].submit) if self.switching else None
         simulation: Simulation | LateSimulation

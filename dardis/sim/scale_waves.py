@@ -1,0 +1,51 @@
+"""A scale experiment with many jobs in flight: task managers on all ranks at once, in waves."""
+
+from __future__ import annotations
+
+from dardis.engine.clock import monotonic_s, process_cpu_s
+from dardis.node_manager import RelayingHost
+from dardis.sim import scale_load
+from dardis.sim.scale import Driven, Experiment, Ground, tally_of
+from dardis.sim.spread import layout_of
+from dardis.sim.waves import Waves
+from dardis.sim.world import Progress
+from dardis.task_manager import SETUPS, Reach, TaskManager
+from dardis.transport.peers import Alone, MpiPeers, Peers
+
+
+def drive_waves(
+    what: Experiment, ground: Ground, host: RelayingHost, bounds: tuple[int, ...], progress: Progress | None
+) -> Driven | None:  # fmt: skip
+    """Play the jobs in waves. All ranks of the ground call it, each with its filled host; rank 0 returns what came."""
+    platform, setup = scale_load.machine(what.nodes), SETUPS[what.dispatcher]
+    peers: Peers = Alone() if ground.comm is None else MpiPeers(ground.comm)
+    jobs = scale_load.jobs(what.jobs, what.window, what.seed)
+    layout, reach = layout_of(platform, bounds, None), Reach(sample=what.sample)
+    managers = [TaskManager(setup, layout, what.seed, None, reach, -1 - m) for m in range(what.task_managers)]
+    waves = Waves(jobs, managers, host.pool, bounds, peers, what.overlap)
+    peers.share(0)  # nobody begins before all have filled their nodes
+    begun, process_begun = monotonic_s(), process_cpu_s()
+    waves.run(progress if ground.rank == 0 else None)
+    wall_s, process_ns = monotonic_s() - begun, round(1e9 * (process_cpu_s() - process_begun))
+    recorder = waves.record()
+    tally = tally_of(what, host)
+    for sends, answers in waves.talk:
+        tally.note(sends, answers)
+    figures = peers.share(
+        waves.cpu_ns, process_ns, tally.rounds, peers.message_bytes, peers.largest_message, tally.chain,
+        tally.asked_hosts, tally.asked_nodes, tally.traffic.ask_bytes, tally.traffic.asks,
+    )  # fmt: skip
+    if recorder is None:
+        return None
+    schedule = recorder.schedule(jobs, platform.kinds)
+    cpu_ns, process_ns, rounds, sent, *_ = figures.sum(axis=0).tolist()
+    asked_hosts, asked_nodes, ask_bytes, asks = figures[:, 6:].sum(axis=0).tolist()
+    root, chain = int(figures[0, 4]), int(figures[:, 5].max())
+    answer_bytes = max(sent - ask_bytes, 0)
+    if what.ranks == 1:
+        sent, root, answer_bytes = tally.traffic.bytes, tally.traffic.root_bytes, tally.traffic.answer_bytes
+    return Driven(
+        schedule, cpu_ns, wall_s, None, rounds, sent, root, chain, asked_hosts / max(rounds, 1),
+        asked_nodes / max(rounds, 1), ask_bytes / max(asks, 1), answer_bytes / max(asks, 1), None,
+        process_ns / max(len(jobs), 1),
+    )  # fmt: skip

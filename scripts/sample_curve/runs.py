@@ -1,0 +1,103 @@
+"""The runs of the curve: which traces on which machines, how many of their jobs, and what came of each run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLES = (1, 2, 3, 4, 6, 8, 16, 32)
+"""Nodes asked first for each unit."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A trace on a machine of equal nodes (0 nodes: the one of the trace), and the seeds that samples are drawn with."""
+
+    name: str
+    trace: str
+    nodes: int
+    cores: int
+    jobs: int | None
+    seeds: int
+    partition: str | None = None
+
+
+CASES = (
+    Case("Curie partition 4", "CEA-Curie-2012-slice36k.swf.gz", 300, 32, None, 3, partition="4"),
+    Case("Eurora", "Eurora-2014.csv.gz", 0, 0, None, 3),
+    Case("HPC2N-20k", "HPC2N-2002-2.2-cln.swf.gz", 120, 2, 20_000, 2),
+    Case("Curie-5k", "CEA-Curie-2011-derived295k.swf.gz", 5040, 16, 5_000, 1),
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A case with a sample (0: all nodes are asked) and a seed."""
+
+    case: Case
+    sample: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Point:
+    """The means of a case's runs with one sample, over seeds, and the least and most of waits."""
+
+    sample: int
+    wait_s: float
+    least_wait_s: float
+    most_wait_s: float
+    slowdown: float
+    messages: float
+    """A job."""
+    longest_wait_s: float
+
+
+def runs_of(case: Case) -> list[Run]:
+    """All runs of a case; without a sample nothing of it is drawn."""
+    return [Run(case, 0, 1)] + [Run(case, sample, 1 + seed) for sample in SAMPLES for seed in range(case.seeds)]
+
+
+def prepare(case: Case, traces: Path, out: Path) -> tuple[Path, Path]:
+    """Write what the case's runs read, if it is not there: trace and platform."""
+    trace, platform = traces / case.trace, ROOT / "launch" / "platforms" / "eurora-2014.toml"
+    if case.nodes:
+        platform = out / f"{case.nodes}x{case.cores}.toml"
+        group = f'count = {case.nodes}\nprefix = "n"\nresources = {{ cores = {case.cores} }}\n'
+        platform.write_text(f'name = "{platform.stem}"\n[[nodes]]\n{group}')
+    if case.partition is not None:
+        whole, trace = trace, out / f"partition{case.partition}.swf"
+        _dardis("trace", "convert", str(whole), str(trace), "--partition", case.partition, "--force")
+    return trace, platform
+
+
+def do(run: Run, trace: Path, platform: Path, out: Path) -> dict[str, float]:
+    """Its figures: of an earlier run, where that is there."""
+    folder = out / f"{run.case.name.replace(' ', '-')}-{run.sample}-{run.seed}"
+    if not (folder / "metrics.json").exists():
+        options = ["--jobs", str(run.case.jobs)] if run.case.jobs else []
+        options += ["--sample", str(run.sample)] if run.sample else []
+        _dardis(
+            "simulate", str(trace), "--platform", str(platform), "--dispatcher", "dardis-throughput", "--seed",
+            str(run.seed), "--out", str(folder), "--no-report", "--force", *options,
+        )  # fmt: skip
+    figures: dict[str, float] = json.loads((folder / "metrics.json").read_text())
+    return figures
+
+
+def _dardis(*arguments: str) -> None:
+    subprocess.run([sys.executable, "-m", "dardis", *arguments], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+
+
+def point(sample: int, figures: list[dict[str, float]]) -> Point:
+    """Put the runs with one sample together."""
+    waits = [one["mean_wait_s"] for one in figures]
+    return Point(
+        sample, mean(waits), min(waits), max(waits), mean(one["mean_bounded_slowdown"] for one in figures),
+        mean(one["messages"] / one["jobs"] for one in figures), mean(one["max_wait_s"] for one in figures),
+    )  # fmt: skip
