@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 
 from dardis.model.host_tree import levels_below
-from dardis.model.loggp import LogGP, flat_chain, tree_chain
+from dardis.model.loggp import LogGP, flat_chain, tree_chain, wave_job_ns
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.node_manager.state import VirtualHosts
 from dardis.sim import scale_load
 from dardis.sim.distributed import Simulation
 from dardis.sim.scale import Driven, Experiment, Ground, measure, predicted_s
-from dardis.sim.scale_tally import TalliedHosts, depth_of, size_of
+from dardis.sim.scale_tally import Tally, depth_of, size_of
 from dardis.sim.spread import layout_of
 from dardis.task_manager import SETUPS, Reach, TaskManager
 from dardis.transport.local import LocalHosts
@@ -169,4 +169,28 @@ def test_a_round_is_predicted_by_what_it_asks():
     assert predicted_s(what, ground, driven, None) is None
     assert predicted_s(replace(what, arity=2), ground, driven, cost) == pytest.approx(flat, rel=0.6)
     assert predicted_s(replace(what, sample=2), ground, replace(driven, asked_hosts=1.0), cost) == pytest.approx(4e-6)
-    assert TalliedHosts(LocalHosts([]), 1, 1, 0, None).message_ns() == 0
+    assert Tally(1, 1, 0, None).message_ns() == 0
+
+
+def test_jobs_in_flight_share_what_a_wave_exchanges():
+    network = LogGP(4, 1000.0, 100.0, 100.0, 50.0, 0.0)
+    assert wave_job_ns(network, 8000.0, 1, 1, 64) == 8000.0
+    assert wave_job_ns(network, 8000.0, 4, 2, 1) == 4000.0 + 4 * (3 * 200.0 + 1000.0)
+    assert wave_job_ns(network, 8000.0, 4, 2, 64) == 4000.0 + 4 * (3 * 200.0 + 1000.0) / 64
+    driven = Driven(None, 0, 1.0, None, 20, 0, 0, 0, 4.0, 400.0, 1.0, 1.0, None, 8000.0)  # type: ignore[arg-type]
+    what = replace(SMALL, ranks=4, task_managers=2, sample=2, overlap=64, jobs=10)
+    # Ten jobs in twenty rounds: a round takes half of what a job does.
+    assert predicted_s(what, Ground(None, network, 4), driven, None) == pytest.approx(4100e-9 / 2)
+
+
+@pytest.mark.parametrize("managers", [1, 3])
+def test_jobs_in_flight_are_all_placed_and_counted(managers):
+    ground = Ground(None, None, 1)
+    what = replace(SMALL, nodes=300, task_managers=managers, sample=2, jobs=40)
+    turns, waves = measure(what, ground), measure(replace(what, overlap=8), ground)
+    assert waves.completed == turns.completed == 40
+    assert waves.rounds >= 40
+    assert waves.chain > 0
+    assert waves.root_message_bytes > 0
+    assert waves.message_bytes_per_node_job > 0
+    assert measure(replace(what, overlap=8), ground).schedule_digest == waves.schedule_digest
