@@ -28,7 +28,8 @@ def scale(
     overlap: Annotated[
         str | None,
         typer.Option(
-            metavar="B[,B…]", help="Jobs in flight at once (default: 64 with a sample and several managers, else 1)."
+            metavar="B[,B…]",
+            help="Jobs in flight at once (default: 64 to compare managers by samples without a tree, else 1).",
         ),
     ] = None,
     arity: Annotated[str, typer.Option(metavar="flat|A[,…]", help="Sum offers up a tree of hosts.")] = "flat",

@@ -49,10 +49,14 @@ class Held(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """Which nodes of the pool ask i is for: `node[offset[i]:offset[i+1]]`, ascending; without offsets all of them."""
+    """Which nodes of the pool ask i is for: `node[offset[i]:offset[i+1]]`, ascending; without offsets all of them.
+
+    `needed[i]` says that the job can't do without any of these: where they have no start in common, they offer none.
+    """
 
     offset: Ints
     node: Ints
+    needed: Ints
 
 
 class Scratch(NamedTuple):
@@ -123,6 +127,51 @@ def up_from(ready: Ints, boot: Ints, node: int, now: int) -> int:
     return max(now + boot[node], ready[node]) if len(ready) > 0 else now
 
 
+@inlined
+def offers_of_node(
+    rows: Rows, node: int, first_node: int, up: int, mine: bool, own: int, asks: Asks, i: int, held: Held,
+    respect: bool, kind: int, grain: int, seed: int, now: int, scratch: Scratch, out: Ints, before: int,
+) -> int:  # fmt: skip
+    """Append what a node offers to ask i, which holds entry `own` of `held` there if it is `mine`; the new count."""
+    time, value, queue = rows.time, rows.value, scratch.queue
+    free_time, free_value = scratch.time, scratch.value
+    request = asks.request[i]
+    first, last, walltime, quota = asks.first[i], asks.last[i], asks.walltime[i], asks.quota[i]
+    soonest = max(first, up) if up > now else first
+    forget_before(rows, node, now)
+    head = rows.head[node]
+    stop = head + rows.size[node]
+    if before + max(2 * (stop - head) + 4, quota if kind != FIRST else 0) > len(out):
+        return OUT_OF_SPACE
+    if mine:
+        stop = without(
+            time, value, head, stop, held.start[i], held.end[i], request, held.units[own], free_time, free_value
+        )
+        count = feasible_pieces(
+            free_time, free_value, 0, stop, soonest, last, walltime, request, respect, up, out, before, queue
+        )
+    elif stop - head > 1:
+        count = feasible_pieces(
+            time, value, head, stop, soonest, last, walltime, request, respect, up, out, before, queue
+        )
+    else:
+        count = constant_piece(time, value, head, soonest, last, request, respect, up, out, before)
+    if quota > 0 or grain > 1:
+        count = to_grid(out, before, count, first, grain)
+    if quota > 0 and count > before:
+        count = drawn_offers(
+            time, value, head, stop, asks, i, soonest, respect, kind, grain, seed, first_node + node, out, before,
+            count, scratch,
+        )  # fmt: skip
+    # The usual case has no grid but seconds: instants are starts less the first.
+    shift = first if quota < 0 and grain == 1 else 0
+    for row in range(before, count):
+        out[row, NODE] = first_node + node
+        out[row, FROM] -= shift
+        out[row, TO] -= shift
+    return count
+
+
 @bare
 def answer_one(
     rows: Rows, group: Ints, first_node: int, ready: Ints, boot: Ints, asks: Asks, i: int, held: Held, asked: Asked,
@@ -133,62 +182,69 @@ def answer_one(
 
     Returns how many there are then, or OUT_OF_SPACE. The other arguments are those of `answer`.
     """
-    heads, sizes, time, value = rows.head, rows.size, rows.time, rows.value
-    queue, free_time, free_value = scratch.queue, scratch.time, scratch.value
-    own = held.offset[i]
-    own_end = held.offset[i + 1]
-    request = asks.request[i]
-    first, last, walltime = asks.first[i], asks.last[i], asks.walltime[i]
-    quota, groups = asks.quota[i], asks.groups[i]
-    # The usual case has no grid but seconds: instants are starts less the first.
-    shift = first if quota < 0 and grain == 1 else 0
+    own, own_end = held.offset[i], held.offset[i + 1]
     listed = len(asked.offset) > 0
     step = asked.offset[i] if listed else np.int64(low)
-    stop_at = asked.offset[i + 1] if listed else np.int64(high)
-    if quota == 0:
-        stop_at = step
+    stop = asked.offset[i + 1] if listed else np.int64(high)
+    if asks.quota[i] == 0:
+        stop = step
+    needs_all = listed and len(asked.needed) > 0 and asked.needed[i] != 0 and asks.quota[i] < 0
+    common = np.int64(-1)
     count = np.int64(before)
-    while step < stop_at:
+    while step < stop:
         node = asked.node[step] if listed else step
         step += 1
         while own < own_end and held.node[own] < node:
             own += 1
-        mine = own < own_end and held.node[own] == node
-        up = up_from(ready, boot, node, now)
-        if (groups >> group[node]) & 1 == 0 or (up > now and up > last):
-            continue
         begun = count
-        soonest = max(first, up) if up > now else first
-        forget_before(rows, node, now)
-        head = heads[node]
-        stop = head + sizes[node]
-        if begun + max(2 * (stop - head) + 4, quota if kind != FIRST else 0) > len(out):
-            return OUT_OF_SPACE
-        if mine:
-            stop = without(
-                time, value, head, stop, held.start[i], held.end[i], request, held.units[own], free_time, free_value
-            )
-            count = feasible_pieces(
-                free_time, free_value, 0, stop, soonest, last, walltime, request, respect, up, out, begun, queue
-            )
-        elif stop - head > 1:
-            count = feasible_pieces(
-                time, value, head, stop, soonest, last, walltime, request, respect, up, out, begun, queue
-            )
-        else:
-            count = constant_piece(time, value, head, soonest, last, request, respect, up, out, begun)
-        if quota > 0 or grain > 1:
-            count = to_grid(out, begun, count, first, grain)
-        if quota > 0 and count > begun:
-            count = drawn_offers(
-                time, value, head, stop, asks, i, soonest, respect, kind, grain, seed, first_node + node, out, begun,
-                count, scratch,
+        up = up_from(ready, boot, node, now)
+        if (asks.groups[i] >> group[node]) & 1 and (up <= now or up <= asks.last[i]):
+            mine = own < own_end and held.node[own] == node
+            count = offers_of_node(
+                rows, node, first_node, up, mine, own, asks, i, held, respect, kind, grain, seed, now, scratch, out,
+                begun,
             )  # fmt: skip
-        for row in range(begun, count):
-            out[row, NODE] = first_node + node
-            out[row, FROM] -= shift
-            out[row, TO] -= shift
+            if count == OUT_OF_SPACE:
+                return OUT_OF_SPACE
+        if needs_all:
+            common = meet(scratch.weights, common, out, begun, count)
+            if common == 0:
+                return before
+            needs_all = common > 0
     return count
+
+
+@bare
+def meet(spans: Ints, common: int, offers: Ints, low: int, high: int) -> int:
+    """Keep of `common` spans (columns 0 and 1) what the offers `[low, high)` of a node have, too; return how many.
+
+    With -1 spans it is all that the node offers. Answers -1 where there is not enough room.
+    """
+    if common + high - low + 1 > len(spans):
+        return -1
+    found = np.int64(0)
+    if common < 0:
+        for row in range(low, high):
+            spans[found, 0] = offers[row, FROM]
+            spans[found, 1] = offers[row, TO]
+            found += 1
+        return found
+    span, row = np.int64(0), np.int64(low)
+    while span < common and row < high:
+        begin = max(spans[span, 0], offers[row, FROM])
+        end = min(spans[span, 1], offers[row, TO])
+        if begin < end:
+            spans[found, 2] = begin
+            spans[found, 3] = end
+            found += 1
+        if spans[span, 1] < offers[row, TO]:
+            span += 1
+        else:
+            row += 1
+    for span in range(found):
+        spans[span, 0] = spans[span, 2]
+        spans[span, 1] = spans[span, 3]
+    return found
 
 
 @bare

@@ -99,7 +99,7 @@ def find_best(
     room.ask[FIRST_START] = first
     room.ask[LAST_START] = last
     count = answer(
-        rows, group, 0, none, none, asks, held, Asked(none, none), False, FIRST, 1, rules.seed, now, room.scratch,
+        rows, group, 0, none, none, asks, held, Asked(none, none, none), False, FIRST, 1, rules.seed, now, room.scratch,
         room.out, room.offset,
     )  # fmt: skip
     if count == OUT_OF_SPACE:

@@ -159,15 +159,16 @@ def find(
         return ROOM
     asks = ask_of(table, slot, room)
     zeros = room.ask[ZERO : ZERO + 2]
-    held = Held(zeros, zeros[:0], zeros[:0], zeros[:0], zeros[:0])
+    none = zeros[:0]
+    held = Held(zeros, none, none, none, none)
     hold = table[slot, HOLD]
     window = max(table[slot, WALLTIME], SHORTEST_WINDOW_S)
     while first <= last:
         room.ask[FIRST_START] = first
         room.ask[LAST_START] = min(first + window - 1, last)
         count = answer(
-            rows, group, 0, zeros[:0], zeros[:0], asks, held, Asked(zeros[:0], zeros[:0]), wish == WISH_SPAN, FIRST, 1, rules.seed, now,
-            room.scratch, room.out, room.offset,
+            rows, group, 0, none, none, asks, held, Asked(none, none, none), wish == WISH_SPAN, FIRST, 1, rules.seed,
+            now, room.scratch, room.out, room.offset,
         )  # fmt: skip
         if count == OUT_OF_SPACE:
             return ROOM

@@ -49,7 +49,7 @@ def warm_pool() -> None:
     out = np.empty((16, 6), dtype=np.int64)
     group = np.zeros(2, dtype=np.int64)
     offset = np.empty(2, dtype=np.int64)
-    asked = offers.Asked(ends[:0], node[:0])
+    asked = offers.Asked(ends[:0], node[:0], node[:0])
     for kind, grain in ((starts.FIRST, 1), (starts.UNIFORM, 60)):
         question = (
             rows, group, 0, group[:0], group[:0], asks, held, asked, False, kind, grain, 1, 0,

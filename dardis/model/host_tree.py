@@ -41,7 +41,7 @@ def living(first: int, last: int, gone: Sequence[int]) -> int:
 def child_counts(hosts: int, arity: int) -> NDArray[np.int64]:
     """How many children each host has in the tree over `[0, hosts)`; shape (hosts,)."""
     counts = np.zeros(hosts, dtype=np.int64)
-    ranges = [(0, hosts)]
+    ranges = [(0, hosts)] if hosts else []
     while ranges:
         first, last = ranges.pop()
         parts = parts_of(first + 1, last, arity)

@@ -177,36 +177,20 @@ def tree_round_ns(
     return sums + candidates + cost.select_ns + (_down_tree(hosts, arity, chosen, down) if chosen else 0.0)
 
 
-EXCHANGES = 4
-"""Of a wave: asks, answers, claims, refusals."""
+EXCHANGES = 9
+"""Of a wave, by all ranks: asks, answers, claims and refusals, of each first the sizes; and what is settled."""
 
 
-def wave_job_ns(network: LogGP, job_ns: float, ranks: int, busy: int, overlap: int) -> float:
-    """How long a job takes of which `overlap` are in flight together, over that many ranks.
+def wave_job_ns(
+    network: LogGP, job_ns: float, ranks: int, task_managers: int, settled: float, cores: int | None = None
+) -> float:
+    """How long a job takes where many are in flight and `settled` of them are placed a wave.
 
-    Its CPU time `job_ns` is shared by the ranks that are `busy` at once; the exchanges of a wave, in each of which all
-    ranks send to all others, are shared by the jobs in flight.
+    Its CPU time `job_ns` is shared by the ranks that have a task manager, as far as there are `cores` for them (None:
+    each rank has its own). The exchanges of a wave, in each of which all ranks send to all others, are shared by the
+    jobs that it settles; fewer cores than ranks stretch what they cost.
     """
-    o = network.send_overhead_ns + network.receive_overhead_ns
-    exchange = (ranks - 1) * max(o, network.gap_ns) + network.latency_ns if ranks > 1 else 0.0
-    return job_ns / busy + EXCHANGES * exchange / overlap
-
-
-def jobs_per_second(
-    network: LogGP, cost: JobCost, hosts: int, asked: int, nodes: float, chosen: int = 0, task_managers: int = 1,
-    cores: int | None = None,
-) -> float:  # fmt: skip
-    """How many jobs a second that many task managers, each on a rank of its own, place at most with such rounds.
-
-    The lesser of two bounds: each has one round after the other; no rank takes more time for its share of all asks,
-    and for its own jobs, than there is. With `asked` all other hosts, this is the throughput of full rounds. ValueError
-    when there are more task managers than ranks.
-    """
-    if not 1 <= task_managers <= hosts:
-        raise ValueError(f"{task_managers} task managers on {hosts} ranks")
-    round_ns = sampled_round_ns(network, cost, hosts, asked, nodes, chosen, cores)
-    network, cost = _shared(network, cost, hosts, cores)
-    down, up = _hop(network, cost, cost.ask_bytes), _hop(network, cost, cost.answer_bytes)
-    managed_ns = (asked + chosen) * down.send + asked * up.receive + cost.select_ns
-    served_ns = (asked + chosen) * down.receive + asked * up.send + cost.node_ns * nodes
-    return 1e9 / max(round_ns / task_managers, managed_ns / task_managers + served_ns / hosts)
+    cores = cores or ranks
+    overhead_ns = (network.send_overhead_ns + network.receive_overhead_ns) * max(1.0, ranks / cores)
+    exchange_ns = (ranks - 1) * max(overhead_ns, network.gap_ns) + network.latency_ns if ranks > 1 else 0.0
+    return job_ns / min(task_managers, ranks, cores) + EXCHANGES * exchange_ns / settled

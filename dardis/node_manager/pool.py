@@ -26,6 +26,8 @@ EVERYBODY = -1
 """The address of every task manager."""
 LAPSE, REPORT = 0, 1
 """Tokens of timers: a tentative reservation lapses; `Finished` is told again."""
+LARGEST = 1 << 31
+"""No node holds as much as this of anything: amounts are 32-bit integers."""
 _EMPTY = np.zeros(0, dtype=np.int64)
 _ZEROS = np.zeros(2, dtype=np.int64)
 
@@ -53,6 +55,7 @@ class NodePool:
         self._report_every = report_every
         self._claims: dict[int, Claim] = {}
         self._closed: dict[int, int] = {}
+        """Where messages may be late: the last attempt of each job that has ended here or was dropped."""
         self._finished: dict[int, int] = {}
         self._heads: dict[tuple[int, int], Ints] = {}
         """Who holds the few reservations of the late set-up, by label and job, as was announced."""
@@ -163,7 +166,7 @@ class NodePool:
         if self._finished.get(job) == attempt or (old is not None and old.attempt == attempt):
             return [Send(job, say.Reserved(job, attempt, self.host))] if confirm.tentative else []
         stale = confirm.incarnation != self.incarnation or attempt <= self._closed.get(job, -1)
-        if stale or confirm.start < now or (old is not None and old.attempt > attempt):
+        if stale or confirm.start < now or (old is not None and old.attempt > attempt) or not self._is_sound(confirm):
             return [refused]
         effects: list[Effect] = []
         if old is not None and confirm.tentative:
@@ -184,6 +187,15 @@ class NodePool:
             lapse = SetTimer(claim.start, say.Timer(job, attempt, LAPSE))
             return [*effects, Send(job, say.Reserved(job, attempt, self.host)), lapse]
         return [self._launch(job, claim)]
+
+    def _is_sound(self, confirm: say.Confirm) -> bool:
+        """Whether a claim takes something, for a while, from nodes of this pool, each of them named once."""
+        nodes, units, request, first = confirm.nodes, confirm.units, confirm.request, self.state.first
+        return bool(
+            0 < len(nodes) == len(units) and len(request) == self.state.capacity.shape[1] and confirm.walltime > 0
+            and first <= nodes[0] and nodes[-1] < first + self.state.count and (nodes[1:] > nodes[:-1]).all()
+            and units.min() > 0 and request.min() >= 0 and int(units.max()) * int(request.max()) < LARGEST
+        )  # fmt: skip
 
     def _launch(self, job: int, claim: Claim) -> Launch:
         return Launch(job, claim.attempt, claim.nodes + self.state.first, claim.units, claim.start, claim.end)
@@ -215,8 +227,6 @@ class NodePool:
             self._finished[ended.job] = claim.attempt
             effects += self._report(ended.job, claim.attempt, now)
             effects += [self._publish(now)] if self._publishes else []
-        else:
-            self._closed.pop(ended.job, None)
         return effects
 
     def _report(self, job: int, attempt: int, now: int) -> list[Effect]:
@@ -230,7 +240,8 @@ class NodePool:
 
     def _close(self, job: int, attempt: int, now: int) -> list[Effect]:
         """Drop what the job holds by this attempt or an earlier one, and take no more of them."""
-        self._closed[job] = max(self._closed.get(job, -1), attempt)
+        if self._report_every:  # elsewhere nothing of an attempt comes after its end
+            self._closed[job] = max(self._closed.get(job, -1), attempt)
         claim = self._claims.get(job)
         if claim is None or claim.attempt > attempt:
             return []

@@ -207,9 +207,9 @@ class PoolState(NodeProfiles):
         """Put the question to a kernel that answers it, with what else that kernel takes."""
         asks = Asks(ask.job, ask.draw_key, ask.first, ask.last, ask.walltime, ask.quota, ask.groups, ask.request)
         if ask.held_only:
-            asked = Asked(held.offset, held.node)
+            asked = Asked(held.offset, held.node, ask.needed)
         else:
-            asked = Asked(ask.sample_offset, ask.sample - self.first if len(ask.sample) else ask.sample)
+            asked = Asked(ask.sample_offset, ask.sample - self.first if len(ask.sample) else ask.sample, ask.needed)
         respect = ask.respect and self.has_desired
         quota = 0 if ask.generator == starts.FIRST else int(ask.quota.max())
         instants = int((ask.last - ask.first).max()) // ask.grain + 1 if quota > 1 else 0

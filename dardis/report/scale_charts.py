@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import EngFormatter, FixedLocator, Formatter, NullFormatter, NullLocator
 
 from dardis.model.loggp import JobCost, LogGP, flat_chain, flat_round_ns, tree_chain, tree_round_ns
-from dardis.report import chart
+from dardis.report import chart, scale_axes
 from dardis.report.chart import Chart
 from dardis.report.scale_rows import ALL, FLAT, Line, ScaleRow, lines_over
 from dardis.report.words import number
@@ -23,8 +18,6 @@ MOST_HOSTS: Final = 1_000_000
 """How far predictions reach."""
 _CHOSEN: Final = 8
 """Hosts that a job of the largest size is confirmed to, at most."""
-_PREDICTED: Final = "--"
-_MOST_LINES: Final = 6
 
 
 def charts(rows: Sequence[ScaleRow], networks: Sequence[LogGP]) -> list[Chart]:
@@ -32,56 +25,9 @@ def charts(rows: Sequence[ScaleRow], networks: Sequence[LogGP]) -> list[Chart]:
     with chart.style():
         drawn = [
             cpu_by_nodes(rows), cpu_of_samples(rows), over_ranks(rows, weak=False), over_ranks(rows, weak=True),
-            messages(rows), extrapolated(rows, networks), sampled(rows), managed(rows),
+            messages(rows), extrapolated(rows, networks), sampled(rows),
         ]  # fmt: skip
     return [one for one in drawn if one is not None]
-
-
-def _looks(place: int) -> dict[str, Any]:
-    """Measured figures: colours and markers tell lines apart, dashes are left to predictions."""
-    return chart.line_look(place, marked=True) | {"linestyle": "-", "linewidth": 1.6}
-
-
-def _log_counts(axes: Axes, values: Sequence[float]) -> None:
-    """A log axis of counts, with a tick at each that was measured where these are few."""
-    axes.set_xscale("log")
-    places = sorted(set(values))
-    if len(places) <= 8:
-        axes.xaxis.set_major_locator(FixedLocator(places))
-        axes.xaxis.set_minor_locator(NullLocator())
-    _plain(axes.xaxis, chart.amounts())
-
-
-def _plain(axis: Axis, formatter: Formatter) -> None:
-    """Say the large ticks of a log axis as other axes do, and no small ones."""
-    axis.set_major_formatter(formatter)
-    axis.set_minor_formatter(NullFormatter())
-
-
-def _seconds(axes: Axes) -> None:
-    axes.set_yscale("log")
-    _plain(axes.yaxis, EngFormatter(unit="s"))
-    _whole_decades(axes)
-
-
-def _whole_decades(axes: Axes) -> None:
-    """Let a log axis of amounts end at large ticks, so that there are some."""
-    low, high = (math.log10(end) for end in axes.get_ylim())
-    axes.set_ylim(10.0 ** math.floor(low), 10.0 ** math.ceil(high))
-
-
-def _legend(axes: Axes, extra: Sequence[Line2D] = (), columns: int = 1) -> None:
-    """Above the chart; the figure grows with it."""
-    handles = [*axes.get_legend_handles_labels()[0], *extra]
-    drawing = axes.get_figure()
-    assert isinstance(drawing, Figure)
-    drawing.set_figheight(drawing.get_figheight() + 0.17 * -(-len(handles) // columns))
-    axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0.2, fontsize=8)
-
-
-def _left_out(lines: Sequence[Line]) -> str:
-    more = len(lines) - _MOST_LINES
-    return f" {more} more lines are in the table only." if more > 0 else ""
 
 
 def cpu_by_nodes(rows: Sequence[ScaleRow]) -> Chart | None:
@@ -90,15 +36,15 @@ def cpu_by_nodes(rows: Sequence[ScaleRow]) -> Chart | None:
     if not lines:
         return None
     drawing, (axes,) = chart.figure(chart.HALF, 3.2)
-    for place, line in enumerate(lines[:_MOST_LINES]):
-        axes.plot(*_xy(line, "nodes", "cpu_ns_per_node_job"), label=line.label, **_looks(place))
-    _log_counts(axes, [row.number("nodes") for line in lines for row in line.rows])
+    for place, line in enumerate(lines[: scale_axes.MOST_LINES]):
+        axes.plot(*_xy(line, "nodes", "cpu_ns_per_node_job"), label=line.label, **scale_axes.looks(place))
+    scale_axes.log_counts(axes, [row.number("nodes") for line in lines for row in line.rows])
     axes.set_ylim(bottom=0)
     axes.set_xlabel("nodes")
     axes.set_ylabel("CPU time a node and job (ns)")
-    _legend(axes)
+    scale_axes.legend(axes)
     caption = "CPU time of all ranks in rounds, over nodes and jobs. Level or falling: a job costs each node the same."
-    return chart.finish(drawing, "Work a node does not grow", caption + _left_out(lines))
+    return chart.finish(drawing, "Work a node does not grow", caption + scale_axes.left_out(lines))
 
 
 def cpu_of_samples(rows: Sequence[ScaleRow]) -> Chart | None:
@@ -107,18 +53,18 @@ def cpu_of_samples(rows: Sequence[ScaleRow]) -> Chart | None:
     if not lines:
         return None
     drawing, (axes,) = chart.figure(chart.HALF, 3.2)
-    for place, line in enumerate(lines[:_MOST_LINES]):
+    for place, line in enumerate(lines[: scale_axes.MOST_LINES]):
         cpu_us = [1e-3 * row.number("cpu_ns_per_node_job") * row.number("nodes") for row in line.rows]
-        axes.plot([row.number("nodes") for row in line.rows], cpu_us, label=line.label, **_looks(place))
-    _log_counts(axes, [row.number("nodes") for line in lines for row in line.rows])
+        axes.plot([row.number("nodes") for row in line.rows], cpu_us, label=line.label, **scale_axes.looks(place))
+    scale_axes.log_counts(axes, [row.number("nodes") for line in lines for row in line.rows])
     axes.set_ylim(bottom=0)
     axes.set_xlabel("nodes")
     axes.set_ylabel("CPU time a job (µs)")
-    _legend(axes)
+    scale_axes.legend(axes)
     caption = (
         "CPU time of all ranks in rounds, over jobs. Level: a job that asks a few nodes costs as much on any machine."
     )
-    return chart.finish(drawing, "Work of a sampled job", caption + _left_out(lines))
+    return chart.finish(drawing, "Work of a sampled job", caption + scale_axes.left_out(lines))
 
 
 def _xy(line: Line, x: str, y: str) -> tuple[list[float], list[float]]:
@@ -131,20 +77,20 @@ def over_ranks(rows: Sequence[ScaleRow], *, weak: bool) -> Chart | None:
     if not lines:
         return None
     drawing, (axes,) = chart.figure(chart.HALF, 3.2)
-    for place, line in enumerate(lines[:_MOST_LINES]):
-        look = _looks(place)
+    for place, line in enumerate(lines[: scale_axes.MOST_LINES]):
+        look = scale_axes.looks(place)
         axes.plot(*_xy(line, "ranks", "wall_s_per_round"), label=line.label, **look)
-        for name, dashes in (("predicted_s_per_round", _PREDICTED), ("collective_s_per_round", ":")):
+        for name, dashes in (("predicted_s_per_round", scale_axes.PREDICTED), ("collective_s_per_round", ":")):
             axes.plot(*_xy(line, "ranks", name), color=look["color"], linestyle=dashes, linewidth=1.4)
-    _log_counts(axes, [row.number("ranks") for line in lines for row in line.rows])
-    _seconds(axes)
+    scale_axes.log_counts(axes, [row.number("ranks") for line in lines for row in line.rows])
+    scale_axes.seconds(axes)
     axes.set_xlabel("ranks")
     axes.set_ylabel("time a round")
-    _legend(
+    scale_axes.legend(
         axes,
         [
             Line2D([], [], color=chart.GREY, linestyle="-", label="measured"),
-            Line2D([], [], color=chart.GREY, linestyle=_PREDICTED, label="predicted (LogGP)"),
+            Line2D([], [], color=chart.GREY, linestyle=scale_axes.PREDICTED, label="predicted (LogGP)"),
             Line2D([], [], color=chart.GREY, linestyle=":", label="bare bcast + gather"),
         ],
     )
@@ -152,7 +98,7 @@ def over_ranks(rows: Sequence[ScaleRow], *, weak: bool) -> Chart | None:
         "The machine grows with the ranks, so level is ideal." if weak else "One machine, cut into more and more parts."
     )
     title = "Weak scaling" if weak else "Strong scaling"
-    return chart.finish(drawing, title, caption + _left_out(lines))
+    return chart.finish(drawing, title, caption + scale_axes.left_out(lines))
 
 
 def messages(rows: Sequence[ScaleRow]) -> Chart | None:
@@ -163,14 +109,14 @@ def messages(rows: Sequence[ScaleRow]) -> Chart | None:
     if not lines:
         return None
     drawing, panels = chart.figure(chart.FULL, 5.8, 2)
-    for place, line in enumerate(lines[:_MOST_LINES]):
-        panels[0].plot(*_xy(line, "hosts", "root_message_bytes"), label=line.label, **_looks(place))
-        panels[1].plot(*_xy(line, "hosts", "chain"), **_looks(place))
+    for place, line in enumerate(lines[: scale_axes.MOST_LINES]):
+        panels[0].plot(*_xy(line, "hosts", "root_message_bytes"), label=line.label, **scale_axes.looks(place))
+        panels[1].plot(*_xy(line, "hosts", "chain"), **scale_axes.looks(place))
     few = max(min(row.number("hosts") for line in lines for row in line.rows), 2)
     hosts = np.unique(np.geomspace(few, MOST_HOSTS, 60).astype(int)).tolist()
     for place, arity in enumerate(sorted({line.rows[0].arity for line in lines})):
         chain = [tree_chain(h, arity, min(h, _CHOSEN)) if arity else flat_chain(h, min(h, _CHOSEN)) for h in hosts]
-        panels[1].plot(hosts, chain, color=chart.INK, linestyle=_PREDICTED, linewidth=1.2)
+        panels[1].plot(hosts, chain, color=chart.INK, linestyle=scale_axes.PREDICTED, linewidth=1.2)
         name, beside = f"model, {FLAT}", (-70, 0)
         if arity:
             name, beside = f"model, arity {arity}", (-60, 12 if place % 2 else -12)
@@ -179,19 +125,19 @@ def messages(rows: Sequence[ScaleRow]) -> Chart | None:
         )
     for axes in panels:
         axes.set_xscale("log")
-        axes.set_yscale("log")
-        _plain(axes.xaxis, chart.amounts())
-        _plain(axes.yaxis, chart.amounts())
-        _whole_decades(axes)
+        scale_axes.plain(axes.xaxis, chart.amounts())
+        scale_axes.amounts(axes)
     panels[0].set_ylabel("largest message\nof the root (bytes)")
     panels[1].set_ylabel("longest chain of\na job (messages)")
     panels[1].set_xlabel("hosts (ranks; in one process virtual hosts)")
-    _legend(panels[0], [Line2D([], [], color=chart.INK, linestyle=_PREDICTED, label="model, one round a job")], 3)
+    scale_axes.legend(
+        panels[0], [Line2D([], [], color=chart.INK, linestyle=scale_axes.PREDICTED, label="model, one round a job")], 3
+    )
     caption = (
         f"Dashed: predicted for one round a job and at most {_CHOSEN} hosts to confirm to, up to a million hosts. "
         "A flat round is a chain of two messages a host; a tree's grows with the logarithm."
     )
-    return chart.finish(drawing, "Messages", caption + _left_out(lines))
+    return chart.finish(drawing, "Messages", caption + scale_axes.left_out(lines))
 
 
 def _over_hosts(rows: Sequence[ScaleRow]) -> list[Line]:
@@ -214,7 +160,7 @@ def extrapolated(rows: Sequence[ScaleRow], networks: Sequence[LogGP]) -> Chart |
     drawing, (axes,) = chart.figure(chart.HALF, 3.2)
     hosts = np.unique(np.geomspace(2, MOST_HOSTS, 50).astype(int)).tolist()
     per_rank = max(row.number("nodes_per_rank") for row in whole)
-    for place, arity in enumerate(sorted({row.arity for row in whole})[:_MOST_LINES]):
+    for place, arity in enumerate(sorted({row.arity for row in whole})[: scale_axes.MOST_LINES]):
         mine = [row for row in whole if row.arity == arity]
         last = max(mine, key=lambda row: (row.number("nodes"), row.number("ranks")))
         cost = JobCost(*(last.number(name) for name in ("node_ns", "message_ns", "ask_bytes", "answer_bytes")))
@@ -226,18 +172,21 @@ def extrapolated(rows: Sequence[ScaleRow], networks: Sequence[LogGP]) -> Chart |
                     flat_round_ns(network, cost, h, h * per_rank))
             for h in hosts
         ]  # fmt: skip
-        look = _looks(place)
-        axes.plot(hosts, times, color=look["color"], linestyle=_PREDICTED, linewidth=1.6)
+        look = scale_axes.looks(place)
+        axes.plot(hosts, times, color=look["color"], linestyle=scale_axes.PREDICTED, linewidth=1.6)
         here = [row for row in mine if row.number("nodes_per_rank") == per_rank]
         seconds = [1 / row.number("jobs_per_s") for row in here]
         label = f"arity {arity}" if arity else FLAT
         axes.plot([row.number("ranks") for row in here], seconds, label=label, **look | {"linestyle": ""})
     axes.set_xscale("log")
-    _plain(axes.xaxis, chart.amounts())
-    _seconds(axes)
+    scale_axes.plain(axes.xaxis, chart.amounts())
+    scale_axes.seconds(axes)
     axes.set_xlabel(f"ranks, of {number(per_rank)} nodes each")
     axes.set_ylabel("time a job")
-    _legend(axes, [Line2D([], [], color=chart.GREY, linestyle=_PREDICTED, label="predicted, a core for each rank")])
+    scale_axes.legend(
+        axes,
+        [Line2D([], [], color=chart.GREY, linestyle=scale_axes.PREDICTED, label="predicted, a core for each rank")],
+    )
     caption = (
         f"Prediction, not measurement, beyond the markers: LogGP with what was measured between {network.ranks} ranks "
         f"here (latency {network.latency_ns / 1e3:.3g} µs). Markers: measured, on the cores at hand."
@@ -252,42 +201,25 @@ def sampled(rows: Sequence[ScaleRow]) -> Chart | None:
         return None
     sizes = sorted({row.values["sample"] for line in lines for row in line.rows}, key=_sample_order)
     drawing, panels = chart.figure(chart.HALF, 4.4, 2)
-    for place, line in enumerate(lines[:_MOST_LINES]):
+    for place, line in enumerate(lines[: scale_axes.MOST_LINES]):
         ordered = sorted(line.rows, key=lambda row: sizes.index(row.values["sample"]))
         x = [sizes.index(row.values["sample"]) for row in ordered]
         sent = [row.number("message_bytes_per_node_job") * row.number("nodes") for row in ordered]
-        panels[0].plot(x, [1 / row.number("jobs_per_s") for row in ordered], label=line.label, **_looks(place))
-        panels[1].plot(x, sent, **_looks(place))
-    _seconds(panels[0])
+        panels[0].plot(
+            x, [1 / row.number("jobs_per_s") for row in ordered], label=line.label, **scale_axes.looks(place)
+        )
+        panels[1].plot(x, sent, **scale_axes.looks(place))
+    scale_axes.seconds(panels[0])
     panels[0].set_ylabel("time a job")
-    panels[1].set_yscale("log")
-    _plain(panels[1].yaxis, chart.amounts())
-    _whole_decades(panels[1])
+    scale_axes.amounts(panels[1])
     panels[1].set_ylabel("message bytes a job")
     panels[1].set_xticks(range(len(sizes)), [ALL if size == ALL else f"{size}" for size in sizes])
     panels[1].set_xlabel("nodes asked first for each unit")
-    _legend(panels[0])
-    return chart.finish(drawing, "Less than everybody", "Fewer nodes asked, fewer messages." + _left_out(lines))
+    scale_axes.legend(panels[0])
+    return chart.finish(
+        drawing, "Less than everybody", "Fewer nodes asked, fewer messages." + scale_axes.left_out(lines)
+    )
 
 
 def _sample_order(size: object) -> tuple[int, int]:
     return (0, size) if isinstance(size, int) else (1, 0)
-
-
-def managed(rows: Sequence[ScaleRow]) -> Chart | None:
-    """Jobs a second over task managers."""
-    # Those first of which it can be seen: they ask few nodes, on many ranks.
-    ordered = sorted(rows, key=lambda row: (row.values["sample"] == ALL, -row.number("ranks")))
-    lines = lines_over(ordered, "task_managers", "jobs_per_s")
-    if not lines:
-        return None
-    drawing, (axes,) = chart.figure(chart.HALF, 3.2)
-    for place, line in enumerate(lines[:_MOST_LINES]):
-        axes.plot(*_xy(line, "task_managers", "jobs_per_s"), label=line.label, **_looks(place))
-    _log_counts(axes, [row.number("task_managers") for line in lines for row in line.rows])
-    axes.set_ylim(bottom=0)
-    axes.yaxis.set_major_formatter(chart.amounts())
-    axes.set_xlabel("task managers")
-    axes.set_ylabel("jobs a second")
-    _legend(axes)
-    return chart.finish(drawing, "Many task managers", "Jobs placed a second of wall-clock time." + _left_out(lines))

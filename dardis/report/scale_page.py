@@ -13,13 +13,16 @@ from dardis.model.loggp import LogGP
 from dardis.report import words
 from dardis.report.page import write_page
 from dardis.report.scale_charts import charts
+from dardis.report.scale_managers import manager_charts
 from dardis.report.scale_rows import ALL, ScaleRow, Value, read_rows
 
 _COLUMNS: Final[tuple[tuple[str, str, str, float], ...]] = (
     ("nodes", "Nodes", "", 1), ("ranks", "Ranks", "", 1), ("hosts", "Hosts", "", 1),
-    ("task_managers", "Task managers", "", 1), ("arity", "Arity", "", 1), ("sample", "Sample", "", 1),
+    ("task_managers", "Task managers", "", 1), ("overlap", "In flight", "jobs", 1),
+    ("arity", "Arity", "", 1), ("sample", "Sample", "", 1),
     ("window_s", "Window", "s", 1), ("reservations", "Reservations", "a node", 1),
     ("jobs", "Jobs", "", 1), ("completed", "Com\u00adpleted", "", 1), ("rounds", "Rounds", "", 1),
+    ("waves", "Waves", "", 1),
     ("cpu_ns_per_node_job", "CPU", "ns a node and job", 1), ("bytes_per_node", "Memory", "B a node", 1),
     ("message_bytes_per_node_job", "Messages", "B a node and job", 1),
     ("root_message_bytes", "Root's largest", "B", 1), ("chain", "Chain", "messages", 1),
@@ -28,9 +31,9 @@ _COLUMNS: Final[tuple[tuple[str, str, str, float], ...]] = (
     ("mpi_share", "MPI", "%", 1e2), ("jobs_per_s", "Through\u00adput", "jobs/s", 1),
     ("startup_s", "Start-up", "s", 1), ("schedule_digest", "Digest", "", 1),
 )  # fmt: skip
-_ASKED: Final = ("ranks", "task_managers", "arity", "sample", "window_s", "reservations", "jobs")
+_ASKED: Final = ("ranks", "task_managers", "overlap", "arity", "sample", "window_s", "reservations", "jobs")
 """What is left out of the table where all rows have the same."""
-_SAME: Final = ("nodes", "jobs", "window_s", "reservations", "dispatcher", "seed", "sample")
+_SAME: Final = ("nodes", "overlap", "jobs", "window_s", "reservations", "dispatcher", "seed", "sample")
 """What schedules of the same digest are alike in."""
 
 
@@ -53,7 +56,7 @@ def draw_scale_report(out: Path) -> Path:
         title="Scale",
         lead=f"{len(rows)} experiments of {words.number(arguments['jobs'])} jobs under {arguments['dispatcher']}",
         notes=notes(rows, record),
-        charts=charts(rows, networks),
+        charts=[*charts(rows, networks), *manager_charts(rows, networks)],
         columns=[(name, unit) for _, name, unit, _ in shown],
         rows=[[_cell(row.values[name], by) for name, _, _, by in shown] for row in rows],
         setup=[("in all experiments", ", ".join(in_all)), *setup(record, networks)],

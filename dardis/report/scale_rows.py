@@ -15,8 +15,8 @@ from dardis.report import words
 Value = int | float | str | None
 FLAT, ALL = "flat", "all"
 _ASKED: Final = (
-    "nodes", "nodes_per_rank", "ranks", "task_managers", "arity", "sample", "window_s", "reservations", "dispatcher",
-    "seed", "jobs",
+    "nodes", "nodes_per_rank", "ranks", "task_managers", "overlap", "arity", "sample", "window_s", "reservations",
+    "dispatcher", "seed", "jobs",
 )  # fmt: skip
 
 
@@ -115,5 +115,7 @@ def _said(name: str, value: Value) -> str:
         if name in {"nodes_per_rank", "window_s"}:
             return f"{words.number(value)} " + ("nodes a rank" if name == "nodes_per_rank" else "s window")
         what = name.replace("_", " ")
+        if name == "overlap":
+            return f"{words.number(value)} job{'s' if value > 1 else ''} in flight"
         return f"seed {value}" if name == "seed" else f"{words.number(value)} {what[:-1] if value == 1 else what}"
     return str(value)

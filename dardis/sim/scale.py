@@ -79,6 +79,7 @@ class Row:
     jobs: int
     completed: int
     rounds: int
+    waves: int | None
     cpu_ns_per_node_job: float
     bytes_per_node: float
     message_bytes_per_node_job: float
@@ -106,7 +107,8 @@ class Driven:
     `cpu_ns` is the CPU time of all ranks inside the machines, `wall_s` how long it took, `exchange_s` the median time
     until a question was answered, `message_bytes` payload between hosts, `ask_bytes` and `answer_bytes` those of a mean
     question and answer; `asked_hosts` and `asked_nodes` are means of the rounds, `chain` the longest of any job.
-    `job_ns` is the CPU time a job of all ranks, with the wire, where jobs are in flight together.
+    Where jobs are in flight together there were `waves`, and `job_ns` is the CPU time a job of all ranks, with encoding
+    and decoding but without what MPI takes.
     """
 
     schedule: Schedule
@@ -122,6 +124,7 @@ class Driven:
     ask_bytes: float
     answer_bytes: float
     message_ns: float | None
+    waves: int | None = None
     job_ns: float | None = None
 
 
@@ -250,14 +253,10 @@ def predicted_s(what: Experiment, ground: Ground, driven: Driven, cost: JobCost 
     """How long the model says that a round takes."""
     if ground.network is None:
         return None
-    if driven.job_ns is not None:
-        managers = min(what.task_managers, ground.cores)
-        return (
-            wave_job_ns(ground.network, driven.job_ns, what.ranks, managers, what.overlap)
-            * what.jobs
-            / driven.rounds
-            / 1e9
-        )
+    if driven.job_ns is not None and driven.waves is not None:
+        settled = what.jobs / driven.waves
+        job_ns = wave_job_ns(ground.network, driven.job_ns, what.ranks, what.task_managers, settled, ground.cores)
+        return job_ns * what.jobs / driven.rounds / 1e9
     if cost is None:
         return None
     if what.through_tree:
@@ -290,7 +289,8 @@ def _row(
         nodes=what.nodes, ranks=what.ranks, hosts=what.hosts, task_managers=what.task_managers, overlap=what.overlap,
         arity=what.arity or "flat", sample=what.sample or "all", window_s=what.window, reservations=what.reservations,
         dispatcher=what.dispatcher, seed=what.seed, jobs=what.jobs, completed=int(driven.schedule.ran.sum()),
-        rounds=driven.rounds, cpu_ns_per_node_job=driven.cpu_ns / node_jobs, bytes_per_node=grown / what.nodes,
+        rounds=driven.rounds, waves=driven.waves, cpu_ns_per_node_job=driven.cpu_ns / node_jobs,
+        bytes_per_node=grown / what.nodes,
         message_bytes_per_node_job=driven.message_bytes / node_jobs, root_message_bytes=driven.root_message_bytes,
         chain=driven.chain, startup_s=startup_s, schedule_digest=driven.schedule.digest(), **figures,
     )  # fmt: skip

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 CSV_FILE, RECORD_FILE, REPORT_FILE = "scale.csv", "scale.json", "report.html"
 SCALE_FOLDER = OutFolder("scale experiments", (CSV_FILE, RECORD_FILE, REPORT_FILE))
 OVERLAP = 64
-"""Jobs in flight where several task managers ask samples at once."""
+"""Jobs in flight where several task managers ask samples at once; beside them also for one, so that they compare."""
 Watch = Callable[[int, int], None]
 """What is called with (jobs done, jobs in all), over all experiments."""
 
@@ -42,8 +42,9 @@ Watch = Callable[[int, int], None]
 class ScaleRequest:
     """The arguments of `dardis scale`: each combination of the lists is an experiment.
 
-    `overlaps` empty: OVERLAP jobs with a sample and several task managers, else one. `ranks` empty: all there are. With
-    `weak`, `nodes` are those of a rank. An arity of 0 is flat, a sample of 0 all nodes; windows in s.
+    `overlaps` empty: OVERLAP where samples are asked without a tree and some experiments have several task managers,
+    else one. `ranks` empty: all there are. With `weak`, `nodes` are those of a rank. An arity of 0 is flat, a sample of
+    0 all nodes; windows in s.
     """
 
     nodes: tuple[int, ...]
@@ -85,7 +86,7 @@ class ScaleRequest:
                 self.ranks or (ranks,), self.windows, self.reservations, self.samples, self.arities,
                 self.task_managers, self.nodes,
             )
-            for overlap in self.overlaps or ((OVERLAP,) if sample and managers > 1 else (1,))
+            for overlap in self.overlaps or (OVERLAP if sample and not arity and max(self.task_managers) > 1 else 1,)
         ]  # fmt: skip
         for what in experiments:
             if what.overlap > 1 and what.arity:

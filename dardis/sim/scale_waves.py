@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dardis.engine.clock import monotonic_s, process_cpu_s
+from dardis.engine.clock import cpu_ns, monotonic_s
 from dardis.node_manager import RelayingHost
 from dardis.sim import scale_load
 from dardis.sim.scale import Driven, Experiment, Ground, tally_of
@@ -24,28 +24,28 @@ def drive_waves(
     managers = [TaskManager(setup, layout, what.seed, None, reach, -1 - m) for m in range(what.task_managers)]
     waves = Waves(jobs, managers, host.pool, bounds, peers, what.overlap)
     peers.share(0)  # nobody begins before all have filled their nodes
-    begun, process_begun = monotonic_s(), process_cpu_s()
+    begun, spent, waited = monotonic_s(), cpu_ns(), peers.waiting_ns
     waves.run(progress if ground.rank == 0 else None)
-    wall_s, process_ns = monotonic_s() - begun, round(1e9 * (process_cpu_s() - process_begun))
+    wall_s, work_ns = monotonic_s() - begun, cpu_ns() - spent - (peers.waiting_ns - waited)
     recorder = waves.record()
     tally = tally_of(what, host)
     for sends, answers in waves.talk:
         tally.note(sends, answers)
     figures = peers.share(
-        waves.cpu_ns, process_ns, tally.rounds, peers.message_bytes, peers.largest_message, tally.chain,
+        waves.cpu_ns, work_ns, tally.rounds, peers.message_bytes, peers.largest_message, tally.chain,
         tally.asked_hosts, tally.asked_nodes, tally.traffic.ask_bytes, tally.traffic.asks,
     )  # fmt: skip
     if recorder is None:
         return None
     schedule = recorder.schedule(jobs, platform.kinds)
-    cpu_ns, process_ns, rounds, sent, *_ = figures.sum(axis=0).tolist()
+    inside_ns, work_ns, rounds, sent, *_ = figures.sum(axis=0).tolist()
     asked_hosts, asked_nodes, ask_bytes, asks = figures[:, 6:].sum(axis=0).tolist()
     root, chain = int(figures[0, 4]), int(figures[:, 5].max())
     answer_bytes = max(sent - ask_bytes, 0)
     if what.ranks == 1:
         sent, root, answer_bytes = tally.traffic.bytes, tally.traffic.root_bytes, tally.traffic.answer_bytes
     return Driven(
-        schedule, cpu_ns, wall_s, None, rounds, sent, root, chain, asked_hosts / max(rounds, 1),
+        schedule, inside_ns, wall_s, None, rounds, sent, root, chain, asked_hosts / max(rounds, 1),
         asked_nodes / max(rounds, 1), ask_bytes / max(asks, 1), answer_bytes / max(asks, 1), None,
-        process_ns / max(len(jobs), 1),
+        waves.waves, work_ns / max(len(jobs), 1),
     )  # fmt: skip

@@ -152,8 +152,9 @@ class Waves:
                     heard.setdefault(self._place[job], []).append(offers)
             else:
                 heard.setdefault(self._place[number], []).append(message)
-        for place, said in heard.items():
-            for answer in said:
+        # In the order of jobs, not of who answered: what one reserves is a hint to the next one's sample.
+        for place in sorted(heard):
+            for answer in heard[place]:
                 self._flying[place].effects += self._manager(place).handle(answer, now)
         self.cpu_ns += cpu_ns() - begun
         claims: list[Batch] = [[] for _ in range(self._peers.size)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -34,6 +35,15 @@ class Layout:
     def span(self, host: int) -> tuple[int, int]:
         """The nodes `[first, last)` that a host holds."""
         return self.bounds[host], self.bounds[host + 1]
+
+    def most_units(self, nodes: Ints, request: Sequence[int], *, distinct: bool) -> int:
+        """How many units, each of which asks for `request`, these nodes could hold if they were empty."""
+        whole = [
+            min(capacity // need for capacity, need in zip(group, request, strict=True) if need > 0)
+            for group in self.group_capacity
+        ]
+        of_group = np.minimum(whole, 1) if distinct else np.array(whole)
+        return int(of_group[np.searchsorted(np.cumsum(self.group_counts), nodes, side="right")].sum())
 
     def asked(self, groups: int) -> int:
         """Nodes that a job may use, at least 1."""

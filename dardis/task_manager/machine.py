@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from dardis.model.capacity import could_hold, never_wished, too_large
 from dardis.model.choices import ProfileRule, UnitsPerNode
 from dardis.model.errors import ProtocolError
-from dardis.model.host_tree import levels_below, living
+from dardis.model.host_tree import levels_below
 from dardis.model.job import Job
 from dardis.task_manager.agreement import OFFERS, SILENT, Agreement, Pace
+from dardis.task_manager.asking import Asking
 from dardis.task_manager.layout import Layout
 from dardis.task_manager.moving import Moving
 from dardis.task_manager.rounds import (
@@ -28,16 +29,17 @@ from dardis.task_manager.rounds import (
     ask_for_candidates,
     confirms_of,
     make_ask,
+    note_whether_full,
     picks,
     picks_of_candidates,
     quota_of,
     starts_of,
 )  # fmt: skip
-from dardis.task_manager.sampling import Sampling, only, part_of
+from dardis.task_manager.sampling import Sampling, only
 from dardis.task_manager.search import Search, SearchRules, advance, begin, first_search
 from dardis.task_manager.setups import EVERY_HOST, BackfillScope, Reach, SetUp
 from dardis.wire import messages as say
-from dardis.wire.effects import ALL_HOSTS, Effect, Placed, Rejected, Send, Waiting
+from dardis.wire.effects import Effect, Placed, Rejected, Send, Waiting
 
 Ints = NDArray[np.int64]
 
@@ -55,19 +57,17 @@ class TaskManager:
         """
         self._setup = setup
         self._reach = reach
-        self._address = address
-        self._questions = 0
         self._layout = layout
         self._seed = seed
         respect = setup.profile is not ProfileRule.OFF and layout.has_desired
         self._rules = SearchRules(setup.drawn, respect, setup.profile is ProfileRule.SOFT, setup.grain)
-        self._levels = levels_below(len(layout.bounds) - 1, reach.arity) if reach.arity else 0
+        levels = levels_below(len(layout.bounds) - 1, reach.arity) if reach.arity else 0
         questions = 2 if reach.arity else 1  # sums, then candidates
-        self._agreement = Agreement(pace, seed, self._levels, questions) if pace else None
-        self._resend = pace.resend if pace else 0
+        self._agreement = Agreement(pace, seed, levels, questions) if pace else None
         self._measures = not setup.drawn and pace is None
         """Whether it asks what start a job would have had, had all nodes been up (a drawn one says nothing)."""
-        self._gone: set[int] = self._agreement.gone if self._agreement else set()
+        gone = self._agreement.gone if self._agreement else set()
+        self._asking = Asking(layout, reach.arity, levels, address, pace.resend if pace else 0, gone)
         self._states: dict[int, JobState] = {}
         self._rounds: dict[int, Round] = {}
         self._next_round = 0
@@ -130,7 +130,7 @@ class TaskManager:
             if this is None:
                 return []
             this.offers[message.host] = message
-            return [] if self._silent(this) else self._decide(this, now)
+            return [] if self._asking.silent(this) else self._decide(this, now)
         if isinstance(message, say.Gathered):
             self._is_alive(message.first, message.incarnation)
             return [effect for answer in message.answers for effect in self.handle(answer, now)]
@@ -174,6 +174,8 @@ class TaskManager:
                 state.search = search
         same_nodes = self._setup.backfill_scope is BackfillScope.SAME_NODES
         held_only = moving and same_nodes and states[0].nodes is not None
+        for state in states if held_only else ():
+            note_whether_full(state, self._layout, self._setup)
         sample, want = ALL_NODES, say.SUMS if self._reach.arity and not held_only else say.ROWS
         if self._sampling is not None and searches[0].sample:
             sample, want = self._sampling.nodes_of(states, searches, moving=moving), say.ROWS
@@ -181,13 +183,7 @@ class TaskManager:
             self._next_round, self._setup, states, searches, quotas, moving=moving, held_only=held_only, want=want,
             sample=sample,
         )  # fmt: skip
-        return self._send(Round(ask.round, states, searches, ask, self._whom(ask, states), moving), ask, now)
-
-    def _whom(self, ask: say.Ask, states: list[JobState]) -> tuple[int, ...]:
-        """The hosts that hold nodes that are asked."""
-        if len(ask.sample_offset):
-            return tuple(np.unique(self._layout.host_of(ask.sample)).tolist())
-        return tuple(sorted({host for state in states for host in state.hosts})) if ask.held_only else (ALL_HOSTS,)
+        return self._send(Round(ask.round, states, searches, ask, self._asking.whom(ask, states), moving), ask, now)
 
     def _send(self, this: Round, ask: say.Ask, now: int) -> list[Effect]:
         """Send a round's message, and remember that answers to it are the round's."""
@@ -197,48 +193,24 @@ class TaskManager:
         if this.measures is None:
             asked = this.nodes_asked
             self.messages += 2 * (len(ask.job) * self._layout.bounds[-1] if asked is None else asked)
-        effects: list[Effect] = [send for host in this.hosts for send in self._to(host, this)]
+        effects: list[Effect] = list(self._asking.first(this, self._patience(this)))
         if self._agreement is not None:
             effects += self._agreement.watch(this.states[0].job, ask.round, now)
         return effects
 
-    def _to(self, host: int, this: Round) -> list[Send]:
-        """What a round asks now, for a host or for all; the tree is asked another way once a host is gone or back."""
-        if host != ALL_HOSTS or not self._reach.arity:
-            sampled = host != ALL_HOSTS and len(this.sent.sample_offset) > 0
-            return [Send(host, part_of(this.sent, *self._layout.span(host)) if sampled else this.sent)]
-        if this.relay is None or this.relay.gone.tolist() != sorted(self._gone):
-            step = self._agreement.patience(this.states[0].job.number) if self._agreement is not None else 0
-            this.relay = self._relay_of(this.sent, step)
-        relay = this.relay
-        sends = [Send(relay.first, relay)] if relay.first < relay.last else []
-        # Hosts whose places others have taken say so when they are back.
-        return sends + [Send(dead, replace(relay, first=dead, last=dead)) for dead in range(relay.first)]
-
-    def _relay_of(self, message: say.Message, step: int) -> say.Relay:
-        self._questions += 1
-        hosts, gone = len(self._layout.bounds) - 1, sorted(self._gone)
-        return say.Relay(
-            self._questions, self._address, self._address, living(0, hosts, gone), hosts, self._reach.arity,
-            self._levels * step, step, self._resend, np.array(gone, dtype=np.int64), [], message,
-        )  # fmt: skip
-
     def to_all(self, message: say.Message) -> Send:
-        """A message that all hosts answer, where none is lost: to each, or down the tree."""
-        return Send(0, self._relay_of(message, 0)) if self._reach.arity else Send(ALL_HOSTS, message)
+        """A message that all hosts answer, where none is lost."""
+        return self._asking.all_hosts(message)
+
+    def _patience(self, this: Round) -> int:
+        """How long hosts wait for each level of the tree below them, in s; 0: for ever."""
+        return self._agreement.patience(this.states[0].job.number) if self._agreement is not None else 0
 
     def _ask_the_silent(self, this: Round, timer: say.Timer, now: int) -> list[Effect]:
         """Ask those again that have not answered: the ask or the answer may be lost."""
         assert self._agreement is not None
-        sends = [send for host in self._silent(this) for send in self._to(host, this)]
+        sends = self._asking.again(this, self._patience(this))
         return [*sends, self._agreement.again(timer, now)]
-
-    def _silent(self, this: Round) -> list[int]:
-        """Who has not answered: the hosts that are not known to be dead, or all that answer as one."""
-        if this.sent.want != say.ROWS:
-            return [] if this.answered else [ALL_HOSTS]
-        hosts = range(len(self._layout.bounds) - 1) if this.hosts == (ALL_HOSTS,) else this.hosts
-        return [host for host in hosts if host not in this.offers and host not in self._gone]
 
     def _ask_batch(self, now: int) -> list[Effect]:
         """Let the next jobs ask again, in one message."""
@@ -334,7 +306,7 @@ class TaskManager:
             self._next_round, self._setup, [state], [search], [-1], moving=this.moving, held_only=this.ask.held_only,
             as_if_up=True, want=this.ask.want, sample=only(this.ask, chosen.place),
         )  # fmt: skip
-        hosts = self._whom(ask, [state])
+        hosts = self._asking.whom(ask, [state])
         return self._send(
             Round(ask.round, [state], [search], ask, hosts, this.moving, measures=(this, chosen)), ask, now
         )
@@ -359,6 +331,7 @@ class TaskManager:
         )
         old_hosts = state.hosts
         state.start, state.nodes, state.units = chosen.start, chosen.nodes, chosen.units
+        state.fills = None
         if self._sampling is not None:
             self._sampling.place(state)
         self.messages += len(chosen.nodes)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dardis.kernels import ranked, selection, starts, sums
 from dardis.model.choices import UnitsPerNode
 from dardis.model.job import FOREVER, Job
+from dardis.task_manager.layout import Layout
 from dardis.task_manager.search import Search
 from dardis.task_manager.setups import Generator, Selection, SetUp
 from dardis.wire import messages as say
@@ -57,6 +58,8 @@ class JobState:
     """Where its reservation is."""
     claim: int = 0
     """The `asks` that its reservation was claimed by."""
+    fills: bool | None = None
+    """Whether its nodes can hold no more of its units than they do: it can do without none of them; None: not known."""
     if_all_were_up: int = FOREVER
     """The earliest start known that it could have had, had all nodes been up (never: none was held back)."""
 
@@ -153,7 +156,15 @@ def quota_of(search: Search, units: int, nodes: int, grain: int) -> int:
     instants = (search.last - search.first) // grain + 1
     if not search.quota or (grain > 1 and instants > MOST_DRAWN_FROM):
         return -1
-    return (units - 1) * instants // nodes + 1
+    quota = (units - 1) * instants // nodes + 1
+    return quota if quota < instants else -1
+
+
+def note_whether_full(state: JobState, layout: Layout, setup: SetUp) -> None:
+    """See whether a job needs all nodes that it holds: then these can mostly say no at once."""
+    if state.fills is None and state.nodes is not None:
+        distinct = setup.units_per_node is UnitsPerNode.DISTINCT
+        state.fills = layout.most_units(state.nodes, state.job.request, distinct=distinct) == state.job.units
 
 
 def make_ask(
@@ -188,6 +199,7 @@ def make_ask(
         held_only,
         as_if_up,
         *sample,
+        needed=np.array([held_only and state.fills is True for state in states], dtype=np.int64),
         want=want,
         policy=_POLICIES[setup.selection],
         choice=selection.CHOICES[setup.node_choice],

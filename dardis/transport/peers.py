@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dardis.engine.clock import cpu_ns
 from dardis.wire.codec import decode, encode, pack, unpack
 from dardis.wire.messages import Message
 
@@ -28,6 +29,8 @@ class Peers(Protocol):
     """Payload that this rank has got so far."""
     largest_message: int
     """Bytes of the largest payload that it has sent or got."""
+    waiting_ns: int
+    """CPU time inside `exchange` and `share` that went into sending, and into waiting for others."""
 
     def exchange(self, batches: Sequence[Batch]) -> Batch:
         """Give each rank its batch, and return what all have for this one, in the order of ranks. All call it."""
@@ -46,6 +49,7 @@ class Alone:
     size = 1
     message_bytes = 0
     largest_message = 0
+    waiting_ns = 0
 
     def exchange(self, batches: Sequence[Batch]) -> Batch:
         """Return the only batch."""
@@ -70,15 +74,19 @@ class MpiPeers:
         self.size = comm.size
         self.message_bytes = 0
         self.largest_message = 0
+        self.waiting_ns = 0
 
     def exchange(self, batches: Sequence[Batch]) -> Batch:
         """Give each rank its batch, and return what all have for this one, in the order of ranks."""
         others = [encode(batch) if batch and rank != self.rank else b"" for rank, batch in enumerate(batches)]
         sent = np.array([len(payload) for payload in others], dtype=np.int64)
         got = np.empty(self.size, dtype=np.int64)
+        payload = b"".join(others)
+        begun = cpu_ns()
         self._comm.Alltoall(sent, got)
         buffer = bytearray(int(got.sum()))
-        self._comm.Alltoallv((b"".join(others), sent), (buffer, got))
+        self._comm.Alltoallv((payload, sent), (buffer, got))
+        self.waiting_ns += cpu_ns() - begun
         self.message_bytes += len(buffer)
         self.largest_message = max(self.largest_message, int(got.max()), int(sent.max()))
         ends = np.cumsum(got).tolist()
@@ -90,7 +98,9 @@ class MpiPeers:
     def share(self, *values: int) -> Ints:
         """All ranks' values, shape (ranks, values)."""
         result = np.empty((self.size, len(values)), dtype=np.int64)
+        begun = cpu_ns()
         self._comm.Allgather(np.array(values, dtype=np.int64), result)
+        self.waiting_ns += cpu_ns() - begun
         return result
 
     def gather(self, value: object) -> list[Any] | None:

@@ -51,6 +51,8 @@ class Ask:
     sample_offset: Ints = field(default_factory=lambda: _NONE)
     """Ask i is for the nodes `sample[sample_offset[i] : sample_offset[i + 1]]` alone, ascending; empty: for all."""
     sample: Ints = field(default_factory=lambda: _NONE)
+    needed: Ints = field(default_factory=lambda: _NONE)
+    """Of nodes that the jobs hold: whether each can't do without any of its own; empty: nobody knows."""
     want: int = ROWS
     start: Ints = field(default_factory=lambda: _NONE)
     """With CANDIDATES: the start that has been selected for each ask, in s."""

@@ -5,16 +5,28 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from scripts.sample_curve.plot import draw
-from scripts.sample_curve.runs import CASES, ROOT, Case, Point, Run, do, point, prepare, runs_of
+from scripts.sample_curve.runs import (
+    ALL_TRACES,
+    CASES,
+    ROOT,
+    Case,
+    Point,
+    Run,
+    do,
+    points_of,
+    prepare,
+    runs_of,
+    together,
+)  # fmt: skip
 
 
-def curve(case: Case, traces: Path, out: Path, processes: int) -> list[Point]:
-    """The points of a case, all nodes first."""
+def curve(case: Case, traces: Path, out: Path, processes: int) -> dict[int, list[dict[str, float]]]:
+    """The figures of a case's runs, by sample."""
     trace, platform = prepare(case, traces, out)
     runs = runs_of(case)
 
@@ -27,26 +39,35 @@ def curve(case: Case, traces: Path, out: Path, processes: int) -> list[Point]:
     with ThreadPoolExecutor(processes) as pool:
         for run, figures in zip(runs, pool.map(figures_of, runs), strict=True):
             by_sample[run.sample].append(figures)
-    return [point(sample, figures) for sample, figures in by_sample.items()]
+    return by_sample
 
 
-def table(curves: dict[str, Sequence[Point]]) -> str:
+def table(full: Mapping[str, dict[str, float]], curves: Mapping[str, Sequence[Point]]) -> str:
     """Every point beside full rounds."""
-    lines = [
-        "| trace | nodes a unit | messages a job | of full rounds | mean wait | (least–most over seeds) | mean bounded slowdown "
-        "| longest wait |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    for name, (full, *sampled) in curves.items():
-        lines.append(
-            f"| {name} | all | {full.messages:.0f} | 1 | {full.wait_s:.0f} s | | {full.slowdown:.1f} "
-            f"| {full.longest_wait_s / 3600:.1f} h |"
-        )
+    heads = (
+        "trace",
+        "nodes a unit",
+        "messages a job",
+        "mean wait",
+        "over seeds",
+        "mean bounded slowdown",
+        "longest wait",
+    )
+    lines = ["".join(f"| {head} " for head in heads) + "|", "| --- " * len(heads) + "|"]
+    for name, points in curves.items():
+        if name in full:
+            of = full[name]
+            figures = (
+                f"{of['messages'] / of['jobs']:.0f} | {of['mean_wait_s']:.0f} s | | {of['mean_bounded_slowdown']:.1f}"
+            )
+            lines.append(f"| {name} | all | {figures} | {of['max_wait_s'] / 3600:.1f} h |")
+        else:
+            lines.append(f"| {name} | all | 1 | 1 | | 1 | 1 |")
         lines += [
-            f"| | {one.sample} | {one.messages:.0f} | {one.messages / full.messages:.2f} | {one.wait_s / full.wait_s:.2f} "
-            f"| {one.least_wait_s / full.wait_s:.2f}–{one.most_wait_s / full.wait_s:.2f} "
-            f"| {one.slowdown / full.slowdown:.2f} | {one.longest_wait_s / full.longest_wait_s:.2f} |"
-            for one in sampled
+            f"| | {p.sample} | {p.messages:.2f} | {p.wait:.2f} | {p.least_wait:.2f}–{p.most_wait:.2f} "
+            f"| {p.slowdown:.2f} | {p.longest_wait:.2f} |"
+            for p in points
+            if p.sample
         ]
     return "\n".join([*lines, ""])
 
@@ -64,8 +85,10 @@ def main() -> int:
     out = options.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
     chosen = [case for case in CASES if not options.only or case.name in options.only]
-    curves = {case.name: curve(case, options.traces.resolve(), out, options.processes) for case in chosen}
-    text = table(curves)
+    figures = {case.name: curve(case, options.traces.resolve(), out, options.processes) for case in chosen}
+    curves = {name: points_of(of) for name, of in figures.items()}
+    curves[ALL_TRACES] = together(list(curves.values()))
+    text = table({name: of[0][0] for name, of in figures.items()}, curves)
     (out / "sample.md").write_text(text)
     draw(out, curves)
     sys.stdout.write(text)

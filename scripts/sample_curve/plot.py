@@ -1,37 +1,39 @@
-"""Draws quality lost against messages saved: a curve a trace, from few nodes a unit to all."""
+"""Draws quality lost against messages saved: a curve a trace and one for all, from few nodes a unit to all."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dardis.report import chart
-from scripts.sample_curve.runs import Point
+from scripts.sample_curve.runs import ALL_TRACES, Point
+
+TICKS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
-def draw(out: Path, curves: dict[str, Sequence[Point]]) -> None:
-    """Write the figure as PNG and SVG: mean waits and slowdowns relative to full rounds over messages a job."""
-    from matplotlib import pyplot
+def draw(out: Path, curves: Mapping[str, Sequence[Point]]) -> None:
+    """Write the figure as PNG and SVG: waits and slowdowns over messages a job, all relative to full rounds."""
+    from matplotlib import pyplot as plt
 
     with chart.style():
-        drawing, axes = pyplot.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
-        for place, (name, (full, *sampled)) in enumerate(curves.items()):
-            points = [*sampled, full]
-            colour = chart.CYCLE[place]
-            messages = [one.messages / full.messages for one in points]
-            waits = [one.wait_s / full.wait_s for one in points]
-            slowdowns = [one.slowdown / full.slowdown for one in points]
-            for half, values, what in ((axes[0], waits, "mean wait"), (axes[1], slowdowns, "mean bounded slowdown")):
-                half.plot(messages, values, marker="o", markersize=4, color=colour, label=name)
-                half.set_ylabel(f"{what}, relative to full rounds")
-                for one, across, up in zip(sampled, messages, values, strict=False):
-                    half.annotate(str(one.sample), (across, up), textcoords="offset points", xytext=(4, 4), fontsize=7,
-                                  color=colour)  # fmt: skip
-        for half in axes:
+        drawing, axes = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
+        for place, (name, points) in enumerate(curves.items()):
+            whole = name == ALL_TRACES
+            looks = {"color": chart.INK if whole else chart.CYCLE[place], "linewidth": 2 if whole else 0.8}
+            across = [one.messages for one in points]
+            for half, values in zip(axes, ([p.wait for p in points], [p.slowdown for p in points]), strict=True):
+                half.plot(across, values, marker="o", markersize=5 if whole else 3, label=name, **looks)
+                for one, x, y in zip(points, across, values, strict=True):
+                    if whole and one.sample:
+                        half.annotate(str(one.sample), (x, y), textcoords="offset points", xytext=(5, 5), fontsize=9)
+        for half, what in zip(axes, ("mean wait", "mean bounded slowdown"), strict=True):
             half.set_xscale("log")
+            half.set_xticks(TICKS, [str(tick) for tick in TICKS])
+            half.set_xticks([], minor=True)
             half.set_xlabel("messages a job, relative to full rounds")
+            half.set_ylabel(f"{what}, relative to full rounds")
             half.axhline(1, color=chart.GREY, linewidth=0.8)
         axes[0].legend()
         for form in ("png", "svg"):
             drawing.savefig(out / f"sample.{form}", dpi=150, metadata={"Date": None} if form == "svg" else None)
-        pyplot.close(drawing)
+        plt.close(drawing)

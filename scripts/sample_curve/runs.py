@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
 from pathlib import Path
-from statistics import mean
+from statistics import geometric_mean, mean
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = (1, 2, 3, 4, 6, 8, 16, 32)
 """Nodes asked first for each unit."""
+ALL_TRACES = "geometric mean"
+"""The name of the curve of all cases."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A trace on a machine of equal nodes (0 nodes: the one of the trace), and the seeds that samples are drawn with."""
+    """A trace on a machine of equal nodes (0 nodes: the trace's own), and the seeds that samples are drawn with."""
 
     name: str
     trace: str
@@ -31,7 +34,7 @@ CASES = (
     Case("Curie partition 4", "CEA-Curie-2012-slice36k.swf.gz", 300, 32, None, 3, partition="4"),
     Case("Eurora", "Eurora-2014.csv.gz", 0, 0, None, 3),
     Case("HPC2N-20k", "HPC2N-2002-2.2-cln.swf.gz", 120, 2, 20_000, 2),
-    Case("Curie-5k", "CEA-Curie-2011-derived295k.swf.gz", 5040, 16, 5_000, 1),
+    Case("Curie-5k", "CEA-Curie-2011-derived295k.swf.gz", 5040, 16, 5_000, 3),
 )
 
 
@@ -46,16 +49,15 @@ class Run:
 
 @dataclass(frozen=True)
 class Point:
-    """The means of a case's runs with one sample, over seeds, and the least and most of waits."""
+    """What a sample makes of a case, relative to full rounds: means over seeds, and the least and most of waits."""
 
     sample: int
-    wait_s: float
-    least_wait_s: float
-    most_wait_s: float
-    slowdown: float
     messages: float
-    """A job."""
-    longest_wait_s: float
+    wait: float
+    least_wait: float
+    most_wait: float
+    slowdown: float
+    longest_wait: float
 
 
 def runs_of(case: Case) -> list[Run]:
@@ -94,10 +96,29 @@ def _dardis(*arguments: str) -> None:
     subprocess.run([sys.executable, "-m", "dardis", *arguments], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
 
 
-def point(sample: int, figures: list[dict[str, float]]) -> Point:
-    """Put the runs with one sample together."""
-    waits = [one["mean_wait_s"] for one in figures]
-    return Point(
-        sample, mean(waits), min(waits), max(waits), mean(one["mean_bounded_slowdown"] for one in figures),
-        mean(one["messages"] / one["jobs"] for one in figures), mean(one["max_wait_s"] for one in figures),
-    )  # fmt: skip
+def points_of(figures: Mapping[int, Sequence[dict[str, float]]]) -> list[Point]:
+    """The points of a case from the figures of its runs, by sample; those of full rounds last."""
+    (full,) = figures[0]
+
+    def relative(key: str, sample: int) -> list[float]:
+        return [one[key] / full[key] for one in figures[sample]]
+
+    points = []
+    for sample in [*sorted(set(figures) - {0}), 0]:
+        waits = relative("mean_wait_s", sample)
+        points.append(
+            Point(
+                sample, mean(relative("messages", sample)), mean(waits), min(waits), max(waits),
+                mean(relative("mean_bounded_slowdown", sample)), mean(relative("max_wait_s", sample)),
+            )
+        )  # fmt: skip
+    return points
+
+
+def together(curves: Sequence[Sequence[Point]]) -> list[Point]:
+    """The geometric means over cases."""
+    means = []
+    for points in zip(*curves, strict=True):
+        columns = zip(*(astuple(point)[1:] for point in points), strict=True)
+        means.append(Point(points[0].sample, *map(geometric_mean, columns)))
+    return means

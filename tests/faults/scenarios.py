@@ -28,10 +28,13 @@ def draw_scenario(
 ) -> Scenario:
     """With `late`, the late set-up in place of the drawn one; with `tree`, hosts in a tree; all else is the same.
 
-    With `sample`, jobs ask some nodes first.
+    With `sample`, jobs ask some nodes first, of three times as many.
     """
     rng = stream(seed, "scenario")
     platform = _draw_platform(rng)
+    if sample:
+        groups = tuple(replace(group, count=3 * group.count) for group in platform.groups)
+        platform = replace(platform, groups=groups)
     managers = int(rng.integers(1, 5))
     delay = int(rng.integers(1, 21))
     resend = int(rng.integers(delay, 3 * delay + 1))

@@ -11,15 +11,17 @@ from dardis.model.platform import NodeGroup, Platform
 from dardis.sim.faults import Crash, FaultSimulation, Scenario
 from dardis.task_manager import SETUPS
 from dardis.task_manager.agreement import Pace
+from dardis.task_manager.sampling import Sampling
 from dardis.transport.virtual import Faults
 
-FEW, MANY, BLOCK = range(100), range(5000, 6000), 100
+FEW, MANY, BLOCK = range(16), range(5000, 6000), 100
 
 
 @pytest.mark.parametrize("tree", [False, True])
 def test_nothing_breaks_under_faults(tree):
     outcomes = check(FEW, sample=True, tree=tree)
-    for what, least in {"crashes": 200, "lost": 5000, "cut": 30, "rejected": 20, "done": 1000}.items():
+    # The faults did bite: otherwise this would show nothing.
+    for what, least in {"crashes": 100, "lost": 1500, "cut": 4, "done": 150}.items():
         assert sum(getattr(outcome, what) for outcome in outcomes) >= least, what
 
 
@@ -34,12 +36,20 @@ def test_messages_in_any_order_are_harmless():
     assert all(outcome.placements == outcome.done for outcome in outcomes)
 
 
-def test_samples_are_asked_in_the_scenarios():
-    """Fewer messages than when all are asked."""
-    scenarios = [draw_scenario(seed, reliable=True, sample=True) for seed in FEW]
-    assert {scenario.sample for scenario in scenarios} == {1, 2}
-    sampled = sum(outcome.messages for outcome in check(FEW, reliable=True, sample=True))
-    assert sampled < sum(outcome.messages for outcome in check(FEW, reliable=True))
+def test_samples_are_asked_in_the_scenarios(monkeypatch):
+    """Otherwise the seeds above would show nothing."""
+    asked = [0] * len(FEW)
+    right = Sampling.nodes_of
+
+    def counted(self, states, searches, *, moving):
+        asked[seed] += 1
+        return right(self, states, searches, moving=moving)
+
+    monkeypatch.setattr(Sampling, "nodes_of", counted)
+    for seed in FEW:
+        FaultSimulation(draw_scenario(seed, reliable=True, sample=True)).run(lambda: False, most_events=5_000)
+    assert sum(asked) > 10 * len(FEW)
+    assert sum(count > 0 for count in asked) > 0.8 * len(FEW)
 
 
 def test_a_silent_sample_is_not_asked_for_ever():

@@ -14,7 +14,7 @@ from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import RelayingHost, relay
 from dardis.sim.faults import Crash, FaultSimulation, Scenario
-from dardis.task_manager import SETUPS, machine
+from dardis.task_manager import SETUPS, asking
 from dardis.task_manager.agreement import LONGEST_BACKOFF, Agreement, Pace
 from dardis.transport.virtual import Faults
 from dardis.wire import messages as say
@@ -208,7 +208,7 @@ class TestBrokenTrees:
         assert "has not forgotten a question" in found()
 
     def test_a_tree_whose_root_is_always_the_first_host(self, monkeypatch):
-        monkeypatch.setattr(machine, "living", lambda first, *_: first)
+        monkeypatch.setattr(asking, "living", lambda first, *_: first)
         assert "is lost" in found()
 
     def test_a_tree_that_never_asks_the_dead_again(self, monkeypatch):

@@ -71,6 +71,13 @@ TREES = [
     ("dardis-late", (), 2),
 ]
 
+SAMPLES = [
+    ("dardis-throughput", (), 0),
+    ("dardis-throughput", ("backfill_scope=all-nodes",), 2),
+    ("dardis-profile", (), 2),
+    ("dardis-balance", ("backfill=on",), 0),
+]
+
 
 @pytest.fixture
 def inputs(mpi_tmp_path):
@@ -120,6 +127,26 @@ def test_through_a_tree_of_ranks_the_digest_is_the_flat_one(inputs, dispatcher, 
     alone = run(replace(request, out=inputs / "alone"))
     assert outcome.metrics["schedule_digest"] == alone.metrics["schedule_digest"]
     assert (outcome.metrics["message_bytes"] > 0) == (COMM.size > 1)
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(("dispatcher", "settings", "arity"), SAMPLES)
+def test_with_samples_the_digest_is_that_of_one_process(inputs, dispatcher, settings, arity):
+    """Hosts are asked for their own nodes alone; each task manager has hints of its own, wherever nodes are."""
+    request = replace(request_of(inputs, dispatcher, settings, "ranks", managers=2), sample=2)
+    outcome = run_over_ranks(COMM, replace(request, arity=arity))
+    if COMM.rank > 0:
+        assert outcome == 0
+        return
+    alone = run(replace(request, out=inputs / "alone"))
+    assert outcome.metrics["schedule_digest"] == alone.metrics["schedule_digest"]
+    full = run(replace(request, out=inputs / "full", sample=0))
+    assert alone.metrics["messages"] != full.metrics["messages"]
+    if not arity:
+        assert outcome.metrics["messages"] == alone.metrics["messages"]
+    schedule = read_jobs(inputs / "ranks" / "jobs.csv")
+    platform = platform_from_dict(json.loads((inputs / "ranks" / "run.json").read_text())["platform"])
+    assert audit(schedule, platform, expected=list(range(1, 121))) == []
 
 
 class Notebook:

@@ -1,4 +1,4 @@
-"""Whole runs that ask samples first: legal, however split the same, and no start is later than all nodes would allow."""
+"""Whole runs that ask samples first: legal, however split the same, and no start later than all nodes would allow."""
 
 from dataclasses import replace
 

@@ -62,6 +62,10 @@ def test_the_living_are_all_asked_and_the_dead_are_not(count, arity, data):
     assert max((level for level, _, _ in found.values()), default=0) <= levels_below(count, arity)
 
 
+def test_no_hosts_have_no_children():
+    assert child_counts(0, 3).tolist() == []
+
+
 def test_levels_grow_with_the_logarithm():
     assert [levels_below(count, 8) for count in (1, 2, 9, 10, 73, 74, 585, 586)] == [0, 1, 1, 2, 2, 3, 3, 4]
     assert levels_below(7, 1) == 6

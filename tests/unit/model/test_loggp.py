@@ -10,15 +10,16 @@ from hypothesis import strategies as st
 
 from dardis.model.host_tree import parts_of
 from dardis.model.loggp import (
+    EXCHANGES,
     JobCost,
     LogGP,
     flat_chain,
     flat_round_ns,
-    jobs_per_second,
     sampled_round_ns,
     tree_chain,
     tree_round_ns,
     tree_round_trip,
+    wave_job_ns,
 )
 
 NETWORK = LogGP(4, 1500.0, 400.0, 300.0, 600.0, 0.5)
@@ -128,7 +129,7 @@ def test_ranks_that_share_cores_share_their_time(hosts, arity):
     for round_ns in (
         lambda cores: flat_round_ns(bare, COST, hosts, 64 * hosts, 2, cores),
         lambda cores: tree_round_ns(bare, COST, hosts, arity, 64 * hosts, 2, cores),
-        lambda cores: 1e9 / jobs_per_second(bare, COST, hosts, 2, 12, 2, 2, cores),
+        lambda cores: sampled_round_ns(bare, COST, hosts, 2, 12, 2, cores),
     ):
         assert round_ns(1) == pytest.approx(hosts * round_ns(None))
         assert round_ns(1) == pytest.approx(2 * round_ns(2))
@@ -140,15 +141,20 @@ def test_a_sampled_round_depends_on_the_sample_only():
     assert times[0] == times[1] < flat_round_ns(NETWORK, COST, 100, 32, 2)
 
 
-def test_throughput_grows_with_task_managers_up_to_what_the_hosts_serve():
-    rates = [jobs_per_second(NETWORK, COST, 256, 4, 32, 2, managers) for managers in (1, 2, 4, 256)]
-    assert rates[0] == pytest.approx(1e9 / sampled_round_ns(NETWORK, COST, 256, 4, 32, 2))
-    assert rates[1] == pytest.approx(2 * rates[0])
-    assert rates[2] == pytest.approx(4 * rates[0])
-    served = 1e9 / (32 * 50 / 256)  # with no messages at all
-    assert 4 * rates[2] < rates[3] < served
-    # A full round of 5 ms on every rank keeps every rank busy: the gain is overlap only.
-    full = [jobs_per_second(NETWORK, COST, 256, 255, 256 * 100_000, 0, managers) for managers in (1, 4, 256)]
-    assert full[0] < full[1] < full[2] < 1.5 * full[0]
-    with pytest.raises(ValueError, match="5 task managers on 4 ranks"):
-        jobs_per_second(NETWORK, COST, 4, 2, 8, 0, 5)
+def test_jobs_in_flight_share_what_a_wave_exchanges():
+    network = LogGP(4, 1000.0, 100.0, 100.0, 50.0, 0.0)
+    exchange = 3 * 200.0 + 1000.0
+    assert wave_job_ns(network, 8000.0, 1, 1, 64) == 8000.0
+    assert wave_job_ns(network, 8000.0, 4, 2, 1) == 4000.0 + EXCHANGES * exchange
+    assert wave_job_ns(network, 8000.0, 4, 2, 32) == 4000.0 + EXCHANGES * exchange / 32
+    # A rank has one core at most; and where ranks share cores, all their messages take longer.
+    assert wave_job_ns(network, 8000.0, 4, 9, 32) == 2000.0 + EXCHANGES * exchange / 32
+    assert wave_job_ns(network, 8000.0, 4, 9, 32, cores=2) == 4000.0 + EXCHANGES * (3 * 400.0 + 1000.0) / 32
+
+
+def test_with_as_many_jobs_in_flight_a_manager_throughput_grows_with_managers():
+    rates = [1e9 / wave_job_ns(NETWORK, 1e6, ranks, ranks, 32 * ranks) for ranks in (1, 2, 4, 256)]
+    assert rates[0] == 1000
+    assert rates[0] < rates[1] < rates[2] < rates[3] < 256 * rates[0]
+    # With as many for all of them, exchanges between ever more ranks are what a job waits for in the end.
+    assert wave_job_ns(NETWORK, 1e6, 100_000, 100_000, 32) > wave_job_ns(NETWORK, 1e6, 1, 1, 32)

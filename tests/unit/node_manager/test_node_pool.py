@@ -69,6 +69,25 @@ def test_a_start_in_the_past_and_another_incarnation_are_refused():
     assert refused(pool_of().handle(other, 0))
 
 
+UNSOUND = {
+    "a node twice": {"nodes": (1, 1), "units": (2, 2)}, "nodes in no order": {"nodes": (2, 1), "units": (1, 1)},
+    "no node": {"nodes": (), "units": ()}, "a node of others": {"nodes": (3,)}, "a node before all": {"nodes": (-1,)},
+    "no units": {"units": (0,)}, "less than none": {"units": (-1,)}, "more nodes than units": {"nodes": (1, 2)},
+    "units beyond counting": {"units": (1 << 62,), "cores": 4}, "a request beyond counting": {"cores": 1 << 62},
+    "to give back": {"cores": -1}, "no time": {"walltime": 0},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("claim", UNSOUND.values(), ids=UNSOUND.keys())
+def test_a_claim_that_makes_no_sense_is_refused_and_changes_nothing(claim):
+    pool = pool_of()
+    assert refused(pool.handle(confirm(**{"nodes": (1,), **claim}), 0))
+    assert pool.idle
+    for cores, last in ((1, 3), (3, 2)):
+        assert [*free_starts(pool, request=(cores,))] == [0, 1, 2][3 - last :]
+    assert free_starts(pool, request=(4,)) == {}
+
+
 def test_said_twice_is_held_once():
     pool = pool_of()
     pool.handle(confirm(nodes=(1,), units=(1,)), 0)

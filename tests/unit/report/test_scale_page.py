@@ -20,8 +20,9 @@ RECORD = {
     "networks": {}, "cores": 2, "launch_s": 1.5, "versions": {"python": "3", "mpi": None}, "started_utc": "now",
 }  # fmt: skip
 ONE = {
-    "nodes": 1000, "ranks": 1, "hosts": 16, "task_managers": 1, "arity": "flat", "sample": "all", "window_s": 100,
-    "reservations": 4, "dispatcher": "d", "seed": 1, "jobs": 9, "completed": 9, "rounds": 9,
+    "nodes": 1000, "ranks": 1, "hosts": 16, "task_managers": 1, "overlap": 1, "arity": "flat", "sample": "all",
+    "window_s": 100, "reservations": 4, "dispatcher": "d", "seed": 1, "jobs": 9, "completed": 9, "rounds": 9,
+    "waves": "", "job_ns": "",
     "cpu_ns_per_node_job": 81.5, "bytes_per_node": 450.0, "message_bytes_per_node_job": 52.0,
     "root_message_bytes": 4000, "chain": 36, "wall_s_per_round": 0.001, "exchange_s_median": 0.001, "jobs_per_s": 900.0,
     "mpi_share": "", "collective_s_per_round": "", "predicted_s_per_round": "", "startup_s": 0.1, "node_ns": "",
@@ -55,7 +56,7 @@ def drawn(folder):
     page = draw_scale_report(folder).read_text()
     titles = (
         "Work a node does not grow", "Work of a sampled job", "Strong scaling", "Weak scaling", "Messages",
-        "Beyond this machine", "Less than everybody", "Many task managers",
+        "Beyond this machine", "Less than everybody", "Many task managers", "Task managers beyond this machine",
     )  # fmt: skip
     return page, [title for title in titles if f"<h2>{title}</h2>" in page]
 
@@ -97,15 +98,32 @@ def test_many_lines_and_all_charts(folder):
         for managers in (1, 2)
     ]  # fmt: skip
     page, titles = drawn(folder(*different, network=True))
-    assert len(titles) == 8
+    assert len(titles) == 8, "all but what needs jobs in flight"
     assert "more lines are in the table only" in page
     assert "The same jobs on the same machine have the same schedule" in page
     assert "Up to 4 ranks shared 2 cores here" in page
     assert "latency 1.5 µs" in page
 
 
+def test_task_managers_are_predicted_beyond_this_machine(folder):
+    flown = {"overlap": 64, "sample": 4, "waves": 3, "job_ns": 500_000.0, "ranks": 2, "hosts": 2} | OF_RANKS
+    different = [flown | {"task_managers": managers} for managers in (1, 2)]
+    page, titles = drawn(folder(*different, network=True))
+    assert titles == ["Many task managers", "Task managers beyond this machine"]
+    assert "a job&#39;s CPU time (500 µs, 2 ranks), the 3 jobs that a wave settled" in page
+    assert drawn(folder(*different))[1] == ["Many task managers"], "no network was measured"
+
+
 def test_schedules_that_differ_are_told(folder):
     page, _ = drawn(folder({}, {"arity": 2, "schedule_digest": "f" * 64}))
+    assert "Schedules differ" in page
+
+
+@pytest.mark.parametrize("one", [{"overlap": 8}, {"task_managers": 2, "overlap": 8, "sample": 4}])
+def test_schedules_may_differ_where_other_jobs_are_in_flight(folder, one):
+    page, _ = drawn(folder(one | {"overlap": 1}, one | {"schedule_digest": "f" * 64}))
+    assert "Schedules differ" not in page
+    page, _ = drawn(folder(one, one | {"ranks": 2, "schedule_digest": "f" * 64}))
     assert "Schedules differ" in page
 
 
@@ -117,6 +135,14 @@ def test_lines_are_alike_but_for_the_axis(folder):
     assert [row.values["nodes"] for row in lines[0].rows] == [1000, 2000]
     assert lines_over(rows, "nodes", "mpi_share") == []
     assert lines_over(rows, "nodes", "chain", least=3) == []
+
+
+def test_jobs_in_flight_are_no_other_x(folder):
+    different = [{"task_managers": m, "overlap": o} for m in (1, 2) for o in (1, 64)]
+    rows = read_rows(folder(*different) / "scale.csv")
+    lines = lines_over(rows, "task_managers", "jobs_per_s")
+    assert [line.label for line in lines] == ["1 job in flight", "64 jobs in flight"]
+    assert [len(line.rows) for line in lines] == [2, 2]
 
 
 def test_a_line_of_ever_more_ranks_has_as_many_nodes_each(folder):

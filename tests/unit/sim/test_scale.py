@@ -172,15 +172,13 @@ def test_a_round_is_predicted_by_what_it_asks():
     assert Tally(1, 1, 0, None).message_ns() == 0
 
 
-def test_jobs_in_flight_share_what_a_wave_exchanges():
+def test_a_round_of_jobs_in_flight_is_its_part_of_a_wave():
     network = LogGP(4, 1000.0, 100.0, 100.0, 50.0, 0.0)
-    assert wave_job_ns(network, 8000.0, 1, 1, 64) == 8000.0
-    assert wave_job_ns(network, 8000.0, 4, 2, 1) == 4000.0 + 4 * (3 * 200.0 + 1000.0)
-    assert wave_job_ns(network, 8000.0, 4, 2, 64) == 4000.0 + 4 * (3 * 200.0 + 1000.0) / 64
-    driven = Driven(None, 0, 1.0, None, 20, 0, 0, 0, 4.0, 400.0, 1.0, 1.0, None, 8000.0)  # type: ignore[arg-type]
+    driven = Driven(None, 0, 1.0, None, 20, 0, 0, 0, 4.0, 400.0, 1.0, 1.0, None, 5, 8000.0)  # type: ignore[arg-type]
     what = replace(SMALL, ranks=4, task_managers=2, sample=2, overlap=64, jobs=10)
-    # Ten jobs in twenty rounds: a round takes half of what a job does.
-    assert predicted_s(what, Ground(None, network, 4), driven, None) == pytest.approx(4100e-9 / 2)
+    # Ten jobs in twenty rounds and five waves: a round takes half of what a job does, a wave settles two jobs.
+    job_ns = wave_job_ns(network, 8000.0, 4, 2, 2.0, 4)
+    assert predicted_s(what, Ground(None, network, 4), driven, None) == pytest.approx(1e-9 * job_ns / 2)
 
 
 @pytest.mark.parametrize("managers", [1, 3])
@@ -190,6 +188,9 @@ def test_jobs_in_flight_are_all_placed_and_counted(managers):
     turns, waves = measure(what, ground), measure(replace(what, overlap=8), ground)
     assert waves.completed == turns.completed == 40
     assert waves.rounds >= 40
+    assert 40 / 8 <= waves.waves <= waves.rounds
+    assert waves.job_ns > 0
+    assert (turns.waves, turns.job_ns) == (None, None)
     assert waves.chain > 0
     assert waves.root_message_bytes > 0
     assert waves.message_bytes_per_node_job > 0

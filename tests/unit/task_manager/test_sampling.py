@@ -97,7 +97,9 @@ def test_a_sample_that_does_not_hold_it_is_widened_then_all_are_asked():
     assert {ask.last[0] for _, ask in machine.asked if len(ask.sample)} == {0}
     assert machine.asked[-1][1].last[0] == 3599
     assert machine.manager.messages - messages == 2 * (4 + 16 + 64 + 200) + 1
-    samples = [np.concatenate([a.sample for _, a in machine.asked if a.round == r and len(a.sample)]) for r in (1, 2, 3)]
+    samples = [
+        np.concatenate([a.sample for _, a in machine.asked if a.round == r and len(a.sample)]) for r in (1, 2, 3)
+    ]
     assert {*samples[0].tolist()} < {*samples[1].tolist()} < {*samples[2].tolist()}
 
 

@@ -1,0 +1,80 @@
+"""How what is asked reaches hosts: each, or down the tree, or those that hold nodes that are asked; who is silent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from dardis.model.host_tree import living
+from dardis.task_manager.layout import Layout
+from dardis.task_manager.rounds import JobState, Round
+from dardis.task_manager.sampling import part_of
+from dardis.wire import messages as say
+from dardis.wire.effects import ALL_HOSTS, Send
+
+
+class Asking:
+    """The questions of a task manager to hosts."""
+
+    def __init__(self, layout: Layout, arity: int, levels: int, address: int, resend: int, gone: set[int]) -> None:
+        """A tree has an `arity`, and `levels` below its root; its hosts ask again after `resend` s (0: never).
+
+        Answers go to `address`. Nobody waits for hosts that are `gone`, which others add and take away.
+        """
+        self._layout = layout
+        self._hosts = len(layout.bounds) - 1
+        self._arity = arity
+        self._levels = levels
+        self._address = address
+        self._resend = resend
+        self._gone = gone
+        self._questions = 0
+
+    def whom(self, ask: say.Ask, states: Sequence[JobState]) -> tuple[int, ...]:
+        """The hosts that hold nodes that are asked; `ALL_HOSTS` where all do."""
+        if len(ask.sample_offset):
+            return tuple(np.unique(self._layout.host_of(ask.sample)).tolist())
+        return tuple(sorted({host for state in states for host in state.hosts})) if ask.held_only else (ALL_HOSTS,)
+
+    def first(self, this: Round, step: int) -> list[Send]:
+        """What a round asks. A host of a tree waits `step` s longer for its part than the hosts below it do."""
+        return [send for host in this.hosts for send in self._to(host, this, step)]
+
+    def again(self, this: Round, step: int) -> list[Send]:
+        """What it asks those again who have not answered."""
+        return [send for host in self.silent(this) for send in self._to(host, this, step)]
+
+    def silent(self, this: Round) -> list[int]:
+        """Who has not answered: the hosts that are not known to be dead, or all that answer as one."""
+        if this.sent.want != say.ROWS:
+            return [] if this.answered else [ALL_HOSTS]
+        hosts = range(self._hosts) if this.hosts == (ALL_HOSTS,) else this.hosts
+        return [host for host in hosts if host not in this.offers and host not in self._gone]
+
+    def all_hosts(self, message: say.Message) -> Send:
+        """A message that all hosts answer, where none is lost: to each, or down the tree."""
+        return Send(0, self._relay_of(message, 0)) if self._arity else Send(ALL_HOSTS, message)
+
+    def _to(self, host: int, this: Round, step: int) -> list[Send]:
+        """What a round asks now, for a host or for all; the tree is asked another way once a host is gone or back."""
+        if host != ALL_HOSTS:
+            sampled = len(this.sent.sample_offset) > 0
+            return [Send(host, part_of(this.sent, *self._layout.span(host)) if sampled else this.sent)]
+        if not self._arity:
+            return [Send(host, this.sent)]
+        if this.relay is None or this.relay.gone.tolist() != sorted(self._gone):
+            this.relay = self._relay_of(this.sent, step)
+        relay = this.relay
+        sends = [Send(relay.first, relay)] if relay.first < relay.last else []
+        # Hosts whose places others have taken say so when they are back.
+        return sends + [Send(dead, replace(relay, first=dead, last=dead)) for dead in range(relay.first)]
+
+    def _relay_of(self, message: say.Message, step: int) -> say.Relay:
+        self._questions += 1
+        gone = sorted(self._gone)
+        return say.Relay(
+            self._questions, self._address, self._address, living(0, self._hosts, gone), self._hosts, self._arity,
+            self._levels * step, step, self._resend, np.array(gone, dtype=np.int64), [], message,
+        )  # fmt: skip

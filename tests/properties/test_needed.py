@@ -1,0 +1,62 @@
+"""Jobs that need all their nodes are told no at once: the schedule is the one that all offers would have given."""
+
+from dataclasses import replace
+from unittest.mock import patch
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.effort import examples
+from kit.machine import jobs, platforms
+from kit.run import simulate
+
+from dardis.kernels.offers import meet
+from dardis.model.choices import NodeChoice, Switch, UnitsPerNode
+from dardis.task_manager import SETUPS, machine
+from dardis.task_manager.setups import Generator, Selection
+
+
+@given(st.data())
+@examples(2)
+def test_what_is_not_said_would_not_have_been_taken(data):
+    platform = data.draw(platforms())
+    queue = [replace(job, runtime=1 + job.runtime // 3) for job in data.draw(jobs(platform, most=14))]
+    setup = replace(
+        data.draw(st.sampled_from(list(SETUPS.values()))),
+        backfill=Switch.ON,
+        generator=data.draw(st.sampled_from(Generator)),
+        selection=data.draw(st.sampled_from(Selection)),
+        node_choice=data.draw(st.sampled_from(NodeChoice)),
+        units_per_node=data.draw(st.sampled_from(UnitsPerNode)),
+    )
+    cut = [data.draw(st.integers(1, platform.node_count - 1))] if platform.node_count > 1 else []
+    silent = simulate(platform, queue, setup, cuts=cut)
+    with patch.object(machine, "note_whether_full", lambda *_: None):
+        told = simulate(platform, queue, setup, cuts=cut)
+    assert silent.schedule.digest() == told.schedule.digest()
+    assert silent.starts == told.starts
+
+
+@st.composite
+def spans(draw) -> list[tuple[int, int]]:
+    edges = sorted(draw(st.sets(st.integers(0, 30), max_size=8)))
+    return list(zip(edges[::2], edges[1::2], strict=False))
+
+
+@given(st.lists(spans(), min_size=1, max_size=5))
+@examples(2)
+def test_the_spans_that_nodes_have_in_common(nodes):
+    room = np.zeros((64, 6), dtype=np.int64)
+    common = -1
+    seconds = set(range(31))
+    for offered in nodes:
+        offers = np.zeros((len(offered) + 1, 6), dtype=np.int64)
+        for row, (begin, end) in enumerate(offered):
+            offers[row + 1, 1:3] = begin, end
+        common = meet(room, common, offers, 1, len(offers))
+        seconds &= {second for begin, end in offered for second in range(begin, end)}
+        found = [second for begin, end in room[:common, :2].tolist() for second in range(begin, end)]
+        assert found == sorted(seconds)
+        if not common:
+            break
+    assert meet(room[:0], -1, np.zeros((1, 6), dtype=np.int64), 0, 1) == -1
