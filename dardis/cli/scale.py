@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dardis.cli.simulate import arity_of
+from dardis.cli.simulate import arity_of, sample_of
 from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
     from dardis.sim.scale import Row
 
 MOST_NODES = 2**31 - 1
-ALL = "all"
 
 
 def scale(
@@ -37,8 +36,8 @@ def scale(
         int, typer.Option(metavar="N", min=1, max=MOST_NODES, help="Nodes of a virtual host, in one process.")
     ] = 64,
     sample: Annotated[
-        str, typer.Option(metavar="all|S[,…]", help="Ask S nodes for each unit first, and more only if needed.")
-    ] = ALL,
+        str, typer.Option(metavar="all|default|S[,…]", help="Ask S nodes for each unit first, and more only if needed.")
+    ] = "all",
     window: Annotated[str, typer.Option(metavar="S[,S…]", help="How late a job may start, in s.")] = "86400",
     reservations: Annotated[str, typer.Option(metavar="R[,R…]", help="Background reservations a node.")] = "4",
     ranks: Annotated[
@@ -62,7 +61,7 @@ def scale(
         overlaps=() if overlap is None else _numbers("--overlap", overlap, 1, 2**20),
         arities=tuple(arity_of(part) for part in _parts(arity)),
         hosts_of=hosts_of,
-        samples=tuple(0 if part == ALL else _number("--sample", part, 1, MOST_NODES, ALL) for part in _parts(sample)),
+        samples=tuple(sample_of(part) for part in _parts(sample)),
         windows=_numbers("--window", window, 1, 2**40),
         reservations=_numbers("--reservations", reservations, 0, 1000),
         ranks=() if ranks is None else _numbers("--ranks", ranks, 1, 2**20),
@@ -97,11 +96,10 @@ def _numbers(option: str, text: str, least: int, most: int) -> tuple[int, ...]:
     return tuple(dict.fromkeys(_number(option, part, least, most) for part in _parts(text)))
 
 
-def _number(option: str, text: str, least: int, most: int, word: str = "") -> int:
-    """A whole number of a list. Raises InputError that also names the `word` that may stand instead."""
+def _number(option: str, text: str, least: int, most: int) -> int:
+    """A whole number of a list. Raises InputError."""
     if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
-        expected = f"whole numbers from {least} to {most} with commas between"
-        raise InputError(option, repr(text), f"{word}, or {expected}" if word else expected)
+        raise InputError(option, repr(text), f"whole numbers from {least} to {most} with commas between")
     return int(text)
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 MOST_CHILDREN = 4096
+MOST_NODES = 2**31 - 1
 
 
 def simulate(
@@ -47,8 +48,9 @@ def simulate(
         typer.Option(metavar="flat|A", help="Sum offers up a tree of hosts, A children each; the same schedule."),
     ] = "flat",
     sample: Annotated[
-        int | None, typer.Option(min=1, metavar="S", help="Ask S nodes for each unit first, and more only if needed.")
-    ] = None,
+        str,
+        typer.Option(metavar="all|default|S", help="Ask S nodes for each unit first, and more only if needed."),
+    ] = "all",
     trim: Annotated[
         str | None, typer.Option(metavar="WARMUP_S,COOLDOWN_S", help="Count only the jobs between, for steady state.")
     ] = None,
@@ -66,7 +68,7 @@ def simulate(
 
     request = RunRequest(
         trace, platform, dispatcher, out, seed, jobs, start, end, profile, deadlines, tuple(settings or ()),
-        think_times, task_managers, trim_of(trim), strict, force, arity_of(arity), sample or 0,
+        think_times, task_managers, trim_of(trim), strict, force, arity_of(arity), sample_of(sample),
     )  # fmt: skip
     if launched_by_mpi():
         comm = world()
@@ -100,6 +102,20 @@ def arity_of(text: str) -> int:
         return 0
     if not (text.isascii() and text.isdigit() and 2 <= int(text) <= MOST_CHILDREN):
         raise InputError("--arity", repr(text), f"flat, or a whole number from 2 to {MOST_CHILDREN}")
+    return int(text)
+
+
+def sample_of(text: str) -> int:
+    """What `--sample` says: nodes that are asked first for each unit, 0 for `all`. Raises InputError."""
+    if text == "all":
+        return 0
+    if text == "default":
+        from dardis.task_manager.setups import DEFAULT_SAMPLE
+
+        return DEFAULT_SAMPLE
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= MOST_NODES):
+        expected = f"all, default or a whole number from 1 to {MOST_NODES}"
+        raise InputError("--sample", repr(text), expected)
     return int(text)
 
 

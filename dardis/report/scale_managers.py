@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from matplotlib.lines import Line2D
+from matplotlib.ticker import StrMethodFormatter
 
 from dardis.model.loggp import LogGP, wave_job_ns
 from dardis.report import chart, scale_axes
@@ -62,7 +63,7 @@ def beyond(rows: Sequence[ScaleRow], networks: Sequence[LogGP]) -> Chart | None:
     if not networks or not flown:
         return None
     network = max(networks, key=lambda one: one.ranks)
-    row = max(flown, key=lambda row: (row.number("task_managers"), row.number("ranks"), row.number("jobs")))
+    row = max(flown, key=lambda row: (row.values["sample"] != ALL, row.number("task_managers"), row.number("ranks")))
     mine = [other for other in flown if all(other.values[x] == row.values[x] for x in ("sample", "nodes", "overlap"))]
     managers, here = [2**power for power in range(MOST_MANAGERS.bit_length())], row.number("task_managers")
     overlap, settled = row.number("overlap"), row.number("jobs") / row.number("waves")
@@ -76,14 +77,15 @@ def beyond(rows: Sequence[ScaleRow], networks: Sequence[LogGP]) -> Chart | None:
     x, y = [one.number("task_managers") for one in mine], [one.number("jobs_per_s") for one in mine]
     axes.plot(x, y, color=chart.INK, linestyle="", marker="o", markersize=5.5, label="measured, on the cores at hand")
     axes.set_xscale("log", base=2)
-    scale_axes.plain(axes.xaxis, chart.amounts())
+    scale_axes.plain(axes.xaxis, StrMethodFormatter("{x:,.0f}"))
     scale_axes.amounts(axes)
     axes.set_xlabel("task managers, each on a rank and core of its own")
     axes.set_ylabel("jobs a second")
     scale_axes.legend(axes)
+    asked = "all nodes" if row.values["sample"] == ALL else f"{row.values['sample']} nodes a unit"
     caption = (
-        f"Predicted from a job's CPU time ({row.number('job_ns') / 1e3:.3g} µs, {number(row.number('ranks'))} ranks), "
-        f"the {settled:.3g} jobs that a wave settled, and the network between {network.ranks} ranks. That more jobs in "
-        "flight refuse each other more often is not in it."
+        f"Jobs ask {asked}. Predicted from a job's CPU time ({row.number('job_ns') / 1e3:.3g} µs, "
+        f"{number(row.number('ranks'))} ranks), the {settled:.3g} jobs that a wave settled, and the network between "
+        f"{network.ranks} ranks. That more jobs in flight refuse each other more often is not in it."
     )
     return chart.finish(drawing, "Task managers beyond this machine", caption)

@@ -67,7 +67,7 @@ def draw_scale_report(out: Path) -> Path:
 def _record(path: Path) -> dict[str, Any]:
     try:
         record = json.loads(read_text(path))
-        if not {"arguments", "networks", "versions"} <= record.keys():
+        if not {"arguments", "networks", "versions", "load"} <= record.keys():
             raise InputError(path, "is no record of `dardis scale`")
     except (ValueError, AttributeError):
         raise InputError(path, "is no record of `dardis scale`") from None
@@ -95,6 +95,11 @@ def notes(rows: Sequence[ScaleRow], record: dict[str, Any]) -> list[str]:
         said.append(
             f"Up to {most} ranks shared {cores} cores here: times over ranks say what messages cost, no speed-up."
         )
+    if record["load"] > record["ranks"] + cores / 2:
+        said.append(
+            f"When this began, {record['load']:.1f} processes wanted the {cores} cores here: times by the clock are "
+            "longer than on an idle machine, and predictions, which begin from CPU time, are not."
+        )
     if any(row.values["ranks"] == 1 for row in rows):
         said.append(
             f"In one process there is one pool of nodes: its hosts, of {record['arguments']['hosts_of']} nodes each, "
@@ -106,7 +111,8 @@ def notes(rows: Sequence[ScaleRow], record: dict[str, Any]) -> list[str]:
 def setup(record: dict[str, Any], networks: Sequence[LogGP]) -> list[tuple[str, str]]:
     """What was run, where, and what its network was measured to be."""
     said = [("command", " ".join(record["command"])), ("started (UTC)", record["started_utc"])]
-    said += [("cores", str(record["cores"])), ("start of all processes", words.duration(record["launch_s"]))]
+    said += [("cores", str(record["cores"])), ("load average at the start", words.number(record["load"]))]
+    said += [("start of all processes", words.duration(record["launch_s"]))]
     said += [(name, str(version)) for name, version in record["versions"].items() if version]
     for network in networks:
         latency, sending, receiving, gap = (

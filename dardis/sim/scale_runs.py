@@ -206,6 +206,7 @@ def _record(request: ScaleRequest, experiments: Sequence[Experiment], comm: Comm
         "launch_s": round(launch_s, 3),
         "networks": {},
         "cores": len(os.sched_getaffinity(0)),
+        "load": round(os.getloadavg()[0], 2),
         "versions": {
             "python": sys.version.split()[0],
             "numpy": version("numpy"),

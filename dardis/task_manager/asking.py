@@ -46,6 +46,12 @@ class Asking:
         """What it asks those again who have not answered."""
         return [send for host in self.silent(this) for send in self._to(host, this, step)]
 
+    def awaits(self, this: Round) -> bool:
+        """Whether somebody has not answered; to look at all hosts after each answer would cost the square of them."""
+        hosts = self._hosts if this.hosts == (ALL_HOSTS,) else len(this.hosts)
+        missing = len(this.offers) + len(self._gone) < hosts if this.sent.want == say.ROWS else not this.answered
+        return missing or bool(self.silent(this))
+
     def silent(self, this: Round) -> list[int]:
         """Who has not answered: the hosts that are not known to be dead, or all that answer as one."""
         if this.sent.want != say.ROWS:

@@ -31,7 +31,19 @@ def together(asks: Sequence[Ask]) -> list[Ask | JointAsk]:
 def _joined(asks: Sequence[Ask]) -> JointAsk:
     columns: dict[str, Any] = {
         name: np.concatenate([getattr(ask, name) for ask in asks])
-        for name in ("job", "draw_key", "first", "last", "walltime", "units", "quota", "groups", "request", "sample")
+        for name in (
+            "job",
+            "draw_key",
+            "first",
+            "last",
+            "walltime",
+            "units",
+            "quota",
+            "groups",
+            "request",
+            "needed",
+            "sample",
+        )
     }
     ends = np.cumsum([0, *(len(ask.sample) for ask in asks)])
     rounds = np.array([ask.round for ask in asks], dtype=np.int64)

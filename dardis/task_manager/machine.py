@@ -130,7 +130,7 @@ class TaskManager:
             if this is None:
                 return []
             this.offers[message.host] = message
-            return [] if self._asking.silent(this) else self._decide(this, now)
+            return [] if self._asking.awaits(this) else self._decide(this, now)
         if isinstance(message, say.Gathered):
             self._is_alive(message.first, message.incarnation)
             return [effect for answer in message.answers for effect in self.handle(answer, now)]

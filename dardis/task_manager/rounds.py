@@ -150,7 +150,7 @@ class Round:
 
 
 def quota_of(search: Search, units: int, nodes: int, grain: int) -> int:
-    """Start times a node offers so that `units` nodes must agree on one (thesis 5.3.2); -1 for all."""
+    """Start times a node offers so that `units` nodes must agree on one (thesis 5.3.2); -1 for all there are."""
     if search.hears:
         return 0
     instants = (search.last - search.first) // grain + 1
@@ -269,7 +269,7 @@ def picks(this: Round, seed: int) -> Iterator[Pick]:
     rows, offset = this.joined()
     if len(rows) == 0:
         return
-    most = int(ask.units.max())
+    most = min(int(ask.units.max()), len(rows))  # each node of them in a row at least
     nodes, units = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
     result = np.empty(3, dtype=np.int64)
     first = 0

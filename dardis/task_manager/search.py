@@ -103,7 +103,8 @@ def advance(search: Search, job: Job, rules: SearchRules, horizon: int, last_end
         return replace(search, first=first, last=min(limit, first + 2 * (first - search.first) - 1), quota=rules.drawn)
     if search.respect and rules.soft:
         return open_window(replace(search, respect=False), job, rules, horizon)
-    if search.latest is None or search.attempt > SHIFTS:
+    # Where others claim between two rounds, the last reservation may end later than the last window was to begin.
+    if search.latest is None or (search.attempt > SHIFTS and last_end <= search.earliest):
         return None
     length = search.latest - search.earliest
     if search.attempt < SHIFTS:

@@ -107,8 +107,8 @@ class MpiHosts:
         answers: list[Message] = []
         for send in sends:
             if isinstance(send.message, Relay):
-                answers += self._answers_of(own, now) + self._through_tree(send.message, now)
-                own = []
+                answers += self._straight(own, asked, now) + self._through_tree(send.message, now)
+                own, asked = [], set()
                 continue
             for host in range(self._comm.size) if send.to == ALL_HOSTS else (send.to,):
                 if host == 0:
@@ -117,13 +117,18 @@ class MpiHosts:
                 self._outbox.put(host, send.message, now)
                 if awaits_answer(send.message):
                     asked.add(host)
+        answers += self._straight(own, asked, now)
+        return answers, self._spent.cpu_ns - before
+
+    def _straight(self, own: Sequence[Message], asked: set[int], now: int) -> list[Message]:
+        """Let this rank's machine and the hosts that are asked take what there is for them; what they answer."""
         waiting = self._post_batches(sorted(asked))
-        answers += self._answers_of(own, now)
+        answers = self._answers_of(own, now)
         for host in sorted(asked):
             answers += [message for _, message in self._receive(host)]
         for request in waiting:
             request.Wait()
-        return answers, self._spent.cpu_ns - before
+        return answers
 
     def _answers_of(self, own: Sequence[Message], now: int) -> list[Message]:
         """What this rank's machine answers."""
@@ -154,6 +159,8 @@ class MpiHosts:
                         for request in posted:
                             request.Wait()
                         return answers
+                    case Send(message=answer):
+                        raise ProtocolError(f"a message on its way with a question was answered by {answer}")
             effects = [effect for at, message in self._receive(-1) for effect in self._work(message, at)]
 
     def _work(self, message: Message, now: int) -> list[Effect]:
@@ -210,7 +217,7 @@ def serve(comm: Communicator, machine: Machine) -> None:
         for now, message in batch:
             effects = machine.handle(message, now)
             said = answers_of(effects)
-            if tag != TAG_TREE and len(said) != awaits_answer(message):
+            if len(said) != (tag != TAG_TREE and awaits_answer(message)):
                 raise ProtocolError(f"{type(message).__name__} of a turn was answered by {said}")
             answers += [(now, answer) for answer in said]
             forwards += [(effect.to, now, effect.message) for effect in effects if isinstance(effect, Forward)]

@@ -32,6 +32,7 @@ class ThreadPeers:
         self.size = table.size
         self.message_bytes = 0
         self.largest_message = 0
+        self.waiting_ns = 0
 
     def _all(self, value: object) -> list[Any]:
         self._table.laid[self.rank] = value

@@ -182,10 +182,12 @@ def test_what_nobody_answers_arrives_before_what_is_asked_later_whichever_way_th
             if (now * 7 + host) % 3:
                 sends.append(Send(host, Noted(100 * now + host, 1)))
                 expected[host].append([100 * now + host, now])
-        straight = now % 2 * [now % COMM.size]
-        sends += [Send(host, Look()) for host in straight] or [manager.to_all(Look())]
+        straight = [now % COMM.size] if now % 3 else []
+        everybody = list(range(COMM.size)) if now % 2 or not straight else []
+        sends += [Send(host, Look()) for host in straight]
+        sends += [manager.to_all(Look())] if everybody else []
         answers, _ = hosts.exchange(sends, now)
-        assert [answer.host for answer in answers] == (straight or list(range(COMM.size)))
+        assert [answer.host for answer in answers] == straight + everybody
         assert [answer.jobs.tolist() for answer in answers] == [expected[answer.host] for answer in answers]
     hosts.close()
 
@@ -237,14 +239,15 @@ def test_no_payload_is_pickled(inputs, monkeypatch):
 
 
 @pytest.mark.mpi
-def test_more_ranks_than_nodes(inputs):
+@pytest.mark.parametrize("arity", [0, 2])
+def test_more_ranks_than_nodes(inputs, arity):
     if COMM.rank == 0:
         resources = '{ cores = 512, memory = "512GiB", gpu = 64, mic = 64 }'
         one = f'name = "one"\n[[nodes]]\ncount = 1\nprefix = "n"\nresources = {resources}\n'
         (inputs / "platform.toml").write_text(one)
         (inputs / "profile.csv").write_text("time_s,node,kind,value\n0,*,cores,512\n")
     COMM.Barrier()
-    outcome = run_over_ranks(COMM, request_of(inputs, "dardis-throughput", (), "single"))
+    outcome = run_over_ranks(COMM, replace(request_of(inputs, "dardis-throughput", (), "single"), arity=arity))
     if COMM.rank == 0:
         alone = run(request_of(inputs, "dardis-throughput", (), "alone"))
         assert outcome.metrics["schedule_digest"] == alone.metrics["schedule_digest"]

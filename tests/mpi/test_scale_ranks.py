@@ -75,6 +75,22 @@ def test_figures_of_ranks(mpi_tmp_path):
 
 
 @pytest.mark.mpi
+def test_jobs_in_flight_over_ranks(mpi_tmp_path):
+    request = request_for(mpi_tmp_path, arities=(0,), samples=(2,), task_managers=(2,), overlaps=(4,), jobs=24)
+    rows = run_scale_over_ranks(COMM, request)
+    if COMM.rank > 0:
+        return
+    assert len({(row.schedule_digest, row.waves, row.rounds, row.completed) for row in rows}) == 1
+    for row in rows:
+        several = row.ranks > 1
+        assert row.waves >= 24 / 4
+        assert (row.predicted_s_per_round is not None) == several
+        # What ranks do while they wait for each other is no work.
+        assert 0 < row.job_ns * row.jobs < 1e9 * row.ranks * row.wall_s_per_round * row.rounds
+        assert row.root_message_bytes > 0
+
+
+@pytest.mark.mpi
 def test_mistakes_end_all_ranks_quietly(mpi_tmp_path):
     with pytest.raises(InputError, match="--ranks"):
         run_scale_over_ranks(COMM, request_for(mpi_tmp_path, ranks=(COMM.size + 1,)))

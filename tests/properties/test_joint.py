@@ -24,7 +24,10 @@ def sampled_asks(draw, platform, number: int) -> Ask:
         quota=draw(st.sampled_from((-1, -1, 2))), groups=draw(st.integers(1, platform.all_groups)),
         request=draw(requests(platform)), generator=draw(st.sampled_from((0, 0, 1))),
     )  # fmt: skip
-    return replace(ask, round=100 + number, sample=sample, sample_offset=np.array([0, len(sample)]))
+    needed = np.array([draw(st.integers(0, 1))])
+    return replace(
+        ask, round=100 + number, sample=sample, sample_offset=np.array([0, len(sample)]), needed=needed
+    )  # fmt: skip
 
 
 @given(platforms(), st.data())

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from kit.effort import examples
@@ -100,3 +101,21 @@ def test_jobs_that_want_the_same_nodes_are_all_placed(count, managers):
     assert sorted(schedule.start.tolist()) == [5 * place for place in range(count)]
     assert schedule.start.tolist() == sorted(schedule.start.tolist())
     assert refusals == count * (count - 1) // 2
+
+
+@pytest.mark.parametrize("bounds", [(0, 8), (0, 4, 8)])
+def test_a_task_manager_hears_in_the_order_of_its_jobs_wherever_their_nodes_are(monkeypatch, bounds):
+    """What the first reserves is a hint to the second's next sample: it must not depend on which rank answers first."""
+    heard = []
+    handle = TaskManager.handle
+
+    def noted(manager, message, now):
+        heard.append(manager._rounds[message.round].states[0].job.number)
+        return handle(manager, message, now)
+
+    monkeypatch.setattr(TaskManager, "handle", noted)
+    platform = Platform("two", (NodeGroup("a", 4, {"cores": 1}), NodeGroup("b", 4, {"cores": 1})))
+    pair = [Job(1, 0, 0, None, 5, 5, 1, (1,), 0b10), Job(2, 0, 0, None, 5, 5, 1, (1,), 0b01)]
+    setup = replace(SETUPS["dardis-throughput"], backfill=Switch.OFF)
+    Case(platform, pair, setup, 1, 1).waves(2, bounds)
+    assert heard == [1, 2]

@@ -165,7 +165,8 @@ def test_settings_of_central_dispatchers(simulate, folder, dispatcher, settings,
 @pytest.mark.parametrize(
     "arguments",
     [("--seed", "x"), ("--seed", "-1"), ("--jobs", "0"), ("--colour", "red"), ("--trim", "1"), ("--deadlines", "soon"),
-     ("--task-managers", "0"), ("--from", "9999999"), ("--profile", "none.csv")],
+     ("--task-managers", "0"), ("--from", "9999999"), ("--profile", "none.csv"), ("--sample", "0"),
+     ("--sample", "few")],
 )  # fmt: skip
 def test_wrong_arguments(simulate, arguments):
     expect_refusal(simulate(*arguments))

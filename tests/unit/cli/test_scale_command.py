@@ -59,6 +59,22 @@ def test_the_report_is_drawn(scale, tmp_path):
     assert "Work a node does not grow" in page
     assert "Strong scaling" not in page
     assert "http://" not in page.replace("http://www.w3.org", "")
+    (tmp_path / "o" / "report.html").unlink()
+    assert run(["report", str(tmp_path / "o")]) == 0
+    assert (tmp_path / "o" / "report.html").read_text() == page
+
+
+def test_how_many_jobs_are_in_flight(scale, tmp_path):
+    """Unless it is said: many to compare task managers by samples, one through a tree and where all are asked."""
+    several = ("--sample", "all,2", "--arity", "flat,2", "--task-managers", "1,2")
+    assert scale(*several)[0] == 0
+    asked = {(row["sample"], row["arity"], row["task_managers"]): row["overlap"] for row in rows(tmp_path)}
+    assert {what for what, overlap in asked.items() if overlap == "64"} == {("2", "flat", "1"), ("2", "flat", "2")}
+    assert len(asked) == 8
+    assert scale("--force", "--sample", "2", "--task-managers", "1")[0] == 0
+    assert {row["overlap"] for row in rows(tmp_path)} == {"1"}
+    assert scale("--force", "--sample", "default", "--overlap", "1,4")[0] == 0
+    assert [row["overlap"] for row in rows(tmp_path)] == ["1", "4"]
 
 
 def test_a_folder_is_replaced_by_force_only(scale, tmp_path):
@@ -97,7 +113,7 @@ def test_nodes_of_a_rank(scale, tmp_path):
     [
         (("--arity", "flat,1"), "--arity: '1'; expected flat, or a whole number from 2"),
         (("--arity", "2,,4"), "--arity: ''; expected flat"),
-        (("--sample", "half"), "--sample: 'half'; expected all, or whole numbers from 1"),
+        (("--sample", "4,half"), "--sample: 'half'; expected all, default or a whole number from 1"),
         (("--sample", "0"), "--sample: '0'; expected all"),
         (("--window", "-5"), "--window: '-5'; expected whole numbers from 1"),
         (("--window", "7"), "--window: 7 with 4 reservations a node; expected at least 2 s for each"),
@@ -105,6 +121,8 @@ def test_nodes_of_a_rank(scale, tmp_path):
         (("--task-managers", "0"), "--task-managers: '0'; expected whole numbers from 1"),
         (("--ranks", "1,2"), "--ranks: 2, and there are 1; expected no more than mpirun has started"),
         (("--ranks", "x"), "--ranks: 'x'"),
+        (("--overlap", "0"), "--overlap: '0'; expected whole numbers from 1"),
+        (("--overlap", "1,4", "--arity", "flat,3"), "--arity: 3 with 4 jobs in flight; expected flat, or --overlap 1"),
         (("--dispatcher", "easy"), "--dispatcher: unknown dispatcher 'easy'; expected one of dardis-throughput"),
         (("--dispatcher", "dardis-late"), "--dispatcher: dardis-late has no rounds"),
         (("--hosts-of", "0"), "--hosts-of"),

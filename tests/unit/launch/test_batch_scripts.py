@@ -121,7 +121,7 @@ def test_a_failure_ends_the_job_and_leaves_nothing(checkout, script, failing, ca
     assert list((checkout / "disk").iterdir()) == []
 
 
-@pytest.mark.parametrize("script", [*SCRIPTS, "scale.sh"])
+@pytest.mark.parametrize("script", [*SCRIPTS, "scale.sh", "mpirun", "demo"])
 def test_the_shell_is_sound(script):
     check = ["shellcheck", "-x"] if shutil.which("shellcheck") else ["bash", "-n"]
     done = subprocess.run([*check, f"launch/{script}"], cwd=LAUNCH.parent, text=True, capture_output=True, check=False)

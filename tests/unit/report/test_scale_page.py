@@ -17,7 +17,8 @@ NETWORK = {
 }  # fmt: skip
 RECORD = {
     "dardis_version": "0", "command": ["dardis", "scale"], "arguments": {"jobs": 9, "dispatcher": "d", "hosts_of": 64},
-    "networks": {}, "cores": 2, "launch_s": 1.5, "versions": {"python": "3", "mpi": None}, "started_utc": "now",
+    "networks": {}, "cores": 2, "load": 0.5, "ranks": 4,
+    "launch_s": 1.5, "versions": {"python": "3", "mpi": None}, "started_utc": "now",
 }  # fmt: skip
 ONE = {
     "nodes": 1000, "ranks": 1, "hosts": 16, "task_managers": 1, "overlap": 1, "arity": "flat", "sample": "all",
@@ -110,8 +111,16 @@ def test_task_managers_are_predicted_beyond_this_machine(folder):
     different = [flown | {"task_managers": managers} for managers in (1, 2)]
     page, titles = drawn(folder(*different, network=True))
     assert titles == ["Many task managers", "Task managers beyond this machine"]
+    assert "Jobs ask 4 nodes a unit." in page
     assert "a job&#39;s CPU time (500 µs, 2 ranks), the 3 jobs that a wave settled" in page
     assert drawn(folder(*different))[1] == ["Many task managers"], "no network was measured"
+
+
+def test_a_busy_machine_is_told(folder):
+    path = folder({})
+    assert "When this began" not in drawn(path)[0]
+    (path / "scale.json").write_text(json.dumps(RECORD | {"load": 5.1}))
+    assert "When this began, 5.1 processes wanted the 2 cores here" in drawn(path)[0]
 
 
 def test_schedules_that_differ_are_told(folder):

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import groupby, pairwise
 
 import pytest
@@ -114,15 +115,30 @@ def test_a_deadline_in_the_past_is_a_window_of_one_instant():
         (1, 86400, 300, 1, 1),
         (256, 86400, 300, 1, 255 * 86400 // 300 + 1),
         (256, 86400, 300, 60, 255 * 1440 // 300 + 1),
-        (3, 5, 2, 1, 6),
+        (3, 9, 2, 1, -1),  # 10 of 9 instants
+        (2, 9, 1, 1, -1),
+        (3, 10, 2, 5, -1),
+        (10**15, 86400, 300, 60, -1),
         (2, 61, 4, 60, 1 * 2 // 4 + 1),  # 61 s hold two instants of the grid: 0 and 60
     ],
 )
 def test_quotas(units, window, nodes, grain, quota):
-    """Thesis 5.3.2: floor((units - 1) * window / nodes) + 1, with the window counted in instants of the grid."""
+    """Thesis 5.3.2: floor((units - 1) * window / nodes) + 1, with the window counted in instants of the grid.
+
+    When that is all that there are, nodes need not draw: they offer runs, and need no room for each instant.
+    """
     search = Search(0, 0, window - 1, 0, window - 1, respect=False, quota=True)
     assert quota_of(search, units, nodes, grain) == quota
 
 
 def test_without_a_quota_all_is_asked_for():
     assert quota_of(Search(0, 0, 9, 0, 9, respect=False, quota=False), 5, 2, 1) == -1
+
+
+def test_the_window_after_the_last_reservation_moves_on_when_others_have_reserved_meanwhile():
+    job, rules = job_with(5), SearchRules(drawn=False, respect=False, soft=False)
+    search = replace(begin(job, 0, rules, 0), attempt=4, earliest=100, latest=105, first=100, last=105)
+    assert advance(search, job, rules, 0, 100) is None
+    later = advance(search, job, rules, 0, 130)
+    assert later is not None
+    assert (later.first, later.last, later.attempt) == (130, 135, 5)

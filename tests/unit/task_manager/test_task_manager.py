@@ -93,6 +93,12 @@ def test_what_no_machine_holds_is_rejected_with_the_reason():
     assert isinstance(packed, Rejected)
 
 
+@pytest.mark.parametrize("name", sorted(SETUPS))
+def test_a_job_of_any_size_takes_no_room_for_its_size(name):
+    """What a trace states wrongly must not break a run: a job of 10^15 units is rejected like any other."""
+    assert isinstance(Machine(SETUPS[name]).submit(job_of(units=10**15, latest=86_400)), Rejected)
+
+
 def test_a_hard_profile_makes_a_job_wait_and_ask_again():
     none = DesiredProfile(MACHINE, {0: StepFunction.from_steps(0, [])})
     machine = Machine(replace(THROUGHPUT, profile=ProfileRule.HARD), none)

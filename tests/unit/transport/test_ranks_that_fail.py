@@ -44,8 +44,48 @@ sys.exit(guarded(comm, work))
 """
 
 
+REFUSING = """
+import sys
+import numpy as np
+from dardis.node_manager import RelayingHost
+from dardis.transport.mpi import MpiHosts, guarded, serve, world
+from dardis.wire.effects import Send
+from dardis.wire.messages import Later, Look, Noted, Refused, Relay
+
+comm = world()
+
+class Pool:
+    host, incarnation = comm.rank, 0
+
+    def handle(self, message, now):
+        if isinstance(message, Noted):
+            return [Send(1, Refused(message.job, 1, comm.rank))] if comm.rank == int(sys.argv[1]) else []
+        return [Send(0, Later(comm.rank, np.zeros(0, dtype=np.int64), 0))]
+
+def work():
+    if comm.rank > 0:
+        serve(comm, RelayingHost(Pool()))
+        return 0
+    hosts = MpiHosts(comm, RelayingHost(Pool()))
+    hosts.exchange([Send(host, Noted(7, 1)) for host in range(1, comm.size)], now=1)
+    none = np.zeros(0, dtype=np.int64)
+    question = Relay(1, -1, -1, 0, comm.size, 2, 0, 0, 0, none, [], Look())
+    hosts._outbox.put(0, Noted(7, 1), 1)  # as a parcel of its own, too
+    hosts.exchange([Send(0, question)], now=2)
+    hosts.close()
+    print("all well")
+    return 0
+
+sys.exit(guarded(comm, work))
+"""
+
+
 def launch(tmp_path, ranks, failing, error):
-    (tmp_path / "program.py").write_text(PROGRAM.replace("{error}", error))
+    return launched(tmp_path, ranks, failing, PROGRAM.replace("{error}", error))
+
+
+def launched(tmp_path, ranks, failing, program):
+    (tmp_path / "program.py").write_text(program)
     return subprocess.run(
         [str(MPIRUN), "-n", str(ranks), sys.executable, str(tmp_path / "program.py"), str(failing)],
         capture_output=True, text=True, timeout=60, check=False,
@@ -71,3 +111,14 @@ def test_a_mistake_on_a_rank_has_its_own_status_and_no_traceback(tmp_path):
     assert done.returncode == 2
     assert "dardis: rank 1: file.toml: is odd; expected an even one" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("rank", [-1, 0, 1, 2])
+def test_who_answers_what_nobody_answers_is_heard_of_though_it_came_with_a_question(tmp_path, rank):
+    done = launched(tmp_path, 3, rank, REFUSING)
+    assert done.returncode == (1 if rank >= 0 else 0)
+    assert ("all well" in done.stdout) == (rank < 0)
+    if rank >= 0:
+        assert f"rank {rank}: " in done.stderr
+        assert "answered by" in done.stderr
+        assert "Refused(job=7" in done.stderr

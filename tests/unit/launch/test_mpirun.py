@@ -1,0 +1,102 @@
+"""`launch/mpirun`: its ranks end with it, whoever does not is killed, and the exit status says what happened."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+LAUNCH = Path(__file__).resolve().parents[3] / "launch"
+PATIENCE_S = 1
+MPIRUN = f"""#!{sys.executable}
+import os, signal, subprocess, sys, time
+from pathlib import Path
+
+def end(number, frame):
+    if "deaf" not in sys.argv:
+        time.sleep(0.3)
+        Path("tidied").touch()
+        sys.exit(1)
+
+if "done" in sys.argv:
+    sys.exit(7)
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, end)
+if "rank" not in sys.argv:
+    subprocess.Popen([sys.executable, __file__, "rank", *sys.argv[1:]])
+Path("rank" if "rank" in sys.argv else "mpirun").write_text(str(os.getpid()))
+while "deaf" in sys.argv or "rank" not in sys.argv:
+    time.sleep(0.05)
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A folder with `launch/mpirun`, and a launcher in `bin/` that starts a rank and may be deaf to signals."""
+    (tmp_path / "launch").mkdir()
+    shutil.copy(LAUNCH / "mpirun", tmp_path / "launch")
+    launcher = tmp_path / "bin" / "mpirun"
+    launcher.parent.mkdir()
+    launcher.write_text(MPIRUN)
+    launcher.chmod(0o755)
+    return tmp_path
+
+
+@contextmanager
+def started(checkout, *arguments):
+    environment = os.environ | {
+        "PATH": f"{checkout}/bin:{os.environ['PATH']}", "DARDIS_PATIENCE_S": str(PATIENCE_S)
+    }  # fmt: skip
+    with subprocess.Popen(
+        [str(checkout / "launch" / "mpirun"), *arguments], cwd=checkout, env=environment, stdout=subprocess.PIPE
+    ) as process:
+        yield process
+
+
+def pid_in(file):
+    """What a process has written down, as soon as it has."""
+    for _ in range(200):
+        if file.exists() and file.read_text():
+            return int(file.read_text())
+        time.sleep(0.05)
+    raise AssertionError(file)
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_the_exit_status_is_handed_on(checkout):
+    with started(checkout, "done") as process:
+        assert process.wait(30) == 7
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_who_ends_is_waited_for(checkout, number):
+    with started(checkout) as process:
+        pid_in(checkout / "mpirun")
+        process.send_signal(number)
+        assert process.wait(30) == 128 + number
+    assert (checkout / "tidied").exists()
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="processes are found in /proc")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_who_does_not_end_is_killed_with_the_ranks(checkout, number):
+    with started(checkout, "deaf") as process:
+        pids = [pid_in(checkout / name) for name in ("mpirun", "rank")]
+        begun = time.monotonic()
+        process.send_signal(number)
+        process.send_signal(number)
+        assert process.wait(30) == 128 + number
+        assert time.monotonic() - begun > PATIENCE_S - 1  # whole seconds are counted
+        assert process.stdout.read() == b"", "nobody holds the pipe"
+    assert not any(map(alive, pids))
