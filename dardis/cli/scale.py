@@ -106,24 +106,15 @@ def _number(option: str, text: str, least: int, most: int) -> int:
 def _show(rows: Sequence[Row], out: Path) -> None:
     """The figures that everybody asks for first, a line an experiment."""
     names = (
-        "nodes",
-        "ranks",
-        "managers",
-        "arity",
-        "sample",
-        "CPU ns",
-        "B/node",
-        "msg B",
-        "root B",
-        "chain",
-        "ms/round",
-    )
+        "nodes", "ranks", "managers", "arity", "sample", "CPU ns", "B/node", "msg B", "root B", "chain", "ms/job",
+        "jobs/s",
+    )  # fmt: skip
     lines = [names] + [
         (
             f"{row.nodes:,}", f"{row.ranks}", f"{row.task_managers}", f"{row.arity}", f"{row.sample}",
             f"{row.cpu_ns_per_node_job:.4g}", f"{row.bytes_per_node:.0f}", f"{row.message_bytes_per_node_job:.4g}",
             f"{row.root_message_bytes:,}", f"{row.chain:,}",
-            "-" if row.wall_s_per_round is None else f"{1e3 * row.wall_s_per_round:.4g}",
+            *(("-", "-") if not row.jobs_per_s else (f"{1e3 / row.jobs_per_s:.4g}", f"{row.jobs_per_s:.4g}")),
         )
         for row in rows
     ]  # fmt: skip

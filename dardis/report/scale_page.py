@@ -68,9 +68,9 @@ def _record(path: Path) -> dict[str, Any]:
     try:
         record = json.loads(read_text(path))
         if not {"arguments", "networks", "versions", "load"} <= record.keys():
-            raise InputError(path, "is no record of `dardis scale`")
+            raise InputError(path, "is no record of this version's `dardis scale`")
     except (ValueError, AttributeError):
-        raise InputError(path, "is no record of `dardis scale`") from None
+        raise InputError(path, "is no record of this version's `dardis scale`") from None
     assert isinstance(record, dict)
     return record
 
@@ -88,7 +88,8 @@ def notes(rows: Sequence[ScaleRow], record: dict[str, Any]) -> list[str]:
         said.append("Schedules differ between ways to reach the same decision: that is a defect.")
     elif any(len(found) > 1 for found in digests.values()):
         said.append(
-            "The same jobs on the same machine have the same schedule, however many ranks and whatever tree they had."
+            "The same jobs on the same machine have the same schedule, however many ranks and whatever tree they had "
+            "(with samples or jobs in flight: those with the same of these, and as many task managers)."
         )
     most, cores = max((int(row.number("ranks")) for row in rows), default=1), record["cores"]
     if most > cores:

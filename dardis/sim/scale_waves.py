@@ -22,15 +22,15 @@ def drive_waves(
     jobs = scale_load.jobs(what.jobs, what.window, what.seed)
     layout, reach = layout_of(platform, bounds, None), Reach(sample=what.sample)
     managers = [TaskManager(setup, layout, what.seed, None, reach, -1 - m) for m in range(what.task_managers)]
-    waves = Waves(jobs, managers, host.pool, bounds, peers, what.overlap)
+    tally = tally_of(what, host)
+    waves = Waves(jobs, managers, host.pool, bounds, peers, what.overlap, tally.note)
     peers.share(0)  # nobody begins before all have filled their nodes
     begun, spent, waited = monotonic_s(), cpu_ns(), peers.waiting_ns
     waves.run(progress if ground.rank == 0 else None)
-    wall_s, work_ns = monotonic_s() - begun, cpu_ns() - spent - (peers.waiting_ns - waited)
+    wall_s = monotonic_s() - begun - waves.noting_s
+    work_ns = cpu_ns() - spent - (peers.waiting_ns - waited) - waves.noting_ns
+    waves.tell()
     recorder = waves.record()
-    tally = tally_of(what, host)
-    for sends, answers in waves.talk:
-        tally.note(sends, answers)
     figures = peers.share(
         waves.cpu_ns, work_ns, tally.rounds, peers.message_bytes, peers.largest_message, tally.chain,
         tally.asked_hosts, tally.asked_nodes, tally.traffic.ask_bytes, tally.traffic.asks,

@@ -11,13 +11,13 @@ but not on ranks: with `overlap` 1 it is what turns in the order of jobs decide.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 import numpy as np
 
-from dardis.engine.clock import cpu_ns
+from dardis.engine.clock import cpu_ns, monotonic_s
 from dardis.model.job import Job
 from dardis.node_manager import NodePool
 from dardis.sim.recorder import Recorder
@@ -27,7 +27,12 @@ from dardis.task_manager import TaskManager
 from dardis.task_manager.joint import taken_apart, together
 from dardis.transport.peers import Batch, Peers
 from dardis.wire.effects import ALL_HOSTS, Effect, Placed, Rejected, Send, Waiting
-from dardis.wire.messages import Ask, Confirm, Ended, JointAsk, JointOffers, Message, Refused
+from dardis.wire.messages import Ask, Confirm, Ended, JointAsk, JointOffers, Message, Offers, Refused
+
+Note = Callable[[Sequence[Send], Sequence[Message]], object]
+"""Told what each job of the rank has sent in a wave, and what it was answered."""
+MOST_ROWS_SAID = 1 << 20
+"""Rows of offers (48 MiB) that are kept before they are told of: to tell takes time, best when all is over."""
 
 
 @dataclass(slots=True)
@@ -45,7 +50,7 @@ class Waves:
 
     def __init__(
         self, jobs: Sequence[Job], managers: Sequence[TaskManager], pool: NodePool, bounds: Sequence[int], peers: Peers,
-        overlap: int,
+        overlap: int, note: Note | None = None,
     ) -> None:  # fmt: skip
         """`managers` are all M, of which this rank uses its own; rank r holds the nodes [bounds[r], bounds[r + 1])."""
         self.jobs = jobs
@@ -62,8 +67,12 @@ class Waves:
         self.rejected: dict[int, str] = {}
         self.waves = 0
         self.refusals = 0
-        self.talk: list[tuple[list[Send], list[Message]]] = []
-        """What each job of this rank has sent in a wave, and what it was answered."""
+        self._note = note
+        self._said: list[tuple[list[Send], list[Message]]] = []
+        self._rows_said = 0
+        self.noting_s = 0.0
+        """Wall-clock time that `note` took, and CPU time."""
+        self.noting_ns = 0
         self.cpu_ns = 0
         """CPU time inside the machines of this rank."""
 
@@ -85,8 +94,21 @@ class Waves:
             settled += int(everybody[:, 0].sum())
             oldest = int(everybody[:, 1].min())
             self.waves += 1
+            if self._rows_said > MOST_ROWS_SAID:
+                self.tell()
             if progress is not None:
                 progress(settled, len(self.jobs))
+
+    def tell(self) -> None:
+        """Tell `note` what has been said since it was told last."""
+        begun, spent = monotonic_s(), cpu_ns()
+        if self._note is not None:
+            for sends, answers in self._said:
+                self._note(sends, answers)
+        self._said.clear()
+        self._rows_said = 0
+        self.noting_s += monotonic_s() - begun
+        self.noting_ns += cpu_ns() - spent
 
     def _end_until(self, now: int) -> list[Batch]:
         """Let jobs of this rank end that have run; what is to be told of it, by rank."""
@@ -159,10 +181,12 @@ class Waves:
         self.cpu_ns += cpu_ns() - begun
         claims: list[Batch] = [[] for _ in range(self._peers.size)]
         for place, flying in self._flying.items():
-            self.talk.append((flying.asked, heard.get(place, [])))
+            said = heard.get(place, [])
+            self._said.append((flying.asked, said))
+            self._rows_said += sum(len(answer.rows) for answer in said if isinstance(answer, Offers))
             flying.asked = []
             if any(isinstance(effect, Placed | Rejected | Waiting) for effect in flying.effects):
-                self.talk.append(([effect for effect in flying.effects if isinstance(effect, Send)], []))
+                self._said.append(([effect for effect in flying.effects if isinstance(effect, Send)], []))
                 self._post(place, flying, claims, None)
         return claims
 

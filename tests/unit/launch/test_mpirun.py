@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 LAUNCH = Path(__file__).resolve().parents[3] / "launch"
-PATIENCE_S = 1
+PATIENCE_S = 2
 MPIRUN = f"""#!{sys.executable}
 import os, signal, subprocess, sys, time
 from pathlib import Path
