@@ -1,4 +1,7 @@
-"""A sample of a machine's nodes: drawn without repetition, of each two draws the less loaded, in time of its size."""
+"""A sample of a machine's nodes: drawn without repetition, of each two draws the less loaded, in time of its size.
+
+It lies in a stretch of adjacent nodes that is drawn first: so most samples are of one host, however many there are.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from dardis.kernels.rows import Ints
 
 DRAWS = 2
 """Nodes that are drawn for each place of the sample."""
+NEIGHBOURHOOD, PLACES = 1024, 16
+"""A sample lies in a stretch of so many nodes, or of so many for each of its places, whichever is more."""
 
 
 @inlined
@@ -27,20 +32,22 @@ def nth_node(place: int, counts: Ints, groups: int) -> int:
 def draw_sample(seed: int, job: int, draw: int, counts: Ints, groups: int, hints: Ints, nodes: Ints) -> None:
     """Fill `nodes` with different nodes of the groups, in the order drawn; there must be more than that.
 
-    Hints are at least 0; of equal ones the first that was drawn is taken. A larger sample begins with a smaller one.
+    Hints are at least 0; of equal ones the first that was drawn is taken.
     """
     key = draw_key(seed, job, draw, 0, PURPOSE_SAMPLE)
     several = 0
     for group in range(len(counts)):
         several += counts[group] * (groups >> group & 1)
+    width = min(several, max(NEIGHBOURHOOD, PLACES * len(nodes)))
+    first = below(draw_key(seed, job, draw, 1, PURPOSE_SAMPLE), 0, several - width + 1)
     counter = 0
     for place in range(len(nodes)):
         best = -1
         for _ in range(DRAWS):
-            node = nth_node(below(key, counter, several), counts, groups)
+            node = nth_node(first + below(key, counter, width), counts, groups)
             counter += 1
             while hints[node] < 0:
-                node = nth_node(below(key, counter, several), counts, groups)
+                node = nth_node(first + below(key, counter, width), counts, groups)
                 counter += 1
             if best < 0 or hints[node] < hints[best]:
                 best = node

@@ -7,12 +7,15 @@ from kit.chance import draw_key, uniform_below
 from kit.effort import examples
 
 from dardis.kernels.chance import PURPOSE_SAMPLE
-from dardis.kernels.sample import draw_sample
+from dardis.kernels.sample import NEIGHBOURHOOD, PLACES, draw_sample
 
 
 def slow_sample(seed, job, draw, eligible, hints, size) -> list[int]:
     """One list of those that may be drawn, and one of those that were."""
     key, counter, chosen = draw_key(seed, job, draw, 0, PURPOSE_SAMPLE), 0, []
+    width = min(len(eligible), max(NEIGHBOURHOOD, PLACES * size))
+    first = uniform_below(draw_key(seed, job, draw, 1, PURPOSE_SAMPLE), 0, len(eligible) - width + 1)
+    eligible = eligible[first : first + width]
     while len(chosen) < size:
         two = []
         while len(two) < 2:
@@ -52,13 +55,23 @@ def test_it_is_what_the_oracle_draws(case, seed, job, draw):
     assert nodes == slow_sample(seed, job, draw, eligible, hints, size)
 
 
-@given(cases(), st.data())
-@examples(1)
-def test_a_larger_sample_begins_with_a_smaller_one(case, data):
-    counts, groups, hints, _, size = case
-    smaller = data.draw(st.integers(0, size))
-    nodes = sample_of(1, 2, 3, counts, groups, hints, size)
-    assert sample_of(1, 2, 3, counts, groups, hints, smaller) == nodes[:smaller]
+@given(st.lists(st.integers(1, 3000), min_size=1, max_size=3), st.integers(0, 300), st.integers(0, 99), st.data())
+@examples(0.5)
+def test_on_a_large_machine_it_lies_in_a_stretch_of_it(counts, size, job, data):
+    groups = data.draw(st.integers(1, 2 ** len(counts) - 1))
+    member = np.repeat(np.arange(len(counts)), counts)
+    eligible = [node for node, group in enumerate(member.tolist()) if groups >> group & 1]
+    size = min(size, (len(eligible) - 1) // 2)
+    nodes = sample_of(1, job, 2, counts, groups, [0] * len(member), size)
+    assert nodes == slow_sample(1, job, 2, eligible, [0] * len(member), size)
+    places = [eligible.index(node) for node in nodes]
+    assert max(places, default=0) - min(places, default=0) < max(NEIGHBOURHOOD, PLACES * size)
+
+
+def test_stretches_lie_everywhere():
+    drawn = np.array([sample_of(1, job, 1, [100_000], 1, [0] * 100_000, 4) for job in range(400)])
+    tenths = np.bincount(drawn[:, 0] // 10_000, minlength=10)
+    assert abs(tenths - 40).max() < 5 * np.sqrt(40)
 
 
 def test_every_node_is_as_likely_and_every_key_draws_anew():
