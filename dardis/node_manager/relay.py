@@ -64,6 +64,8 @@ class RelayingHost:
     def _relay(self, relay: say.Relay, now: int) -> list[Effect]:
         if relay.first == relay.last:
             return [Forward(relay.origin, self._for_all(relay, []))]
+        if relay.parent == self._host:
+            return self._own_share(relay, now)
         known = self._open.get((relay.origin, relay.serial))
         if known is not None:  # doubled on its way, or asked again
             return [] if known.answer is None else [Forward(relay.parent, known.answer)]
@@ -71,17 +73,23 @@ class RelayingHost:
         effects: list[Effect] = [
             Forward(host, self._share(relay, host, host, 0)) for host in self._left_out(relay, parts)
         ]
+        if not parts:
+            return effects + self._own_share(relay, now)
+        # Others first: they work meanwhile.
+        question = Question(relay, now + relay.patience, dict([*parts, (self._host, self._host + 1)]), {})
+        self._open[relay.origin, relay.serial] = question
+        return effects + self._ask_the_silent(question, now)
+
+    def _own_share(self, relay: say.Relay, now: int) -> list[Effect]:
+        """Answer for this host alone."""
+        effects: list[Effect] = []
         for host, at, parcel in relay.parcels:
             if host == self._host:
                 effects += self.pool.handle(parcel, at)
         own = self.pool.handle(relay.message, now)
         effects += [effect for effect in own if not isinstance(effect, Send)]
         said = [effect.message for effect in own if isinstance(effect, Send)]
-        if not parts:
-            return [*effects, Forward(relay.parent, self._for_all(relay, said))]
-        question = Question(relay, now + relay.patience, dict(parts), {self._host: said})
-        self._open[relay.origin, relay.serial] = question
-        return effects + self._ask_the_silent(question, now)
+        return [*effects, Forward(relay.parent, self._for_all(relay, said))]
 
     def _left_out(self, relay: say.Relay, parts: Sequence[tuple[int, int]]) -> list[int]:
         """The dead hosts whose places in the tree others take: one of them may be back."""

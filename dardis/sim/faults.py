@@ -199,6 +199,8 @@ class FaultSimulation:
                         self.network.send(-1 - manager, message)
                 case Send(to=job, message=message):
                     self.network.send(-1 - self._manager_of[job], message)
+                case Forward(to=to, message=message) if to == address:
+                    self._receive(address, message, now)
                 case Forward(to=to, message=message):
                     self.network.send(to, message)
                 case SetTimer(at=at, timer=timer):

@@ -10,7 +10,8 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dardis.engine.clock import cpu_ns
@@ -59,7 +60,7 @@ def broadcast(comm: Communicator, value: object) -> Any:  # noqa: ANN401 (any pl
     comm.Bcast(size, root=0)
     buffer = bytearray(payload) if comm.rank == 0 else bytearray(int.from_bytes(size, "little"))
     comm.Bcast(buffer, root=0)
-    return unpack(bytes(buffer))
+    return unpack(buffer)
 
 
 def guarded(comm: Communicator, work: Callable[[], Result]) -> Result:
@@ -81,27 +82,96 @@ def guarded(comm: Communicator, work: Callable[[], Result]) -> Result:
     sys.exit(status)
 
 
+class Rank:
+    """A rank's machine: lets it work, and hands on what goes through the tree."""
+
+    def __init__(self, comm: Communicator, machine: Machine) -> None:
+        """Nothing has been spent yet."""
+        self._comm = comm
+        self._machine = machine
+        self.spent = Spent()
+        """What it has spent, and what others have told, that it has told nobody."""
+        self.largest_message = 0
+        """Bytes of the largest payload that this rank has sent or got."""
+
+    def work(self, message: Message, now: int) -> list[Effect]:
+        """Let the machine take a message; count the CPU time."""
+        begun = cpu_ns()
+        effects = self._machine.handle(message, now)
+        self.spent.cpu_ns += cpu_ns() - begun
+        return effects
+
+    def post(self, host: int, tag: int, payload: bytes) -> MPI.Request:
+        """Begin to send a payload."""
+        self.largest_message = max(self.largest_message, len(payload))
+        return self._comm.Isend(payload, dest=host, tag=tag)
+
+    def next_of(self, hosts: Iterable[int]) -> Iterator[tuple[int, list[tuple[int, Message]]]]:
+        """The next payload of each host (-1: of any), in their order, decoded: its tag, and (time, message) pairs.
+
+        Long payloads are under way side by side.
+        """
+        from mpi4py import MPI
+
+        coming = []
+        for host in hosts:
+            status = MPI.Status()
+            source = MPI.ANY_SOURCE if host < 0 else host
+            message = self._comm.Mprobe(source=source, tag=MPI.ANY_TAG, status=status)
+            payload = bytearray(status.Get_count(MPI.BYTE))
+            coming.append((message.Irecv(payload), status.Get_tag(), payload))
+        for request, tag, payload in coming:
+            request.Wait()
+            self.largest_message = max(self.largest_message, len(payload))
+            spent, batch = decode(payload)
+            spent.got_bytes += len(payload)
+            self.spent.add(spent)
+            yield tag, batch
+
+    def hand_on(self, batch: Sequence[tuple[int, Message]]) -> list[Message] | None:
+        """Take what came through the tree, and send on what others are to take; what the task manager is answered."""
+        posted, answers = [], None
+        to_do = deque(batch)
+        while to_do:
+            now, message = to_do.popleft()
+            for effect in self.work(message, now):
+                match effect:
+                    case Forward(to=to, message=handed_on) if to == self._comm.rank:
+                        to_do.append((now, handed_on))
+                    case Forward(to=to, message=Gathered(answers=gathered)) if to < 0:
+                        answers = gathered
+                    case Forward(to=to, message=handed_on):
+                        told = self.spent.take() if isinstance(handed_on, Gathered) else NOTHING_SPENT
+                        posted.append(self.post(to, TAG_TREE, encode([(now, handed_on)], told)))
+                    case Send(message=said):
+                        raise ProtocolError(f"a message on its way with a question was answered by {said}")
+        for request in posted:
+            request.Wait()
+        return answers
+
+
 class MpiHosts:
     """Rank 0's view: host h is on rank h; its own machine runs here."""
 
     def __init__(self, comm: Communicator, own: Machine) -> None:
         """Take over the ranks, which must be in `serve`."""
         self._comm = comm
-        self._own = own
+        self._own = Rank(comm, own)
         self._outbox = Outbox(comm.size)
-        self._spent = Spent()
-        """What this host has spent, and what others have told."""
-        self.largest_message = 0
-        """Bytes of the largest payload that this rank has sent or got."""
 
     @property
     def message_bytes(self) -> int:
         """Payload between ranks so far, as far as it has been told."""
-        return self._spent.got_bytes
+        return self._own.spent.got_bytes
+
+    @property
+    def largest_message(self) -> int:
+        """Bytes of the largest payload that this rank has sent or got."""
+        return self._own.largest_message
 
     def exchange(self, sends: Sequence[Send], now: int) -> tuple[list[Message], int]:
         """Deliver in order; the answers of rank 0 come first."""
-        before = self._spent.cpu_ns
+        before = self._own.spent.cpu_ns
         own: list[Message] = []
         asked: set[int] = set()
         answers: list[Message] = []
@@ -118,21 +188,22 @@ class MpiHosts:
                 if awaits_answer(send.message):
                     asked.add(host)
         answers += self._straight(own, asked, now)
-        return answers, self._spent.cpu_ns - before
+        return answers, self._own.spent.cpu_ns - before
 
     def _straight(self, own: Sequence[Message], asked: set[int], now: int) -> list[Message]:
         """Let this rank's machine and the hosts that are asked take what there is for them; what they answer."""
         waiting = self._post_batches(sorted(asked))
         answers = self._answers_of(own, now)
-        for host in sorted(asked):
-            answers += [message for _, message in self._receive(host)]
+        answers += [message for _, batch in self._own.next_of(sorted(asked)) for _, message in batch]
         for request in waiting:
             request.Wait()
         return answers
 
     def _answers_of(self, own: Sequence[Message], now: int) -> list[Message]:
         """What this rank's machine answers."""
-        return [effect.message for message in own for effect in self._work(message, now) if isinstance(effect, Send)]
+        return [
+            effect.message for message in own for effect in self._own.work(message, now) if isinstance(effect, Send)
+        ]
 
     def _post_batches(self, hosts: Sequence[int]) -> list[MPI.Request]:
         """Send hosts what waits for them; what is the same for several is encoded once."""
@@ -143,102 +214,43 @@ class MpiHosts:
             same = tuple((at, id(message)) for at, message in batch)
             if same not in payloads:
                 payloads[same] = encode(batch)
-            requests.append(self._post(host, TAG_WORK, payloads[same]))
+            requests.append(self._own.post(host, TAG_WORK, payloads[same]))
         return requests
 
     def _through_tree(self, relay: Relay, now: int) -> list[Message]:
         """Ask all hosts down the tree, and wait until this rank's machine has everybody's answer."""
-        posted = []
-        effects = self._work(self._outbox.load(relay), now)
-        while True:
-            for effect in effects:
-                match effect:
-                    case Forward(to=host, message=message) if host >= 0:
-                        posted.append(self._post(host, TAG_TREE, encode([(now, message)])))
-                    case Forward(message=Gathered(answers=answers)):
-                        for request in posted:
-                            request.Wait()
-                        return answers
-                    case Send(message=answer):
-                        raise ProtocolError(f"a message on its way with a question was answered by {answer}")
-            effects = [effect for at, message in self._receive(-1) for effect in self._work(message, at)]
-
-    def _work(self, message: Message, now: int) -> list[Effect]:
-        begun = cpu_ns()
-        effects = self._own.handle(message, now)
-        self._spent.cpu_ns += cpu_ns() - begun
-        return effects
+        answers = self._own.hand_on([(now, self._outbox.load(relay))])
+        while answers is None:
+            ((_, batch),) = self._own.next_of([-1])
+            answers = self._own.hand_on(batch)
+        return answers
 
     def close(self) -> int:
         """Send what still waits, end the other ranks, and return the CPU ns they had not told."""
-        before = self._spent.cpu_ns
-        requests = [self._post(host, TAG_STOP, encode(self._outbox.take(host))) for host in range(1, self._comm.size)]
-        for host in range(1, self._comm.size):
-            self._receive(host)
+        before = self._own.spent.cpu_ns
+        requests = [
+            self._own.post(host, TAG_STOP, encode(self._outbox.take(host))) for host in range(1, self._comm.size)
+        ]
+        list(self._own.next_of(range(1, self._comm.size)))
         for request in requests:
             request.Wait()
-        return self._spent.cpu_ns - before
-
-    def _post(self, host: int, tag: int, payload: bytes) -> MPI.Request:
-        self.largest_message = max(self.largest_message, len(payload))
-        return self._comm.Isend(payload, dest=host, tag=tag)
-
-    def _receive(self, host: int) -> list[tuple[int, Message]]:
-        payload, _ = receive(self._comm, host)
-        self.largest_message = max(self.largest_message, len(payload))
-        spent, batch = decode(payload)
-        spent.got_bytes += len(payload)
-        self._spent.add(spent)
-        return batch
-
-
-def receive(comm: Communicator, source: int) -> tuple[bytes, int]:
-    """The next payload from a rank (-1: from any), and its tag."""
-    from mpi4py import MPI
-
-    status = MPI.Status()
-    message = comm.Mprobe(source=MPI.ANY_SOURCE if source < 0 else source, tag=MPI.ANY_TAG, status=status)
-    buffer = bytearray(status.Get_count(MPI.BYTE))
-    message.Recv(buffer)
-    return bytes(buffer), status.Get_tag()
+        return self._own.spent.cpu_ns - before
 
 
 def serve(comm: Communicator, machine: Machine) -> None:
     """Be a host: take messages from rank 0, or what others hand on, and answer until told to stop."""
-    unsaid = Spent()
+    own = Rank(comm, machine)
     while True:
-        payload, tag = receive(comm, -1)
-        told, batch = decode(payload)
-        told.got_bytes += len(payload)
-        unsaid.add(told)
+        ((tag, batch),) = own.next_of([-1])
+        if tag == TAG_TREE:
+            own.hand_on(batch)
+            continue
         answers: list[tuple[int, Message]] = []
-        forwards: list[tuple[int, int, Message]] = []
-        begun = cpu_ns()
         for now, message in batch:
-            effects = machine.handle(message, now)
-            said = answers_of(effects)
-            if len(said) != (tag != TAG_TREE and awaits_answer(message)):
+            said = answers_of(own.work(message, now))
+            if len(said) != awaits_answer(message):
                 raise ProtocolError(f"{type(message).__name__} of a turn was answered by {said}")
             answers += [(now, answer) for answer in said]
-            forwards += [(effect.to, now, effect.message) for effect in effects if isinstance(effect, Forward)]
-        unsaid.cpu_ns += cpu_ns() - begun
-        if tag == TAG_TREE:
-            _hand_on(comm, forwards, unsaid)
-            continue
-        comm.Send(encode(answers, unsaid), dest=0, tag=TAG_ANSWER)
-        unsaid = Spent()
+        comm.Send(encode(answers, own.spent.take()), dest=0, tag=TAG_ANSWER)
         if tag == TAG_STOP:
             return
-
-
-def _hand_on(comm: Communicator, forwards: Sequence[tuple[int, int, Message]], unsaid: Spent) -> None:
-    """Send down what others are to take, or up the answer of this part, with what it has spent."""
-    requests = []
-    for host, now, message in forwards:
-        up = isinstance(message, Gathered)
-        payload = encode([(now, message)], unsaid if up else NOTHING_SPENT)
-        if up:
-            unsaid.cpu_ns = unsaid.got_bytes = 0
-        requests.append(comm.Isend(payload, dest=host, tag=TAG_TREE))
-    for request in requests:
-        request.Wait()

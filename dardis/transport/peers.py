@@ -92,7 +92,7 @@ class MpiPeers:
         ends = np.cumsum(got).tolist()
         found: Batch = []
         for rank, (end, size) in enumerate(zip(ends, got.tolist(), strict=True)):
-            found += batches[rank] if rank == self.rank else decode(bytes(buffer[end - size : end]))[1] if size else []
+            found += batches[rank] if rank == self.rank else decode(buffer[end - size : end])[1] if size else []
         return found
 
     def share(self, *values: int) -> Ints:
@@ -114,4 +114,4 @@ class MpiPeers:
         buffer = bytearray(int(sizes.sum()))
         self._comm.Gatherv(payload, (buffer, sizes))
         ends = np.cumsum(sizes).tolist()
-        return [unpack(bytes(buffer[end - size : end])) for end, size in zip(ends, sizes.tolist(), strict=True)]
+        return [unpack(buffer[end - size : end]) for end, size in zip(ends, sizes.tolist(), strict=True)]

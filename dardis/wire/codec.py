@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from math import prod
 from typing import Any
 
 import msgpack
 import numpy as np
+from numpy.typing import NDArray
 
 from dardis.model.errors import ProtocolError
 from dardis.wire import messages
 from dardis.wire.messages import Message
 
-VERSION = 4
-_ARRAY = 1
+VERSION = 5
+Array = NDArray[Any]
 _TYPES: tuple[type[Any], ...] = (
     messages.Ask, messages.Offers, messages.Confirm, messages.Reserved, messages.Refused, messages.Commit,
     messages.Committed, messages.Release, messages.Released, messages.Ended, messages.Later, messages.Finished,
@@ -23,38 +25,60 @@ _TYPES: tuple[type[Any], ...] = (
     messages.JointAsk, messages.JointOffers,
 )  # fmt: skip
 _TAG = {cls: tag for tag, cls in enumerate(_TYPES)}
-_FIELDS = {cls: tuple(field.name for field in fields(cls)) for cls in _TYPES}
+_ARRAY = 1
+_PLAIN = [tuple(field.name for field in fields(cls) if field.type != "Ints") for cls in _TYPES]
+_ARRAYS = [tuple(field.name for field in fields(cls) if field.type == "Ints") for cls in _TYPES]
 
 
 def _write(value: object) -> object:
-    if isinstance(value, np.ndarray) and value.dtype == np.int64 and value.ndim in (1, 2):
-        columns = value.shape[1] if value.ndim == 2 else 0
-        return msgpack.ExtType(_ARRAY, columns.to_bytes(4, "little") + value.astype("<i8").tobytes())
+    """A message is its tag, its plain fields, the shapes of its arrays, and what these hold, one after the other."""
+    tag = _TAG.get(type(value))
+    if tag is not None:
+        plain = [getattr(value, name) for name in _PLAIN[tag]]
+        arrays = [getattr(value, name) for name in _ARRAYS[tag]]
+        return [tag, plain, [array.shape for array in arrays], _joined(arrays)] if arrays else [tag, plain]
+    if isinstance(value, np.ndarray):
+        return msgpack.ExtType(_ARRAY, msgpack.packb([value.shape, _joined([value])]))
     if isinstance(value, np.integer):
         return int(value)
-    kind = type(value)
-    if kind in _TAG:
-        return [_TAG[kind], *(getattr(value, name) for name in _FIELDS[kind])]
-    raise TypeError(f"{kind.__name__} is no part of a message")
+    raise TypeError(f"{type(value).__name__} is no part of a message")
 
 
-def _read_array(code: int, data: bytes) -> object:
+def _joined(arrays: Sequence[Array]) -> memoryview:
+    try:
+        values = np.concatenate([array.ravel() for array in arrays], dtype=np.int64, casting="no")
+    except TypeError as error:
+        raise TypeError(f"what is not 64-bit integers is no part of a message: {error}") from None
+    return values.astype("<i8", copy=False).data
+
+
+def _split(shapes: Sequence[Sequence[int]], data: bytes) -> list[Array]:
+    """Arrays of these shapes, one after the other; they may be written to."""
+    values = np.frombuffer(data, dtype="<i8").astype(np.int64)
+    arrays, begin = [], 0
+    for shape in shapes:
+        end = begin + prod(shape)
+        arrays.append(values[begin:end] if len(shape) == 1 else values[begin:end].reshape(shape))
+        begin = end
+    return arrays
+
+
+def _read_array(code: int, data: bytes) -> Array:
     if code != _ARRAY:
         raise ProtocolError(f"unknown extension {code} in a message")
-    values = np.frombuffer(data, dtype="<i8", offset=4).astype(np.int64)
-    columns = int.from_bytes(data[:4], "little")
-    return values.reshape(-1, columns) if columns else values
+    shape, values = msgpack.unpackb(data)
+    return _split([shape], values)[0]
 
 
 def pack(value: object) -> bytes:
-    """Pack plain values, int64 arrays of one or two dimensions, and messages, nested as they like."""
+    """Pack plain values, int64 arrays, and messages, nested as they like."""
     packed: bytes = msgpack.packb(value, default=_write)
     return packed
 
 
-def unpack(payload: bytes) -> Any:  # noqa: ANN401 (any plain value)
-    """Unpack what `pack` packed; messages come as lists (see `decode`)."""
-    return msgpack.unpackb(payload, ext_hook=_read_array, strict_map_key=False, max_ext_len=2**31 - 1)
+def unpack(payload: bytes | bytearray) -> Any:  # noqa: ANN401 (any plain value)
+    """Unpack what `pack` packed; messages and tuples come as lists (see `decode`)."""
+    return msgpack.unpackb(payload, ext_hook=_read_array, strict_map_key=False)
 
 
 @dataclass(slots=True)
@@ -69,6 +93,12 @@ class Spent:
         self.cpu_ns += more.cpu_ns
         self.got_bytes += more.got_bytes
 
+    def take(self) -> Spent:
+        """What has not been told, which counts as told from now on."""
+        taken = Spent(self.cpu_ns, self.got_bytes)
+        self.cpu_ns = self.got_bytes = 0
+        return taken
+
 
 NOTHING_SPENT = Spent()
 
@@ -78,7 +108,7 @@ def encode(batch: Sequence[tuple[int, Message]], spent: Spent = NOTHING_SPENT) -
     return pack([VERSION, spent.cpu_ns, spent.got_bytes, batch])
 
 
-def decode(payload: bytes) -> tuple[Spent, list[tuple[int, Message]]]:
+def decode(payload: bytes | bytearray) -> tuple[Spent, list[tuple[int, Message]]]:
     """Return (spent, pairs) of a payload. Raises ProtocolError for another version's."""
     version, *rest = unpack(payload)
     if version != VERSION:
@@ -89,14 +119,23 @@ def decode(payload: bytes) -> tuple[Spent, list[tuple[int, Message]]]:
 
 def _message(written: Sequence[Any]) -> Message:
     """The message that was written, with those that it carries."""
-    tag, *values = written
-    message: Message = _TYPES[tag](*values)
-    match message:
-        case messages.Relay(parcels=parcels, message=inner):
-            carried = [(host, now, _message(parcel)) for host, now, parcel in parcels]  # type: ignore[arg-type]
-            return replace(message, parcels=carried, message=_message(inner))  # type: ignore[arg-type]
-        case messages.JointAsk(ask=asked):
-            return replace(message, ask=_message(asked))  # type: ignore[arg-type]
-        case messages.Gathered(answers=answers):
-            return replace(message, answers=[_message(answer) for answer in answers])  # type: ignore[arg-type]
+    tag, plain, *arrays = written
+    named = dict(zip(_PLAIN[tag], plain, strict=True))
+    for name, read in _CARRIED[tag]:
+        named[name] = read(named[name])
+    if arrays:
+        named.update(zip(_ARRAYS[tag], _split(*arrays), strict=True))
+    message: Message = _TYPES[tag](**named)
     return message
+
+
+_READ_AS: dict[str, Callable[[Any], Any]] = {
+    "Message": _message,
+    "Ask": _message,
+    "list[Message]": lambda carried: [_message(written) for written in carried],
+    "list[tuple[int, int, Message]]": lambda parcels: [(host, now, _message(parcel)) for host, now, parcel in parcels],
+}
+"""Types of the fields that hold messages."""
+_CARRIED = [
+    [(field.name, _READ_AS[str(field.type)]) for field in fields(cls) if field.type in _READ_AS] for cls in _TYPES
+]

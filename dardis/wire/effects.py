@@ -23,7 +23,10 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    """Send a message from a host to another host, or, at an address less than 0, to a task manager."""
+    """Send a message from a host to another host, or, at an address less than 0, to a task manager.
+
+    One to itself it takes next, before anything from outside.
+    """
 
     to: int
     message: Message

@@ -36,6 +36,15 @@ def ask(units: int = 99, want: int = say.SUMS, **more) -> say.Ask:
     return replace(ask_for(units=units, last=50, walltime=5, **more), want=want)
 
 
+def take(at: RelayingHost, message: say.Message, now: int) -> list[Effect]:
+    """What a host does about a message, and about what it tells itself of it."""
+    effects = []
+    for effect in at.handle(message, now):
+        to_itself = isinstance(effect, Forward) and effect.to == at.pool.host
+        effects += take(at, effect.message, now) if to_itself else [effect]
+    return effects
+
+
 def handed_on(effects: list[Effect]) -> dict[int, tuple[int, int]]:
     """To whom, and for which hosts, a question goes on."""
     found = [effect for effect in effects if isinstance(effect, Forward) and isinstance(effect.message, say.Relay)]
@@ -91,15 +100,24 @@ class Talk:
 
 
 class TestWhereNothingIsLost:
-    def test_an_inner_host_hands_on_and_answers_when_all_have_answered(self):
+    def test_others_are_asked_before_a_host_does_its_own_share(self):
         inner = host(1)
         effects = inner.handle(question(ask(), first=1, last=4, patience=0), 0)
+        assert [effect.to for effect in effects] == [2, 3, 1]
+        share = effects[-1].message
+        assert (share.first, share.last, share.parent) == (1, 2, 1)
+        ((to, own),) = answers(inner.handle(share, 0))
+        assert (to, units_offered(own)) == (1, 4)
+
+    def test_an_inner_host_hands_on_and_answers_when_all_have_answered(self):
+        inner = host(1)
+        effects = take(inner, question(ask(), first=1, last=4, patience=0), 0)
         assert handed_on(effects) == {2: (2, 3), 3: (3, 4)}
         assert len(effects) == 2
-        below = [say.Gathered(1, MANAGER, n, 0, answers(host(n).handle(effect.message, 0))[0][1].answers)
+        below = [say.Gathered(1, MANAGER, n, 0, answers(take(host(n), effect.message, 0))[0][1].answers)
                  for n, effect in zip((2, 3), effects, strict=True)]  # fmt: skip
-        assert inner.handle(below[1], 0) == []
-        ((to, gathered),) = answers(inner.handle(below[0], 0))
+        assert take(inner, below[1], 0) == []
+        ((to, gathered),) = answers(take(inner, below[0], 0))
         assert (to, gathered.first, gathered.serial) == (MANAGER, 1, 1)
         assert units_offered(gathered) == 12
         assert not inner._open
@@ -133,7 +151,7 @@ class TestWhereNothingIsLost:
         claims = [say.Confirm(job, 1, 0, 20, 30, np.array([4]), np.array([4]), one, tentative=False) for job in (7, 8)]
         parcels = [(4, 2, claims[0]), (4, 3, say.Release(7, 1)), (4, 5, claims[1]), (5, 3, say.Noted(1, 1))]
         inner = host(4)
-        effects = inner.handle(question(say.Look(), first=4, parcels=parcels, patience=0), 9)
+        effects = take(inner, question(say.Look(), first=4, parcels=parcels, patience=0), 9)
         carried = [effect.message.parcels for effect in effects if isinstance(effect, Forward)]
         assert carried == [[parcels[3]], []]
         assert [effect.job for effect in effects if isinstance(effect, Launch)] == [7, 8]
@@ -143,56 +161,56 @@ class TestWhereNothingIsLost:
 class TestWhereMessagesMayBeLost:
     def test_who_is_silent_is_asked_again_and_is_less_patient_the_later_it_is(self):
         root = host(0)
-        effects = root.handle(question(ask()), 100)
+        effects = take(root, question(ask()), 100)
         assert handed_on(effects) == {1: (1, 4), 4: (4, 7)}
         assert {e.message.patience for e in effects if isinstance(e, Forward)} == {STEP}
         assert timer(effects).at == 100 + RESEND
-        assert root.handle(say.Gathered(1, MANAGER, 4, 0, []), 102) == []
-        again = root.handle(timer(effects).timer, 104)
+        assert take(root, say.Gathered(1, MANAGER, 4, 0, []), 102) == []
+        again = take(root, timer(effects).timer, 104)
         assert handed_on(again) == {1: (1, 4)}
         assert {e.message.patience for e in again if isinstance(e, Forward)} == {STEP - RESEND}
         assert timer(again).at == 108
 
     def test_when_patience_ends_it_answers_without_them_and_takes_no_more(self):
         root = host(0)
-        effects = root.handle(question(ask()), 100)
+        effects = take(root, question(ask()), 100)
         while timer(effects).at < 120:
-            effects = root.handle(timer(effects).timer, timer(effects).at)
+            effects = take(root, timer(effects).timer, timer(effects).at)
             assert answers(effects) == []
         assert timer(effects).at == 120
-        effects = root.handle(timer(effects).timer, 120)
+        effects = take(root, timer(effects).timer, 120)
         ((to, gathered),) = answers(effects)
         assert (to, units_offered(gathered)) == (MANAGER, 4)
-        assert root.handle(say.Gathered(1, MANAGER, 1, 0, []), 121) == []
+        assert take(root, say.Gathered(1, MANAGER, 1, 0, []), 121) == []
         assert timer(effects).at == 130
-        assert root.handle(timer(effects).timer, 130) == []
+        assert take(root, timer(effects).timer, 130) == []
         assert not root._open
 
     def test_a_question_that_comes_twice_is_asked_once_and_answered_as_often(self):
         inner = host(1)
         twice = question(ask(), first=1, last=4, patience=STEP)
-        inner.handle(twice, 0)
-        assert inner.handle(twice, 1) == []
-        inner.handle(say.Gathered(1, MANAGER, 2, 0, []), 2)
-        ((_, first),) = answers(inner.handle(say.Gathered(1, MANAGER, 3, 0, []), 3))
-        assert inner.handle(say.Gathered(1, MANAGER, 3, 0, []), 4) == []
-        assert answers(inner.handle(twice, 5)) == [(MANAGER, first)]
+        take(inner, twice, 0)
+        assert take(inner, twice, 1) == []
+        take(inner, say.Gathered(1, MANAGER, 2, 0, []), 2)
+        ((_, first),) = answers(take(inner, say.Gathered(1, MANAGER, 3, 0, []), 3))
+        assert take(inner, say.Gathered(1, MANAGER, 3, 0, []), 4) == []
+        assert answers(take(inner, twice, 5)) == [(MANAGER, first)]
 
     def test_a_leaf_answers_at_once_and_remembers_nothing(self):
         leaf = host(3)
-        assert len(leaf.handle(question(ask(), first=3, last=4), 0)) == 1
+        assert len(take(leaf, question(ask(), first=3, last=4), 0)) == 1
         assert not leaf._open
 
     def test_answers_to_a_question_that_is_not_open_are_dropped(self):
-        assert host(0).handle(say.Gathered(1, MANAGER, 4, 0, []), 5) == []
+        assert take(host(0), say.Gathered(1, MANAGER, 4, 0, []), 5) == []
 
     def test_the_dead_are_passed_over_and_asked_whether_they_are_back(self):
-        effects = host(0).handle(question(ask(), gone=[1, 2, 5]), 0)
+        effects = take(host(0), question(ask(), gone=[1, 2, 5]), 0)
         assert handed_on(effects) == {3: (3, 4), 4: (4, 7), 1: (1, 1), 2: (2, 2)}
 
     def test_who_is_back_says_so_to_the_task_manager_and_takes_nothing(self):
         back = host(2, incarnation=3)
-        (effect,) = back.handle(question(ask(), first=2, last=2, gone=[2]), 0)
+        (effect,) = take(back, question(ask(), first=2, last=2, gone=[2]), 0)
         assert effect == Forward(MANAGER, say.Gathered(1, MANAGER, 2, 3, []))
 
 

@@ -38,11 +38,11 @@ class Heard:
         host = self.inner.pool.host
         for effect in effects:
             match effect:
-                case Forward(to=to, message=Gathered(answers=answers) as up) if to >= 0:
+                case Forward(to=to, message=Gathered(answers=answers) as up) if 0 <= to != host:
                     self.traffic["rows"] += sum(len(answer.rows) for answer in answers)
                     self.traffic["bytes"] += size_of(up)
                     self.traffic["most"] = max(self.traffic["most"], size_of(up) if to == 0 else 0)
-                case Forward(message=Relay() as down):
+                case Forward(to=to, message=Relay() as down) if to != host:
                     self.traffic["bytes"] += size_of(down)
                 case Send(message=Offers() as offers) if host > 0:
                     self.traffic["bytes"] += size_of(offers) + size_of(message)
