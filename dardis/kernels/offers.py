@@ -51,7 +51,8 @@ class Held(NamedTuple):
 class Asked(NamedTuple):
     """Which nodes of the pool ask i is for: `node[offset[i]:offset[i+1]]`, ascending; without offsets all of them.
 
-    `needed[i]` says that the job can't do without any of these: where they have no start in common, they offer none.
+    `needed[i]` says that the job can't do without any of these: they offer nothing around the starts that not all of
+    them have.
     """
 
     offset: Ints
@@ -211,7 +212,22 @@ def answer_one(
             if common == 0:
                 return before
             needs_all = common > 0
-    return count
+    return keep_common(scratch.weights, common, out, before, count) if needs_all else count
+
+
+@bare
+def keep_common(spans: Ints, common: int, offers: Ints, low: int, high: int) -> int:
+    """Keep of the offers `[low, high)` those that have an instant in one of `common` ascending spans; the new end."""
+    kept = np.int64(low)
+    for row in range(low, high):
+        span = np.int64(0)
+        while span < common and spans[span, 1] <= offers[row, FROM]:
+            span += 1
+        if span < common and spans[span, 0] < offers[row, TO]:
+            for column in range(offers.shape[1]):
+                offers[kept, column] = offers[row, column]
+            kept += 1
+    return kept
 
 
 @bare

@@ -139,9 +139,25 @@ def take_span(spans: Ints, count: int, policy: int, seed: int, job: int, attempt
     return spans[place, 0] + pick
 
 
+@bare
+def could_hold(offers: Ints, units: int, distinct: bool) -> bool:
+    """Whether the nodes would hold the units if each did at its best at the same instant: a look, without sorting."""
+    left = units
+    row = np.int64(0)
+    while row < len(offers) and left > 0:
+        node, most = offers[row, NODE], np.int64(0)
+        while row < len(offers) and offers[row, NODE] == node:
+            most = max(most, units_of(offers[row, INDEX], distinct))
+            row += 1
+        left -= most
+    return left <= 0
+
+
 @kernel
 def choose_start(offers: Ints, units: int, policy: int, distinct: bool, seed: int, job: int, attempt: int) -> int:
     """The instant the policy takes among those that count, or NONE."""
+    if not could_hold(offers, units, distinct):
+        return NONE
     if policy == MIN_START:
         instant = earliest_quick(offers, units, distinct)
         if instant != NONE:

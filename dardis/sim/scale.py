@@ -198,7 +198,7 @@ def drive(
         remote = MpiHosts(ground.comm, host)
         hosts = TalliedHosts(remote, tally)
         spent, wall_s, schedule = _play(what, bounds, jobs, hosts, progress)
-        sent, root, message_ns = remote.message_bytes, remote.largest_message, tally.message_ns()
+        sent, root, message_ns = remote.message_bytes, remote.largest_message, remote.message_ns
         tally.traffic.answers(max(sent - tally.traffic.ask_bytes, 0), 0)
     rounds, asks = max(tally.rounds, 1), max(tally.traffic.asks, 1)
     return Driven(

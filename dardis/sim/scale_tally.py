@@ -9,18 +9,17 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
-from dardis.engine.clock import cpu_ns, monotonic_s
+from dardis.engine.clock import monotonic_s
 from dardis.kernels.sums import LONGEST_TO_ROOT, SENT
 from dardis.model.host_tree import parts_of
 from dardis.model.loggp import flat_chain, tree_chain, tree_round_trip
 from dardis.node_manager.state import VirtualHosts
 from dardis.transport.base import Hosts
-from dardis.wire.codec import decode, encode
+from dardis.wire.codec import encode
 from dardis.wire.effects import ALL_HOSTS, Send
 from dardis.wire.messages import Ask, Candidates, Confirm, Gathered, Message, Offers, Relay, Sums
 
 Ints = NDArray[np.int64]
-_REPETITIONS = 5
 
 
 def size_of(message: Message) -> int:
@@ -63,7 +62,6 @@ class Tally:
         self._hosts, self._nodes, self._arity = hosts, nodes, arity
         self._tree = tree
         self._chain: dict[int, int] = {}
-        self._last: tuple[Message, Message] | None = None
         self.traffic = Traffic()
         """With a tree: bytes of all messages. Without: of the questions only, as their hosts get them."""
         self.rounds = 0
@@ -93,15 +91,6 @@ class Tally:
         self.rounds += len(rounds)
         for job, count in chosen.items():
             self._add(job, self._confirm_chain(count))
-        self._last = self._last or next(
-            (
-                (send.message, answer)
-                for send in sends
-                if isinstance(send.message, Relay | Ask)
-                for answer in answers[-1:]
-            ),
-            None,
-        )
         return bool(rounds)
 
     def _add(self, job: int, messages: int) -> None:
@@ -168,18 +157,6 @@ class Tally:
             hops = depth_of(host, self._hosts, self._arity) if self._arity else int(host > 0)
             self.traffic.bytes += hops * (empty + 16 * count)
         return len(hosts)
-
-    def message_ns(self) -> float:
-        """CPU time of encoding or of decoding a message, half questions and half answers, as they were last."""
-        if self._last is None:
-            return 0.0
-        taken = []
-        for _ in range(_REPETITIONS):
-            begun = cpu_ns()
-            for message in self._last:
-                decode(encode([(0, message)]))
-            taken.append((cpu_ns() - begun) / 4)
-        return median(taken)
 
 
 class TalliedHosts:

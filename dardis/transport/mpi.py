@@ -101,6 +101,13 @@ class Rank:
         self.spent.cpu_ns += cpu_ns() - begun
         return effects
 
+    def encoded(self, batch: Sequence[tuple[int, Message]], told: Spent = NOTHING_SPENT) -> bytes:
+        """The payload of what travels together; the CPU time that it takes is counted."""
+        begun = cpu_ns()
+        payload = encode(batch, told)
+        self.spent.codec_ns += cpu_ns() - begun
+        return payload
+
     def post(self, host: int, tag: int, payload: bytes) -> MPI.Request:
         """Begin to send a payload."""
         self.largest_message = max(self.largest_message, len(payload))
@@ -123,9 +130,12 @@ class Rank:
         for request, tag, payload in coming:
             request.Wait()
             self.largest_message = max(self.largest_message, len(payload))
-            spent, batch = decode(payload)
-            spent.got_bytes += len(payload)
-            self.spent.add(spent)
+            begun = cpu_ns()
+            told, batch = decode(payload)
+            self.spent.codec_ns += cpu_ns() - begun
+            self.spent.payloads += 1
+            self.spent.got_bytes += len(payload)
+            self.spent.add(told)
             yield tag, batch
 
     def hand_on(self, batch: Sequence[tuple[int, Message]]) -> list[Message] | None:
@@ -142,7 +152,7 @@ class Rank:
                         answers = gathered
                     case Forward(to=to, message=handed_on):
                         told = self.spent.take() if isinstance(handed_on, Gathered) else NOTHING_SPENT
-                        posted.append(self.post(to, TAG_TREE, encode([(now, handed_on)], told)))
+                        posted.append(self.post(to, TAG_TREE, self.encoded([(now, handed_on)], told)))
                     case Send(message=said):
                         raise ProtocolError(f"a message on its way with a question was answered by {said}")
         for request in posted:
@@ -163,6 +173,11 @@ class MpiHosts:
     def message_bytes(self) -> int:
         """Payload between ranks so far, as far as it has been told."""
         return self._own.spent.got_bytes
+
+    @property
+    def message_ns(self) -> float:
+        """CPU time of encoding or of decoding a message, the mean so far."""
+        return self._own.spent.codec_ns / max(2 * self._own.spent.payloads, 1)
 
     @property
     def largest_message(self) -> int:
@@ -213,7 +228,7 @@ class MpiHosts:
             batch = self._outbox.take(host)
             same = tuple((at, id(message)) for at, message in batch)
             if same not in payloads:
-                payloads[same] = encode(batch)
+                payloads[same] = self._own.encoded(batch)
             requests.append(self._own.post(host, TAG_WORK, payloads[same]))
         return requests
 
@@ -229,7 +244,8 @@ class MpiHosts:
         """Send what still waits, end the other ranks, and return the CPU ns they had not told."""
         before = self._own.spent.cpu_ns
         requests = [
-            self._own.post(host, TAG_STOP, encode(self._outbox.take(host))) for host in range(1, self._comm.size)
+            self._own.post(host, TAG_STOP, self._own.encoded(self._outbox.take(host)))
+            for host in range(1, self._comm.size)
         ]
         list(self._own.next_of(range(1, self._comm.size)))
         for request in requests:
@@ -251,6 +267,6 @@ def serve(comm: Communicator, machine: Machine) -> None:
             if len(said) != awaits_answer(message):
                 raise ProtocolError(f"{type(message).__name__} of a turn was answered by {said}")
             answers += [(now, answer) for answer in said]
-        comm.Send(encode(answers, own.spent.take()), dest=0, tag=TAG_ANSWER)
+        comm.Send(own.encoded(answers, own.spent.take()), dest=0, tag=TAG_ANSWER)
         if tag == TAG_STOP:
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from math import prod
 from typing import Any
 
@@ -83,20 +83,27 @@ def unpack(payload: bytes | bytearray) -> Any:  # noqa: ANN401 (any plain value)
 
 @dataclass(slots=True)
 class Spent:
-    """What hosts have spent that nobody has told yet: CPU ns of their machines, and bytes of the payloads they got."""
+    """What hosts have spent that nobody has told yet."""
 
     cpu_ns: int = 0
+    """CPU ns of their machines."""
+    codec_ns: int = 0
+    """CPU ns of encoding and decoding."""
+    payloads: int = 0
+    """Payloads that they got, and bytes of these."""
     got_bytes: int = 0
 
     def add(self, more: Spent) -> None:
         """Count another's."""
         self.cpu_ns += more.cpu_ns
+        self.codec_ns += more.codec_ns
+        self.payloads += more.payloads
         self.got_bytes += more.got_bytes
 
     def take(self) -> Spent:
         """What has not been told, which counts as told from now on."""
-        taken = Spent(self.cpu_ns, self.got_bytes)
-        self.cpu_ns = self.got_bytes = 0
+        taken = replace(self)
+        self.cpu_ns = self.codec_ns = self.payloads = self.got_bytes = 0
         return taken
 
 
@@ -105,7 +112,7 @@ NOTHING_SPENT = Spent()
 
 def encode(batch: Sequence[tuple[int, Message]], spent: Spent = NOTHING_SPENT) -> bytes:
     """Encode (time, message) pairs that travel together, with what their sender has spent."""
-    return pack([VERSION, spent.cpu_ns, spent.got_bytes, batch])
+    return pack([VERSION, [spent.cpu_ns, spent.codec_ns, spent.payloads, spent.got_bytes], batch])
 
 
 def decode(payload: bytes | bytearray) -> tuple[Spent, list[tuple[int, Message]]]:
@@ -113,8 +120,8 @@ def decode(payload: bytes | bytearray) -> tuple[Spent, list[tuple[int, Message]]
     version, *rest = unpack(payload)
     if version != VERSION:
         raise ProtocolError(f"a message of protocol version {version}, this is version {VERSION}")
-    cpu_ns, got_bytes, batch = rest
-    return Spent(cpu_ns, got_bytes), [(now, _message(written)) for now, written in batch]
+    spent, batch = rest
+    return Spent(*spent), [(now, _message(written)) for now, written in batch]
 
 
 def _message(written: Sequence[Any]) -> Message:

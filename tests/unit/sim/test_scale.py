@@ -12,7 +12,7 @@ from dardis.node_manager.state import VirtualHosts
 from dardis.sim import scale_load
 from dardis.sim.distributed import Simulation
 from dardis.sim.scale import Driven, Experiment, Ground, measure, predicted_s
-from dardis.sim.scale_tally import Tally, depth_of, size_of
+from dardis.sim.scale_tally import depth_of, size_of
 from dardis.sim.spread import layout_of
 from dardis.task_manager import SETUPS, Reach, TaskManager
 from dardis.transport.local import LocalHosts
@@ -169,7 +169,6 @@ def test_a_round_is_predicted_by_what_it_asks():
     assert predicted_s(what, ground, driven, None) is None
     assert predicted_s(replace(what, arity=2), ground, driven, cost) == pytest.approx(flat, rel=0.6)
     assert predicted_s(replace(what, sample=2), ground, replace(driven, asked_hosts=1.0), cost) == pytest.approx(4e-6)
-    assert Tally(1, 1, 0, None).message_ns() == 0
 
 
 def test_a_round_of_jobs_in_flight_is_its_part_of_a_wave():

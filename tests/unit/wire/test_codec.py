@@ -43,8 +43,8 @@ def same(a: object, b: object) -> bool:
 @given(data=st.data())
 def test_every_message_comes_back_as_it_was(kind, data):
     sent = data.draw(st.lists(st.tuples(whole, any_of(kind)), max_size=3))
-    spent, batch = codec.decode(codec.encode(sent, codec.Spent(7, 8)))
-    assert spent == codec.Spent(7, 8)
+    spent, batch = codec.decode(codec.encode(sent, codec.Spent(7, 8, 9, 10)))
+    assert spent == codec.Spent(7, 8, 9, 10)
     assert same(batch, sent)
 
 
@@ -68,7 +68,7 @@ def test_numbers_of_arrays_count_as_numbers():
 
 
 def test_another_version_is_refused_by_name():
-    payload = msgpack.packb([codec.VERSION + 1, 0, 0, []])
+    payload = msgpack.packb([codec.VERSION + 1, [0, 0, 0, 0], []])
     with pytest.raises(ProtocolError, match=f"version {codec.VERSION + 1}.*version {codec.VERSION}"):
         codec.decode(payload)
 
