@@ -36,7 +36,7 @@ class JobCost:
     """What a job costs beside the network."""
 
     node_ns: float
-    """CPU time a node that is asked, in all its answers."""
+    """CPU time a node that is asked, in all its answers; `host_ns` comes to it."""
     message_ns: float
     """CPU time of our code for a message, at its sender and again at its receiver: encoding, decoding, handing on."""
     ask_bytes: float
@@ -45,6 +45,12 @@ class JobCost:
     """Payload from a host."""
     select_ns: float = 0.0
     """CPU time of the task manager to select, once all answers are there."""
+    host_ns: float = 0.0
+    """CPU time a host that is asked, in all its answers, however few of its nodes are."""
+
+    def work_ns(self, nodes: float) -> float:
+        """CPU time of a host of which so many nodes are asked."""
+        return self.host_ns + self.node_ns * nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,14 @@ def _gathered(children: Sequence[float], down: _Hop, up: _Hop, work: float) -> f
     for moment in sorted(ready):
         now = max(now, moment) + up.receive
     return now
+
+
+def _gathered_alike(children: int, child: float, down: _Hop, up: _Hop, work: float) -> float:
+    """`_gathered` of children that take equally long, at once: what is waited for longest is the first or the last."""
+    begun = children * down.send + work
+    first = down.flight + down.receive + child + up.flight
+    last = (children - 1) * down.send + first
+    return max(begun + children * up.receive, first + children * up.receive, last + up.receive) if children else work
 
 
 @lru_cache(maxsize=4096)
@@ -124,20 +138,19 @@ def _hop(network: LogGP, cost: JobCost, size: float) -> _Hop:
     return _Hop(max(sent, free_again), sent + on_the_wire + network.latency_ns, max(received, free_again))
 
 
-def _shared(network: LogGP, cost: JobCost, ranks: int, cores: int | None) -> tuple[LogGP, JobCost]:
-    """The same where fewer cores than ranks stretch all CPU work.
+def _on_cores(span_ns: float, busy_ns: float, ranks: int, cores: int | None) -> float:
+    """How long what takes `span_ns` where each rank has a core takes where fewer `cores` do all the CPU work `busy_ns`.
 
-    A rank that waits for a message polls, and takes its fair share of a core with that. Measured with 64 ranks on two
-    cores: a rank that works for 0.5 ms needs 16 ms. What was measured as latency and gaps has this in it already.
+    Brent's bound (The Parallel Evaluation of General Arithmetic Expressions, JACM 1974): the work over the cores, and
+    the span; that work counts as far as ranks share cores. What it costs that waiting ranks poll is in the latency.
     """
-    stretch = max(1.0, ranks / (cores or ranks))
-    slower = replace(
-        network,
-        send_overhead_ns=network.send_overhead_ns * stretch,
-        receive_overhead_ns=network.receive_overhead_ns * stretch,
-    )
-    times = {name: getattr(cost, name) * stretch for name in ("node_ns", "message_ns", "select_ns")}
-    return slower, replace(cost, **times)
+    cores = min(cores or ranks, ranks)
+    return span_ns + (1 - cores / ranks) * busy_ns / cores
+
+
+def _handling_ns(network: LogGP, cost: JobCost, messages: float) -> float:
+    """CPU time of all that send and receive so many messages."""
+    return messages * (network.send_overhead_ns + network.receive_overhead_ns + 2 * cost.message_ns)
 
 
 def sampled_round_ns(
@@ -149,11 +162,12 @@ def sampled_round_ns(
     get a message of their own that confirms; 0 where it travels with the next ask. `cores`: how many all `hosts` ranks
     share; None: each has its own.
     """
-    network, cost = _shared(network, cost, hosts, cores)
     down, up = _hop(network, cost, cost.ask_bytes), _hop(network, cost, cost.answer_bytes)
-    work = cost.node_ns * nodes / (asked + 1)
-    gathered = _gathered([work] * asked, down, up, work) + cost.select_ns
-    return gathered + ((chosen - 1) * down.send + down.flight + down.receive if chosen else 0.0)
+    work = cost.work_ns(nodes / (asked + 1))
+    span = _gathered_alike(asked, work, down, up, work) + cost.select_ns
+    span += (chosen - 1) * down.send + down.flight + down.receive if chosen else 0.0
+    busy = (asked + 1) * work + cost.select_ns + _handling_ns(network, cost, 2 * asked + chosen)
+    return _on_cores(span, busy, hosts, cores)
 
 
 def flat_round_ns(
@@ -170,11 +184,12 @@ def tree_round_ns(
 
     The task manager is in the process of the first host; the rest is as in `sampled_round_ns`.
     """
-    network, cost = _shared(network, cost, hosts, cores)
     down, up = _hop(network, cost, cost.ask_bytes), _hop(network, cost, cost.answer_bytes)
-    sums = _of_tree(hosts, arity, down, up, cost.node_ns * nodes / hosts)
-    candidates = _of_tree(hosts, arity, down, up, 0.0)
-    return sums + candidates + cost.select_ns + (_down_tree(hosts, arity, chosen, down) if chosen else 0.0)
+    work = cost.work_ns(nodes / hosts)
+    span = _of_tree(hosts, arity, down, up, work) + _of_tree(hosts, arity, down, up, 0.0) + cost.select_ns
+    span += _down_tree(hosts, arity, chosen, down) if chosen else 0.0
+    busy = hosts * work + cost.select_ns + _handling_ns(network, cost, 4 * (hosts - 1) + chosen)
+    return _on_cores(span, busy, hosts, cores)
 
 
 EXCHANGES = 9

@@ -8,11 +8,10 @@ from typing import Final
 import numpy as np
 from matplotlib.lines import Line2D
 
-from dardis.model.loggp import JobCost, LogGP, flat_chain, flat_round_ns, tree_chain, tree_round_ns
+from dardis.model.loggp import flat_chain, tree_chain
 from dardis.report import chart, scale_axes
 from dardis.report.chart import Chart
 from dardis.report.scale_rows import ALL, FLAT, Line, ScaleRow, lines_over
-from dardis.report.words import number
 
 MOST_HOSTS: Final = 1_000_000
 """How far predictions reach."""
@@ -20,12 +19,12 @@ _CHOSEN: Final = 8
 """Hosts that a job of the largest size is confirmed to, at most."""
 
 
-def charts(rows: Sequence[ScaleRow], networks: Sequence[LogGP]) -> list[Chart]:
+def charts(rows: Sequence[ScaleRow]) -> list[Chart]:
     """Those that there are rows for."""
     with chart.style():
         drawn = [
             cpu_by_nodes(rows), cpu_of_samples(rows), over_ranks(rows, weak=False), over_ranks(rows, weak=True),
-            messages(rows), extrapolated(rows, networks), sampled(rows),
+            messages(rows), sampled(rows),
         ]  # fmt: skip
     return [one for one in drawn if one is not None]
 
@@ -149,49 +148,6 @@ def _over_hosts(rows: Sequence[ScaleRow]) -> list[Line]:
     return [Line(f"{line.label}, one process" if ranked else line.label, line.rows) for line in lines] + [
         Line(f"{line.label}, ranks", line.rows) for line in ranked
     ]
-
-
-def extrapolated(rows: Sequence[ScaleRow], networks: Sequence[LogGP]) -> Chart | None:
-    """Time a job over ranks far beyond those at hand, each with a core of its own."""
-    whole = [row for row in rows if row.values["sample"] == ALL and row.has("node_ns", "message_ns", "jobs_per_s")]
-    if not networks or not whole:
-        return None
-    network = max(networks, key=lambda one: one.ranks)
-    drawing, (axes,) = chart.figure(chart.HALF, 3.2)
-    hosts = np.unique(np.geomspace(2, MOST_HOSTS, 50).astype(int)).tolist()
-    per_rank = max(row.number("nodes_per_rank") for row in whole)
-    for place, arity in enumerate(sorted({row.arity for row in whole})[: scale_axes.MOST_LINES]):
-        mine = [row for row in whole if row.arity == arity]
-        last = max(mine, key=lambda row: (row.number("nodes"), row.number("ranks")))
-        cost = JobCost(*(last.number(name) for name in ("node_ns", "message_ns", "ask_bytes", "answer_bytes")))
-        # A flat answer holds rows of each node: it has the size that the row with as many nodes a rank measured.
-        size = cost.answer_bytes if arity else cost.answer_bytes * per_rank / last.number("nodes_per_rank")
-        cost = JobCost(cost.node_ns, cost.message_ns, cost.ask_bytes, size)
-        times = [
-            1e-9 * (tree_round_ns(network, cost, h, arity, h * per_rank) if arity else
-                    flat_round_ns(network, cost, h, h * per_rank))
-            for h in hosts
-        ]  # fmt: skip
-        look = scale_axes.looks(place)
-        axes.plot(hosts, times, color=look["color"], linestyle=scale_axes.PREDICTED, linewidth=1.6)
-        here = [row for row in mine if row.number("nodes_per_rank") == per_rank]
-        seconds = [1 / row.number("jobs_per_s") for row in here]
-        label = f"arity {arity}" if arity else FLAT
-        axes.plot([row.number("ranks") for row in here], seconds, label=label, **look | {"linestyle": ""})
-    axes.set_xscale("log")
-    scale_axes.plain(axes.xaxis, chart.amounts())
-    scale_axes.seconds(axes)
-    axes.set_xlabel(f"ranks, of {number(per_rank)} nodes each")
-    axes.set_ylabel("time a job")
-    scale_axes.legend(
-        axes,
-        [Line2D([], [], color=chart.GREY, linestyle=scale_axes.PREDICTED, label="predicted, a core for each rank")],
-    )
-    caption = (
-        f"Prediction, not measurement, beyond the markers: LogGP with what was measured between {network.ranks} ranks "
-        f"here (latency {network.latency_ns / 1e3:.3g} µs). Markers: measured, on the cores at hand."
-    )
-    return chart.finish(drawing, "Beyond this machine", caption)
 
 
 def sampled(rows: Sequence[ScaleRow]) -> Chart | None:

@@ -12,6 +12,7 @@ from dardis.model.files import read_text
 from dardis.model.loggp import LogGP
 from dardis.report import words
 from dardis.report.page import write_page
+from dardis.report.scale_beyond import beyond_charts, predicted_table, read_predictions
 from dardis.report.scale_charts import charts
 from dardis.report.scale_managers import manager_charts
 from dardis.report.scale_rows import ALL, ScaleRow, Value, read_rows
@@ -45,6 +46,7 @@ def draw_scale_report(out: Path) -> Path:
     rows = read_rows(out / "scale.csv")
     record = _record(out / "scale.json")
     networks = [LogGP(**network) for network in record["networks"].values()]
+    predictions = read_predictions(out / "predictions.csv")
     alike = {name for name in _ASKED if len({row.values[name] for row in rows}) == 1}
     shown = [column for column in _COLUMNS if column[0] not in alike and any(row.has(column[0]) for row in rows)]
     in_all = [f"{name.lower()} {_cell(rows[0].values[key], by)}" for key, name, _, by in _COLUMNS if key in alike]
@@ -56,7 +58,8 @@ def draw_scale_report(out: Path) -> Path:
         title="Scale",
         lead=f"{len(rows)} experiments of {words.number(arguments['jobs'])} jobs under {arguments['dispatcher']}",
         notes=notes(rows, record),
-        charts=[*charts(rows, networks), *manager_charts(rows, networks)],
+        charts=[*charts(rows), *beyond_charts(rows, predictions), *manager_charts(rows, networks)],
+        predicted=predicted_table(predictions),
         columns=[(name, unit) for _, name, unit, _ in shown],
         rows=[[_cell(row.values[name], by) for name, _, _, by in shown] for row in rows],
         setup=[("in all experiments", ", ".join(in_all)), *setup(record, networks)],

@@ -25,13 +25,14 @@ from dardis.sim import scale_load
 from dardis.sim.outputs import write_json
 from dardis.sim.run import OBJECTS_BETWEEN_COLLECTIONS
 from dardis.sim.scale import Experiment, Ground, Row, measure
+from dardis.sim.scale_predict import Predicted, predictions
 from dardis.task_manager import LATE_SETUPS, SETUPS
 
 if TYPE_CHECKING:
     from dardis.transport.mpi import Communicator
 
-CSV_FILE, RECORD_FILE, REPORT_FILE = "scale.csv", "scale.json", "report.html"
-SCALE_FOLDER = OutFolder("scale experiments", (CSV_FILE, RECORD_FILE, REPORT_FILE))
+CSV_FILE, PREDICTIONS_FILE, RECORD_FILE, REPORT_FILE = "scale.csv", "predictions.csv", "scale.json", "report.html"
+SCALE_FOLDER = OutFolder("scale experiments", (CSV_FILE, PREDICTIONS_FILE, RECORD_FILE, REPORT_FILE))
 OVERLAP = 64
 """Jobs in flight where several task managers ask samples at once; beside them also for one, so that they compare."""
 Watch = Callable[[int, int], None]
@@ -218,14 +219,21 @@ def _record(request: ScaleRequest, experiments: Sequence[Experiment], comm: Comm
 
 
 def _write(out: Path, rows: Sequence[Row], record: dict[str, Any]) -> None:
-    """Write all rows so far, and the record; each file whole, and both or none."""
+    """Write all rows so far, what they predict, and the record; each file whole, and all or none."""
+    networks = [LogGP(**network) for network in record["networks"].values()]
     with SCALE_FOLDER.written_together(out) as part:
-        with atomic_text(part / CSV_FILE) as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow([field.name for field in fields(Row)])
-            for row in rows:
-                writer.writerow([_cell(value) for value in asdict(row).values()])
+        _write_table(part / CSV_FILE, Row, rows)
+        if predicted := predictions(rows, networks):
+            _write_table(part / PREDICTIONS_FILE, Predicted, predicted)
         write_json(part / RECORD_FILE, record)
+
+
+def _write_table(path: Path, kind: type[Row | Predicted], lines: Sequence[Row | Predicted]) -> None:
+    with atomic_text(path) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow([field.name for field in fields(kind)])
+        for line in lines:
+            writer.writerow([_cell(value) for value in asdict(line).values()])
 
 
 def _cell(value: object) -> object:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dardis.model import loggp
 from dardis.model.host_tree import parts_of
 from dardis.model.loggp import (
     EXCHANGES,
@@ -103,6 +104,16 @@ def test_the_smallest_rounds_by_hand():
     assert flat_round_ns(slow, COST, 3, 0) == sent + handled + (2500 + 999 * 0.5)
 
 
+ns = st.floats(0, 1e6)
+hops = st.builds(loggp._Hop, ns, ns, ns)
+
+
+@given(children=st.integers(0, 40), child=ns, down=hops, up=hops, work=ns)
+def test_children_that_are_alike_are_gathered_as_any_are(children, child, down, up, work):
+    at_once = loggp._gathered_alike(children, child, down, up, work)
+    assert at_once == pytest.approx(loggp._gathered([child] * children, down, up, work))
+
+
 def test_a_flat_round_is_linear_and_a_tree_is_not():
     flat = [flat_round_ns(NETWORK, COST, hosts, hosts * 64) for hosts in (1_000, 10_000)]
     tree = [tree_round_ns(NETWORK, COST, hosts, 8, hosts * 64) for hosts in (1_000, 10_000)]
@@ -124,16 +135,20 @@ def test_a_worse_network_takes_no_less_time(hosts, arity, chosen, name):
 
 @given(hosts=st.integers(3, 64), arity=st.integers(2, 16))
 def test_ranks_that_share_cores_share_their_time(hosts, arity):
-    """Where only CPU work takes time, half the cores take twice as long; spare cores help nobody."""
-    bare = LogGP(hosts, 0.0, 400.0, 300.0, 0.0, 0.0)
-    for round_ns in (
-        lambda cores: flat_round_ns(bare, COST, hosts, 64 * hosts, 2, cores),
-        lambda cores: tree_round_ns(bare, COST, hosts, arity, 64 * hosts, 2, cores),
-        lambda cores: sampled_round_ns(bare, COST, hosts, 2, 12, 2, cores),
+    """The work over the cores at least, no more than that and the time with a core each; spare cores help nobody."""
+    cost = replace(COST, host_ns=500.0, select_ns=70.0)
+    work, handling = 64 * hosts * 50.0 + hosts * 500.0 + 70.0, 2 * 2000.0 + 400 + 300
+    for messages, round_ns in (
+        (2 * (hosts - 1) + 2, lambda cores: flat_round_ns(NETWORK, cost, hosts, 64 * hosts, 2, cores)),
+        (4 * (hosts - 1) + 2, lambda cores: tree_round_ns(NETWORK, cost, hosts, arity, 64 * hosts, 2, cores)),
     ):
-        assert round_ns(1) == pytest.approx(hosts * round_ns(None))
-        assert round_ns(1) == pytest.approx(2 * round_ns(2))
-        assert round_ns(hosts) == round_ns(hosts + 5) == round_ns(None)
+        alone = round_ns(None)
+        assert round_ns(hosts) == round_ns(hosts + 5) == alone
+        for cores in range(1, hosts):
+            least = (work + messages * handling) / cores
+            assert least <= round_ns(cores) * (1 + 1e-9)
+            assert alone < round_ns(cores) <= least + alone
+            assert round_ns(cores) > round_ns(cores + 1)
 
 
 def test_a_sampled_round_depends_on_the_sample_only():

@@ -29,6 +29,9 @@ ONE = {
     "mpi_share": "", "collective_s_per_round": "", "predicted_s_per_round": "", "startup_s": 0.1, "node_ns": "",
     "message_ns": "", "ask_bytes": 174.0, "answer_bytes": 3000.0, "schedule_digest": "0123456789abcdef",
 }  # fmt: skip
+PREDICTED = (
+    "scaling", "nodes", "ranks", "arity", "predicted_s_per_job", "measured_nodes", "measured_ranks", "network_ranks",
+)  # fmt: skip
 OF_RANKS = {
     "mpi_share": 0.4, "collective_s_per_round": 1e-5, "predicted_s_per_round": 9e-4, "node_ns": 80.0,
     "message_ns": 11000.0,
@@ -39,7 +42,7 @@ OF_RANKS = {
 def folder(tmp_path):
     """Write a folder of experiments: what differs from one row, and whether a network was measured."""
 
-    def write(*different, network=False):
+    def write(*different, network=False, predicted=()):
         names = [field.name for field in fields(Row)]
         assert set(names) == set(ONE), "the report knows all columns"
         with (tmp_path / "scale.csv").open("w", newline="") as file:
@@ -48,6 +51,9 @@ def folder(tmp_path):
             writer.writerows(ONE | more for more in different)
         record = RECORD | {"networks": {"4": NETWORK} if network else {}}
         (tmp_path / "scale.json").write_text(json.dumps(record))
+        if predicted:
+            lines = [",".join(map(str, line)) for line in (PREDICTED, *predicted)]
+            (tmp_path / "predictions.csv").write_text("\n".join(lines))
         return tmp_path
 
     return write
@@ -57,7 +63,8 @@ def drawn(folder):
     page = draw_scale_report(folder).read_text()
     titles = (
         "Work a node does not grow", "Work of a sampled job", "Strong scaling", "Weak scaling", "Messages",
-        "Beyond this machine", "Less than everybody", "Many task managers", "Task managers beyond this machine",
+        "One machine on more ranks", "Machines that grow with their ranks", "Less than everybody", "Many task managers",
+        "Task managers beyond this machine",
     )  # fmt: skip
     return page, [title for title in titles if f"<h2>{title}</h2>" in page]
 
@@ -80,10 +87,7 @@ def test_one_experiment_is_a_table(folder):
         ([{}, {"ranks": 2, "hosts": 2}], ["Strong scaling"]),
         ([{}, {"nodes": 2000, "ranks": 2, "hosts": 2}], ["Weak scaling"]),
         ([{"nodes": 1000 * n, "ranks": n, "hosts": n} for n in (2, 4)], ["Weak scaling", "Messages"]),
-        (
-            [{"ranks": ranks, "hosts": ranks} | OF_RANKS for ranks in (2, 4)],
-            ["Strong scaling", "Messages", "Beyond this machine"],
-        ),
+        ([{"ranks": ranks, "hosts": ranks} | OF_RANKS for ranks in (2, 4)], ["Strong scaling", "Messages"]),
     ],
 )
 def test_charts_are_those_that_there_are_rows_for(folder, different, titles):
@@ -99,11 +103,29 @@ def test_many_lines_and_all_charts(folder):
         for managers in (1, 2)
     ]  # fmt: skip
     page, titles = drawn(folder(*different, network=True))
-    assert len(titles) == 8, "all but what needs jobs in flight"
+    assert len(titles) == 7, "all but what needs jobs in flight, and predictions"
     assert "more lines are in the table only" in page
     assert "The same jobs on the same machine have the same schedule" in page
     assert "Up to 4 ranks shared 2 cores here" in page
     assert "latency 1.5 µs" in page
+
+
+def test_predictions_are_drawn_and_told_in_figures(folder):
+    predicted = [
+        (scaling, 1000 if scaling == "strong" else 500 * ranks, ranks, arity, 0.25 / ranks, 1000, 2, 2)
+        for scaling in ("strong", "weak") for ranks in (5, 10, 100) for arity in ("flat", 16, 2)
+    ]  # fmt: skip
+    path = folder({"ranks": 2, "hosts": 2} | OF_RANKS, predicted=predicted)
+    page, titles = drawn(path)
+    assert titles == ["One machine on more ranks", "Machines that grow with their ranks"]
+    assert "Predicted for 1,000 nodes, ms a job" in page
+    assert "<th>Ranks</th><th>flat</th><th>arity 2</th><th>arity 16</th>" in page
+    assert "<td>10</td><td>25</td><td>25</td><td>25</td>" in page
+    assert "<td>100</td><td>2.5" in page
+    assert "<td>5</td>" not in page
+    (path / "predictions.csv").write_text("scaling,nodes\nstrong,3\n")
+    with pytest.raises(InputError, match=r"predictions.csv:2: is no prediction"):
+        drawn(path)
 
 
 def test_task_managers_are_predicted_beyond_this_machine(folder):
