@@ -43,6 +43,7 @@ def scale(
     ranks: Annotated[
         str | None, typer.Option(metavar="R[,R…]", help="Only the first R ranks of mpirun (default: all).")
     ] = None,
+    repeat: Annotated[int, typer.Option(min=1, max=10**6, help="Run all experiments so often, for the spread.")] = 1,
     weak: Annotated[bool, typer.Option("--weak", help="The nodes are those of each rank.")] = False,
     seed: Annotated[int, typer.Option(min=0, max=2**62, help="Seed of every random choice.")] = 1,
     force: Annotated[bool, typer.Option("--force", help="Replace the experiments that DIR holds.")] = False,
@@ -65,6 +66,7 @@ def scale(
         windows=_numbers("--window", window, 1, 2**40),
         reservations=_numbers("--reservations", reservations, 0, 1000),
         ranks=() if ranks is None else _numbers("--ranks", ranks, 1, 2**20),
+        repeat=repeat,
         weak=weak,
         seed=seed,
         force=force,
@@ -73,7 +75,8 @@ def scale(
     first, count = comm is None or comm.rank == 0, 1 if comm is None else comm.size
     experiments = len(request.experiments(count))
     if first:
-        typer.echo(f"  {experiments} experiment{'s' if experiments > 1 else ''} of {jobs} jobs")
+        times = f", {repeat} times" if repeat > 1 else ""
+        typer.echo(f"  {experiments} experiment{'s' if experiments > 1 else ''} of {jobs} jobs{times}")
     from dardis.cli.progress import bar
 
     with bar("measuring") if first else nullcontext() as watch:

@@ -15,15 +15,15 @@ from dardis.report.page import write_page
 from dardis.report.scale_beyond import beyond_charts, predicted_table, read_predictions
 from dardis.report.scale_charts import charts
 from dardis.report.scale_managers import manager_charts
-from dardis.report.scale_rows import ALL, ScaleRow, Value, read_rows
+from dardis.report.scale_rows import ALL, ScaleRow, Value, medians, read_rows
 
 _COLUMNS: Final[tuple[tuple[str, str, str, float], ...]] = (
     ("nodes", "Nodes", "", 1), ("ranks", "Ranks", "", 1), ("hosts", "Hosts", "", 1),
     ("task_managers", "Task managers", "", 1), ("overlap", "In flight", "jobs", 1),
     ("arity", "Arity", "", 1), ("sample", "Sample", "", 1),
     ("window_s", "Window", "s", 1), ("reservations", "Reservations", "a node", 1),
-    ("jobs", "Jobs", "", 1), ("completed", "Com\u00adpleted", "", 1), ("rounds", "Rounds", "", 1),
-    ("waves", "Waves", "", 1),
+    ("jobs", "Jobs", "", 1), ("repeat", "Repeat", "", 1), ("completed", "Com\u00adpleted", "", 1),
+    ("rounds", "Rounds", "", 1), ("waves", "Waves", "", 1),
     ("cpu_ns_per_node_job", "CPU", "ns a node and job", 1), ("bytes_per_node", "Memory", "B a node", 1),
     ("message_bytes_per_node_job", "Messages", "B a node and job", 1),
     ("root_message_bytes", "Root's largest", "B", 1), ("chain", "Chain", "messages", 1),
@@ -32,7 +32,7 @@ _COLUMNS: Final[tuple[tuple[str, str, str, float], ...]] = (
     ("mpi_share", "MPI", "%", 1e2), ("jobs_per_s", "Through\u00adput", "jobs/s", 1),
     ("startup_s", "Start-up", "s", 1), ("schedule_digest", "Digest", "", 1),
 )  # fmt: skip
-_ASKED: Final = ("ranks", "task_managers", "overlap", "arity", "sample", "window_s", "reservations", "jobs")
+_ASKED: Final = ("ranks", "task_managers", "overlap", "arity", "sample", "window_s", "reservations", "jobs", "repeat")
 """What is left out of the table where all rows have the same."""
 _SAME: Final = ("nodes", "overlap", "jobs", "window_s", "reservations", "dispatcher", "seed", "sample")
 """What schedules of the same digest are alike in."""
@@ -49,16 +49,19 @@ def draw_scale_report(out: Path) -> Path:
     predictions = read_predictions(out / "predictions.csv")
     alike = {name for name in _ASKED if len({row.values[name] for row in rows}) == 1}
     shown = [column for column in _COLUMNS if column[0] not in alike and any(row.has(column[0]) for row in rows)]
-    in_all = [f"{name.lower()} {_cell(rows[0].values[key], by)}" for key, name, _, by in _COLUMNS if key in alike]
+    in_all = [
+        f"{name.lower()} {_cell(rows[0].values[key], by)}" for key, name, _, by in _COLUMNS if key in alike - {"repeat"}
+    ]
+    repeated = medians(rows)
     path = out / "report.html"
     arguments = record["arguments"]
     write_page(
         path,
         "scale.html.j2",
         title="Scale",
-        lead=f"{len(rows)} experiments of {words.number(arguments['jobs'])} jobs under {arguments['dispatcher']}",
+        lead=f"{len(repeated)} experiments of {words.number(arguments['jobs'])} jobs under {arguments['dispatcher']}",
         notes=notes(rows, record),
-        charts=[*charts(rows), *beyond_charts(rows, predictions), *manager_charts(rows, networks)],
+        charts=[*charts(repeated), *beyond_charts(repeated, predictions), *manager_charts(repeated, networks)],
         predicted=predicted_table(predictions),
         columns=[(name, unit) for _, name, unit, _ in shown],
         rows=[[_cell(row.values[name], by) for name, _, _, by in shown] for row in rows],
@@ -87,6 +90,8 @@ def notes(rows: Sequence[ScaleRow], record: dict[str, Any]) -> list[str]:
         key = (managers, *(row.values[name] for name in _SAME))
         digests.setdefault(key, []).append(row.values["schedule_digest"])
     said = []
+    if (repeats := max((int(row.number("repeat")) for row in rows), default=1)) > 1:
+        said.append(f"Everything was run {repeats} times: charts show medians, the table has each run.")
     if any(len(set(found)) > 1 for found in digests.values()):
         said.append("Schedules differ between ways to reach the same decision: that is a defect.")
     elif any(len(found) > 1 for found in digests.values()):

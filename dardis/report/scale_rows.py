@@ -6,6 +6,7 @@ import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median_low
 from typing import Final
 
 from dardis.model.errors import InputError
@@ -81,6 +82,21 @@ def _value(name: str, cell: str) -> Value:
         except ValueError:
             continue
     return cell
+
+
+def medians(rows: Sequence[ScaleRow]) -> list[ScaleRow]:
+    """One row for each experiment, in order: the medians over its repeats of what was measured."""
+    alike: dict[tuple[Value, ...], list[ScaleRow]] = {}
+    for row in rows:
+        alike.setdefault(tuple(row.values[name] for name in _ASKED), []).append(row)
+    return [ScaleRow({name: _median([row.values[name] for row in same]) for name in same[0].values})
+            for same in alike.values()]  # fmt: skip
+
+
+def _median(values: Sequence[Value]) -> Value:
+    """That of numbers; what is no number is the same in all, or the first."""
+    numbers = [value for value in values if isinstance(value, int | float)]
+    return median_low(numbers) if len(numbers) == len(values) else values[0]
 
 
 def lines_over(rows: Sequence[ScaleRow], x: str, *figures: str, weak: bool = False, least: int = 2) -> list[Line]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,6 +77,7 @@ class Row:
     dispatcher: str
     seed: int
     jobs: int
+    repeat: int
     completed: int
     rounds: int
     waves: int | None
@@ -142,8 +143,8 @@ class Ground:
         return 0 if self.comm is None else self.comm.rank
 
 
-def measure(what: Experiment, ground: Ground, progress: Progress | None = None) -> Row | None:
-    """Run one experiment; all ranks of the ground call it. Returns the row on rank 0."""
+def measure(what: Experiment, ground: Ground, progress: Progress | None = None, repeat: int = 1) -> Row | None:
+    """Run one experiment, for the `repeat`-th time; all ranks of the ground call it. Returns the row on rank 0."""
     before = resident_bytes()
     begun = monotonic_s()
     bounds = even_bounds(what.nodes, what.ranks)
@@ -162,7 +163,9 @@ def measure(what: Experiment, ground: Ground, progress: Progress | None = None) 
     else:
         driven = drive(what, ground, host, bounds, progress)
     collective = bare_collective_s(ground, driven)
-    return None if driven is None else _row(what, ground, driven, grown, startup_s, collective)
+    if driven is None:
+        return None
+    return replace(_row(what, ground, driven, grown, startup_s, collective), repeat=repeat)
 
 
 def filled_host(what: Experiment, bounds: tuple[int, ...], rank: int) -> RelayingHost:
@@ -288,7 +291,7 @@ def _row(
     return Row(
         nodes=what.nodes, ranks=what.ranks, hosts=what.hosts, task_managers=what.task_managers, overlap=what.overlap,
         arity=what.arity or "flat", sample=what.sample or "all", window_s=what.window, reservations=what.reservations,
-        dispatcher=what.dispatcher, seed=what.seed, jobs=what.jobs, completed=int(driven.schedule.ran.sum()),
+        dispatcher=what.dispatcher, seed=what.seed, jobs=what.jobs, repeat=1, completed=int(driven.schedule.ran.sum()),
         rounds=driven.rounds, waves=driven.waves, cpu_ns_per_node_job=driven.cpu_ns / node_jobs,
         bytes_per_node=grown / what.nodes,
         message_bytes_per_node_job=driven.message_bytes / node_jobs, root_message_bytes=driven.root_message_bytes,

@@ -45,7 +45,7 @@ class ScaleRequest:
 
     `overlaps` empty: OVERLAP where samples are asked without a tree and some experiments have several task managers,
     else one. `ranks` empty: all there are. With `weak`, `nodes` are those of a rank. An arity of 0 is flat, a sample of
-    0 all nodes; windows in s.
+    0 all nodes; windows in s. All of them are run `repeat` times, one after the other.
     """
 
     nodes: tuple[int, ...]
@@ -60,6 +60,7 @@ class ScaleRequest:
     reservations: tuple[int, ...] = (4,)
     overlaps: tuple[int, ...] = ()
     ranks: tuple[int, ...] = ()
+    repeat: int = 1
     weak: bool = False
     seed: int = 1
     force: bool = False
@@ -134,14 +135,15 @@ def _run_all(
     record = _record(request, experiments, comm)
     rows: list[Row] = []
     grounds: dict[int, Ground | None] = {}
-    for what in experiments:
+    runs = [(what, repeat) for repeat in range(1, request.repeat + 1) for what in experiments]
+    for what, repeat in runs:
         if what.ranks not in grounds:
             grounds[what.ranks] = _ground(comm, what.ranks)
         ground = grounds[what.ranks]
         row = None
         if ground is not None:
             before = len(rows) * request.jobs
-            row = measure(what, ground, _part(watch, before, len(experiments) * request.jobs))
+            row = measure(what, ground, _part(watch, before, len(runs) * request.jobs), repeat)
         if row is not None and ground is not None:
             rows.append(row)
             if ground.network is not None:

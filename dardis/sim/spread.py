@@ -21,9 +21,9 @@ def even_bounds(nodes: int, hosts: int) -> tuple[int, ...]:
 
 
 def hosts_of(nodes: NDArray[np.integer[Any]], bounds: NDArray[np.int64]) -> list[int]:
-    """The hosts that hold any of the nodes, which ascend."""
-    cuts = np.searchsorted(nodes, bounds).tolist()
-    return [host for host in range(len(cuts) - 1) if cuts[host] < cuts[host + 1]]
+    """The hosts that hold any of the nodes."""
+    found: list[int] = np.unique(np.searchsorted(bounds, nodes, side="right") - 1).tolist()
+    return found
 
 
 def layout_of(platform: Platform, bounds: tuple[int, ...], desired: DesiredProfile | None) -> Layout:

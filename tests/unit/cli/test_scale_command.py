@@ -140,3 +140,14 @@ def test_wrong_nodes_are_told(scale, nodes):
     status, _, error = scale(nodes=nodes)
     assert (status, len(error)) == (2, 1)
     assert "--nodes: " in error[0]
+
+
+def test_all_experiments_are_run_again_for_the_spread(scale, tmp_path):
+    status, out, _ = scale("--repeat", "3", nodes="40,80", report=True)
+    assert status == 0
+    assert "2 experiments of 5 jobs, 3 times" in out[0]
+    assert [(row["nodes"], row["repeat"]) for row in rows(tmp_path)] == [
+        (nodes, repeat) for repeat in "123" for nodes in ("40", "80")
+    ]
+    assert len({row["schedule_digest"] for row in rows(tmp_path)}) == 2
+    assert "Everything was run 3 times" in (tmp_path / "o" / "report.html").read_text()

@@ -8,7 +8,7 @@ import pytest
 
 from dardis.model.errors import InputError
 from dardis.report.scale_page import draw_scale_report
-from dardis.report.scale_rows import lines_over, read_rows
+from dardis.report.scale_rows import lines_over, medians, read_rows
 from dardis.sim.scale import Row
 
 NETWORK = {
@@ -22,8 +22,8 @@ RECORD = {
 }  # fmt: skip
 ONE = {
     "nodes": 1000, "ranks": 1, "hosts": 16, "task_managers": 1, "overlap": 1, "arity": "flat", "sample": "all",
-    "window_s": 100, "reservations": 4, "dispatcher": "d", "seed": 1, "jobs": 9, "completed": 9, "rounds": 9,
-    "waves": "", "job_ns": "",
+    "window_s": 100, "reservations": 4, "dispatcher": "d", "seed": 1, "jobs": 9, "repeat": 1, "completed": 9,
+    "rounds": 9, "waves": "", "job_ns": "",
     "cpu_ns_per_node_job": 81.5, "bytes_per_node": 450.0, "message_bytes_per_node_job": 52.0,
     "root_message_bytes": 4000, "chain": 36, "wall_s_per_round": 0.001, "exchange_s_median": 0.001, "jobs_per_s": 900.0,
     "mpi_share": "", "collective_s_per_round": "", "predicted_s_per_round": "", "startup_s": 0.1, "node_ns": "",
@@ -156,6 +156,22 @@ def test_schedules_may_differ_where_other_jobs_are_in_flight(folder, one):
     assert "Schedules differ" not in page
     page, _ = drawn(folder(one, one | {"ranks": 2, "schedule_digest": "f" * 64}))
     assert "Schedules differ" in page
+
+
+def test_charts_show_medians_of_repeats_and_the_table_each(folder):
+    figures = {1000: (30.0, 10.0, 20.0), 2000: (5.0, 7.0, 6.0)}
+    different = [
+        {"nodes": nodes, "repeat": repeat, "cpu_ns_per_node_job": figures[nodes][repeat - 1]}
+        for repeat in (1, 2, 3) for nodes in figures
+    ]  # fmt: skip
+    path = folder(*different)
+    rows = medians(read_rows(path / "scale.csv"))
+    assert [(row.values["nodes"], row.values["cpu_ns_per_node_job"]) for row in rows] == [(1000, 20.0), (2000, 6.0)]
+    assert [row.values["mpi_share"] for row in rows] == [None, None]
+    page, _ = drawn(path)
+    assert "2 experiments of 9 jobs" in page
+    assert "Everything was run 3 times" in page
+    assert all(f"<td>{figure:.2f}" in page for figures in figures.values() for figure in figures)
 
 
 def test_lines_are_alike_but_for_the_axis(folder):
