@@ -72,6 +72,11 @@ def test_figures_of_ranks(mpi_tmp_path):
             assert row.ask_bytes > 100
             assert row.answer_bytes > 100
             assert row.predicted_s_per_round > 1e-6
+    foretold = mpi_tmp_path / "o" / "predictions.csv"
+    assert foretold.exists() == any(row.ranks > 1 for row in rows)
+    if foretold.exists():
+        with foretold.open() as file:
+            assert {line["scaling"] for line in csv.DictReader(file)} == {"strong", "weak"}
 
 
 @pytest.mark.mpi

@@ -9,6 +9,7 @@ import pytest
 from dardis.model.errors import InputError
 from dardis.report.scale_page import draw_scale_report
 from dardis.report.scale_rows import lines_over, medians, read_rows
+from dardis.report.words import number
 from dardis.sim.scale import Row
 
 NETWORK = {
@@ -171,7 +172,7 @@ def test_charts_show_medians_of_repeats_and_the_table_each(folder):
     page, _ = drawn(path)
     assert "2 experiments of 9 jobs" in page
     assert "Everything was run 3 times" in page
-    assert all(f"<td>{figure:.2f}" in page for figures in figures.values() for figure in figures)
+    assert all(f"<td>{number(figure)}</td>" in page for each in figures.values() for figure in each)
 
 
 def test_lines_are_alike_but_for_the_axis(folder):
