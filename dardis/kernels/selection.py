@@ -140,7 +140,7 @@ def take_span(spans: Ints, count: int, policy: int, seed: int, job: int, attempt
 
 
 @bare
-def could_hold(offers: Ints, units: int, distinct: bool) -> bool:
+def enough_at_best(offers: Ints, units: int, distinct: bool) -> bool:
     """Whether the nodes would hold the units if each did at its best at the same instant: a look, without sorting."""
     left = units
     row = np.int64(0)
@@ -156,7 +156,7 @@ def could_hold(offers: Ints, units: int, distinct: bool) -> bool:
 @kernel
 def choose_start(offers: Ints, units: int, policy: int, distinct: bool, seed: int, job: int, attempt: int) -> int:
     """The instant the policy takes among those that count, or NONE."""
-    if not could_hold(offers, units, distinct):
+    if not enough_at_best(offers, units, distinct):
         return NONE
     if policy == MIN_START:
         instant = earliest_quick(offers, units, distinct)

@@ -42,3 +42,10 @@ class Switch(StrEnum):
 
     ON = "on"
     OFF = "off"
+
+
+class Scaling(StrEnum):
+    """What stays the same on more ranks: the machine, or each rank's part of it."""
+
+    STRONG = "strong"
+    WEAK = "weak"

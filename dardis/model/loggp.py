@@ -141,8 +141,8 @@ def _hop(network: LogGP, cost: JobCost, size: float) -> _Hop:
 def _on_cores(span_ns: float, busy_ns: float, ranks: int, cores: int | None) -> float:
     """How long what takes `span_ns` where each rank has a core takes where fewer `cores` do all the CPU work `busy_ns`.
 
-    Brent's bound (The Parallel Evaluation of General Arithmetic Expressions, JACM 1974): the work over the cores, and
-    the span; that work counts as far as ranks share cores. What it costs that waiting ranks poll is in the latency.
+    The work over the cores comes to it, as far as ranks share cores: what greedy turns would take at most. That waiting
+    ranks poll, and that many processes on a core find its caches cold, is not in it.
     """
     cores = min(cores or ranks, ranks)
     return span_ns + (1 - cores / ranks) * busy_ns / cores
@@ -154,27 +154,27 @@ def _handling_ns(network: LogGP, cost: JobCost, messages: float) -> float:
 
 
 def sampled_round_ns(
-    network: LogGP, cost: JobCost, hosts: int, asked: int, nodes: float, chosen: int = 0, cores: int | None = None
+    network: LogGP, cost: JobCost, asked: int, nodes: float, chosen: int = 0, cores: int | None = None
 ) -> float:
     """How long a round takes that asks `nodes` nodes, on as many hosts beside the task manager's own as `asked` says.
 
     A host is a rank, and holds an equal part of those nodes; the task manager is in the process of one. `chosen` hosts
-    get a message of their own that confirms; 0 where it travels with the next ask. `cores`: how many all `hosts` ranks
-    share; None: each has its own.
+    get a message of their own that confirms; 0 where it travels with the next ask. `cores`: how many these
+    ranks share; None: each has its own.
     """
     down, up = _hop(network, cost, cost.ask_bytes), _hop(network, cost, cost.answer_bytes)
     work = cost.work_ns(nodes / (asked + 1))
     span = _gathered_alike(asked, work, down, up, work) + cost.select_ns
     span += (chosen - 1) * down.send + down.flight + down.receive if chosen else 0.0
     busy = (asked + 1) * work + cost.select_ns + _handling_ns(network, cost, 2 * asked + chosen)
-    return _on_cores(span, busy, hosts, cores)
+    return _on_cores(span, busy, asked + 1, cores)
 
 
 def flat_round_ns(
     network: LogGP, cost: JobCost, hosts: int, nodes: float, chosen: int = 0, cores: int | None = None
 ) -> float:
     """How long a round takes that asks all nodes on all hosts; the rest is as in `sampled_round_ns`."""
-    return sampled_round_ns(network, cost, hosts, hosts - 1, nodes, chosen, cores)
+    return sampled_round_ns(network, cost, hosts - 1, nodes, chosen, cores)
 
 
 def tree_round_ns(

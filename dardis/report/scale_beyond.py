@@ -10,25 +10,29 @@ from typing import Final
 
 from matplotlib.lines import Line2D
 
+from dardis.model.choices import Scaling
 from dardis.model.errors import InputError
 from dardis.model.files import read_text
 from dardis.report import chart, scale_axes
 from dardis.report.chart import Chart
-from dardis.report.scale_rows import ALL, FLAT, ScaleRow
+from dardis.report.scale_rows import ALL, ScaleRow, said
 from dardis.report.words import number
 
-STRONG, WEAK = "strong", "weak"
-_DECADES: Final = tuple(10**power for power in range(1, 7))
+_TABLED: Final = tuple(10**power for power in range(1, 7))
+"""Ranks that have a line in the table."""
+_APART: Final = ("task_managers", "arity", "window_s", "reservations")
+"""What tells lines apart."""
+Key = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """One line of predictions.csv, as far as it is drawn."""
+    """One line of predictions.csv, as far as it is drawn; `key` has the texts of the columns `_APART`."""
 
-    scaling: str
+    scaling: Scaling
     nodes: int
     ranks: int
-    arity: str
+    key: Key
     seconds: float
     network_ranks: int
 
@@ -42,8 +46,9 @@ def read_predictions(path: Path) -> list[Prediction]:
         try:
             found.append(
                 Prediction(
-                    named["scaling"], int(named["nodes"]), int(named["ranks"]), named["arity"],
-                    float(named["predicted_s_per_job"]), int(named["network_ranks"]),
+                    Scaling(named["scaling"]), int(named["nodes"]), int(named["ranks"]),
+                    tuple(named[name] for name in _APART), float(named["predicted_s_per_job"]),
+                    int(named["network_ranks"]),
                 )
             )  # fmt: skip
         except (KeyError, TypeError, ValueError):
@@ -54,30 +59,30 @@ def read_predictions(path: Path) -> list[Prediction]:
 def beyond_charts(rows: Sequence[ScaleRow], predictions: Sequence[Prediction]) -> list[Chart]:
     """One machine on ever more ranks, and machines that grow with them; none without predictions."""
     with chart.style():
-        return [_drawn(rows, [one for one in predictions if one.scaling == how], how) for how in (STRONG, WEAK)
-                if any(one.scaling == how for one in predictions)]  # fmt: skip
+        drawn = [_drawn(rows, [one for one in predictions if one.scaling is scaling], scaling) for scaling in Scaling]
+    return [one for one in drawn if one is not None]
 
 
-def _drawn(rows: Sequence[ScaleRow], predictions: Sequence[Prediction], scaling: str) -> Chart:
-    first = predictions[0]
-    column, value = ("nodes", first.nodes) if scaling == STRONG else ("nodes_per_rank", first.nodes // first.ranks)
+def _drawn(rows: Sequence[ScaleRow], predictions: Sequence[Prediction], scaling: Scaling) -> Chart | None:
+    if not predictions:
+        return None
+    strong, first = scaling is Scaling.STRONG, predictions[0]
+    size = first.nodes if strong else first.nodes // first.ranks
     drawing, (axes,) = chart.figure(chart.HALF, 3.2)
-    for place, arity in enumerate(_arities(predictions)[: scale_axes.MOST_LINES]):
+    lines = _lines(predictions)
+    for place, (key, label) in enumerate(list(lines.items())[: scale_axes.MOST_LINES]):
         look = scale_axes.looks(place)
-        mine = [one for one in predictions if one.arity == arity]
+        mine = [one for one in predictions if one.key == key]
         axes.plot([one.ranks for one in mine], [one.seconds for one in mine], color=look["color"],
                   linestyle=scale_axes.PREDICTED, linewidth=1.6)  # fmt: skip
-        here = [
-            row for row in rows
-            if str(row.values["arity"]) == arity and row.values["sample"] == ALL and row.number(column) == value
-            and row.number("ranks") > 1 and row.values["overlap"] == 1 and row.has("jobs_per_s")
-        ]  # fmt: skip
+        here = [row for row in rows if _is_of(row, key)
+                and (row.number("nodes") if strong else row.number("nodes_per_rank") // 1) == size]  # fmt: skip
         axes.plot([row.number("ranks") for row in here], [1 / row.number("jobs_per_s") for row in here],
-                  label=_said(arity), **look | {"linestyle": ""})  # fmt: skip
+                  label=label, **look | {"linestyle": ""})  # fmt: skip
     axes.set_xscale("log")
     scale_axes.plain(axes.xaxis, chart.amounts())
     scale_axes.seconds(axes)
-    axes.set_xlabel(f"ranks, {number(value)} nodes " + ("in all" if scaling == STRONG else "each"))
+    axes.set_xlabel(f"ranks, {number(size)} nodes " + ("in all" if strong else "each"))
     axes.set_ylabel("time a job")
     scale_axes.legend(
         axes,
@@ -87,29 +92,38 @@ def _drawn(rows: Sequence[ScaleRow], predictions: Sequence[Prediction], scaling:
         f"Prediction, not measurement, beyond the markers: LogGP with what was measured between {first.network_ranks} "
         "ranks here. Markers: measured, on the cores at hand."
     )
-    title = "One machine on more ranks" if scaling == STRONG else "Machines that grow with their ranks"
+    more = len(lines) - scale_axes.MOST_LINES
+    caption += f" {more} more lines are in predictions.csv only." if more > 0 else ""
+    title = "One machine on more ranks" if strong else "Machines that grow with their ranks"
     return chart.finish(drawing, title, caption)
+
+
+def _is_of(row: ScaleRow, key: Key) -> bool:
+    """Whether an experiment is one of those that a line is predicted from."""
+    asked_all = row.values["sample"] == ALL and row.values["overlap"] == 1
+    several = row.number("ranks") > 1 and row.has("jobs_per_s")
+    return asked_all and several and tuple(str(row.values[name]) for name in _APART) == key
+
+
+def _lines(predictions: Sequence[Prediction]) -> dict[Key, str]:
+    """What tells the lines apart, as their labels say it: by their columns, flat before trees."""
+    keys = sorted({one.key for one in predictions}, key=lambda key: [int(x) if x.isdigit() else 0 for x in key])
+    varying = [place for place in range(len(_APART)) if len({key[place] for key in keys}) > 1] or [1]
+    return {key: ", ".join(said(_APART[place], _value(key[place])) for place in varying) for key in keys}
+
+
+def _value(text: str) -> int | str:
+    return int(text) if text.isdigit() else text
 
 
 def predicted_table(predictions: Sequence[Prediction]) -> tuple[str, list[str], list[list[str]]] | None:
     """One machine on ever more ranks in figures: heading, names of the columns, cells; None without predictions."""
-    strong = [one for one in predictions if one.scaling == STRONG and one.ranks in _DECADES]
+    strong = [one for one in predictions if one.scaling is Scaling.STRONG and one.ranks in _TABLED]
     if not strong:
         return None
-    seconds = {(one.ranks, one.arity): one.seconds for one in strong}
-    arities = _arities(strong)
+    lines, seconds = _lines(strong), {(one.ranks, one.key): one.seconds for one in strong}
     cells = [
-        [number(ranks), *(number(1e3 * seconds[ranks, arity]) for arity in arities)]
+        [number(ranks), *(number(1e3 * seconds[ranks, key]) for key in lines)]
         for ranks in sorted({one.ranks for one in strong})
     ]
-    heading = f"Predicted for {number(strong[0].nodes)} nodes, ms a job"
-    return heading, ["Ranks", *map(_said, arities)], cells
-
-
-def _arities(predictions: Sequence[Prediction]) -> list[str]:
-    """Flat first, then trees by arity."""
-    return sorted({one.arity for one in predictions}, key=lambda arity: 0 if arity == FLAT else int(arity))
-
-
-def _said(arity: str) -> str:
-    return FLAT if arity == FLAT else f"arity {arity}"
+    return f"Predicted for {number(strong[0].nodes)} nodes, ms a job", ["Ranks", *lines.values()], cells

@@ -114,14 +114,14 @@ def lines_over(rows: Sequence[ScaleRow], x: str, *figures: str, weak: bool = Fal
     varying = [place for place in range(len(names)) if len({key[place] for key in kept}) > 1]
     return [
         Line(
-            ", ".join(_said(names[place], key[place]) for place in varying) or "all experiments",
+            ", ".join(said(names[place], key[place]) for place in varying) or "all experiments",
             sorted(group, key=lambda row: row.number(x)),
         )
         for key, group in kept.items()
     ]
 
 
-def _said(name: str, value: Value) -> str:
+def said(name: str, value: Value) -> str:
     """A setting as a label says it."""
     if name == "arity":
         return FLAT if value == FLAT else f"arity {value}"

@@ -95,6 +95,7 @@ class Row:
     startup_s: float
     node_ns: float | None
     message_ns: float | None
+    select_ns: float | None
     ask_bytes: float | None
     answer_bytes: float | None
     job_ns: float | None
@@ -105,15 +106,16 @@ class Row:
 class Driven:
     """What came of an experiment's jobs.
 
-    `cpu_ns` is the CPU time of all ranks inside the machines, `wall_s` how long it took, `exchange_s` the median time
-    until a question was answered, `message_bytes` payload between hosts, `ask_bytes` and `answer_bytes` those of a mean
-    question and answer; `asked_hosts` and `asked_nodes` are means of the rounds, `chain` the longest of any job.
-    Where jobs are in flight together there were `waves`, and `job_ns` is the CPU time a job of all ranks, with encoding
-    and decoding but without what MPI takes.
+    `cpu_ns` is the CPU time of all ranks inside the machines, `manager_ns` that of task managers in it, `wall_s` how
+    long it took, `exchange_s` the median time until a question was answered, `message_bytes` payload between hosts,
+    `ask_bytes` and `answer_bytes` those of a mean question and answer; `asked_hosts` and `asked_nodes` are means of the
+    rounds, `chain` the longest of any job. Where jobs are in flight together there were `waves`, and `job_ns` is the
+    CPU time a job of all ranks, with encoding and decoding but without what MPI takes.
     """
 
     schedule: Schedule
     cpu_ns: int
+    manager_ns: int
     wall_s: float
     exchange_s: float | None
     rounds: int
@@ -205,8 +207,9 @@ def drive(
         tally.traffic.answers(max(sent - tally.traffic.ask_bytes, 0), 0)
     rounds, asks = max(tally.rounds, 1), max(tally.traffic.asks, 1)
     return Driven(
-        schedule, spent, wall_s, hosts.exchange_s, tally.rounds, sent, root, tally.chain, tally.asked_hosts / rounds,
-        tally.asked_nodes / rounds, tally.traffic.ask_bytes / asks, tally.traffic.answer_bytes / asks, message_ns,
+        schedule, spent, spent - hosts.spent_ns, wall_s, hosts.exchange_s, tally.rounds, sent, root, tally.chain,
+        tally.asked_hosts / rounds, tally.asked_nodes / rounds, tally.traffic.ask_bytes / asks,
+        tally.traffic.answer_bytes / asks, message_ns,
     )  # fmt: skip
 
 
@@ -248,8 +251,9 @@ def _cost(what: Experiment, driven: Driven) -> JobCost | None:
     if driven.message_ns is None or not driven.rounds:
         return None
     rounds = driven.rounds / (2 if what.through_tree else 1)
-    node_ns = driven.cpu_ns / rounds / max(driven.asked_nodes, 1.0)
-    return JobCost(node_ns, driven.message_ns, driven.ask_bytes, driven.answer_bytes)
+    node_ns = (driven.cpu_ns - driven.manager_ns) / rounds / max(driven.asked_nodes, 1.0)
+    select_ns = driven.manager_ns / rounds
+    return JobCost(node_ns, driven.message_ns, driven.ask_bytes, driven.answer_bytes, select_ns)
 
 
 def predicted_s(what: Experiment, ground: Ground, driven: Driven, cost: JobCost | None) -> float | None:
@@ -265,7 +269,7 @@ def predicted_s(what: Experiment, ground: Ground, driven: Driven, cost: JobCost 
     if what.through_tree:
         return tree_round_ns(ground.network, cost, what.hosts, what.arity, what.nodes, cores=ground.cores) / 2e9
     asked, nodes = max(round(driven.asked_hosts) - 1, 0), driven.asked_nodes
-    return sampled_round_ns(ground.network, cost, what.hosts, asked, nodes, cores=ground.cores) / 1e9
+    return sampled_round_ns(ground.network, cost, asked, nodes, cores=ground.cores) / 1e9
 
 
 def _row(
@@ -284,6 +288,7 @@ def _row(
         "predicted_s_per_round": predicted_s(what, ground, driven, cost),
         "node_ns": None if cost is None else cost.node_ns,
         "message_ns": driven.message_ns,
+        "select_ns": None if cost is None else cost.select_ns,
         "ask_bytes": driven.ask_bytes if what.hosts > 1 else None,
         "answer_bytes": driven.answer_bytes if what.hosts > 1 else None,
         "job_ns": driven.job_ns,

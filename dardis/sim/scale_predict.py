@@ -1,7 +1,7 @@
 """What a job would cost beyond the ranks at hand: one machine on ever more of them, and machines that grow with them.
 
-Every rank has a core of its own. The network is the one that was measured between most ranks. What a message costs is
-the largest experiment's of the same arity; what a node and a host cost is a line's through all of these.
+Every rank has a core of its own, so network and costs are taken from experiments in which that was so, where there are
+any. Costs are lines through the experiments that differ in nodes and ranks only.
 """
 
 from __future__ import annotations
@@ -11,69 +11,96 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dardis.model.choices import Scaling
 from dardis.model.loggp import JobCost, LogGP, flat_round_ns, tree_round_ns
-from dardis.sim.scale import Row
+from dardis.sim.scale import Ground, Row
 
-STRONG, WEAK = "strong", "weak"
 RANKS = tuple(first * 10**power for power in range(7) for first in (1, 2, 5) if 1 < first * 10**power <= 1_000_000)
 
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """One line of predictions.csv. With STRONG scaling the nodes stay as they are, with WEAK those of a rank."""
+    """One line of predictions.csv. With strong scaling the nodes stay as they are, with weak those of a rank."""
 
-    scaling: str
+    scaling: Scaling
     nodes: int
     ranks: int
+    task_managers: int
     arity: int | str
+    window_s: int
+    reservations: int
     predicted_s_per_job: float
     """Of one round a job; through a tree that is for sums and for candidates."""
     measured_nodes: int
-    """The experiment that the costs are taken from, or the largest of them."""
+    """The largest of the experiments that the costs are taken from."""
     measured_ranks: int
     network_ranks: int
 
 
-def predictions(rows: Sequence[Row], networks: Sequence[LogGP]) -> list[Predicted]:
+def predictions(rows: Sequence[Row], grounds: Sequence[Ground]) -> list[Predicted]:
     """Predict from the experiments over ranks in which one job at a time has asked all nodes."""
     known = [row for row in rows if row.sample == "all" and row.node_ns is not None and row.message_ns is not None]
-    if not networks or not known:
+    measured = [(ground.network, ground.cores) for ground in grounds if ground.network is not None]
+    if not measured or not known:
         return []
-    network = max(networks, key=lambda one: one.ranks)
+    roomy = [network for network, cores in measured if network.ranks <= cores]
+    known = [row for row in known if any(row.ranks == one.ranks for one in roomy)] or known
+    network = max(roomy, key=lambda one: one.ranks) if roomy else min((one for one, _ in measured), key=_ranks)
     nodes, per_rank = max(row.nodes for row in known), max(row.nodes // row.ranks for row in known)
+    alike: dict[tuple[int, str, int, int], list[Row]] = {}
+    for row in known:
+        alike.setdefault((row.task_managers, str(row.arity), row.window_s, row.reservations), []).append(row)
     found = []
-    for arity in sorted({row.arity for row in known}, key=str):
-        mine = [row for row in known if row.arity == arity]
-        last = max(mine, key=lambda row: (row.nodes, row.ranks))
-        for scaling in (STRONG, WEAK):
+    for mine in alike.values():
+        for scaling in Scaling:
             for ranks in RANKS:
-                size = nodes if scaling == STRONG else per_rank * ranks
-                if size < ranks:
-                    continue
-                cost = _cost(mine, last, size / ranks)
-                if isinstance(arity, int):
-                    round_ns = tree_round_ns(network, cost, ranks, arity, size)
-                else:
-                    round_ns = flat_round_ns(network, cost, ranks, size)
-                found.append(
-                    Predicted(scaling, size, ranks, arity, round_ns / 1e9, last.nodes, last.ranks, network.ranks)
-                )
+                size = nodes if scaling is Scaling.STRONG else per_rank * ranks
+                if size >= ranks:
+                    found.append(_predicted(scaling, size, ranks, mine, network))
     return found
 
 
-def _cost(rows: Sequence[Row], last: Row, nodes: float) -> JobCost:
-    """What a round costs where a rank has so many nodes; a flat answer has rows of each of them."""
+def _ranks(network: LogGP) -> int:
+    return network.ranks
+
+
+def _predicted(scaling: Scaling, nodes: int, ranks: int, rows: Sequence[Row], network: LogGP) -> Predicted:
+    last = max(rows, key=lambda row: (row.nodes, row.ranks))
+    cost = _cost(rows, nodes, ranks)
+    if isinstance(last.arity, int):
+        round_ns = tree_round_ns(network, cost, ranks, last.arity, nodes)
+    else:
+        round_ns = flat_round_ns(network, cost, ranks, nodes)
+    return Predicted(
+        scaling, nodes, ranks, last.task_managers, last.arity, last.window_s, last.reservations, round_ns / 1e9,
+        last.nodes, last.ranks, network.ranks,
+    )  # fmt: skip
+
+
+def _cost(rows: Sequence[Row], nodes: int, ranks: int) -> JobCost:
+    """What a round costs on such a machine. A flat answer has rows of each node; a tree's grows with nothing."""
     of_a_rank = [row.nodes / row.ranks for row in rows]
-    host_ns, node_ns = _line(of_a_rank, [(row.node_ns or 0.0) * x for row, x in zip(rows, of_a_rank, strict=True)])
-    answer = last.answer_bytes or 0.0
-    if not isinstance(last.arity, int):
-        fixed, each = _line(of_a_rank, [row.answer_bytes or 0.0 for row in rows])
-        answer = fixed + each * nodes
-    return JobCost(node_ns, last.message_ns or 0.0, last.ask_bytes or 0.0, answer, host_ns=host_ns)
+    work = [(row.node_ns or 0.0) * x for row, x in zip(rows, of_a_rank, strict=True)]
+    host_ns, node_ns = _line(of_a_rank, work, through_origin=True)
+    answers, handling = [row.answer_bytes or 0.0 for row in rows], [row.message_ns or 0.0 for row in rows]
+    choosing = [row.select_ns or 0.0 for row in rows]
+    asks = float(np.mean([row.ask_bytes or 0.0 for row in rows]))
+    if isinstance(rows[0].arity, int):
+        answer, message_ns, select_ns = (float(np.mean(figures)) for figures in (answers, handling, choosing))
+    else:
+        answer = _at(nodes / ranks, _line(of_a_rank, answers, through_origin=True))
+        message_ns = _at(answer, _line(answers, handling, through_origin=False))
+        select_ns = _at(nodes, _line([row.nodes for row in rows], choosing, through_origin=True))
+    return JobCost(node_ns, message_ns, asks, answer, select_ns, host_ns)
 
 
-def _line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
-    """What y is at 0 and how it grows, neither less than 0; it grows from 0 where all x are the same.
+def _at(x: float, line: tuple[float, float]) -> float:
+    begin, slope = line
+    return begin + slope * x
+
+
+def _line(x: Sequence[float], y: Sequence[float], *, through_origin: bool) -> tuple[float, float]:
+    """What y is at 0 and how it grows with x, neither less than 0. Where all x are the same: from 0, or not at all.
 
     Relative errors are alike, so each point counts by its own size.
     """
@@ -81,4 +108,6 @@ def _line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
         slope, begin = np.polyfit(x, y, 1, w=1 / np.maximum(y, 1e-9)).tolist()
         if slope >= 0 and begin >= 0:
             return begin, slope
-    return 0.0, float(np.mean(y)) / float(np.mean(x))
+        through_origin = slope >= 0
+    level = float(np.mean(y))
+    return (0.0, level / float(np.mean(x))) if through_origin else (level, 0.0)

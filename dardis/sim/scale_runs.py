@@ -148,7 +148,7 @@ def _run_all(
             rows.append(row)
             if ground.network is not None:
                 record["networks"][str(ground.network.ranks)] = asdict(ground.network)
-            _write(request.out, rows, record)
+            _write(request.out, rows, record, [one for one in grounds.values() if one is not None])
         if comm is not None:
             from dardis.transport.groups import wait_for_all
 
@@ -220,12 +220,11 @@ def _record(request: ScaleRequest, experiments: Sequence[Experiment], comm: Comm
     }
 
 
-def _write(out: Path, rows: Sequence[Row], record: dict[str, Any]) -> None:
+def _write(out: Path, rows: Sequence[Row], record: dict[str, Any], grounds: Sequence[Ground]) -> None:
     """Write all rows so far, what they predict, and the record; each file whole, and all or none."""
-    networks = [LogGP(**network) for network in record["networks"].values()]
     with SCALE_FOLDER.written_together(out) as part:
         _write_table(part / CSV_FILE, Row, rows)
-        if predicted := predictions(rows, networks):
+        if predicted := predictions(rows, grounds):
             _write_table(part / PREDICTIONS_FILE, Predicted, predicted)
         write_json(part / RECORD_FILE, record)
 

@@ -169,6 +169,8 @@ class TalliedHosts:
         self._exchanges_s: list[float] = []
         self.noting_s = 0.0
         """Wall-clock time that the counting took."""
+        self.spent_ns = 0
+        """CPU time of their machines."""
 
     @property
     def message_bytes(self) -> int:
@@ -182,13 +184,16 @@ class TalliedHosts:
 
     def close(self) -> int:
         """End the hosts."""
-        return self._inner.close()
+        spent = self._inner.close()
+        self.spent_ns += spent
+        return spent
 
     def exchange(self, sends: Sequence[Send], now: int) -> tuple[list[Message], int]:
         """Deliver, and note what was said."""
         begun = monotonic_s()
         answers, spent = self._inner.exchange(sends, now)
         done = monotonic_s()
+        self.spent_ns += spent
         if self._tally.note(sends, answers):
             self._exchanges_s.append(done - begun)
         self.noting_s += monotonic_s() - done

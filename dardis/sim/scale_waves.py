@@ -45,7 +45,7 @@ def drive_waves(
     if what.ranks == 1:
         sent, root, answer_bytes = tally.traffic.bytes, tally.traffic.root_bytes, tally.traffic.answer_bytes
     return Driven(
-        schedule, inside_ns, wall_s, None, rounds, sent, root, chain, asked_hosts / max(rounds, 1),
+        schedule, inside_ns, 0, wall_s, None, rounds, sent, root, chain, asked_hosts / max(rounds, 1),
         asked_nodes / max(rounds, 1), ask_bytes / max(asks, 1), answer_bytes / max(asks, 1), None,
         waves.waves, work_ns / max(len(jobs), 1),
     )  # fmt: skip

@@ -45,6 +45,8 @@ class LocalHosts:
                         answers.setdefault(host, []).append(answer)
                     case Forward(to=address, message=Gathered(answers=gathered)) if address < 0:
                         answers.setdefault(host, []).extend(gathered)
+                    case Forward(to=address, message=handed_on) if address == host:
+                        under_way.appendleft((address, handed_on))
                     case Forward(to=address, message=handed_on):
                         under_way.append((address, handed_on))
 

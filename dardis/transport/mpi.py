@@ -120,14 +120,15 @@ class Rank:
         """
         from mpi4py import MPI
 
-        coming = []
+        coming: deque[tuple[MPI.Request, int, bytearray]] = deque()
         for host in hosts:
             status = MPI.Status()
             source = MPI.ANY_SOURCE if host < 0 else host
             message = self._comm.Mprobe(source=source, tag=MPI.ANY_TAG, status=status)
             payload = bytearray(status.Get_count(MPI.BYTE))
             coming.append((message.Irecv(payload), status.Get_tag(), payload))
-        for request, tag, payload in coming:
+        while coming:  # what has been read is let go
+            request, tag, payload = coming.popleft()
             request.Wait()
             self.largest_message = max(self.largest_message, len(payload))
             begun = cpu_ns()
@@ -147,7 +148,7 @@ class Rank:
             for effect in self.work(message, now):
                 match effect:
                     case Forward(to=to, message=handed_on) if to == self._comm.rank:
-                        to_do.append((now, handed_on))
+                        to_do.appendleft((now, handed_on))
                     case Forward(to=to, message=Gathered(answers=gathered)) if to < 0:
                         answers = gathered
                     case Forward(to=to, message=handed_on):
@@ -259,7 +260,8 @@ def serve(comm: Communicator, machine: Machine) -> None:
     while True:
         ((tag, batch),) = own.next_of([-1])
         if tag == TAG_TREE:
-            own.hand_on(batch)
+            if own.hand_on(batch) is not None:
+                raise ProtocolError("a host that is not the task manager's was to answer it")
             continue
         answers: list[tuple[int, Message]] = []
         for now, message in batch:

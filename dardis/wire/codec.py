@@ -90,8 +90,9 @@ class Spent:
     codec_ns: int = 0
     """CPU ns of encoding and decoding."""
     payloads: int = 0
-    """Payloads that they got, and bytes of these."""
+    """How many payloads they got."""
     got_bytes: int = 0
+    """Bytes of these."""
 
     def add(self, more: Spent) -> None:
         """Count another's."""

@@ -144,7 +144,7 @@ class Relay:
     origin: int
     """The address of the task manager that asks, less than 0."""
     parent: int
-    """The address that waits for the answer: a host, or the origin."""
+    """The address that waits for the answer: a host, or the origin. A host's share for itself alone is from itself."""
     first: int
     last: int
     arity: int

@@ -175,7 +175,8 @@ def test_what_nobody_answers_arrives_before_what_is_asked_later_whichever_way_th
     ranks = Platform("ranks", (NodeGroup("n", COMM.size, {"cores": 1}),))
     layout = layout_of(ranks, tuple(range(COMM.size + 1)), None)
     manager = TaskManager(NAMED["dardis-throughput"], layout, 1, reach=Reach(2))
-    hosts, expected = MpiHosts(COMM, machine), [[] for _ in range(COMM.size)]
+    hosts, expected, others = MpiHosts(COMM, machine), [[] for _ in range(COMM.size)], COMM.size - 1
+    payloads = 2 * others  # at the end
     for now in range(1, 41):
         sends = []
         for host in range(COMM.size):
@@ -189,7 +190,13 @@ def test_what_nobody_answers_arrives_before_what_is_asked_later_whichever_way_th
         answers, _ = hosts.exchange(sends, now)
         assert [answer.host for answer in answers] == straight + everybody
         assert [answer.jobs.tolist() for answer in answers] == [expected[answer.host] for answer in answers]
-    hosts.close()
+        payloads += 2 * (len([host for host in straight if host > 0]) + (others if everybody else 0))
+    assert hosts.close() >= 0
+    # What hosts tell of themselves, through the tree or straight, is told once.
+    spent = hosts._own.spent
+    assert spent.payloads == payloads
+    assert spent.got_bytes >= 10 * payloads
+    assert (hosts.message_ns > 0) == (others > 0)
 
 
 @pytest.mark.mpi

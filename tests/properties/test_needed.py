@@ -10,7 +10,7 @@ from kit.effort import examples
 from kit.machine import jobs, platforms
 from kit.run import simulate
 
-from dardis.kernels.offers import meet
+from dardis.kernels.offers import keep_common, meet
 from dardis.model.choices import NodeChoice, Switch, UnitsPerNode
 from dardis.task_manager import SETUPS, machine
 from dardis.task_manager.setups import Generator, Selection
@@ -60,3 +60,19 @@ def test_the_spans_that_nodes_have_in_common(nodes):
         if not common:
             break
     assert meet(room[:0], -1, np.zeros((1, 6), dtype=np.int64), 0, 1) == -1
+
+
+@given(spans(), spans())
+@examples(2)
+def test_offers_around_no_common_start_are_dropped_whole(common, offered):
+    room = np.zeros((max(len(common), 1), 6), dtype=np.int64)
+    room[: len(common), :2] = np.array(common, dtype=np.int64).reshape(-1, 2)
+    offers = np.arange(6 * (len(offered) + 2), dtype=np.int64).reshape(-1, 6)
+    offers[1:-1, 1:3] = np.array(offered, dtype=np.int64).reshape(-1, 2)
+    before = offers.copy()
+    end = keep_common(room, len(common), offers, 1, len(offers) - 1)
+    seconds = {second for span in common for second in range(*span)}
+    kept = [place + 1 for place, span in enumerate(offered) if not seconds.isdisjoint(range(*span))]
+    assert offers[1:end].tolist() == before[kept].tolist()
+    assert (offers[0] == before[0]).all()
+    assert (offers[-1] == before[-1]).all()

@@ -138,6 +138,7 @@ def test_ranks_that_share_cores_share_their_time(hosts, arity):
     """The work over the cores at least, no more than that and the time with a core each; spare cores help nobody."""
     cost = replace(COST, host_ns=500.0, select_ns=70.0)
     work, handling = 64 * hosts * 50.0 + hosts * 500.0 + 70.0, 2 * 2000.0 + 400 + 300
+    assert sampled_round_ns(NETWORK, cost, 1, 12, 2, 2) == sampled_round_ns(NETWORK, cost, 1, 12, 2)
     for messages, round_ns in (
         (2 * (hosts - 1) + 2, lambda cores: flat_round_ns(NETWORK, cost, hosts, 64 * hosts, 2, cores)),
         (4 * (hosts - 1) + 2, lambda cores: tree_round_ns(NETWORK, cost, hosts, arity, 64 * hosts, 2, cores)),
@@ -151,9 +152,9 @@ def test_ranks_that_share_cores_share_their_time(hosts, arity):
             assert round_ns(cores) > round_ns(cores + 1)
 
 
-def test_a_sampled_round_depends_on_the_sample_only():
-    times = [sampled_round_ns(NETWORK, COST, hosts, 4, 32, 2) for hosts in (100, 100_000)]
-    assert times[0] == times[1] < flat_round_ns(NETWORK, COST, 100, 32, 2)
+def test_a_sampled_round_costs_less_than_one_of_all():
+    times = [sampled_round_ns(NETWORK, COST, asked, 32, 2) for asked in (0, 4, 99)]
+    assert times[0] < times[1] < times[2] == flat_round_ns(NETWORK, COST, 100, 32, 2)
 
 
 def test_jobs_in_flight_share_what_a_wave_exchanges():

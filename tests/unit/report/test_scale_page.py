@@ -28,14 +28,16 @@ ONE = {
     "cpu_ns_per_node_job": 81.5, "bytes_per_node": 450.0, "message_bytes_per_node_job": 52.0,
     "root_message_bytes": 4000, "chain": 36, "wall_s_per_round": 0.001, "exchange_s_median": 0.001, "jobs_per_s": 900.0,
     "mpi_share": "", "collective_s_per_round": "", "predicted_s_per_round": "", "startup_s": 0.1, "node_ns": "",
-    "message_ns": "", "ask_bytes": 174.0, "answer_bytes": 3000.0, "schedule_digest": "0123456789abcdef",
+    "message_ns": "", "select_ns": "", "ask_bytes": 174.0, "answer_bytes": 3000.0,
+    "schedule_digest": "0123456789abcdef",
 }  # fmt: skip
 PREDICTED = (
-    "scaling", "nodes", "ranks", "arity", "predicted_s_per_job", "measured_nodes", "measured_ranks", "network_ranks",
+    "scaling", "nodes", "ranks", "task_managers", "arity", "window_s", "reservations", "predicted_s_per_job",
+    "measured_nodes", "measured_ranks", "network_ranks",
 )  # fmt: skip
 OF_RANKS = {
     "mpi_share": 0.4, "collective_s_per_round": 1e-5, "predicted_s_per_round": 9e-4, "node_ns": 80.0,
-    "message_ns": 11000.0,
+    "message_ns": 11000.0, "select_ns": 300.0,
 }  # fmt: skip
 
 
@@ -113,7 +115,7 @@ def test_many_lines_and_all_charts(folder):
 
 def test_predictions_are_drawn_and_told_in_figures(folder):
     predicted = [
-        (scaling, 1000 if scaling == "strong" else 500 * ranks, ranks, arity, 0.25 / ranks, 1000, 2, 2)
+        (scaling, 1000 if scaling == "strong" else 500 * ranks, ranks, 1, arity, 100, 4, 0.25 / ranks, 1000, 2, 2)
         for scaling in ("strong", "weak") for ranks in (5, 10, 100) for arity in ("flat", 16, 2)
     ]  # fmt: skip
     path = folder({"ranks": 2, "hosts": 2} | OF_RANKS, predicted=predicted)

@@ -160,7 +160,7 @@ def test_a_round_is_predicted_by_what_it_asks():
     network = LogGP(4, 1000.0, 100.0, 100.0, 100.0, 0.0)
     cost = JobCost(10.0, 0.0, 1.0, 1.0)
     ground = Ground(None, network, 4)
-    driven = Driven(None, 0, 1.0, 1.0, 1, 0, 0, 0, 4.0, 400.0, 1.0, 1.0, 1.0)  # type: ignore[arg-type]
+    driven = Driven(None, 0, 0, 1.0, 1.0, 1, 0, 0, 0, 4.0, 400.0, 1.0, 1.0, 1.0)  # type: ignore[arg-type]
     what = replace(SMALL, ranks=4, nodes=400)
     flat = predicted_s(what, ground, driven, cost)
     # Three asks, 100 nodes, three answers: at least latency there and back, and the nodes' own work.
