@@ -108,13 +108,16 @@ def _number(option: str, text: str, least: int, most: int) -> int:
 
 def _show(rows: Sequence[Row], out: Path) -> None:
     """The figures that everybody asks for first, a line an experiment."""
+    asked = {"in flight": "overlap", "window": "window_s", "reserved": "reservations"}
+    apart = {name: column for name, column in asked.items() if len({getattr(row, column) for row in rows}) > 1}
     names = (
-        "nodes", "ranks", "managers", "arity", "sample", "CPU ns", "B/node", "msg B", "root B", "chain", "ms/job",
-        "jobs/s",
+        "nodes", "ranks", "managers", "arity", "sample", *apart, "CPU ns", "B/node", "msg B", "root B", "chain",
+        "ms/job", "jobs/s",
     )  # fmt: skip
     lines = [names] + [
         (
             f"{row.nodes:,}", f"{row.ranks}", f"{row.task_managers}", f"{row.arity}", f"{row.sample}",
+            *(f"{getattr(row, column)}" for column in apart.values()),
             f"{row.cpu_ns_per_node_job:.4g}", f"{row.bytes_per_node:.0f}", f"{row.message_bytes_per_node_job:.4g}",
             f"{row.root_message_bytes:,}", f"{row.chain:,}",
             *(("-", "-") if not row.jobs_per_s else (f"{1e3 / row.jobs_per_s:.4g}", f"{row.jobs_per_s:.4g}")),
