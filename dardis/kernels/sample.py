@@ -1,6 +1,7 @@
 """A sample of a machine's nodes: drawn without repetition, of each two draws the less loaded, in time of its size.
 
-It lies in a stretch of adjacent nodes that is drawn first: so most samples are of one host, however many there are.
+On a large machine it lies in a stretch of adjacent nodes that is drawn first: so it is of few hosts, however many there
+are.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ from dardis.kernels.rows import Ints
 
 DRAWS = 2
 """Nodes that are drawn for each place of the sample."""
-NEIGHBOURHOOD, PLACES = 1024, 16
-"""A sample lies in a stretch of so many nodes, or of so many for each of its places, whichever is more."""
+NEIGHBOURHOOD, PLACES = 8192, 16
+"""A sample lies in a stretch of so many nodes, or of so many for each of its places, whichever is more.
+
+The last node is beside the first. With 1,024 mean waits on 5,040 nodes were up to half as long again.
+"""
 
 
 @inlined
@@ -39,15 +43,15 @@ def draw_sample(seed: int, job: int, draw: int, counts: Ints, groups: int, hints
     for group in range(len(counts)):
         several += counts[group] * (groups >> group & 1)
     width = min(several, max(NEIGHBOURHOOD, PLACES * len(nodes)))
-    first = below(draw_key(seed, job, draw, 1, PURPOSE_SAMPLE), 0, several - width + 1)
+    first = below(draw_key(seed, job, draw, 1, PURPOSE_SAMPLE), 0, several)
     counter = 0
     for place in range(len(nodes)):
         best = -1
         for _ in range(DRAWS):
-            node = nth_node(first + below(key, counter, width), counts, groups)
+            node = nth_node((first + below(key, counter, width)) % several, counts, groups)
             counter += 1
             while hints[node] < 0:
-                node = nth_node(first + below(key, counter, width), counts, groups)
+                node = nth_node((first + below(key, counter, width)) % several, counts, groups)
                 counter += 1
             if best < 0 or hints[node] < hints[best]:
                 best = node
