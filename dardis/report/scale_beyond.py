@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +16,8 @@ from dardis.model.errors import InputError
 from dardis.model.files import read_text
 from dardis.report import chart, scale_axes
 from dardis.report.chart import Chart
-from dardis.report.scale_rows import ALL, ScaleRow, said
-from dardis.report.words import number
+from dardis.report.scale_rows import ALL, FLAT, ScaleRow, said
+from dardis.report.words import NOTHING, number
 
 _TABLED: Final = tuple(10**power for power in range(1, 7))
 """Ranks that have a line in the table."""
@@ -44,16 +45,24 @@ def read_predictions(path: Path) -> list[Prediction]:
     found = []
     for line, named in enumerate(csv.DictReader(read_text(path).splitlines()), start=2):
         try:
-            found.append(
-                Prediction(
-                    Scaling(named["scaling"]), int(named["nodes"]), int(named["ranks"]),
-                    tuple(named[name] for name in _APART), float(named["predicted_s_per_job"]),
-                    int(named["network_ranks"]),
-                )
-            )  # fmt: skip
+            found.append(_prediction(named))
         except (KeyError, TypeError, ValueError):
             raise InputError(f"{path}:{line}", "is no prediction", "a predictions.csv of `dardis scale`") from None
     return found
+
+
+def _prediction(named: dict[str, str]) -> Prediction:
+    """What a line says. Raises KeyError, TypeError and ValueError."""
+    one = Prediction(
+        Scaling(named["scaling"]), int(named["nodes"]), int(named["ranks"]), tuple(named[name] for name in _APART),
+        float(named["predicted_s_per_job"]), int(named["network_ranks"]),
+    )  # fmt: skip
+    known = all(
+        text.isdigit() or (name == "arity" and text == FLAT) for name, text in zip(_APART, one.key, strict=True)
+    )
+    if not (known and 1 <= one.ranks <= one.nodes and 0 < one.seconds < math.inf):
+        raise ValueError(one)
+    return one
 
 
 def beyond_charts(rows: Sequence[ScaleRow], predictions: Sequence[Prediction]) -> list[Chart]:
@@ -123,7 +132,7 @@ def predicted_table(predictions: Sequence[Prediction]) -> tuple[str, list[str], 
         return None
     lines, seconds = _lines(strong), {(one.ranks, one.key): one.seconds for one in strong}
     cells = [
-        [number(ranks), *(number(1e3 * seconds[ranks, key]) for key in lines)]
+        [number(ranks), *(number(1e3 * seconds[ranks, key]) if (ranks, key) in seconds else NOTHING for key in lines)]
         for ranks in sorted({one.ranks for one in strong})
     ]
     return f"Predicted for {number(strong[0].nodes)} nodes, ms a job", ["Ranks", *lines.values()], cells

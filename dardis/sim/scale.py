@@ -133,11 +133,15 @@ class Driven:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """On what experiments run: ranks (None: this process alone), their network as it was measured, and their cores."""
+    """On what experiments run: ranks (None: this process alone), their network as it was measured, and their cores.
+
+    `short_ns` is the CPU time of encoding, or of decoding, a message of SHORT_BYTES.
+    """
 
     comm: Communicator | None
     network: LogGP | None
     cores: int
+    short_ns: float = 0.0
 
     @property
     def rank(self) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dardis.model.choices import Scaling
-from dardis.model.loggp import JobCost, LogGP, flat_round_ns, tree_round_ns
+from dardis.model.loggp import JobCost, flat_round_ns, tree_round_ns
 from dardis.sim.scale import Ground, Row
 
 RANKS = tuple(first * 10**power for power in range(7) for first in (1, 2, 5) if 1 < first * 10**power <= 1_000_000)
@@ -35,17 +35,22 @@ class Predicted:
     """The largest of the experiments that the costs are taken from."""
     measured_ranks: int
     network_ranks: int
+    node_ns: float
+    """What it is made of, as `JobCost` has it."""
+    host_ns: float
+    message_ns: float
+    select_ns: float
 
 
 def predictions(rows: Sequence[Row], grounds: Sequence[Ground]) -> list[Predicted]:
     """Predict from the experiments over ranks in which one job at a time has asked all nodes."""
     known = [row for row in rows if row.sample == "all" and row.node_ns is not None and row.message_ns is not None]
-    measured = [(ground.network, ground.cores) for ground in grounds if ground.network is not None]
+    measured = {ground.network.ranks: ground for ground in grounds if ground.network is not None}
     if not measured or not known:
         return []
-    roomy = [network for network, cores in measured if network.ranks <= cores]
-    known = [row for row in known if any(row.ranks == one.ranks for one in roomy)] or known
-    network = max(roomy, key=lambda one: one.ranks) if roomy else min((one for one, _ in measured), key=_ranks)
+    roomy = [ranks for ranks, ground in measured.items() if ranks <= ground.cores]
+    known = [row for row in known if row.ranks in roomy] or known
+    ground = measured[max(roomy) if roomy else min(measured)]
     nodes, per_rank = max(row.nodes for row in known), max(row.nodes // row.ranks for row in known)
     alike: dict[tuple[int, str, int, int], list[Row]] = {}
     for row in known:
@@ -56,41 +61,43 @@ def predictions(rows: Sequence[Row], grounds: Sequence[Ground]) -> list[Predicte
             for ranks in RANKS:
                 size = nodes if scaling is Scaling.STRONG else per_rank * ranks
                 if size >= ranks:
-                    found.append(_predicted(scaling, size, ranks, mine, network))
+                    found.append(_predicted(scaling, size, ranks, mine, ground))
     return found
 
 
-def _ranks(network: LogGP) -> int:
-    return network.ranks
-
-
-def _predicted(scaling: Scaling, nodes: int, ranks: int, rows: Sequence[Row], network: LogGP) -> Predicted:
+def _predicted(scaling: Scaling, nodes: int, ranks: int, rows: Sequence[Row], ground: Ground) -> Predicted:
+    network = ground.network
+    assert network is not None
     last = max(rows, key=lambda row: (row.nodes, row.ranks))
-    cost = _cost(rows, nodes, ranks)
+    cost = _cost(rows, nodes, ranks, ground.short_ns)
     if isinstance(last.arity, int):
         round_ns = tree_round_ns(network, cost, ranks, last.arity, nodes)
     else:
         round_ns = flat_round_ns(network, cost, ranks, nodes)
     return Predicted(
         scaling, nodes, ranks, last.task_managers, last.arity, last.window_s, last.reservations, round_ns / 1e9,
-        last.nodes, last.ranks, network.ranks,
+        last.nodes, last.ranks, network.ranks, cost.node_ns, cost.host_ns, cost.message_ns, cost.select_ns,
     )  # fmt: skip
 
 
-def _cost(rows: Sequence[Row], nodes: int, ranks: int) -> JobCost:
-    """What a round costs on such a machine. A flat answer has rows of each node; a tree's grows with nothing."""
+def _cost(rows: Sequence[Row], nodes: int, ranks: int, short_ns: float) -> JobCost:
+    """What a round costs on such a machine. A flat answer has rows of each node; a tree's grows with nothing.
+
+    What a message takes however short it is would be a small difference of large figures: it was measured.
+    """
     of_a_rank = [row.nodes / row.ranks for row in rows]
     work = [(row.node_ns or 0.0) * x for row, x in zip(rows, of_a_rank, strict=True)]
-    host_ns, node_ns = _line(of_a_rank, work, through_origin=True)
+    host_ns, node_ns = _line(of_a_rank, work)
     answers, handling = [row.answer_bytes or 0.0 for row in rows], [row.message_ns or 0.0 for row in rows]
     choosing = [row.select_ns or 0.0 for row in rows]
     asks = float(np.mean([row.ask_bytes or 0.0 for row in rows]))
     if isinstance(rows[0].arity, int):
         answer, message_ns, select_ns = (float(np.mean(figures)) for figures in (answers, handling, choosing))
     else:
-        answer = _at(nodes / ranks, _line(of_a_rank, answers, through_origin=True))
-        message_ns = _at(answer, _line(answers, handling, through_origin=False))
-        select_ns = _at(nodes, _line([row.nodes for row in rows], choosing, through_origin=True))
+        answer = _at(nodes / ranks, _line(of_a_rank, answers))
+        a_byte = [max(taken - short_ns, 0.0) / max(size, 1.0) for taken, size in zip(handling, answers, strict=True)]
+        message_ns = short_ns + float(np.mean(a_byte)) * answer
+        select_ns = _at(nodes, _line([row.nodes for row in rows], choosing))
     return JobCost(node_ns, message_ns, asks, answer, select_ns, host_ns)
 
 
@@ -99,8 +106,8 @@ def _at(x: float, line: tuple[float, float]) -> float:
     return begin + slope * x
 
 
-def _line(x: Sequence[float], y: Sequence[float], *, through_origin: bool) -> tuple[float, float]:
-    """What y is at 0 and how it grows with x, neither less than 0. Where all x are the same: from 0, or not at all.
+def _line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
+    """What y is at 0 and how it grows with x, neither less than 0. Where all x are the same it grows from 0.
 
     Relative errors are alike, so each point counts by its own size.
     """
@@ -108,6 +115,6 @@ def _line(x: Sequence[float], y: Sequence[float], *, through_origin: bool) -> tu
         slope, begin = np.polyfit(x, y, 1, w=1 / np.maximum(y, 1e-9)).tolist()
         if slope >= 0 and begin >= 0:
             return begin, slope
-        through_origin = slope >= 0
-    level = float(np.mean(y))
-    return (0.0, level / float(np.mean(x))) if through_origin else (level, 0.0)
+        if slope < 0:
+            return float(np.mean(y)), 0.0
+    return 0.0, float(np.mean(y)) / float(np.mean(x))

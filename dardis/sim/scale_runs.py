@@ -26,6 +26,7 @@ from dardis.sim.outputs import write_json
 from dardis.sim.run import OBJECTS_BETWEEN_COLLECTIONS
 from dardis.sim.scale import Experiment, Ground, Row, measure
 from dardis.sim.scale_predict import Predicted, predictions
+from dardis.sim.scale_tally import short_message_ns
 from dardis.task_manager import LATE_SETUPS, SETUPS
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ def _ground(comm: Communicator | None, ranks: int) -> Ground | None:
     ground = None
     if part is not None:
         network: LogGP | None = measure_network(part)
-        ground = Ground(part, network, usable_cores(part))
+        ground = Ground(part, network, usable_cores(part), short_message_ns())
     wait_for_all(comm)
     return ground
 

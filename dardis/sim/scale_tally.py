@@ -9,22 +9,36 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
-from dardis.engine.clock import monotonic_s
+from dardis.engine.clock import cpu_ns, monotonic_s
 from dardis.kernels.sums import LONGEST_TO_ROOT, SENT
 from dardis.model.host_tree import parts_of
 from dardis.model.loggp import flat_chain, tree_chain, tree_round_trip
 from dardis.node_manager.state import VirtualHosts
 from dardis.transport.base import Hosts
-from dardis.wire.codec import encode
+from dardis.wire.codec import decode, encode
 from dardis.wire.effects import ALL_HOSTS, Send
 from dardis.wire.messages import Ask, Candidates, Confirm, Gathered, Message, Offers, Relay, Sums
 
 Ints = NDArray[np.int64]
+_REPETITIONS, _BATCH = 9, 50
 
 
 def size_of(message: Message) -> int:
     """Bytes of a payload that holds just this message."""
     return len(encode([(0, message)]))
+
+
+def short_message_ns() -> float:
+    """CPU time of encoding, or of decoding, a message that holds little: what any takes."""
+    one = np.ones(1, dtype=np.int64)
+    message = Offers(1, 1, 1, 1, 1, one, np.ones((1, 6), dtype=np.int64))
+    taken = []
+    for _ in range(_REPETITIONS):
+        begun = cpu_ns()
+        for _ in range(_BATCH):
+            decode(encode([(0, message)]))
+        taken.append((cpu_ns() - begun) / (2 * _BATCH))
+    return median(taken)
 
 
 @dataclass(slots=True)

@@ -126,7 +126,22 @@ def test_predictions_are_drawn_and_told_in_figures(folder):
     assert "<td>10</td><td>25</td><td>25</td><td>25</td>" in page
     assert "<td>100</td><td>2.5" in page
     assert "<td>5</td>" not in page
-    (path / "predictions.csv").write_text("scaling,nodes\nstrong,3\n")
+    told = (path / "predictions.csv").read_text().splitlines()
+    (path / "predictions.csv").write_text("\n".join(told[:9]))
+    assert "<td>100</td><td>2.5" in drawn(path)[0]
+    assert "<td>–</td>" in drawn(path)[0].partition("Predicted for")[2].partition("</table>")[0]
+    assert drawn(path)[1] == ["One machine on more ranks"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["strong,3", "weak,9,x,1,flat,1,1,1.0,1,2,2", "weak,9,0,1,flat,1,1,1.0,1,2,2", "weak,9,10,1,flat,1,1,1.0,1,2,2",
+     "weak,9,3,1,deep,1,1,1.0,1,2,2", "weak,9,3,1,flat,1,1,nan,1,2,2", "weak,9,3,1,flat,1,1,inf,1,2,2",
+     "weak,9,3,1,flat,1,1,-1,1,2,2", "bold,9,3,1,flat,1,1,1,1,2,2"],
+)  # fmt: skip
+def test_what_is_no_prediction_is_told_with_its_line(folder, line):
+    path = folder({})
+    (path / "predictions.csv").write_text(f"{','.join(PREDICTED)}\n{line}\n")
     with pytest.raises(InputError, match=r"predictions.csv:2: is no prediction"):
         drawn(path)
 

@@ -12,7 +12,7 @@ from dardis.sim.scale import Ground, Row
 from dardis.sim.scale_predict import RANKS, predictions
 
 NETWORK = LogGP(8, 1500.0, 400.0, 300.0, 600.0, 0.5)
-GROUNDS = [Ground(None, replace(NETWORK, ranks=4, latency_ns=9.0), 8), Ground(None, NETWORK, 8)]
+GROUNDS = [Ground(None, replace(NETWORK, ranks=4, latency_ns=9.0), 8), Ground(None, NETWORK, 8, 2000.0)]
 COST = JobCost(50.0, 2000.0, 200.0, 90.0, 3000.0, 7000.0)
 EACH, A_BYTE, A_NODE = 48.0, 0.25, 2.5
 """Of a flat round: bytes of a node in an answer, CPU time of a byte of that, and of the task manager for a node."""
@@ -67,10 +67,22 @@ def strong(rows, grounds, ranks):
 
 
 def test_experiments_of_one_size_are_taken_as_proportional_but_for_messages():
-    (one,) = strong([ROWS[0]], GROUNDS, 2)
+    (one,) = strong([ROWS[0]], GROUNDS[1:], 2)
     seen = cost_of(4000, 4, "flat")
-    cost = JobCost(50 + 7000 / 1000, seen.message_ns, 200.0, 2 * seen.answer_bytes, seen.select_ns)
+    answer = 2 * seen.answer_bytes
+    message_ns = COST.message_ns + A_BYTE * answer
+    assert one.message_ns == pytest.approx(message_ns)
+    cost = JobCost(50 + 7000 / 1000, message_ns, 200.0, answer, seen.select_ns)
     assert one.predicted_s_per_job == pytest.approx(flat_round_ns(NETWORK, cost, 2, 4000) / 1e9)
+
+
+def test_short_messages_of_a_flat_round_cost_what_they_were_measured_to_however_long_others_are():
+    """Long ones that took a little less or more by chance do not promise short ones to be free."""
+    for error in (0.8, 1.25):
+        rows = [replace(row, message_ns=row.message_ns * error) if row.nodes > 4000 else row for row in ROWS[:3]]
+        (many,) = strong(rows, GROUNDS, 20_000)
+        assert many.message_ns == pytest.approx(COST.message_ns, rel=0.05)
+        assert many.predicted_s_per_job > 2e-9 * 20_000 * COST.message_ns
 
 
 def test_what_does_not_grow_is_a_hosts_and_not_a_nodes():
@@ -88,8 +100,8 @@ def test_ranks_with_a_core_each_are_believed_rather_than_those_that_share():
     crowded = [replace(measured(nodes, 64), message_ns=90_000.0) for nodes in (4000, 20_000)]
     alone = strong(ROWS[:3], GROUNDS, 100)
     rows = [*ROWS[:2], *crowded, ROWS[2]]
-    assert strong(rows, [*GROUNDS, Ground(None, slow, 8)], 100) == alone
-    (without,) = strong(crowded, [Ground(None, slow, 8)], 100)
+    assert strong(rows, [*GROUNDS, Ground(None, slow, 8, 90_000.0)], 100) == alone
+    (without,) = strong(crowded, [Ground(None, slow, 8, 90_000.0)], 100)
     assert without.predicted_s_per_job > 10 * alone[0].predicted_s_per_job
     assert without.network_ranks == 64
 
