@@ -108,7 +108,7 @@ def _number(option: str, text: str, least: int, most: int) -> int:
 
 def _show(rows: Sequence[Row], out: Path) -> None:
     """The figures that everybody asks for first, a line an experiment."""
-    asked = {"in flight": "overlap", "window": "window_s", "reserved": "reservations"}
+    asked = {"in-flight": "overlap", "window": "window_s", "reserved": "reservations"}
     apart = {name: column for name, column in asked.items() if len({getattr(row, column) for row in rows}) > 1}
     names = (
         "nodes", "ranks", "managers", "arity", "sample", *apart, "CPU ns", "B/node", "msg B", "root B", "chain",

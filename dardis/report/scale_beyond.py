@@ -23,6 +23,7 @@ _TABLED: Final = tuple(10**power for power in range(1, 7))
 """Ranks that have a line in the table."""
 _APART: Final = ("task_managers", "arity", "window_s", "reservations")
 """What tells lines apart."""
+_ARITY: Final = _APART.index("arity")
 Key = tuple[str, ...]
 
 
@@ -57,9 +58,7 @@ def _prediction(named: dict[str, str]) -> Prediction:
         Scaling(named["scaling"]), int(named["nodes"]), int(named["ranks"]), tuple(named[name] for name in _APART),
         float(named["predicted_s_per_job"]), int(named["network_ranks"]),
     )  # fmt: skip
-    known = all(
-        text.isdigit() or (name == "arity" and text == FLAT) for name, text in zip(_APART, one.key, strict=True)
-    )
+    known = all(text.isdigit() or (text == FLAT and place == _ARITY) for place, text in enumerate(one.key))
     if not (known and 1 <= one.ranks <= one.nodes and 0 < one.seconds < math.inf):
         raise ValueError(one)
     return one
@@ -117,7 +116,7 @@ def _is_of(row: ScaleRow, key: Key) -> bool:
 def _lines(predictions: Sequence[Prediction]) -> dict[Key, str]:
     """What tells the lines apart, as their labels say it: by their columns, flat before trees."""
     keys = sorted({one.key for one in predictions}, key=lambda key: [int(x) if x.isdigit() else 0 for x in key])
-    varying = [place for place in range(len(_APART)) if len({key[place] for key in keys}) > 1] or [1]
+    varying = [place for place in range(len(_APART)) if len({key[place] for key in keys}) > 1] or [_ARITY]
     return {key: ", ".join(said(_APART[place], _value(key[place])) for place in varying) for key in keys}
 
 

@@ -39,8 +39,8 @@ def test_every_combination_is_a_row(scale, tmp_path):
     )  # fmt: skip
     assert (status, error) == (0, [])
     assert "32 experiments of 5 jobs" in out[0]
-    assert out[1].split()[:7] == ["nodes", "ranks", "managers", "arity", "sample", "reserved", "CPU"]
-    assert out[2].split()[5] == "0"
+    assert out[1].split()[:8] == ["nodes", "ranks", "managers", "arity", "sample", "in-flight", "reserved", "CPU"]
+    assert out[2].split()[5:7] == ["1", "0"]
     found = rows(tmp_path)
     assert found[0].keys() >= PROMISED
     asked = ("nodes", "task_managers", "arity", "sample", "reservations")

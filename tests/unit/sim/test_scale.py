@@ -173,7 +173,7 @@ def test_a_round_is_predicted_by_what_it_asks():
 
 def test_a_round_of_jobs_in_flight_is_its_part_of_a_wave():
     network = LogGP(4, 1000.0, 100.0, 100.0, 50.0, 0.0)
-    driven = Driven(None, 0, 1.0, None, 20, 0, 0, 0, 4.0, 400.0, 1.0, 1.0, None, 5, 8000.0)  # type: ignore[arg-type]
+    driven = Driven(None, 0, 0, 1.0, None, 20, 0, 0, 0, 4.0, 400.0, 1.0, 1.0, None, 5, 8000.0)  # type: ignore[arg-type]
     what = replace(SMALL, ranks=4, task_managers=2, sample=2, overlap=64, jobs=10)
     # Ten jobs in twenty rounds and five waves: a round takes half of what a job does, a wave settles two jobs.
     job_ns = wave_job_ns(network, 8000.0, 4, 2, 2.0, 4)
