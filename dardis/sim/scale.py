@@ -135,7 +135,7 @@ class Driven:
 class Ground:
     """On what experiments run: ranks (None: this process alone), their network as it was measured, and their cores.
 
-    `short_ns` is the CPU time of encoding, or of decoding, a message of SHORT_BYTES.
+    `short_ns` is the CPU time of encoding, or of decoding, a message that holds little.
     """
 
     comm: Communicator | None

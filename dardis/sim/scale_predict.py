@@ -36,7 +36,7 @@ class Predicted:
     measured_ranks: int
     network_ranks: int
     node_ns: float
-    """What it is made of, as `JobCost` has it."""
+    """The costs that the prediction is made of, this and those below, as `JobCost` has them."""
     host_ns: float
     message_ns: float
     select_ns: float
