@@ -9,25 +9,17 @@ from typing import Any
 from dardis import __version__
 from dardis.engine.clock import utc_now
 from dardis.model.errors import InputError
+from dardis.model.folders import LOOP_FOLDER, PLAN_FOLDER
 from dardis.model.job import Job
-from dardis.model.out_folder import OutFolder
 from offline.day import DayOptions, plan_day
 from offline.folder.plan import Figure
 from offline.history import recorded, replayed
 from offline.hybrid import LoopOptions, run_loop
 from offline.lessons import Lessons
 from offline.loop_files import write_loop
-from offline.plan_files import REPORT_FILE, TARGET_FILE, write_day
+from offline.plan_files import write_day
 from offline.planner.budget import Progress, tell_nobody
 from offline.site import Site, SiteRequest, load_site
-
-PLAN_FOLDER = OutFolder(
-    "a plan", ("profile.csv", TARGET_FILE, "onoff.csv", "schedule.csv", "summary.json", "run.json", REPORT_FILE)
-)
-LOOP_FOLDER = OutFolder(
-    "days under the loop",
-    ("summary.json", "days.csv", "jobs.csv", "switching.csv", TARGET_FILE, "run.json", REPORT_FILE),
-)
 
 
 @dataclass(frozen=True)
@@ -44,15 +36,14 @@ class PlanRequest:
 
 def run_plan(request: PlanRequest, progress: Progress | None) -> tuple[dict[str, Figure], tuple[str, ...]]:
     """Plan the day and write its folder; return the summary and notes for people. Raises InputError, OSError."""
-    PLAN_FOLDER.check(request.out, force=request.force)
-    site = load_site(request.site)
-    start = site.calendar.day(request.day)[0]
-    before = [job for job in site.jobs if job.submit < start]
-    if not before:
-        found = f"no job was submitted before day {request.day} ({site.calendar.text(start)})"
-        raise InputError("--day", found, "a day with history before it")
-    site.conditions(request.day)
-    with PLAN_FOLDER.made(request.out):
+    with PLAN_FOLDER.held(request.out, force=request.force):
+        site = load_site(request.site)
+        start = site.calendar.day(request.day)[0]
+        before = [job for job in site.jobs if job.submit < start]
+        if not before:
+            found = f"no job was submitted before day {request.day} ({site.calendar.text(start)})"
+            raise InputError("--day", found, "a day with history before it")
+        site.conditions(request.day)
         lessons, source = _past(site, before, start)
         day = plan_day(lessons, request.day, request.options, progress or tell_nobody)
         settings = _settings(request.site) | asdict(request.options) | {"day": request.day}
@@ -85,10 +76,9 @@ class LoopRequest:
 
 def run_hybrid(request: LoopRequest, progress: Progress | None) -> dict[str, Figure]:
     """Live through the days and write the folder; return the summary. Raises InputError, OSError."""
-    LOOP_FOLDER.check(request.out, force=request.force)
-    site = load_site(request.site)
-    settings = _settings(request.site) | asdict(request.options)
-    with LOOP_FOLDER.made(request.out):
+    with LOOP_FOLDER.held(request.out, force=request.force):
+        site = load_site(request.site)
+        settings = _settings(request.site) | asdict(request.options)
         loop = run_loop(site, request.options, progress or tell_nobody)
         with LOOP_FOLDER.written_together(request.out) as part:
             return write_loop(part, loop, settings, report=request.report)

@@ -65,8 +65,10 @@ def _platform(run_dir: Path, file: Path | None) -> Platform:
         from dardis.config.platform import load_platform
 
         return load_platform(file)
+    from dardis.model.folders import RUN_FOLDER
     from dardis.model.platform_dict import platform_from_dict
 
+    RUN_FOLDER.check_finished(run_dir)
     path = run_dir / "run.json"
     try:
         run = json.loads(path.read_text(encoding="utf-8"))

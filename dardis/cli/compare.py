@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,7 @@ from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
     from dardis.config.comparison import Comparison
+    from dardis.sim.compare_plan import PlannedRun, State
 
 
 def compare(
@@ -36,6 +38,12 @@ def compare(
     task_managers: Annotated[
         int | None, typer.Option(min=1, max=4096, help="Task managers that share the jobs.")
     ] = None,
+    arity: Annotated[
+        str | None, typer.Option(metavar="flat|A", help="As in `dardis simulate`; A:arity=8 for one dispatcher.")
+    ] = None,
+    sample: Annotated[
+        str | None, typer.Option(metavar="all|default|S", help="The same; A:sample=4 for one dispatcher.")
+    ] = None,
     trim: Annotated[
         str | None, typer.Option(metavar="WARMUP_S,COOLDOWN_S", help="Count only the jobs between, for steady state.")
     ] = None,
@@ -53,7 +61,8 @@ def compare(
     options: dict[str, Any] = {
         "--platform": platform, "--dispatchers": dispatchers, "--seeds": seeds, "--jobs": jobs, "--from": start,
         "--to": end, "--profile": profile, "--deadlines": deadlines, "--set": settings, "--trim": trim,
-        "--task-managers": task_managers, "--think-times": think_times, "--strict": strict,
+        "--task-managers": task_managers, "--arity": arity, "--sample": sample, "--think-times": think_times,
+        "--strict": strict,
     }  # fmt: skip
     comparison = _of_file(what[0], options) if _is_file(what) else _of_options(what, options)
     if _compare(comparison, out, _pair(comparison, gantt), processes, force=force):
@@ -76,7 +85,8 @@ def _of_file(path: Path, options: dict[str, Any]) -> Comparison:
 
 def _of_options(traces: list[Path], said: dict[str, Any]) -> Comparison:
     """What the options say of traces."""
-    from dardis.config.comparison import Comparison, Contender, Workload, contender_of, default_name
+    from dardis.config.comparison import Comparison, Workload, contender_of, default_name
+    from dardis.config.reach import reach_value
 
     for option, example in (("--platform", "P.toml"), ("--dispatchers", "A,B")):
         if said[option] is None:
@@ -84,15 +94,18 @@ def _of_options(traces: list[Path], said: dict[str, Any]) -> Comparison:
             raise InputError("dardis compare", found, "both, or one SPEC.toml that says all")
     workloads = tuple(
         Workload(
-            default_name(trace), trace, said["--platform"], said["--jobs"], said["--from"], said["--to"],
-            said["--profile"], said["--deadlines"], trim_of(said["--trim"]), said["--task-managers"] or 1,
-            said["--think-times"], said["--strict"],
+            name=default_name(trace), trace=trace, platform=said["--platform"], jobs=said["--jobs"],
+            start=said["--from"], end=said["--to"], profile=said["--profile"], deadlines=said["--deadlines"],
+            trim=trim_of(said["--trim"]), task_managers=said["--task-managers"] or 1,
+            think_times=said["--think-times"], strict=said["--strict"],
+            arity=reach_value("arity", said["--arity"] or "flat"),
+            sample=reach_value("sample", said["--sample"] or "all"),
         )
         for trace in traces
     )  # fmt: skip
     named = [contender_of(text) for text in _names("--dispatchers", said["--dispatchers"])]
     # What one dispatcher is given comes last, so that it holds.
-    contenders = tuple(Contender(c.label, c.dispatcher, (*(said["--set"] or ()), *c.settings)) for c in named)
+    contenders = tuple(replace(c, settings=(*(said["--set"] or ()), *c.settings)) for c in named)
     return Comparison("dardis compare", workloads, contenders, _seeds(said["--seeds"] or "1"))
 
 
@@ -128,21 +141,47 @@ def _pair(comparison: Comparison, text: str | None) -> tuple[str, str]:
 
 def _compare(comparison: Comparison, out: Path, pair: tuple[str, str], processes: int | None, *, force: bool) -> int:
     """Do what is not done yet and write tables and report; return how many runs failed."""
-    import os
-
-    from dardis.cli.board import board
     from dardis.metrics.comparison import lines_of
+    from dardis.model.folders import COMPARISON_FOLDER
     from dardis.report.compare_page import write_comparison
     from dardis.report.compare_table import brief, plain
-    from dardis.sim.compare import run_all
-    from dardis.sim.compare_plan import RUNS, State, check, plan
+    from dardis.sim.compare_plan import RUNS, State, plan
     from dardis.transport.mpi import launched_by_mpi
 
     if launched_by_mpi():
         raise InputError("dardis compare", "started by an MPI launcher", "to start its processes itself")
-    state = State(out)
-    runs = plan(comparison, out)
-    todo = [run for run in runs if not state.is_done(run, force=force)]
+    with COMPARISON_FOLDER.held(out, force=True):
+        state = State(out)
+        runs = plan(comparison, out)
+        todo = [run for run in runs if not state.is_done(run, force=force)]
+        _run(comparison, todo, state, processes)
+        results = [state.result(run) for run in runs]
+        failed = [result for result in results if result.metrics is None]
+        for result in failed:
+            _tell(f"{result.trace}/{result.label}/{result.seed} failed: {result.error}")
+        try:
+            with COMPARISON_FOLDER.written_together(out) as part:
+                write_comparison(part, results, pair)
+        except InputError as error:
+            raise InputError(error, "remove that file, and the same command does its run again") from None
+    typer.echo(plain(brief(lines_of(results))) + "\n")
+    counts = [f"{len(todo)} now", f"{len(runs) - len(todo)} kept", f"{len(failed)} failed"]
+    if others := state.others(runs):
+        counts.append(f"{others} not asked for now (they stay in {RUNS}/, and out of the tables)")
+    typer.echo(f"  {len(runs)} runs: {', '.join(counts)}")
+    typer.echo(f"  tables   {out / 'table.md'} (also .csv, .tex; each run in compare.csv, classes in who_pays.csv)")
+    typer.echo(f"  report   {out / 'report.html'}")
+    return len(failed)
+
+
+def _run(comparison: Comparison, todo: list[PlannedRun], state: State, processes: int | None) -> None:
+    """Do these runs, under a board."""
+    import os
+
+    from dardis.cli.board import board
+    from dardis.sim.compare import run_all
+    from dardis.sim.compare_plan import check
+
     for warning in check(comparison, todo):
         _tell(f"warning: {warning}")
     state.begin()
@@ -152,22 +191,6 @@ def _compare(comparison: Comparison, out: Path, pair: tuple[str, str], processes
     except KeyboardInterrupt:
         _tell("stopped; the same command goes on where it was")
         raise
-    results = [state.result(run) for run in runs]
-    failed = [result for result in results if result.metrics is None]
-    for result in failed:
-        _tell(f"{result.trace}/{result.label}/{result.seed} failed: {result.error}")
-    try:
-        write_comparison(out, results, pair)
-    except InputError as error:
-        raise InputError(error, "remove that file, and the same command does its run again") from None
-    typer.echo(plain(brief(lines_of(results))) + "\n")
-    counts = [f"{len(todo)} now", f"{len(runs) - len(todo)} kept", f"{len(failed)} failed"]
-    if others := state.others(runs):
-        counts.append(f"{others} not asked for now (they stay in {RUNS}/, and out of the tables)")
-    typer.echo(f"  {len(runs)} runs: {', '.join(counts)}")
-    typer.echo(f"  tables   {out / 'table.md'} (also .csv, .tex; each run in compare.csv, classes in who_pays.csv)")
-    typer.echo(f"  report   {out / 'report.html'}")
-    return len(failed)
 
 
 def _tell(line: str) -> None:

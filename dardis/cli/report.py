@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -12,8 +13,12 @@ def report(
     run_dir: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run, or of dardis scale.")],
 ) -> None:
     """Draw DIR/report.html from the other files in DIR: one file that opens without a network."""
+    from dardis.model.folder_lock import locked
+    from dardis.model.folders import RUN_FOLDER, SCALE_FOLDER
     from dardis.report.page import draw_report
     from dardis.report.scale_page import draw_scale_report
 
-    draw = draw_scale_report if (run_dir / "scale.json").exists() else draw_report
-    typer.echo(f"report: {draw(run_dir)}")
+    of_scale = any((run_dir / name).exists() for name in ("scale.json", "scale.csv"))
+    with locked(run_dir, run_dir) if run_dir.is_dir() else nullcontext():
+        (SCALE_FOLDER if of_scale else RUN_FOLDER).check_finished(run_dir)
+        typer.echo(f"report: {(draw_scale_report if of_scale else draw_report)(run_dir)}")

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dardis.cli.simulate import arity_of, sample_of
+from dardis.config.reach import MOST_NODES, reach_value
 from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
     from dardis.sim.scale import Row
-
-MOST_NODES = 2**31 - 1
 
 
 def scale(
@@ -60,9 +58,9 @@ def scale(
         dispatcher=dispatcher,
         task_managers=_numbers("--task-managers", task_managers, 1, 4096),
         overlaps=() if overlap is None else _numbers("--overlap", overlap, 1, 2**20),
-        arities=tuple(arity_of(part) for part in _parts(arity)),
+        arities=tuple(reach_value("arity", part) for part in _parts(arity)),
         hosts_of=hosts_of,
-        samples=tuple(sample_of(part) for part in _parts(sample)),
+        samples=tuple(reach_value("sample", part) for part in _parts(sample)),
         windows=_numbers("--window", window, 1, 2**40),
         reservations=_numbers("--reservations", reservations, 0, 1000),
         ranks=() if ranks is None else _numbers("--ranks", ranks, 1, 2**20),
@@ -79,15 +77,19 @@ def scale(
         typer.echo(f"  {experiments} experiment{'s' if experiments > 1 else ''} of {jobs} jobs{times}")
     from dardis.cli.progress import bar
 
+    draw = None if no_report else _draw
     with bar("measuring") if first else nullcontext() as watch:
-        found = run_scale(request, watch) if comm is None else run_scale_over_ranks(comm, request, watch)
+        found = run_scale(request, watch, draw) if comm is None else run_scale_over_ranks(comm, request, watch, draw)
     if isinstance(found, int):
         raise typer.Exit(found)
-    if not no_report:
-        from dardis.report.scale_page import draw_scale_report
-
-        draw_scale_report(out)
     _show(found, out)
+
+
+def _draw(folder: Path) -> None:
+    """Draw the report when all rows are there."""
+    from dardis.report.scale_page import draw_scale_report
+
+    draw_scale_report(folder)
 
 
 def _parts(text: str) -> list[str]:

@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from dardis.sim.world import Progress
 
 
-MOST_CHILDREN = 4096
-MOST_NODES = 2**31 - 1
-
-
 def simulate(
     trace: Annotated[Path, typer.Argument(metavar="TRACE", help="SWF, job table or Eurora CSV, plain or .gz.")],
     platform: Annotated[Path, typer.Option(metavar="P.toml", help="The machine.")],
@@ -62,27 +58,27 @@ def simulate(
     no_report: Annotated[bool, typer.Option("--no-report", help="Draw no report.html (see `dardis report`).")] = False,
 ) -> None:
     """Replay TRACE on a machine and write jobs.csv, metrics.json, profile.csv, run.json and report.html to DIR."""
+    from dardis.config.reach import reach_value
     from dardis.sim.request import RunRequest
     from dardis.sim.run import run, run_over_ranks
     from dardis.transport.mpi import launched_by_mpi, world
 
     request = RunRequest(
-        trace, platform, dispatcher, out, seed, jobs, start, end, profile, deadlines, tuple(settings or ()),
-        think_times, task_managers, trim_of(trim), strict, force, arity_of(arity), sample_of(sample),
+        trace=trace, platform=platform, dispatcher=dispatcher, out=out, seed=seed, jobs=jobs, start=start, end=end,
+        profile=profile, deadlines=deadlines, settings=tuple(settings or ()), think_times=think_times,
+        task_managers=task_managers, trim=trim_of(trim), strict=strict, force=force,
+        arity=reach_value("arity", arity), sample=reach_value("sample", sample),
     )  # fmt: skip
+    draw = None if no_report else _draw
     if launched_by_mpi():
         comm = world()
         with _progress(shown=comm.rank == 0) as progress:
-            outcome = run_over_ranks(comm, request, progress)
+            outcome = run_over_ranks(comm, request, progress, draw)
         if isinstance(outcome, int):
             raise typer.Exit(outcome)
     else:
         with _progress(shown=True) as progress:
-            outcome = run(request, progress)
-    if not no_report:
-        from dardis.report.page import draw_report
-
-        draw_report(outcome.out)
+            outcome = run(request, progress, draw)
     _show(outcome)
 
 
@@ -96,27 +92,11 @@ def trim_of(text: str | None) -> tuple[int, int] | None:
     return int(parts[0]), int(parts[1])
 
 
-def arity_of(text: str) -> int:
-    """What `--arity` says: children of a host in the tree, 0 for `flat`. Raises InputError."""
-    if text == "flat":
-        return 0
-    if not (text.isascii() and text.isdigit() and 2 <= int(text) <= MOST_CHILDREN):
-        raise InputError("--arity", repr(text), f"flat, or a whole number from 2 to {MOST_CHILDREN}")
-    return int(text)
+def _draw(folder: Path) -> None:
+    """Draw the report when the results are there."""
+    from dardis.report.page import draw_report
 
-
-def sample_of(text: str) -> int:
-    """What `--sample` says: nodes that are asked first for each unit, 0 for `all`. Raises InputError."""
-    if text == "all":
-        return 0
-    if text == "default":
-        from dardis.task_manager.setups import DEFAULT_SAMPLE
-
-        return DEFAULT_SAMPLE
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= MOST_NODES):
-        expected = f"all, default or a whole number from 1 to {MOST_NODES}"
-        raise InputError("--sample", repr(text), expected)
-    return int(text)
+    draw_report(folder)
 
 
 def _progress(*, shown: bool) -> AbstractContextManager[Progress | None]:

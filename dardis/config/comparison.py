@@ -10,6 +10,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from dardis.config.reach import REACH, arity_of, reach_value, sample_of
 from dardis.config.toml_file import Table, read_toml
 from dardis.model.errors import InputError
 
@@ -23,7 +24,10 @@ _ENDINGS = frozenset({".gz", ".swf", ".csv", ".txt"})
 
 @dataclass(frozen=True)
 class Workload:
-    """A trace as it is replayed, on its machine; times in s on the trace's clock. None: as `dardis simulate` does."""
+    """A trace as it is replayed, on its machine, called as in `RunRequest`; None: as `dardis simulate` does.
+
+    `arity` and `sample` are for the dispatchers that ask nodes and have none of their own.
+    """
 
     name: str
     trace: Path
@@ -37,15 +41,22 @@ class Workload:
     task_managers: int = 1
     think_times: bool = False
     strict: bool = False
+    arity: int = 0
+    sample: int = 0
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A dispatcher with its settings (`key=value`), and what it is called in tables and charts."""
+    """A dispatcher with its settings (`key=value`), and what it is called in tables and charts.
+
+    `arity` and `sample` are its own; None: those of the trace.
+    """
 
     label: str
     dispatcher: str
     settings: tuple[str, ...] = ()
+    arity: int | None = None
+    sample: int | None = None
 
 
 @dataclass(frozen=True)
@@ -84,14 +95,22 @@ def default_name(trace: Path) -> str:
 def contender_of(text: str) -> Contender:
     """Read `NAME` or `NAME:KEY=VALUE:KEY=VALUE…`; it is called as it is written, with blanks for the colons.
 
-    Raises InputError for what can't be a label; the dispatcher and its settings are not looked up here.
+    A KEY is that of a setting, or `arity` or `sample`. Raises InputError for what can't be a label, an arity or a
+    sample; the dispatcher and its settings are not looked up here.
     """
     name, *stated = text.split(":", 1)
     label = text.replace(":", " ")
     if _NAME.fullmatch(label) is None:
         raise InputError("--dispatchers", repr(text), f"{_LABEL}; longer ones get a `label` in a SPEC.toml")
     # A value may hold a colon itself (order=most:gpus), so only what begins like a setting is one.
-    return Contender(label, name, tuple(setting for more in stated for setting in _NEXT.split(more)))
+    settings = [setting for more in stated for setting in _NEXT.split(more)]
+    reach = {}
+    for setting in list(settings):
+        key, equals, value = setting.partition("=")
+        if equals and key in REACH:
+            reach[key] = reach_value(key, value, f"--dispatchers {text}: {key}")
+            settings.remove(setting)
+    return Contender(label, name, tuple(settings), **reach)
 
 
 def _checked_name(value: str) -> str:
@@ -107,6 +126,18 @@ def _settings(value: object) -> dict[str, str]:
     return {key: str(setting) for key, setting in value.items()}
 
 
+def _arity(value: object) -> int:
+    """Check `arity = 8` or `"flat"`."""
+    return arity_of(str(value))
+
+
+def _sample(value: object) -> int:
+    """Check `sample = 4`, `"default"` or `"all"`."""
+    return sample_of(str(value))
+
+
+_Arity = Annotated[int, BeforeValidator(_arity)]
+_Sample = Annotated[int, BeforeValidator(_sample)]
 _Name = Annotated[str, AfterValidator(_checked_name)]
 _File = Annotated[str, Field(min_length=1)]
 _Seconds = Annotated[int, Field(ge=0)]
@@ -128,6 +159,8 @@ class TraceTable(Table):
     task_managers: Annotated[int, Field(ge=1, le=4096)] = 1
     think_times: bool = False
     strict: bool = False
+    arity: _Arity = 0
+    sample: _Sample = 0
 
     def workload(self, folder: Path) -> Workload:
         """The trace with files named from `folder`, where the comparison's file lies."""
@@ -147,6 +180,8 @@ class TraceTable(Table):
             task_managers=self.task_managers,
             think_times=self.think_times,
             strict=self.strict,
+            arity=self.arity,
+            sample=self.sample,
         )
 
 
@@ -156,6 +191,13 @@ class DispatcherTable(Table):
     name: _File
     label: _Name | None = None
     settings: Annotated[dict[str, str], BeforeValidator(_settings)] = Field(default_factory=dict)
+    arity: _Arity | None = None
+    sample: _Sample | None = None
+
+    def contender(self) -> Contender:
+        """The dispatcher, called by its name unless there is a label."""
+        settings = tuple(f"{key}={value}" for key, value in self.settings.items())
+        return Contender(self.label or self.name, self.name, settings, self.arity, self.sample)
 
 
 class ComparisonFile(Table):
@@ -169,9 +211,6 @@ class ComparisonFile(Table):
 def load_comparison(path: Path) -> Comparison:
     """Read a comparison's file; InputError for any mistake in it. docs/formats.md lists the keys."""
     table = read_toml(path, ComparisonFile)
-    contenders = tuple(
-        Contender(d.label or d.name, d.name, tuple(f"{key}={value}" for key, value in d.settings.items()))
-        for d in table.dispatchers
-    )
+    contenders = tuple(dispatcher.contender() for dispatcher in table.dispatchers)
     workloads = tuple(trace.workload(path.parent) for trace in table.traces)
     return Comparison(str(path), workloads, contenders, tuple(table.seeds))

@@ -42,7 +42,11 @@ class RunResult:
     deadlines: str = ""
     """The rule that gave the jobs their latest starts: the one asked for, else the dispatcher's own."""
     central: bool = False
-    """Whether one queue decides; such a dispatcher has nobody to renegotiate with."""
+    """Whether one queue decides; such a dispatcher asks no nodes, and has nobody to renegotiate with."""
+    arity: int = 0
+    """Children of a host in the tree that sums offers; 0: none does."""
+    sample: int = 0
+    """Nodes asked first for each unit; 0: all."""
 
 
 @dataclass(frozen=True)
@@ -132,13 +136,14 @@ def write_runs(path: Path, results: Sequence[RunResult]) -> None:
     keys = list(dict.fromkeys(key for result in results for key in result.metrics or {}))
     with atomic_text(path) as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["trace", "dispatcher", "name", "settings", "seed", "status", "error", *keys])
+        writer.writerow(
+            ["trace", "dispatcher", "name", "settings", "arity", "sample", "seed", "status", "error", *keys]
+        )
         for run in results:
             state = ["failed", run.error] if run.metrics is None else ["done", ""]
-            figures = [(run.metrics or {}).get(key) for key in keys]
-            writer.writerow(
-                [run.trace, run.label, run.dispatcher, " ".join(run.settings), run.seed, *state, *figures]
-            )  # fmt: skip
+            reach = ["", ""] if run.central else [run.arity or "flat", run.sample or "all"]
+            asked = [run.trace, run.label, run.dispatcher, " ".join(run.settings), *reach, run.seed]
+            writer.writerow([*asked, *state, *((run.metrics or {}).get(key) for key in keys)])
 
 
 def write_table(path: Path, lines: Sequence[Line]) -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import csv
 import gzip
 import os
+import re
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
 from dardis.model.errors import InputError
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_PARTLY_WRITTEN = re.compile(r"\.(.+)\.\d+\.part")
 
 
 @contextmanager
@@ -28,10 +30,18 @@ def atomic_text(path: Path) -> Iterator[TextIO]:
             yield file
         part.replace(path)
     except BaseException as error:
-        part.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename is None:
-            raise OSError(error.errno, error.strerror, str(path)) from error  # a full disk does not say which file
+        with suppress(OSError):
+            part.unlink()
+        # A full disk does not say which file, or names one that is gone.
+        if isinstance(error, OSError) and error.filename in {None, str(part)}:
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise
+
+
+def partly_written(name: str) -> str | None:
+    """Which file `atomic_text` was writing to the file of this name when its process was killed; None: none."""
+    found = _PARTLY_WRITTEN.fullmatch(name)
+    return found and found[1]
 
 
 def read_text(path: Path) -> str:

@@ -1,61 +1,63 @@
-"""Folders that a command writes: who may write into one, and all files of it whole, or none."""
+"""Folders that a command writes: who may write into one, and that a folder holds all files of a work or says it is not.
+
+A kind of folder has a *seal*, the file that goes first when others take the place of old ones, and comes last. So a
+process that is killed at any moment leaves the old files, the new ones, or some without the seal: not finished.
+"""
 
 from __future__ import annotations
 
+import errno
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from dardis.model.errors import InputError
+from dardis.model.files import partly_written
+from dardis.model.folder_lock import LOCK_FILE, locked
 
 PART_PREFIX = ".part-"
 """How the folder begins in which files are written before they are put in place."""
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
+"""No mistake of the user's."""
+_ATTEMPTS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class OutFolder:
-    """A kind of folder: what it holds, for people, and the names of all files that may be in it."""
+    """A kind of folder: what it holds, for people, and the names of all files that may be in it, the seal among them.
+
+    With a `mark`, a folder with that file is one of this kind whatever else it holds.
+    """
 
     what: str
     files: tuple[str, ...]
-
-    def check(self, out: Path, *, force: bool) -> None:
-        """See that it may be written to `out`. Raises InputError.
-
-        That must be absent, empty, or with `force` hold nothing but files of this kind.
-        """
-        try:
-            found = {path.name for path in out.iterdir()} if out.exists() else set()
-        except OSError as error:
-            raise InputError(f"--out {out}", error.strerror or "can't be read", "a folder") from None
-        leftovers = {name for name in found if name.startswith(PART_PREFIX)}
-        if found - leftovers - set(self.files):
-            raise InputError(f"--out {out}", f"holds something else than {self.what}", "an empty folder")
-        if found and not force:
-            raise InputError(f"--out {out}", "is not empty", f"an empty folder, or --force to replace {self.what}")
-
-    def make(self, out: Path) -> None:
-        """Make the folder, with nothing in it that was never finished. Raises InputError where it can't be."""
-        try:
-            out.mkdir(parents=True, exist_ok=True)
-            for leftover in out.glob(f"{PART_PREFIX}*"):
-                shutil.rmtree(leftover)
-            tempfile.TemporaryFile(dir=out).close()
-        except OSError as error:
-            raise InputError(
-                f"--out {out}", error.strerror or "can't be made", "a folder that can be written"
-            ) from None
+    seal: str
+    mark: str | None = None
 
     @contextmanager
-    def made(self, out: Path) -> Iterator[None]:
-        """Make the folder for what the block is to write there; a block that fails leaves no new folder behind."""
-        new = [path for path in (out, *out.parents) if not path.exists()]
-        self.make(out)
+    def held(self, out: Path, *, force: bool) -> Iterator[None]:
+        """Make the folder and hold its lock for what the block is to write there; nobody else writes there meanwhile.
+
+        A block that fails leaves no new folder behind. Raises InputError where the folder can't be made, holds anything
+        but what `force` allows to be replaced, or is held by somebody else.
+        """
+        new: list[Path] = []
         try:
-            yield
+            with ExitStack() as lock:
+                try:
+                    new += [path for path in (out, *out.parents) if not path.exists()]
+                    _make_and_lock(out, lock)
+                    self._check(out, force=force)
+                    self._remove_leftovers(out)
+                except OSError as error:
+                    if error.errno in _NO_ROOM:
+                        raise OSError(error.errno, error.strerror, str(out)) from None
+                    expected = "a folder that can be written"
+                    raise InputError(f"--out {out}", error.strerror or "can't be made", expected) from None
+                yield
         except BaseException:
             with suppress(OSError):  # one that holds something stays
                 for path in new:
@@ -66,15 +68,68 @@ class OutFolder:
     def written_together(self, out: Path) -> Iterator[Path]:
         """Yield a folder to write files to; when the block ends they take the place of what `out` holds.
 
-        When the block fails, nothing in `out` has changed.
+        Only for who holds `out`. When the block fails, nothing in `out` has changed. An OSError names the file by its
+        place in `out`.
         """
         part = Path(tempfile.mkdtemp(prefix=PART_PREFIX, dir=out))
         try:
             yield part
-            for name in self.files:
-                if (part / name).exists():
-                    (part / name).replace(out / name)
-                else:
-                    (out / name).unlink(missing_ok=True)
+            self._put_in_place(part, out)
+        except OSError as error:
+            name = Path(str(error.filename or part))
+            if not name.is_relative_to(part):
+                raise
+            raise OSError(error.errno, error.strerror, str(out / name.relative_to(part))) from error
         finally:
             shutil.rmtree(part, ignore_errors=True)
+
+    def check_finished(self, folder: Path) -> None:
+        """See that what there is of this kind in a folder was finished. Raises InputError."""
+        if not (folder / self.seal).exists() and any((folder / name).exists() for name in self.files):
+            found = f"is not finished ({self.what} without {self.seal})"
+            raise InputError(folder, found, "a folder whose command has ended: call it again, with --force")
+
+    def _check(self, out: Path, *, force: bool) -> None:
+        """See that it may be written to `out`, which exists. Raises InputError."""
+        found = {path.name for path in out.iterdir() if not self._is_leftover(path.name)}
+        if found - set(self.files) and self.mark not in found:
+            raise InputError(f"--out {out}", f"holds something else than {self.what}", "an empty folder")
+        if found and not force:
+            raise InputError(f"--out {out}", "is not empty", f"an empty folder, or --force to replace {self.what}")
+
+    def _is_leftover(self, name: str) -> bool:
+        """Whether this is of us, and nothing that anybody would miss."""
+        whole = partly_written(name)
+        ours = whole is not None and whole in {*self.files, self.mark}
+        return ours or name == LOCK_FILE or name.startswith(PART_PREFIX)
+
+    def _remove_leftovers(self, out: Path) -> None:
+        """Remove what processes that were killed have left."""
+        for path in list(out.iterdir()):
+            if path.name != LOCK_FILE and self._is_leftover(path.name):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    def _put_in_place(self, part: Path, out: Path) -> None:
+        if not (part / self.seal).exists():
+            raise FileNotFoundError(errno.ENOENT, "was not written", str(part / self.seal))
+        (out / self.seal).unlink(missing_ok=True)
+        for name in self.files:
+            if name == self.seal:
+                continue
+            if (part / name).exists():
+                (part / name).replace(out / name)
+            else:
+                (out / name).unlink(missing_ok=True)
+        (part / self.seal).replace(out / self.seal)
+
+
+def _make_and_lock(out: Path, lock: ExitStack) -> None:
+    """Make the folder and enter its lock. Raises OSError."""
+    for attempt in range(_ATTEMPTS):
+        out.mkdir(parents=True, exist_ok=True)
+        try:
+            lock.enter_context(locked(out, f"--out {out}"))
+            return
+        except FileNotFoundError:  # somebody whose work failed has removed it meanwhile
+            if attempt == _ATTEMPTS - 1:
+                raise

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from dardis.engine.clock import monotonic_s
-from dardis.sim import progress_file
+from dardis.sim import parent, progress_file
 from dardis.sim.compare_plan import PlannedRun, State
 
 TICK_S: Final = 0.1
@@ -38,7 +38,7 @@ class Child:
         said = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the process)
         process = subprocess.Popen(
             run.command(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said, start_new_session=True,
-            env=os.environ | {progress_file.VARIABLE: str(progress)},
+            env=os.environ | {progress_file.VARIABLE: str(progress), parent.VARIABLE: str(os.getpid())},
         )  # fmt: skip
         return cls(run, process, said, progress)
 
@@ -76,10 +76,11 @@ def run_all(runs: Sequence[PlannedRun], state: State, processes: int, watch: Wat
             while waiting or children:
                 while waiting and len(children) < processes:
                     progress = Path(folder) / str(len(waiting))
-                    children.append(Child.start(waiting.popleft(), progress))
+                    run = waiting.popleft()
+                    state.begin(run)
+                    children.append(Child.start(run, progress))
                 for child in [child for child in children if child.process.poll() is not None]:
-                    error = child.error()
-                    state.settle(child.run, error)
+                    error = state.settle(child.run, child.error())
                     children.remove(child)
                     watch(children, child.run, error)
                 watch(children, None, "")

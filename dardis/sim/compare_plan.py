@@ -5,27 +5,34 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from dardis import __version__
 from dardis.config.comparison import Comparison, Contender, Workload
-from dardis.config.platform import load_platform
+from dardis.config.reach import REACH
 from dardis.dispatch import CentralSetUp
 from dardis.metrics.comparison import RunResult
 from dardis.model.errors import InputError
 from dardis.sim.dispatchers import DISPATCHERS, find_setup
 from dardis.sim.outputs import RUN_FILE, sha256_of, write_json
-from dardis.sim.request import RunRequest, load_inputs
+from dardis.sim.request import RunRequest, check_reach, load_inputs
+from dardis.task_manager import LateSetUp
 
 STATE_FILE: Final = "compare.json"
-"""What each run was asked and how it ended; a folder with it is that of a comparison."""
+"""How each run ended that was begun; a folder with it is that of a comparison."""
 RUNS: Final = "runs"
-DONE, FAILED = "done", "failed"
+BEGUN, DONE, FAILED = "begun", "done", "failed"
 METRICS: Final = "metrics.json"
+UNREADABLE: Final = f"left no {METRICS} and {RUN_FILE} that can be read"
 _NEEDED: Final = ("jobs.csv", METRICS, "metrics_by.csv", "profile.csv", RUN_FILE)
 """The files of a run that tables and report are made of."""
+_WORDS: Final = {
+    "start": "from", "end": "to", "platform_files": "file that the platform names",
+    "dardis_version": "version of dardis",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -42,72 +49,72 @@ class PlannedRun:
         """Its name in messages and in the state file, and its place under `runs`."""
         return f"{self.workload.name}/{self.contender.label}/{self.seed}"
 
+    @property
+    def asks_nodes(self) -> bool:
+        """Whether its dispatcher is distributed, and not one queue that decides."""
+        return not isinstance(DISPATCHERS.get(self.contender.dispatcher), CentralSetUp)
+
     def request(self) -> RunRequest:
-        """What the run is asked to be; whatever its folder holds of an earlier run is replaced."""
-        w = self.workload
+        """What the run is asked to be; whatever its folder holds of an earlier run is replaced.
+
+        What the workload says of how nodes are asked is for dispatchers that ask nodes, or samples of them, and have no
+        word of their own.
+        """
+        own, common = self.contender, {one.name: getattr(self.workload, one.name) for one in fields(self.workload)}
+        del common["name"]
+        if not self.asks_nodes:
+            common |= {"task_managers": 1, "arity": 0, "sample": 0}
+        if isinstance(DISPATCHERS.get(own.dispatcher), LateSetUp):
+            common["sample"] = 0
+        common |= {name: value for name in REACH if (value := getattr(own, name)) is not None}
         return RunRequest(
-            trace=w.trace, platform=w.platform, dispatcher=self.contender.dispatcher, out=self.out, seed=self.seed,
-            jobs=w.jobs, start=w.start, end=w.end, profile=w.profile, deadlines=w.deadlines,
-            settings=self.contender.settings, think_times=w.think_times, task_managers=w.task_managers, trim=w.trim,
-            strict=w.strict, force=True,
-        )  # fmt: skip
+            dispatcher=own.dispatcher, settings=own.settings, seed=self.seed, out=self.out, force=True, **common
+        )
 
     def command(self) -> list[str]:
         """The command of a process that does it."""
-        w = self.workload
-        stated = {
-            "platform": w.platform, "dispatcher": self.contender.dispatcher, "out": self.out, "seed": self.seed,
-            "jobs": w.jobs, "from": w.start, "to": w.end, "profile": w.profile, "deadlines": w.deadlines,
-            "task-managers": w.task_managers, "trim": f"{w.trim[0]},{w.trim[1]}" if w.trim else None,
-        }  # fmt: skip
-        flags = ["--think-times"] * w.think_times + ["--strict"] * w.strict
-        return [
-            sys.executable, "-m", "dardis", "simulate",
-            *(f"--{name}={value}" for name, value in stated.items() if value is not None),
-            *(f"--set={setting}" for setting in self.contender.settings),
-            *flags, "--force", "--no-report", "--", str(w.trace),
-        ]  # fmt: skip
+        return [sys.executable, "-m", "dardis", "simulate", "--no-report", *self.request().arguments()]
 
 
 class State:
-    """What is known of a comparison's runs in a folder; kept in its STATE_FILE, which is whole at any time."""
+    """What is known of a comparison's runs in a folder; kept in its STATE_FILE, which is whole at any time.
+
+    Which run a folder holds is known from that folder alone.
+    """
 
     def __init__(self, out: Path) -> None:
-        """Read what an earlier comparison left in `out`. Raises InputError when that is something else.
+        """Read what an earlier comparison left in `out`. Raises InputError when that makes no sense.
 
         A run of which it says nothing that makes sense counts as one that never was.
         """
         self._out = out
         self._path = out / STATE_FILE
-        self._runs: dict[str, dict[str, Any]] = {}
-        self._digests: dict[Path, str | None] = {}
+        self._runs: dict[str, dict[str, str]] = {}
+        self._digest = cache(sha256_of)
         try:
             if self._path.exists():
                 known = json.loads(self._path.read_text(encoding="utf-8"))["runs"].items()
                 self._runs = {key: entry for key, entry in known if _is_entry(entry)}
-            elif out.exists() and any(out.iterdir()):
-                raise InputError(f"--out {out}", "holds something else than a comparison", "an empty folder")
         except OSError as error:
-            raise InputError(f"--out {out}", error.strerror or "can't be read", "a folder") from None
+            raise InputError(self._path, error.strerror or "can't be read", "a file that can be read") from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             expected = "what a comparison wrote; take another --out, or remove this file and runs/ to do all anew"
             raise InputError(self._path, f"is damaged ({error})", expected) from None
 
     def is_done(self, run: PlannedRun, *, force: bool) -> bool:
-        """Whether the folder holds just this run, whole and readable.
+        """Whether the folder of the run holds just this run, whole and readable.
 
         Raises InputError when it holds one of another request, unless that is to be redone by `force`.
         """
-        known = self._runs.get(run.key)
-        if known is None or known["status"] != DONE:
+        found = _read_back(run.out)
+        if found is None:
             return False
-        if not all((run.out / name).exists() for name in _NEEDED) or _read_back(run.out) is None:
-            return False
-        asked = self._asked(run)
-        changed = sorted(key for key in asked | known["request"] if asked.get(key) != known["request"].get(key))
+        changed = found.changed(run.request().record(self._digest))
         if changed and not force:
-            found = f"holds a run {run.key} with another {', '.join(changed)}"
-            raise InputError(f"--out {self._out}", found, "the same request, another folder, or --force to redo it")
+            holds = f"holds a run {run.key} with another {', '.join(changed)}"
+            raise InputError(f"--out {self._out}", holds, "the same request, another folder, or --force to redo it")
+        if not changed:  # whatever has become of what was asked after it
+            self._runs[run.key] = {"status": DONE, "error": ""}
         return not changed
 
     def others(self, runs: Sequence[PlannedRun]) -> int:
@@ -115,80 +122,74 @@ class State:
         asked = {run.key for run in runs}
         return sum(entry["status"] == DONE and key not in asked for key, entry in self._runs.items())
 
-    def begin(self) -> None:
-        """Make the folder. Raises InputError where it can't be written."""
-        try:
-            self._out.mkdir(parents=True, exist_ok=True)
-            self._write()
-        except OSError as error:
-            raise InputError(f"--out {self._out}", error.strerror or "can't be made", "a writable folder") from None
-
-    def settle(self, run: PlannedRun, error: str = "") -> None:
-        """Remember that a run ended well, or why it did not."""
-        self._runs[run.key] = {"status": FAILED if error else DONE, "error": error, "request": self._asked(run)}
+    def begin(self, *runs: PlannedRun) -> None:
+        """Remember that these runs begin, before they do; without any, that this is the folder of a comparison."""
+        self._runs |= {run.key: {"status": BEGUN, "error": ""} for run in runs}
         self._write()
 
+    def settle(self, run: PlannedRun, error: str = "") -> str:
+        """Remember that a run ended well, or why it did not; return why."""
+        if not error:
+            found = _read_back(run.out)
+            if found is None:
+                error = UNREADABLE
+            elif changed := found.changed(run.request().record(self._digest)):
+                error = f"ran with another {', '.join(changed)} than was asked"
+        self._runs[run.key] = {"status": FAILED if error else DONE, "error": error}
+        self._write()
+        return error
+
     def result(self, run: PlannedRun) -> RunResult:
-        """What came of a run that has been settled."""
-        known, contender = self._runs[run.key], run.contender
-        told, error = (None, known["error"]) if known["status"] == FAILED else (_read_back(run.out), "")
-        if told is None:
-            metrics, deadlines, error = None, "", error or f"left no {METRICS} and {RUN_FILE} that can be read"
-        else:
-            metrics, deadlines = told
+        """What came of a run that was done before or has been settled."""
+        known, contender, asked = self._runs[run.key], run.contender, run.request()
+        found = None if known["status"] == FAILED else _read_back(run.out)
+        metrics, deadlines, error = None, "", known["error"] or UNREADABLE
+        if found is not None:
+            metrics, deadlines, error = found.metrics, found.deadlines, ""
         return RunResult(
             run.workload.name, contender.label, contender.dispatcher, contender.settings, run.seed, run.out, metrics,
-            error, deadlines, isinstance(DISPATCHERS.get(contender.dispatcher), CentralSetUp),
+            error, deadlines, not run.asks_nodes, asked.arity, asked.sample,
         )  # fmt: skip
 
     def _write(self) -> None:
         write_json(self._path, {"dardis_version": __version__, "runs": self._runs})
 
-    def _asked(self, run: PlannedRun) -> dict[str, Any]:
-        """All that a run's outcome depends on, files by their content."""
-        w = run.workload
-        return {
-            "trace": self._digest(w.trace), "platform": self._digest(w.platform), "profile": self._digest(w.profile),
-            "deadlines": self._digest(Path(w.deadlines or "")) or w.deadlines,
-            "dispatcher": run.contender.dispatcher, "settings": list(run.contender.settings), "jobs": w.jobs,
-            "from": w.start, "to": w.end, "trim": list(w.trim) if w.trim else None, "task managers": w.task_managers,
-            "file that the platform names": self._platform_files(w.platform),
-            "think times": w.think_times, "strict": w.strict, "version of dardis": __version__,
-        }  # fmt: skip
-
-    def _platform_files(self, platform: Path) -> list[str | None] | None:
-        """Digests of the files (prices, weather) that a platform names; None without any."""
-        try:
-            files = load_platform(platform).facility.files
-        except InputError:  # its runs have failed for the same reason
-            return None
-        return [self._digest(Path(file)) for file in files] or None
-
-    def _digest(self, path: Path | None) -> str | None:
-        """Digest of a file, computed once."""
-        if path is None:
-            return None
-        if path not in self._digests:
-            self._digests[path] = sha256_of(path)
-        return self._digests[path]
-
 
 def _is_entry(entry: object) -> bool:
-    """Whether this is what `State.settle` remembers of a run."""
+    """Whether this is what `State` remembers of a run."""
     if not isinstance(entry, dict):
         return False
-    kinds = {"status": str, "error": str, "request": dict}
-    return all(isinstance(entry.get(key), kind) for key, kind in kinds.items()) and entry["status"] in {DONE, FAILED}
+    return entry.get("status") in (BEGUN, DONE, FAILED) and isinstance(entry.get("error"), str)
 
 
-def _read_back(folder: Path) -> tuple[dict[str, Any], str] | None:
-    """A run's metrics and the rule of its deadlines; None where they can't be read."""
+@dataclass(frozen=True)
+class _Found:
+    """What a run's folder says of it: its metrics, the rule of its deadlines, and the record of its request."""
+
+    metrics: dict[str, Any]
+    deadlines: str
+    record: dict[str, Any]
+
+    def changed(self, asked: dict[str, Any]) -> list[str]:
+        """In what, in words, a request with this record differs from that of the run."""
+        if not self.record:
+            return ["version of dardis"]
+        names = [name for name in asked | self.record if asked.get(name) != self.record.get(name)]
+        return sorted(_WORDS.get(name, name.replace("_", " ")) for name in names)
+
+
+def _read_back(folder: Path) -> _Found | None:
+    """What a run left in its folder; None where a file is missing or those can't be read."""
     try:
+        if not all((folder / name).exists() for name in _NEEDED):
+            return None
         metrics = json.loads((folder / METRICS).read_text(encoding="utf-8"))
-        deadlines = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))["deadlines"]
-    except (OSError, ValueError, KeyError, TypeError):
+        run = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
+        deadlines, record = run["deadlines"], run.get("request", {})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return (metrics, deadlines) if isinstance(metrics, dict) and isinstance(deadlines, str) else None
+    kinds = isinstance(metrics, dict) and isinstance(deadlines, str) and isinstance(record, dict)
+    return _Found(metrics, deadlines, record) if kinds else None
 
 
 def plan(comparison: Comparison, out: Path) -> list[PlannedRun]:
@@ -203,10 +204,13 @@ def plan(comparison: Comparison, out: Path) -> list[PlannedRun]:
 
 def check(comparison: Comparison, runs: list[PlannedRun]) -> list[str]:
     """Read what the `runs` will read, and return the warnings. Raises the InputError that a run would end with."""
+    warnings = []
     for contender in comparison.contenders:
+        asked = PlannedRun(comparison.workloads[0], contender, comparison.seeds[0], Path()).request()
         try:
-            find_setup(contender.dispatcher, contender.settings)
+            warnings += check_reach(asked, find_setup(asked.dispatcher, asked.settings))
         except InputError as error:
             raise InputError(f"dispatcher {contender.label}", str(error)) from None
     first = {run.workload.name: run for run in reversed(runs)}
-    return [warning for run in reversed(first.values()) for warning in load_inputs(run.request()).warnings]
+    warnings += [warning for run in reversed(first.values()) for warning in load_inputs(run.request()).warnings]
+    return list(dict.fromkeys(warnings))

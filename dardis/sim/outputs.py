@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,30 +16,27 @@ from dardis.metrics.power import PowerReport, power_metrics, write_power
 from dardis.metrics.system import schedule_metrics, trimmed, write_profile
 from dardis.metrics.table import write_jobs
 from dardis.model.files import atomic_text
-from dardis.model.out_folder import OutFolder
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile
 
 RUN_FILE = "run.json"
-FILES = (
-    "jobs.csv", "metrics.json", "metrics_by.csv", "profile.csv", "power.csv", "switching.csv", "decisions.csv",
-    "report.html", RUN_FILE,
-)  # fmt: skip
-
-
-RUN_FOLDER = OutFolder("a run", FILES)
+Report = Callable[[Path], object]
+"""What draws the report of a folder."""
 
 
 def sha256_of(path: Path | None) -> str | None:
-    """Digest of a file's bytes; None for no file, or one that can't be read twice (a pipe)."""
-    if path is None or not path.is_file():
+    """Digest of a file's bytes; None for no file, or one that can't be read, or not twice (a pipe)."""
+    try:
+        if path is None or not path.is_file():
+            return None
+        digest = hashlib.sha256()
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+        return digest.hexdigest()
+    except OSError:  # whoever reads it says what is wrong with it
         return None
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:

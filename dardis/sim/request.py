@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any, Final
 
+from dardis import __version__
 from dardis.config.platform import load_platform
 from dardis.config.target import read_profile
 from dardis.dispatch import CentralSetUp, check_orders
@@ -18,6 +21,7 @@ from dardis.model.job import Job
 from dardis.model.platform import Platform
 from dardis.model.target import Target
 from dardis.sim.dispatchers import AnySetUp, find_setup
+from dardis.sim.outputs import sha256_of
 from dardis.task_manager import LateSetUp, Reach
 from dardis.workload.deadlines import with_deadlines
 from dardis.workload.jobs import to_jobs
@@ -29,6 +33,10 @@ LINES_SHOWN = 5
 """Line numbers that a warning names for each kind of reason."""
 _QUOTED = re.compile(r"'.*'|\d+")
 """What differs between reasons of one kind: the text that was found, a number of fields."""
+_OPTIONS: Final = {"start": "--from", "end": "--to", "settings": "--set"}
+"""Options that are not called as their field."""
+NO_BEARING: Final = frozenset({"out", "force"})
+"""Fields that the outcome does not depend on."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,45 @@ class RunRequest:
         """How task managers reach nodes."""
         return Reach(self.arity, self.sample)
 
+    def arguments(self) -> list[str]:
+        """The arguments of a `dardis simulate` that asks for just this."""
+        said: list[str] = []
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.name != "trace" and value != one.default:
+                said += _spelled(_OPTIONS.get(one.name, "--" + one.name.replace("_", "-")), value)
+        return [*said, "--", str(self.trace)]
+
+    def record(self, digest: Callable[[Path | None], str | None] = sha256_of) -> dict[str, Any]:
+        """All that the outcome depends on, as plain JSON: files by their content, and the version of DARDIS.
+
+        Two requests with the same record have the same outcome. Raises InputError for what is no platform.
+        """
+        said = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in NO_BEARING}
+        return said | {
+            "trace": digest(self.trace),
+            "platform": digest(self.platform),
+            "platform_files": [digest(Path(file)) for file in load_platform(self.platform).facility.files],
+            "profile": digest(self.profile),
+            "deadlines": self.deadlines and (digest(Path(self.deadlines)) or self.deadlines),
+            "settings": list(self.settings),
+            "trim": self.trim and list(self.trim),
+            "dardis_version": __version__,
+        }
+
+
+def _spelled(option: str, value: object) -> list[str]:
+    """An option with its value, as a command line says it."""
+    match value:
+        case True:
+            return [option]
+        case (int(first), int(second)):
+            return [f"{option}={first},{second}"]
+        case tuple():
+            return [f"{option}={one}" for one in value]
+        case _:
+            return [f"{option}={value}"]
+
 
 @dataclass(frozen=True)
 class Inputs:
@@ -76,6 +123,8 @@ class Inputs:
     unix_start: int | None
     skipped: list[str]
     warnings: list[str] = field(default_factory=list)
+    record: dict[str, Any] = field(default_factory=dict)
+    """The request's, of the files as they were before they were read."""
     power: PowerTerms | None = None
     """What the platform says of power and money; None where that is nothing."""
 
@@ -83,6 +132,7 @@ class Inputs:
 def load_inputs(request: RunRequest) -> Inputs:
     """Read everything that the request names. Raises InputError for whatever is wrong with it."""
     setup = find_setup(request.dispatcher, request.settings)
+    record = request.record()
     platform = load_platform(request.platform)
     if isinstance(setup, CentralSetUp):
         check_orders(setup, platform)
@@ -114,7 +164,7 @@ def load_inputs(request: RunRequest) -> Inputs:
             )
         if setup.profile is ProfileRule.OFF:
             warnings.append(f"{request.profile}: read for the metrics only, since profile=off")
-    warnings += _check_reach(request, setup)
+    warnings += check_reach(request, setup)
     if desired is not None and _checks_starts_only(setup):
         warnings.append(
             f"{request.profile}: profile=hard is tested when a job starts, not after (profile_check=instant)"
@@ -124,10 +174,10 @@ def load_inputs(request: RunRequest) -> Inputs:
         unix_start = platform.facility.calendar_start - int(whole.submit.min())
     power = power_terms(platform, unix_start, jobs[0].submit, jobs[-1].submit)
     warnings += power.warnings if power else ()
-    return Inputs(platform, setup, jobs, deadlines, stated, target, unix_start, skipped, warnings, power)
+    return Inputs(platform, setup, jobs, deadlines, stated, target, unix_start, skipped, warnings, record, power)
 
 
-def _check_reach(request: RunRequest, setup: AnySetUp) -> list[str]:
+def check_reach(request: RunRequest, setup: AnySetUp) -> list[str]:
     """What to warn of where the dispatcher does not ask nodes, or not so. Raises InputError."""
     if isinstance(setup, CentralSetUp):
         asked = {"--task-managers": request.task_managers - 1, "--arity": request.arity, "--sample": request.sample}

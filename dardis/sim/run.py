@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,11 +20,12 @@ from dardis.metrics.downtime import DOWNTIME_FILE, switching_metrics, write_down
 from dardis.metrics.power import power_report
 from dardis.metrics.system import trimmed
 from dardis.model.errors import INTERRUPTED
+from dardis.model.folders import RUN_FOLDER
 from dardis.model.platform_dict import platform_to_dict
 from dardis.sim.online import Played, play, play_central, play_over, warm
 from dardis.sim.outputs import (
     RUN_FILE,
-    RUN_FOLDER,
+    Report,
     decision_figures,
     sha256_of,
     write_decisions,
@@ -51,17 +53,23 @@ class Outcome:
     metrics: dict[str, Any]
 
 
-def run(request: RunRequest, progress: Progress | None = None) -> Outcome:
-    """Simulate in this process. Raises InputError before anything is written, OSError when writing fails."""
-    inputs = _prepare(request)
-    played = play(
-        inputs.platform, inputs.jobs, inputs.setup, inputs.target, request.seed, task_managers=request.task_managers,
-        reach=request.reach, progress=progress,
-    )  # fmt: skip
-    return _write(request, inputs, played)
+def run(request: RunRequest, progress: Progress | None = None, report: Report | None = None) -> Outcome:
+    """Simulate in this process, then draw the report, if any.
+
+    Raises InputError before anything is written, OSError when writing fails.
+    """
+    with RUN_FOLDER.held(request.out, force=request.force):
+        inputs = _prepare(request)
+        played = play(
+            inputs.platform, inputs.jobs, inputs.setup, inputs.target, request.seed,
+            task_managers=request.task_managers, reach=request.reach, progress=progress,
+        )  # fmt: skip
+        return _write(request, inputs, played, report)
 
 
-def run_over_ranks(comm: Communicator, request: RunRequest, progress: Progress | None = None) -> Outcome | int:
+def run_over_ranks(
+    comm: Communicator, request: RunRequest, progress: Progress | None = None, report: Report | None = None
+) -> Outcome | int:
     """Simulate over all ranks: rank 0 reads, drives and writes; every rank holds nodes.
 
     A central dispatcher runs on rank 0 alone; the other ranks have nothing to do.
@@ -83,39 +91,41 @@ def run_over_ranks(comm: Communicator, request: RunRequest, progress: Progress |
             return 0
 
         return guarded(comm, be_host)
-    try:
-        inputs = _prepare(request)
-        bounds = even_bounds(inputs.platform.node_count, comm.size)
-        setup = inputs.setup
-        plan = host_plan(inputs.platform, inputs.target.desired, bounds, request.seed)
-        plan["late"] = isinstance(setup, LateSetUp)
-        if isinstance(setup, CentralSetUp):
-            played = play_central(inputs.platform, inputs.jobs, setup, inputs.target, request.seed, progress)
-            outcome = _write(request, inputs, played)
-            broadcast(comm, 0)
-            return outcome
-    except BaseException as error:
-        interrupted = INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
-        broadcast(comm, getattr(error, "exit_status", interrupted))
-        raise
-    broadcast(comm, plan)
-    mine = host_from_plan(plan, 0)
+    with ExitStack() as folder:
+        try:
+            folder.enter_context(RUN_FOLDER.held(request.out, force=request.force))
+            inputs = _prepare(request)
+            bounds = even_bounds(inputs.platform.node_count, comm.size)
+            setup = inputs.setup
+            plan = host_plan(inputs.platform, inputs.target.desired, bounds, request.seed)
+            plan["late"] = isinstance(setup, LateSetUp)
+            if isinstance(setup, CentralSetUp):
+                played = play_central(inputs.platform, inputs.jobs, setup, inputs.target, request.seed, progress)
+                outcome = _write(request, inputs, played, report)
+                broadcast(comm, 0)
+                return outcome
+        except BaseException as error:
+            interrupted = INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+            broadcast(comm, getattr(error, "exit_status", interrupted))
+            raise
+        broadcast(comm, plan)
+        mine = host_from_plan(plan, 0)
+        held = folder.pop_all()
 
     def drive() -> Outcome:
-        played = play_over(
-            MpiHosts(comm, mine), bounds, inputs.platform, inputs.jobs, setup, inputs.target, request.seed,
-            task_managers=request.task_managers, reach=request.reach, progress=progress,
-        )  # fmt: skip
-        return _write(request, inputs, played)
+        with held:  # and let go before an error ends all ranks
+            played = play_over(
+                MpiHosts(comm, mine), bounds, inputs.platform, inputs.jobs, setup, inputs.target, request.seed,
+                task_managers=request.task_managers, reach=request.reach, progress=progress,
+            )  # fmt: skip
+            return _write(request, inputs, played, report)
 
     return guarded(comm, drive)
 
 
 def _prepare(request: RunRequest) -> Inputs:
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
-    RUN_FOLDER.check(request.out, force=request.force)
     inputs = load_inputs(request)
-    RUN_FOLDER.make(request.out)
     for warning in inputs.warnings:
         _tell(f"warning: {warning}")
     warm(inputs.setup, wished=inputs.target.desired is not None)
@@ -126,8 +136,8 @@ def _tell(line: str) -> None:
     print(f"dardis: {line}", file=sys.stderr, flush=True)  # noqa: T201 (warnings go to standard error)
 
 
-def _write(request: RunRequest, inputs: Inputs, played: Played) -> Outcome:
-    """Write what came of the run to its folder."""
+def _write(request: RunRequest, inputs: Inputs, played: Played, report: Report | None) -> Outcome:
+    """Write what came of the run to its folder, and draw the report."""
     jobs, recorder, figures = played.jobs, played.recorder, played.figures
     schedule = played.schedule
     more = decision_figures(recorder.decision_ns, recorder.upkeep_ns) | figures
@@ -153,6 +163,8 @@ def _write(request: RunRequest, inputs: Inputs, played: Played) -> Outcome:
         )
         write_decisions(part / "decisions.csv", recorder.decision_ns)
         write_json(part / RUN_FILE, _run_record(request, inputs, figures["ranks"], rejected))
+    if report is not None:
+        report(request.out)
     return Outcome(request.out, metrics)
 
 
@@ -165,16 +177,18 @@ def _run_record(request: RunRequest, inputs: Inputs, ranks: int, rejected: list[
         "settings": plain_settings(inputs.setup),
         "seed": request.seed,
         "trace": str(request.trace.resolve()),
-        "trace_sha256": sha256_of(request.trace),
+        "trace_sha256": inputs.record["trace"],
         "jobs": request.jobs,
         "from_s": request.start,
         "to_s": request.end,
         "think_times": request.think_times,
         "platform_file": str(request.platform.resolve()),
         "platform": platform_to_dict(inputs.platform),
-        "platform_files_sha256": {file: sha256_of(Path(file)) for file in inputs.platform.facility.files},
+        "platform_files_sha256": dict(
+            zip(inputs.platform.facility.files, inputs.record["platform_files"], strict=True)
+        ),
         "profile_file": str(request.profile.resolve()) if request.profile else None,
-        "profile_sha256": sha256_of(request.profile),
+        "profile_sha256": inputs.record["profile"],
         "deadlines": inputs.deadlines,
         "deadlines_stated": inputs.deadlines_stated,
         "deadlines_sha256": sha256_of(Path(inputs.deadlines)),
@@ -189,4 +203,5 @@ def _run_record(request: RunRequest, inputs: Inputs, ranks: int, rejected: list[
         "skipped": inputs.skipped,
         "rejected": [{"job": number, "reason": reason} for number, reason in rejected],
         "started_utc": utc_now(),
+        "request": inputs.record,
     }

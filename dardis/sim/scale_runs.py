@@ -7,6 +7,7 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, fields
 from importlib.metadata import version
 from itertools import product
@@ -18,11 +19,11 @@ from dardis.engine.clock import utc_now
 from dardis.kernels.warm import warm_pool
 from dardis.model.errors import INTERRUPTED, InputError
 from dardis.model.files import atomic_text
+from dardis.model.folders import SCALE_FOLDER
 from dardis.model.loggp import LogGP
-from dardis.model.out_folder import OutFolder
 from dardis.node_manager.state import PoolState
 from dardis.sim import scale_load
-from dardis.sim.outputs import write_json
+from dardis.sim.outputs import Report, write_json
 from dardis.sim.run import OBJECTS_BETWEEN_COLLECTIONS
 from dardis.sim.scale import Experiment, Ground, Row, measure
 from dardis.sim.scale_predict import Predicted, predictions
@@ -32,8 +33,7 @@ from dardis.task_manager import LATE_SETUPS, SETUPS
 if TYPE_CHECKING:
     from dardis.transport.mpi import Communicator
 
-CSV_FILE, PREDICTIONS_FILE, RECORD_FILE, REPORT_FILE = "scale.csv", "predictions.csv", "scale.json", "report.html"
-SCALE_FOLDER = OutFolder("scale experiments", (CSV_FILE, PREDICTIONS_FILE, RECORD_FILE, REPORT_FILE))
+CSV_FILE, PREDICTIONS_FILE, RECORD_FILE = "scale.csv", "predictions.csv", "scale.json"
 OVERLAP = 64
 """Jobs in flight where several task managers ask samples at once; beside them also for one, so that they compare."""
 Watch = Callable[[int, int], None]
@@ -98,15 +98,19 @@ class ScaleRequest:
         return experiments
 
 
-def run_scale(request: ScaleRequest, watch: Watch | None = None) -> list[Row]:
-    """Run all experiments in this process. Raises InputError before anything is written, OSError when writing fails."""
+def run_scale(request: ScaleRequest, watch: Watch | None = None, report: Report | None = None) -> list[Row]:
+    """Run all experiments in this process, then draw the report, if any.
+
+    Raises InputError before anything is written, OSError when writing fails.
+    """
     experiments = request.experiments(1)
-    SCALE_FOLDER.check(request.out, force=request.force)
-    SCALE_FOLDER.make(request.out)
-    return _run_all(request, experiments, None, watch)
+    with SCALE_FOLDER.held(request.out, force=request.force):
+        return _run_all(request, experiments, None, watch, report)
 
 
-def run_scale_over_ranks(comm: Communicator, request: ScaleRequest, watch: Watch | None = None) -> list[Row] | int:
+def run_scale_over_ranks(
+    comm: Communicator, request: ScaleRequest, watch: Watch | None = None, report: Report | None = None
+) -> list[Row] | int:
     """Run all experiments over ranks, or some of them: all ranks call it. Rank 0 writes and returns the rows.
 
     Elsewhere the exit status is returned. What rank 0 raises before the first experiment ends all ranks quietly.
@@ -117,21 +121,28 @@ def run_scale_over_ranks(comm: Communicator, request: ScaleRequest, watch: Watch
     if comm.rank > 0:
         if status := broadcast(comm, None):
             return int(status)
-        guarded(comm, lambda: _run_all(request, experiments, comm, None))
+        guarded(comm, lambda: _run_all(request, experiments, comm, None, None))
         return 0
-    try:
-        SCALE_FOLDER.check(request.out, force=request.force)
-        SCALE_FOLDER.make(request.out)
-    except BaseException as error:
-        broadcast(comm, getattr(error, "exit_status", INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1))
-        raise
-    broadcast(comm, 0)
-    return guarded(comm, lambda: _run_all(request, experiments, comm, watch))
+    with ExitStack() as folder:
+        try:
+            folder.enter_context(SCALE_FOLDER.held(request.out, force=request.force))
+        except BaseException as error:
+            broadcast(comm, getattr(error, "exit_status", INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1))
+            raise
+        broadcast(comm, 0)
+        held = folder.pop_all()
+
+    def lead() -> list[Row]:
+        with held:  # and let go before an error ends all ranks
+            return _run_all(request, experiments, comm, watch, report)
+
+    return guarded(comm, lead)
 
 
 def _run_all(
-    request: ScaleRequest, experiments: Sequence[Experiment], comm: Communicator | None, watch: Watch | None
-) -> list[Row]:
+    request: ScaleRequest, experiments: Sequence[Experiment], comm: Communicator | None, watch: Watch | None,
+    report: Report | None,
+) -> list[Row]:  # fmt: skip
     _warm()
     record = _record(request, experiments, comm)
     rows: list[Row] = []
@@ -154,6 +165,8 @@ def _run_all(
             from dardis.transport.groups import wait_for_all
 
             wait_for_all(comm)
+    if report is not None:
+        report(request.out)
     return rows
 
 

@@ -102,8 +102,6 @@ class Reach:
 
 
 EVERY_HOST = Reach()
-DEFAULT_SAMPLE = 16
-"""Where the curve of docs/sampling.md bends: fewer nodes a unit save hardly any more messages and cost slowdown."""
 
 
 @dataclass(frozen=True, slots=True)

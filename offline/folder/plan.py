@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from dardis.model.errors import InputError
 from dardis.model.files import atomic_text, read_text
+from dardis.model.folders import PLAN_FOLDER
 from dardis.model.platform import Platform
 from dardis.model.platform_dict import platform_from_dict, platform_to_dict
 from offline.folder.columns import (
@@ -61,6 +62,7 @@ def write_plan(folder: Path, plan: PlanFolder) -> None:
 
 def read_plan(folder: Path) -> PlanFolder:
     """Read the folder of a plan. Raises InputError that names what is missing or damaged."""
+    PLAN_FOLDER.check_finished(folder)
     if not (folder / RUN_FILE).is_file():
         raise InputError(folder, "holds no plan (no run.json)", "the folder that dardis plan made")
     run = json_object(folder / RUN_FILE)

@@ -1,61 +1,107 @@
-from __future__ import annotations
+"""Folders that commands write: one writer at a time, and the old files, the new ones or no seal, whenever he is killed.
 
+What is promised of processes that are killed is tried on processes that are killed.
+"""
+
+import errno
+import fcntl
 import os
+import signal
+import subprocess
+import sys
 
 import pytest
 
 from dardis.model.errors import InputError
+from dardis.model.files import atomic_text
+from dardis.model.folder_lock import LOCK_FILE, locked
 from dardis.model.out_folder import PART_PREFIX, OutFolder
 
-FOLDER = OutFolder("a plan", ("a.csv", "b.csv", "c.html"))
+FOLDER = OutFolder("a plan", ("a.csv", "s.json", "b.csv", "c.html"), seal="s.json")
+PROGRAM = """
+import os, sys, time
+from pathlib import Path
+from dardis.model.errors import InputError
+from dardis.model.out_folder import OutFolder
+FOLDER = OutFolder("a plan", ("a.csv", "s.json", "b.csv", "c.html"), seal="s.json")
+out = Path(sys.argv[1])
+"""
 
 
 def names(path):
     return sorted(entry.name for entry in path.iterdir())
 
 
+def contents(path):
+    return {entry.name: entry.read_text() for entry in path.iterdir() if entry.name in FOLDER.files}
+
+
+def write(out, *, force=False, **files):
+    with FOLDER.held(out, force=force), FOLDER.written_together(out) as part:
+        for name, text in files.items():
+            (part / name.replace("_", ".")).write_text(text)
+
+
+def program(text, *arguments, **options):
+    return subprocess.Popen([sys.executable, "-c", PROGRAM + text, *map(str, arguments)], text=True, **options)
+
+
 def test_who_may_write(tmp_path):
-    FOLDER.check(tmp_path / "absent", force=False)
-    FOLDER.check(tmp_path, force=False)
-    (tmp_path / "a.csv").write_text("1")
+    write(tmp_path / "absent" / "deep", s_json="1")
+    folder = tmp_path / "absent" / "deep"
     with pytest.raises(InputError, match="is not empty; expected an empty folder, or --force to replace a plan"):
-        FOLDER.check(tmp_path, force=False)
-    FOLDER.check(tmp_path, force=True)
-    (tmp_path / "mine").write_text("1")
+        write(folder, s_json="2")
+    write(folder, force=True, s_json="2")
+    (folder / "mine").write_text("1")
     with pytest.raises(InputError, match="holds something else than a plan"):
-        FOLDER.check(tmp_path, force=True)
-    with pytest.raises(InputError, match=r"a\.csv"):
-        FOLDER.check(tmp_path / "a.csv", force=True)
+        write(folder, force=True, s_json="3")
+    assert {name: (folder / name).read_text() for name in names(folder)} == {"mine": "1", "s.json": "2"}
+    with pytest.raises(InputError, match=r"s\.json"):
+        write(folder / "s.json", force=True, s_json="3")
+
+
+def test_a_mark_tells_a_folder_whatever_else_it_holds(tmp_path):
+    marked = OutFolder("a comparison", ("a.csv",), seal="a.csv", mark="m.json")
+    with marked.held(tmp_path, force=True):
+        (tmp_path / "m.json").write_text("1")
+    (tmp_path / "mine").write_text("1")
+    with marked.held(tmp_path, force=True):
+        pass
+    (tmp_path / "m.json").unlink()
+    with pytest.raises(InputError, match="something else than a comparison"), marked.held(tmp_path, force=True):
+        pass
+    assert names(tmp_path) == ["mine"]
 
 
 def test_files_take_the_place_of_older_ones_all_at_once(tmp_path):
-    (tmp_path / "a.csv").write_text("old")
-    (tmp_path / "c.html").write_text("old")
-    with FOLDER.written_together(tmp_path) as part:
-        (part / "a.csv").write_text("new")
-        (part / "b.csv").write_text("new")
-        assert (tmp_path / "a.csv").read_text() == "old"
-    assert names(tmp_path) == ["a.csv", "b.csv"]
-    assert (tmp_path / "a.csv").read_text() == "new"
+    write(tmp_path, a_csv="old", c_html="old", s_json="old")
+    with FOLDER.held(tmp_path, force=True), FOLDER.written_together(tmp_path) as part:
+        for name in ("a.csv", "b.csv", "s.json"):
+            (part / name).write_text("new")
+        assert contents(tmp_path) == {"a.csv": "old", "c.html": "old", "s.json": "old"}
+    assert names(tmp_path) == ["a.csv", "b.csv", "s.json"]
+    assert contents(tmp_path) == {"a.csv": "new", "b.csv": "new", "s.json": "new"}
 
 
 def test_what_fails_changes_nothing(tmp_path):
-    (tmp_path / "a.csv").write_text("old")
+    write(tmp_path, a_csv="old", s_json="old")
 
     def half():
-        with FOLDER.written_together(tmp_path) as part:
+        with FOLDER.held(tmp_path, force=True), FOLDER.written_together(tmp_path) as part:
             (part / "a.csv").write_text("new")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         half()
-    assert names(tmp_path) == ["a.csv"]
-    assert (tmp_path / "a.csv").read_text() == "old"
+    with pytest.raises(FileNotFoundError, match=r"s\.json"):
+        write(tmp_path, force=True, a_csv="new")
+    assert names(tmp_path) == ["a.csv", "s.json"]
+    assert set(contents(tmp_path).values()) == {"old"}
 
 
-def test_made_for_a_block_that_fails_it_leaves_no_new_folder(tmp_path):
+def test_held_for_a_block_that_fails_it_leaves_no_new_folder(tmp_path):
     def fails(out):
-        with FOLDER.made(out):
+        with FOLDER.held(out, force=False):
             assert out.is_dir()
             raise ValueError("no")
 
@@ -66,26 +112,251 @@ def test_made_for_a_block_that_fails_it_leaves_no_new_folder(tmp_path):
     with pytest.raises(ValueError, match="no"):
         fails(tmp_path / "old")
     assert names(tmp_path) == ["old"]
-    with FOLDER.made(tmp_path / "new"):
-        (tmp_path / "new" / "a.csv").write_text("1")
-    assert names(tmp_path / "new") == ["a.csv"]
+    assert names(tmp_path / "old") == []
 
 
-def test_leftovers_of_what_never_ended_go(tmp_path):
+def test_leftovers_of_what_was_killed_are_nothing_and_go(tmp_path):
     (tmp_path / f"{PART_PREFIX}x").mkdir()
-    FOLDER.check(tmp_path, force=True)
-    FOLDER.make(tmp_path)
+    (tmp_path / f"{PART_PREFIX}x" / "a.csv").write_text("1")
+    (tmp_path / ".c.html.123.part").write_text("half a report")
+    (tmp_path / LOCK_FILE).write_text("process 1 on moon")
+    with FOLDER.held(tmp_path, force=False):
+        assert names(tmp_path) == [LOCK_FILE]
+        assert str(os.getpid()) in (tmp_path / LOCK_FILE).read_text()
     assert names(tmp_path) == []
+    (tmp_path / ".thesis.tex.123.part").write_text("not of us")
+    with pytest.raises(InputError, match="something else"):
+        write(tmp_path, force=True, s_json="1")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_that_is_closed(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(InputError, match="a folder that can be written"):
-        FOLDER.make(tmp_path)
+        write(tmp_path, s_json="1")
 
 
 def test_a_folder_below_a_file(tmp_path):
     (tmp_path / "file").write_text("1")
     with pytest.raises(InputError, match="--out"):
-        FOLDER.make(tmp_path / "file" / "below")
+        write(tmp_path / "file" / "below", s_json="1")
+
+
+# --------------------------------------------------------------------------------------------- killed at every moment
+
+KILLED = """
+die_at, steps = int(sys.argv[2]), 0
+def counted(change):
+    def step(*arguments, **options):
+        global steps
+        steps += 1
+        if steps == die_at:
+            os._exit(9)
+        return change(*arguments, **options)
+    return step
+for name in ("replace", "unlink", "rmdir", "mkdir", "write_text"):
+    setattr(Path, name, counted(getattr(Path, name)))
+os.rmdir = counted(os.rmdir)
+with FOLDER.held(out, force=True), FOLDER.written_together(out) as part:
+    for name in ("a.csv", "b.csv", "s.json"):
+        (part / name).write_text("new")
+"""
+OLD = {"a.csv": "old", "c.html": "old", "s.json": "old"}
+NEW = {"a.csv": "new", "b.csv": "new", "s.json": "new"}
+
+
+@pytest.mark.parametrize("old", [OLD, {}])
+def test_killed_at_any_step_it_holds_the_old_the_new_or_is_seen_to_be_unfinished(tmp_path, old):
+    found = []
+    for die_at in range(1, 100):
+        out = tmp_path / str(die_at)
+        if old:
+            write(out, **{name.replace(".", "_"): text for name, text in old.items()})
+        status = program(KILLED, out, die_at).wait(60)
+        holds = contents(out) if out.exists() else {}
+        if holds in (old, NEW):
+            FOLDER.check_finished(out)
+            found.append("old" if holds == old else "new")
+        else:
+            with pytest.raises(InputError, match=r"is not finished \(a plan without s\.json\)"):
+                FOLDER.check_finished(out)
+            found.append("unfinished")
+        write(out, force=True, a_csv="later", s_json="later")
+        assert names(out) == ["a.csv", "s.json"], "nothing of it is in the way"
+        if status == 0:
+            break
+        assert status == 9
+    order = list(dict.fromkeys(found))
+    assert order == ["old", "unfinished", "new"], found
+    assert sorted(found, key=order.index) == found
+    assert status == 0
+    assert found.count("unfinished") >= (4 if old else 3)
+
+
+# ------------------------------------------------------------------------------------------------------ two at a time
+
+HOLDS = """
+with FOLDER.held(out, force=True), FOLDER.written_together(out) as part:
+    (part / "a.csv").write_text("half")
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def holder(tmp_path):
+    """A process that holds `tmp_path / "o"`, and has a part of it written."""
+    with program(HOLDS, tmp_path / "o", stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_the_second_is_told_who_holds_it_and_touches_nothing(tmp_path, holder, force):
+    before = names(tmp_path / "o")
+    assert [name[:6] for name in before] == [LOCK_FILE[:6], PART_PREFIX]
+    with pytest.raises(InputError) as refused:
+        write(tmp_path / "o", force=force, s_json="mine")
+    assert str(refused.value).startswith(f"--out {tmp_path / 'o'}: is being written by another dardis (process ")
+    assert f"process {holder.pid} on " in str(refused.value)
+    assert names(tmp_path / "o") == before
+
+
+def test_a_lock_ends_with_its_process_and_its_parts_go_with_the_next(tmp_path, holder):
+    holder.send_signal(signal.SIGKILL)
+    holder.wait(60)
+    assert len(names(tmp_path / "o")) == 2
+    write(tmp_path / "o", s_json="mine")
+    assert names(tmp_path / "o") == ["s.json"]
+
+
+def test_what_a_process_starts_does_not_hold_its_lock(tmp_path):
+    with FOLDER.held(tmp_path, force=False):
+        child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    with child:
+        write(tmp_path, s_json="1")
+        child.kill()
+
+
+RACES = """
+done = 0
+until = time.monotonic() + float(sys.argv[2])
+while time.monotonic() < until:
+    try:
+        with FOLDER.held(out, force=True):
+            count = out / "a.csv"
+            value = int(count.read_text()) if count.exists() else 0
+            count.write_text(str(value + 1))
+            done += 1
+    except InputError as error:
+        assert "another dardis" in str(error), error
+print(done)
+"""
+
+
+def test_many_that_take_and_let_go_are_never_two_at_once(tmp_path):
+    racing = [program(RACES, tmp_path / "o", 1.5, stdout=subprocess.PIPE) for _ in range(4)]
+    done = [int(process.communicate(timeout=60)[0]) for process in racing]
+    assert [process.returncode for process in racing] == [0] * 4
+    assert sum(done) > 20
+    assert (tmp_path / "o" / "a.csv").read_text() == str(sum(done)), "none was overwritten unseen"
+
+
+def test_who_fails_and_removes_a_new_folder_is_in_nobodys_way(tmp_path):
+    """Each removes what it has made as soon as it is let go: the folder goes while others are about to lock it."""
+    removing = """
+until = time.monotonic() + float(sys.argv[2])
+while time.monotonic() < until:
+    try:
+        with FOLDER.held(out, force=True):
+            raise KeyError
+    except KeyError:
+        pass
+    except InputError as error:
+        assert "another dardis" in str(error), error
+"""
+    racing = [program(removing, tmp_path / "o", 1.0) for _ in range(3)]
+    assert [process.wait(60) for process in racing] == [0] * 3
+    write(tmp_path / "o", s_json="1")
+
+
+def test_a_lock_that_was_let_go_while_we_asked_for_it_is_not_taken_for_ours(tmp_path, monkeypatch):
+    """Whoever held it removes its file; a lock on a file that is gone would keep nobody out."""
+    asked = []
+
+    def flock(file, how, really=fcntl.flock):
+        if not asked:
+            (tmp_path / LOCK_FILE).unlink()
+        asked.append(file)
+        really(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with locked(tmp_path, "here"):
+        assert len(asked) == 2
+        monkeypatch.undo()
+        with pytest.raises(InputError, match="here: is being written"), locked(tmp_path, "here"):
+            pass
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("code", [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP])
+def test_without_locks_it_goes_on_with_one_warning(tmp_path, monkeypatch, capsys, code):
+    def flock(*_):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    write(tmp_path, s_json="1")
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 1
+    assert said[0].startswith(f"dardis: warning: --out {tmp_path}: its file system has no locks")
+    assert names(tmp_path) == ["s.json"]
+
+
+# -------------------------------------------------------------------------------------------------------- a full disk
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
+@pytest.mark.parametrize("names_part", [True, False])
+def test_a_full_disk_is_told_of_the_folder_that_stays(tmp_path, code, names_part):
+    write(tmp_path, s_json="old")
+
+    def fails():
+        with FOLDER.held(tmp_path, force=True), FOLDER.written_together(tmp_path) as part:
+            raise OSError(code, os.strerror(code), str(part / "a.csv") if names_part else None)
+
+    with pytest.raises(OSError, match=os.strerror(code)) as failed:
+        fails()
+    assert failed.value.filename == str(tmp_path / "a.csv" if names_part else tmp_path)
+    assert failed.value.errno == code
+    assert contents(tmp_path) == {"s.json": "old"}
+
+
+def test_what_fails_elsewhere_is_told_of_there(tmp_path):
+    def fails():
+        with FOLDER.held(tmp_path, force=True), FOLDER.written_together(tmp_path):
+            raise OSError(errno.EIO, "gone", "/data/trace.swf")
+
+    with pytest.raises(OSError, match=r"/data/trace\.swf"):
+        fails()
+
+
+@pytest.mark.parametrize(("code", "kind"), [(errno.ENOSPC, OSError), (errno.EROFS, InputError)])
+def test_a_lock_that_cant_be_made(tmp_path, monkeypatch, code, kind):
+    def refused(*_):
+        raise OSError(code, os.strerror(code), str(tmp_path / "o" / LOCK_FILE))
+
+    monkeypatch.setattr(os, "open", refused)
+    with pytest.raises(kind) as failed:
+        write(tmp_path / "o", s_json="1")
+    monkeypatch.undo()
+    assert not (tmp_path / "o").exists()
+    if kind is OSError:
+        assert failed.value.filename == str(tmp_path / "o"), "no mistake of the user's"
+
+
+def test_a_text_that_cant_be_begun_names_its_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("os.getpid", lambda: "x" * 300)
+    with pytest.raises(OSError, match="too long") as failed, atomic_text(tmp_path / "a.csv"):
+        pass
+    assert failed.value.filename == str(tmp_path / "a.csv")

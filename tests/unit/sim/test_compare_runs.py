@@ -3,21 +3,24 @@
 import json
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dardis.config.comparison import Comparison, Contender, Workload
 from dardis.model.errors import InputError
-from dardis.sim import compare_plan, progress_file
+from dardis.sim import progress_file, request
 from dardis.sim.compare import run_all
 from dardis.sim.compare_plan import PlannedRun, State, plan
+
+MACHINE = 'name = "p"\n[[nodes]]\ncount = 1\nprefix = "n"\nresources = { cores = 8 }\n'
 
 
 @pytest.fixture
 def comparison(tmp_path):
     (tmp_path / "t.swf").write_text("a trace")
-    (tmp_path / "p.toml").write_text("a machine")
+    (tmp_path / "p.toml").write_text(MACHINE)
     workload = Workload("t", tmp_path / "t.swf", tmp_path / "p.toml", trim=(1, 2), deadlines="factor:2", strict=True)
     return Comparison("here", (workload,), tuple(Contender(name, name, ("x=1",)) for name in "abc"), (1, 2))
 
@@ -28,7 +31,8 @@ def scripted(monkeypatch):
 
     def give(scripts):
         def command(run):
-            return [sys.executable, "-c", scripts[run.contender.label], str(run.out), str(run.seed)]
+            record = json.dumps(run.request().record())
+            return [sys.executable, "-c", scripts[run.contender.label], str(run.out), str(run.seed), record]
 
         monkeypatch.setattr(PlannedRun, "command", command)
 
@@ -37,9 +41,9 @@ def scripted(monkeypatch):
 
 WRITES = """
 import pathlib, sys
-out = pathlib.Path(sys.argv[1]); out.mkdir(parents=True)
+out = pathlib.Path(sys.argv[1]); out.mkdir(parents=True, exist_ok=True)
 (out / 'jobs.csv').write_text('')
-(out / 'run.json').write_text('{"deadlines": "factor:2"}')
+(out / 'run.json').write_text('{"deadlines": "factor:2", "request": %s}' % sys.argv[3])
 (out / 'metrics.json').write_text('{"jobs": 7}')
 (out / 'metrics_by.csv').write_text('')
 (out / 'profile.csv').write_text('')
@@ -50,6 +54,7 @@ MUTE = "import sys; sys.exit(3)"
 
 
 def begun(out):
+    out.mkdir()
     state = State(out)
     state.begin()
     return state
@@ -59,9 +64,9 @@ def test_the_plan_is_in_order_and_says_all_to_the_process(comparison, tmp_path):
     runs = plan(comparison, tmp_path / "o")
     assert [run.key for run in runs] == ["t/a/1", "t/a/2", "t/b/1", "t/b/2", "t/c/1", "t/c/2"]
     assert runs[1].command()[1:] == [
-        "-m", "dardis", "simulate", f"--platform={tmp_path / 'p.toml'}", "--dispatcher=a",
-        f"--out={tmp_path / 'o' / 'runs' / 't' / 'a' / '2'}", "--seed=2", "--deadlines=factor:2", "--task-managers=1",
-        "--trim=1,2", "--set=x=1", "--strict", "--force", "--no-report", "--", str(tmp_path / "t.swf"),
+        "-m", "dardis", "simulate", "--no-report", f"--platform={tmp_path / 'p.toml'}", "--dispatcher=a",
+        f"--out={tmp_path / 'o' / 'runs' / 't' / 'a' / '2'}", "--seed=2", "--deadlines=factor:2", "--set=x=1",
+        "--trim=1,2", "--strict", "--force", "--", str(tmp_path / "t.swf"),
     ]  # fmt: skip
 
 
@@ -186,9 +191,8 @@ def test_a_run_that_cant_be_read_is_not_done(one_done, name, text):
 
 
 ENTRIES = [
-    5, None, {}, {"status": "done"}, {"status": "done", "error": ""}, {"error": "", "request": {}},
-    {"status": "well", "error": "", "request": {}}, {"status": [], "error": "", "request": {}},
-    {"status": "done", "error": "", "request": []},
+    5, None, {}, {"status": "done"}, {"error": ""}, {"status": "well", "error": ""}, {"status": [], "error": ""},
+    {"status": "done", "error": None},
 ]  # fmt: skip
 
 
@@ -197,8 +201,9 @@ def test_what_makes_no_sense_of_a_run_counts_as_none(one_done, entry):
     out = one_done.out.parents[3]
     (out / "compare.json").write_text(json.dumps({"runs": {one_done.key: entry, "t/x/1": entry}}))
     state = State(out)
-    assert not state.is_done(one_done, force=False)
-    assert state.others([one_done]) == 0
+    assert state.others([]) == 0
+    assert state.is_done(one_done, force=False), "its folder says what it holds"
+    assert state.others([]) == 1
 
 
 def test_runs_that_were_not_asked_for_are_counted(one_done, comparison, tmp_path):
@@ -222,34 +227,75 @@ def test_a_run_knows_whether_one_queue_decides(comparison, tmp_path):
 
 @pytest.mark.parametrize("what", ["trace", "platform"])
 def test_a_file_that_has_changed_is_told_and_redone_by_force(one_done, what):
-    getattr(one_done.workload, what).write_text("another")
+    path = getattr(one_done.workload, what)
+    path.write_text(path.read_text() + "\n")
     state = State(one_done.out.parents[3])
     with pytest.raises(InputError, match=f"run t/a/1 with another {what}; .*--force"):
         state.is_done(one_done, force=False)
     assert not state.is_done(one_done, force=True)
 
 
-def test_prices_that_have_changed_are_told(one_done, tmp_path):
+def test_what_ran_counts_and_not_what_was_to_run(one_done):
+    """Killed while a run was redone: whatever was asked of it, its folder says what it holds."""
+    other = replace(one_done, workload=replace(one_done.workload, jobs=5))
+    state = State(one_done.out.parents[3])
+    assert not state.is_done(other, force=True)
+    state.begin(other)
+    assert json.loads((one_done.out.parents[3] / "compare.json").read_text())["runs"]["t/a/1"]["status"] == "begun"
+    later = State(one_done.out.parents[3])
+    assert not later.is_done(other, force=True)
+    with pytest.raises(InputError, match="run t/a/1 with another jobs"):
+        later.is_done(other, force=False)
+    assert later.is_done(one_done, force=False), "it still holds what it held"
+    assert later.result(one_done).metrics == {"jobs": 7}
+
+
+def test_a_run_is_marked_as_begun_before_it_starts(comparison, tmp_path, scripted):
+    tells = """
+import pathlib, sys
+sys.exit('dardis: ' + pathlib.Path(sys.argv[1], '../../../../compare.json').read_text().replace(chr(10), ''))
+"""
+    scripted({"a": tells})
+    state, runs = begun(tmp_path / "o"), plan(comparison, tmp_path / "o")[:1]
+    (tmp_path / "o" / "runs" / "t" / "a" / "1").mkdir(parents=True)
+    run_all(runs, state, 1, lambda *_: None)
+    assert json.loads(state.result(runs[0]).error)["runs"] == {"t/a/1": {"status": "begun", "error": ""}}
+
+
+def test_a_file_that_changes_before_its_run_reads_it_is_told(comparison, tmp_path, scripted):
+    scripted({"a": WRITES})
+    state, runs = begun(tmp_path / "o"), plan(comparison, tmp_path / "o")[:1]
+    run_all(runs, state, 1, lambda *_: None)
+    assert state.is_done(runs[0], force=True)
+    runs[0].workload.trace.write_text("another trace")  # after this comparison has seen what it is
+    ended = []
+    run_all(runs, state, 1, lambda _children, run, error: ended.append(error) if run else None)
+    assert ended == [state.result(runs[0]).error] == ["ran with another trace than was asked"]
+    assert state.result(runs[0]).metrics is None
+
+
+def test_a_folder_of_an_earlier_version_is_told(one_done):
+    (one_done.out / "run.json").write_text('{"deadlines": "factor:2"}')
+    with pytest.raises(InputError, match=r"with another version of dardis; .*--force"):
+        State(one_done.out.parents[3]).is_done(one_done, force=False)
+
+
+def test_prices_that_have_changed_are_told(comparison, tmp_path, scripted):
     (tmp_path / "prices.csv").write_text("0.1")
-    nodes = '[[nodes]]\ncount = 1\nprefix = "n"\nresources = { cores = 8 }\n'
-    one_done.workload.platform.write_text(f'name = "p"\nprices = "prices.csv"\n{nodes}')
-    State(one_done.out.parents[3]).settle(one_done)
-    assert State(one_done.out.parents[3]).is_done(one_done, force=False)
+    (tmp_path / "p.toml").write_text('prices = "prices.csv"\n' + MACHINE)
+    scripted({"a": WRITES})
+    runs = plan(comparison, tmp_path / "o")[:1]
+    run_all(runs, begun(tmp_path / "o"), 1, lambda *_: None)
+    assert State(tmp_path / "o").is_done(runs[0], force=False)
     (tmp_path / "prices.csv").write_text("0.2")
     with pytest.raises(InputError, match="run t/a/1 with another file that the platform names"):
-        State(one_done.out.parents[3]).is_done(one_done, force=False)
+        State(tmp_path / "o").is_done(runs[0], force=False)
 
 
 def test_another_version_may_give_another_schedule(one_done, monkeypatch):
-    monkeypatch.setattr(compare_plan, "__version__", "9.9")
+    monkeypatch.setattr(request, "__version__", "9.9")
     with pytest.raises(InputError, match="version of dardis"):
         State(one_done.out.parents[3]).is_done(one_done, force=False)
-
-
-def test_a_folder_of_something_else_is_left_alone(tmp_path):
-    (tmp_path / "thesis.tex").write_text("dear")
-    with pytest.raises(InputError, match="something else than a comparison"):
-        State(tmp_path)
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"runs": 5}', '{"runs": []}', "\x00"])
@@ -259,8 +305,21 @@ def test_a_damaged_state_file_is_named(tmp_path, content):
         State(tmp_path)
 
 
-def test_the_state_file_says_what_was_asked(one_done):
+def test_the_state_file_says_how_it_ended(one_done):
     told = json.loads((one_done.out.parents[3] / "compare.json").read_text())["runs"]["t/a/1"]
-    assert told["status"] == "done"
-    assert told["request"]["deadlines"] == "factor:2"
-    assert len(told["request"]["trace"]) == 64
+    assert told == {"status": "done", "error": ""}
+
+
+def test_who_asks_nodes_is_asked_how_and_own_words_come_first(comparison, tmp_path):
+    workload = replace(comparison.workloads[0], task_managers=3, arity=8, sample=4)
+
+    def asked(name, **own):
+        request = PlannedRun(workload, Contender(name, name, **own), 1, tmp_path / "o").request()
+        return request.task_managers, request.arity, request.sample
+
+    assert asked("dardis-throughput") == (3, 8, 4)
+    assert asked("dardis-throughput", arity=0, sample=2) == (3, 0, 2)
+    assert asked("dardis-late") == (3, 8, 0), "it knows what all nodes have published"
+    assert asked("dardis-late", sample=2) == (3, 8, 2), "a mistake of its own, which is told"
+    assert asked("easy") == (1, 0, 0)
+    assert asked("easy", arity=4) == (1, 4, 0)

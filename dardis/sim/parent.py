@@ -1,0 +1,28 @@
+"""A process that another started for itself ends with it, however that dies."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+from typing import Final
+
+VARIABLE: Final = "DARDIS_PARENT"
+"""The environment variable with the id of the process that wants it so."""
+_PR_SET_PDEATHSIG: Final = 1
+
+
+def end_with_parent() -> None:
+    """Be killed when the process ends that asked for it, if any did; to be called before anything that takes time.
+
+    The kernel does it, so it holds whatever this process is doing.
+    """
+    asked = os.environ.pop(VARIABLE, None)  # what this process starts has another parent
+    if asked is None:
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), 0, 0, 0):
+        error = ctypes.get_errno()
+        raise OSError(error, os.strerror(error))
+    if os.getppid() != int(asked):  # it has ended before we said so
+        os._exit(1)
