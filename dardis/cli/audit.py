@@ -68,7 +68,7 @@ def _platform(run_dir: Path, file: Path | None) -> Platform:
     from dardis.model.folders import RUN_FOLDER
     from dardis.model.platform_dict import platform_from_dict
 
-    RUN_FOLDER.check_finished(run_dir)
+    RUN_FOLDER.check_finished(run_dir, ", or --platform P.toml to judge jobs.csv alone")
     path = run_dir / "run.json"
     try:
         run = json.loads(path.read_text(encoding="utf-8"))

@@ -83,11 +83,11 @@ class OutFolder:
         finally:
             shutil.rmtree(part, ignore_errors=True)
 
-    def check_finished(self, folder: Path) -> None:
-        """See that what there is of this kind in a folder was finished. Raises InputError."""
+    def check_finished(self, folder: Path, otherwise: str = "") -> None:
+        """See that what there is of this kind in a folder was finished. Raises InputError, which says what else helps."""
         if not (folder / self.seal).exists() and any((folder / name).exists() for name in self.files):
             found = f"is not finished ({self.what} without {self.seal})"
-            raise InputError(folder, found, "a folder whose command has ended: call it again, with --force")
+            raise InputError(folder, found, f"a folder whose command has ended: call it again, with --force{otherwise}")
 
     def _check(self, out: Path, *, force: bool) -> None:
         """See that it may be written to `out`, which exists. Raises InputError."""

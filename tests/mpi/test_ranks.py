@@ -10,6 +10,8 @@ from mpi4py import MPI
 from dardis.metrics.audit import audit
 from dardis.metrics.downtime import read_downtime
 from dardis.metrics.table import read_jobs
+from dardis.model.errors import InputError
+from dardis.model.folder_lock import locked
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.platform_dict import platform_from_dict
 from dardis.node_manager import RelayingHost
@@ -114,6 +116,17 @@ def test_digest_is_that_of_one_process(inputs, dispatcher, settings, managers):
     schedule = read_jobs(inputs / "ranks" / "jobs.csv")
     platform = platform_from_dict(json.loads((inputs / "ranks" / "run.json").read_text())["platform"])
     assert audit(schedule, platform, expected=list(range(1, 121))) == []
+
+
+@pytest.mark.mpi
+def test_a_folder_that_is_held_ends_all_ranks(inputs):
+    request = request_of(inputs, "dardis-throughput", (), "ranks")
+    if COMM.rank > 0:
+        assert run_over_ranks(COMM, request) == 2
+        return
+    (inputs / "ranks").mkdir()
+    with locked(inputs / "ranks", "here"), pytest.raises(InputError, match="is being written by another dardis"):
+        run_over_ranks(COMM, request)
 
 
 @pytest.mark.mpi

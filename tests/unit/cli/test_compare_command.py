@@ -157,6 +157,13 @@ MISTAKES = {
     "a setting without a value": ([], {"dispatchers": "easy:order"}, ["--set order", "no KEY=VALUE"]),
     "a colon and nothing": ([], {"dispatchers": "easy:"}, ["--set", "no KEY=VALUE"]),
     "a folder for a setting": ([], {"dispatchers": "easy:order=../x"}, ["--dispatchers", "'easy:order=../x'"]),
+    "a sample of one that knows all": (
+        [],
+        {"dispatchers": "dardis-late:sample=4"},
+        ["dispatcher dardis-late sample=4", "--sample", "what all nodes have published"],
+    ),
+    "an arity that is none": (["--arity", "1"], {}, ["--arity", "'1'", "flat, or"]),
+    "an arity of one that is none": ([], {"dispatchers": "easy:arity=x"}, ["--dispatchers easy:arity=x: arity: 'x'"]),
     "no processes": (["--processes", "0"], {}, ["--processes"]),
     "a file and options": (["--jobs", "5"], {"what": ["spec.toml"], "dispatchers": None, "platform": None}, ["--jobs"]),
     "a file that is none": ([], {"what": ["no.toml"], "dispatchers": None, "platform": None}, ["no.toml", "cannot be"]),
@@ -193,6 +200,33 @@ def test_settings_of_one_dispatcher_hold_for_it_alone(compare, folder):
     assert [(s["order"], s["node_choice"]) for _, s in sorted(found.items())] == [
         ("fcfs", "first-fit"), ("sjbf", "worst-fit"),
     ]  # fmt: skip
+
+
+def test_an_arity_and_a_sample_for_all_and_of_one(compare, folder):
+    """A tree gives the same schedule, a sample another; who asks no nodes, or knows them all, goes without."""
+    dispatchers = "dardis-throughput,dardis-throughput:arity=flat:sample=all,dardis-late,easy"
+    assert compare("--arity", "2", "--sample", "1", dispatchers=dispatchers) == (0, [])
+    with (folder / "o" / "compare.csv").open() as file:
+        rows = {row["dispatcher"]: (row["arity"], row["sample"]) for row in csv.DictReader(file)}
+    assert rows == {
+        "dardis-throughput": ("2", "1"), "dardis-throughput arity=flat sample=all": ("flat", "all"),
+        "dardis-late": ("2", "all"), "easy": ("", ""),
+    }  # fmt: skip
+    records = {
+        path.parents[1].name: json.loads(path.read_text()) for path in (folder / "o" / "runs").glob("*/*/*/run.json")
+    }
+    assert {name: (record["arity"], record["sample"]) for name, record in records.items()} == {
+        "dardis-throughput": (2, 1), "dardis-throughput arity=flat sample=all": ("flat", None),
+        "dardis-late": (2, None), "easy": ("flat", None),
+    }  # fmt: skip
+    before = written(folder)
+    assert compare("--arity", "2", "--sample", "1", dispatchers=dispatchers) == (0, [])
+    assert written(folder) == before
+    status, said = compare("--arity", "2", "--sample", "3", dispatchers=dispatchers)
+    assert status == 2
+    assert "t/dardis-throughput/1 with another sample" in said[0]
+    assert "dardis-throughput arity=flat sample=all" in (folder / "o" / "table.md").read_text()
+    assert compare(dispatchers="easy:arity=4") == (0, ["dardis: warning: --arity: easy asks no nodes"])
 
 
 def test_labels_with_commas_are_drawn(compare, folder, monkeypatch):

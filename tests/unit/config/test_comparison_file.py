@@ -3,7 +3,10 @@
 import pytest
 
 from dardis.config.comparison import Comparison, Contender, Workload, contender_of, default_name, load_comparison
+from dardis.config.reach import DEFAULT_SAMPLE, REACH
+from dardis.config.settings import known_settings
 from dardis.model.errors import InputError
+from dardis.sim.dispatchers import DISPATCHERS
 
 WHOLE = """
 seeds = [3, 1]
@@ -21,6 +24,8 @@ trim = [60, 0]
 task_managers = 2
 think_times = true
 strict = true
+arity = 8
+sample = "default"
 
 [[traces]]
 trace = "/data/Curie 4.csv"
@@ -34,6 +39,16 @@ settings = { order = "sjbf", backfill_depth = 5 }
 
 [[dispatchers]]
 name = "easy"
+
+[[dispatchers]]
+name = "dardis-balance"
+arity = "flat"
+sample = 4
+
+[[dispatchers]]
+name = "dardis-late"
+arity = 2
+sample = "all"
 """
 
 
@@ -49,13 +64,17 @@ def test_everything_that_it_says_is_taken(tmp_path):
     first, second = comparison.workloads
     assert first == Workload(
         "HPC2N, June", tmp_path / "hpc2n.swf.gz", tmp_path / "m" / "hpc2n.toml", 500, -5, 86400,
-        tmp_path / "cap.csv", str(tmp_path / "late.csv"), (60, 0), 2, think_times=True, strict=True,
+        tmp_path / "cap.csv", str(tmp_path / "late.csv"), (60, 0), 2, think_times=True, strict=True, arity=8,
+        sample=DEFAULT_SAMPLE,
     )  # fmt: skip
     assert (second.name, str(second.trace), second.deadlines) == ("Curie 4", "/data/Curie 4.csv", "factor:2")
     assert comparison.contenders == (
         Contender("EASY-SJBF", "easy", ("order=sjbf", "backfill_depth=5")),
         Contender("easy", "easy"),
+        Contender("dardis-balance", "dardis-balance", arity=0, sample=4),
+        Contender("dardis-late", "dardis-late", arity=2, sample=0),
     )
+    assert (second.arity, second.sample) == (0, 0)
     assert comparison.seeds == (3, 1)
 
 
@@ -83,6 +102,10 @@ MISTAKES = {
     "mathematics for a label": ('"EASY-SJBF"', '"$x$"', ["dispatchers[0].label", "'$x$'"]),
     "a switch for a setting": ("backfill_depth = 5", "backfill = true", ["dispatchers[0].settings", "whole numbers"]),
     "a short trim": ("[60, 0]", "[60]", ["traces[0].trim", "at least 2"]),
+    "an arity of one": ("arity = 8", "arity = 1", ["traces[0].arity", "'1'", "flat, or a whole number from 2"]),
+    "a switch for an arity": ("arity = 2", "arity = true", ["dispatchers[3].arity", "'True'"]),
+    "a sample of some": ('"default"', '"some"', ["traces[0].sample", "'some'", "all, default or a whole number"]),
+    "half a node for a sample": ("sample = 4", "sample = 4.5", ["dispatchers[2].sample", "'4.5'"]),
     "no TOML": ("seeds =", "seeds", ["is no TOML"]),
 }
 
@@ -123,12 +146,36 @@ def test_names_that_differ_in_case_only_would_be_one_folder():
             "easy:order=most:gpus:backfill=on",
             Contender("easy order=most gpus backfill=on", "easy", ("order=most:gpus", "backfill=on")),
         ),
+        (
+            "dardis-throughput:arity=8:offers=quota:sample=default",
+            Contender(
+                "dardis-throughput arity=8 offers=quota sample=default",
+                "dardis-throughput",
+                ("offers=quota",),
+                8,
+                DEFAULT_SAMPLE,
+            ),
+        ),
+        ("a:arity=flat:sample=all", Contender("a arity=flat sample=all", "a", (), 0, 0)),
         ("easy:order", Contender("easy order", "easy", ("order",))),
         ("easy:", Contender("easy ", "easy", ("",))),
     ],
 )
 def test_a_dispatcher_with_settings_of_its_own(text, contender):
     assert contender_of(text) == contender
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("a:arity=1", "arity: '1'; expected flat"), ("a:x=1:sample=", "sample: ''")]
+)
+def test_an_arity_or_a_sample_that_is_none(text, said):
+    with pytest.raises(InputError, match=f"--dispatchers {text}: {said}"):
+        contender_of(text)
+
+
+@pytest.mark.parametrize("setup", DISPATCHERS.values(), ids=DISPATCHERS)
+def test_no_setting_is_called_as_an_arity_or_a_sample(setup):
+    assert not REACH.keys() & known_settings(type(setup)).keys()
 
 
 @pytest.mark.parametrize("text", ["easy:x=../y", ":order=sjbf", "easy:" + "x" * 60])

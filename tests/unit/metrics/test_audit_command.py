@@ -109,5 +109,5 @@ def test_mistakes_are_named(run: Path) -> None:
     with pytest.raises(InputError, match=r"run\.json: has no platform"):
         audit(run, None)
     (run / "run.json").unlink()
-    with pytest.raises(InputError, match=r"run\.json.*--platform"):
+    with pytest.raises(InputError, match=r"is not finished .*run\.json.*--platform"):
         audit(run, None)

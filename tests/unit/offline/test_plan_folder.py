@@ -153,7 +153,7 @@ def test_a_missing_or_empty_file_is_named(tmp_path, file):
     with pytest.raises(InputError, match=file):
         read_plan(tmp_path)
     (tmp_path / file).unlink()
-    with pytest.raises(InputError, match=file.replace("run.json", "holds no plan")):
+    with pytest.raises(InputError, match=file.replace("run.json", r"is not finished \(a plan without run\.json\)")):
         read_plan(tmp_path)
 
 
