@@ -84,7 +84,7 @@ class OutFolder:
             shutil.rmtree(part, ignore_errors=True)
 
     def check_finished(self, folder: Path, otherwise: str = "") -> None:
-        """See that what there is of this kind in a folder was finished. Raises InputError, which says what else helps."""
+        """See that what there is of this kind in a folder was finished. Raises InputError, which says what helps."""
         if not (folder / self.seal).exists() and any((folder / name).exists() for name in self.files):
             found = f"is not finished ({self.what} without {self.seal})"
             raise InputError(folder, found, f"a folder whose command has ended: call it again, with --force{otherwise}")
