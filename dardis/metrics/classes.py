@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dardis.metrics.jobs import bounded_slowdown
+from dardis.model.cells import as_cell, row_writer
 from dardis.model.files import atomic_text
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
@@ -92,11 +92,11 @@ def added(runs: Iterable[list[JobClass]]) -> list[JobClass]:
 def write_classes(path: Path, rows: Iterable[tuple[str, str, int, list[JobClass]]]) -> None:
     """Write `who_pays.csv` from (trace, dispatcher, runs, classes of those runs together)."""
     with atomic_text(path) as file:
-        writer = csv.writer(file, lineterminator="\n")
+        writer = row_writer(file)
         writer.writerow(
             ["trace", "dispatcher", "runs", "by", "class", "jobs", "mean_wait_s", "mean_bounded_slowdown"]
         )  # fmt: skip
         for trace, dispatcher, runs, classes in rows:
             for one in classes:
                 figures = [one.jobs, one.mean_wait_s, one.mean_bounded_slowdown]
-                writer.writerow([trace, dispatcher, runs, one.by, one.name, *figures])
+                writer.writerow([as_cell(trace), as_cell(dispatcher), runs, one.by, one.name, *figures])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dardis.metrics.jobs import Number
+from dardis.model.cells import as_cell, row_writer
 from dardis.model.files import atomic_text
 
 KEYS: Final = (
@@ -135,24 +135,24 @@ def write_runs(path: Path, results: Sequence[RunResult]) -> None:
     """Write `compare.csv`: one row a run, with all its metrics; empty where it has none."""
     keys = list(dict.fromkeys(key for result in results for key in result.metrics or {}))
     with atomic_text(path) as file:
-        writer = csv.writer(file, lineterminator="\n")
+        writer = row_writer(file)
         writer.writerow(
             ["trace", "dispatcher", "name", "settings", "arity", "sample", "seed", "status", "error", *keys]
         )
         for run in results:
-            state = ["failed", run.error] if run.metrics is None else ["done", ""]
+            names = map(as_cell, (run.trace, run.label, run.dispatcher, " ".join(run.settings)))
             reach = ["", ""] if run.central else [run.arity or "flat", run.sample or "all"]
-            asked = [run.trace, run.label, run.dispatcher, " ".join(run.settings), *reach, run.seed]
-            writer.writerow([*asked, *state, *((run.metrics or {}).get(key) for key in keys)])
+            state = ["failed", as_cell(run.error)] if run.metrics is None else ["done", ""]
+            writer.writerow([*names, *reach, run.seed, *state, *((run.metrics or {}).get(key) for key in keys)])
 
 
 def write_table(path: Path, lines: Sequence[Line]) -> None:
     """Write `table.csv`: one row a trace and dispatcher, of each figure the mean and the standard deviation."""
     with atomic_text(path) as file:
-        writer = csv.writer(file, lineterminator="\n")
+        writer = row_writer(file)
         columns = [f"{key}_{what}" for key in KEYS for what in ("mean", "sd")]
         writer.writerow(["trace", "dispatcher", "runs", "failed", *columns])
         for line in lines:
             figures = [line.figure(key) for key in KEYS]
             cells = [cell for f in figures for cell in ((f.mean, f.deviation) if f else (None, None))]
-            writer.writerow([line.trace, line.label, len(line.done), len(line.failed), *cells])
+            writer.writerow([as_cell(line.trace), as_cell(line.label), len(line.done), len(line.failed), *cells])

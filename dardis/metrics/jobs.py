@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dardis.model.cells import as_cell, row_writer
 from dardis.model.files import atomic_text
 from dardis.model.job import NO_TIME, Status
 from dardis.model.platform import Platform
@@ -106,6 +106,7 @@ def write_metrics_by(path: Path, schedule: Schedule, platform: Platform, counted
     nobody = np.empty(0, dtype=np.int64)
     names = ["by", "name", *job_metrics(schedule, nobody), "utilisation"]
     with atomic_text(path) as file:
-        writer = csv.DictWriter(file, names, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(metrics_by(schedule, platform, counted))
+        writer = row_writer(file)
+        writer.writerow(names)
+        for row in metrics_by(schedule, platform, counted):
+            writer.writerow((row | {"name": as_cell(str(row["name"]))}).values())

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dardis.metrics import columns
+from dardis.model.cells import as_cell, from_cell, row_writer, whole
 from dardis.model.errors import InputError
 from dardis.model.files import atomic_text
 from dardis.model.job import NO_TIME, Status
@@ -48,11 +49,10 @@ class Block(NamedTuple):
 def write_jobs(schedule: Schedule, path: Path, workload: str = "") -> None:
     """Write `schedule` to `path`; `workload` is the name of the trace.
 
-    Names of queues and users hold no carriage returns, as traces are read by lines. Raises OSError when the file
-    can't be written.
+    Raises OSError when the file can't be written.
     """
     with atomic_text(path) as file:
-        writer = csv.writer(file, lineterminator="\n")
+        writer = row_writer(file)
         writer.writerow(columns.header(schedule.kinds))
         for first in range(0, len(schedule.number), BLOCK_JOBS):
             writer.writerows(rows(schedule, first, min(first + BLOCK_JOBS, len(schedule.number)), workload))
@@ -65,7 +65,7 @@ def rows(schedule: Schedule, first: int, last: int, workload: str = "") -> Itera
     requests = zip(schedule.kinds, schedule.request[span].T.tolist(), strict=True)
     values: dict[str, list[Any]] = {
         "job_id": schedule.number[span].tolist(),
-        "workload_name": [workload] * (last - first),
+        "workload_name": [as_cell(workload)] * (last - first),
         "submission_time": schedule.submit[span].tolist(),
         "requested_time": schedule.walltime[span].tolist(),
         "starting_time": _where(schedule.ran[span], schedule.start[span]),
@@ -78,8 +78,8 @@ def rows(schedule: Schedule, first: int, last: int, workload: str = "") -> Itera
         "latest_start": _where(latest != NO_TIME, latest),
         "attempts": schedule.attempts[span].tolist(),
         "status": [STATUS_NAMES[code] for code in schedule.status[span].tolist()],
-        "queue": schedule.queue[span],
-        "user": schedule.user[span],
+        "queue": [*map(as_cell, schedule.queue[span])],
+        "user": [*map(as_cell, schedule.user[span])],
     }
     return zip(*(values[name] for name in columns.header(schedule.kinds)), strict=True)
 
@@ -172,7 +172,7 @@ def _whole(lowest: int, limit: int) -> Callable[[str], int]:
     """Parser of whole numbers in `[lowest, limit)`; pandas writes them as `12.0` beside empty fields."""
 
     def parse(text: str) -> int:
-        value = int(text.removesuffix(".0"))
+        value = whole(text.removesuffix(".0"))
         if not lowest <= value < limit:
             raise ValueError
         return value
@@ -182,7 +182,7 @@ def _whole(lowest: int, limit: int) -> Callable[[str], int]:
 
 _TIME: Final = _Column(_whole(-_TIME_LIMIT, _TIME_LIMIT), "a whole number of seconds")
 _AMOUNT: Final = _Column(_whole(0, _AMOUNT_LIMIT), "a whole number from 0")
-_TEXT: Final = _Column(intern, "text", needed=False)
+_TEXT: Final = _Column(lambda cell: intern(from_cell(cell)), "text", needed=False)
 _COLUMNS: Final = {
     "job_id": _TIME._replace(expected="a whole number"),
     "submission_time": _TIME,

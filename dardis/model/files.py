@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import os
 import re
 import zlib
@@ -59,7 +60,7 @@ def read_text(path: Path) -> str:
 
 def csv_rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
     """Line number and fields, without outer blanks, of each line that is not empty; InputError for what is no CSV."""
-    reader = csv.reader(text.splitlines())
+    reader = csv.reader(io.StringIO(text, newline=""))
     try:
         for fields in reader:
             if fields:

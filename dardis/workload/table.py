@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dardis.model.cells import as_cell, from_cell, row_writer
 from dardis.model.errors import InputError
 from dardis.model.files import csv_rows, read_text, write_text
 from dardis.model.job import NO_TIME
@@ -70,7 +70,7 @@ def _check_header(path: Path, header: list[str]) -> None:
 def _converter(name: str) -> Callable[[str], Any]:
     """What turns a cell of this column into its value; it raises ValueError."""
     if name in _TEXTS:
-        return str
+        return from_cell
     if name in _REQUIRED:
         return _whole
     if name in _TIMES:
@@ -143,10 +143,10 @@ def write_table(trace: Trace, path: Path) -> None:
     }
     for name, values in optional.items():
         columns[name] = ["" if value in (NO_TIME, UNKNOWN) else value for value in values.tolist()]
-    columns |= {name: getattr(trace, field).tolist() for name, field in _TEXTS.items()}
+    columns |= {name: [*map(as_cell, getattr(trace, field).tolist())] for name, field in _TEXTS.items()}
     stated = [name for name in columns if name not in {*optional, *_TEXTS} or any(v != "" for v in columns[name])]
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = row_writer(text)
     writer.writerow(stated)
     writer.writerows(zip(*(columns[name] for name in stated), strict=True))
     write_text(path, text.getvalue())

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import io
 
 import numpy as np
 
+from dardis.model.cells import as_cell, row_writer
 from offline.export.base import Export
 from offline.export.hostlist import hostlist
 from offline.export.switching import first_on, steps
@@ -36,7 +36,7 @@ def export_csv(plan: PlanFolder, names: list[str]) -> Export:
     }
     on = first_on(plan.onoff, plan.platform.node_count)
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = row_writer(text)
     writer.writerow(
         ["start_utc", "end_utc", "start_unix_s", "end_unix_s", *values, "nodes_off_count", "shut_down_nodes",
          "booted_nodes", "off_nodes"]
@@ -46,7 +46,7 @@ def export_csv(plan: PlanFolder, names: list[str]) -> Export:
         step = actions.get(time)
         off, up = (step.off, step.on) if step else ([], [])
         on[off], on[up] = False, True
-        lists = [hostlist(names[node] for node in nodes) for nodes in (off, up, np.flatnonzero(~on).tolist())]
+        lists = [as_cell(hostlist(names[node] for node in nodes)) for nodes in (off, up, np.flatnonzero(~on).tolist())]
         known = [column[place] if place >= 0 else None for column in values.values()]
         writer.writerow([utc[row], utc[row + 1], unix[row], unix[row + 1], *known, int((~on).sum()), *lists])
     return Export(text.getvalue())

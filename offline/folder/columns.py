@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dardis.metrics.columns import parse_units_by_node
+from dardis.model.cells import as_cell, row_writer
 from dardis.model.errors import InputError
 from dardis.model.files import atomic_text, csv_rows, read_text
 from dardis.model.moments import parse_utc
@@ -78,10 +78,11 @@ def schedule_columns(schedule: ScheduleTable) -> Columns:
 
 def write_csv(path: Path, columns: Columns) -> None:
     """Write the columns; numbers are as short as they can be read back."""
+    cells = [[as_cell(x) if isinstance(x, str) else x for x in column] for column in columns.values()]
     with atomic_text(path) as file:
-        writer = csv.writer(file, lineterminator="\n")
+        writer = row_writer(file)
         writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
+        writer.writerows(zip(*cells, strict=True))
 
 
 def reals_or_none(values: Floats) -> list[float | None]:

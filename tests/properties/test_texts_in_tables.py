@@ -1,0 +1,139 @@
+"""Any text goes into every CSV that we write so that no spreadsheet runs it, and comes back as it was."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from kit import plan_folder
+
+from dardis.metrics.classes import WIDTH, JobClass, write_classes
+from dardis.metrics.comparison import RunResult, lines_of, write_runs, write_table
+from dardis.metrics.jobs import write_metrics_by
+from dardis.metrics.table import read_jobs, write_jobs
+from dardis.model.cells import from_cell
+from dardis.model.job import NO_TIME, Status
+from dardis.model.platform import NodeGroup, Platform
+from dardis.model.schedule import Schedule
+from dardis.workload.table import read_table
+from dardis.workload.table import write_table as write_trace
+from dardis.workload.trace import Trace, build_trace
+from offline.export.table import export_csv
+from offline.folder.columns import onoff_columns, write_csv
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5) | st.text("'=+-@\t\r\n\",x ", max_size=5)
+RUN = tuple("=+-@\t\r")
+FORMULA = '=HYPERLINK("http://x","y")'
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("texts")
+
+
+def cells(text: str, *names: str) -> list[tuple[str, ...]]:
+    """Rows of these columns, after a look that a spreadsheet would run none of them."""
+    rows = [tuple(row[name] for name in names) for row in csv.DictReader(io.StringIO(text, newline=""))]
+    assert not [cell for row in rows for cell in row if cell.startswith(RUN)]
+    return [tuple(map(from_cell, row)) for row in rows]
+
+
+def schedule(queue: list[str], user: list[str]) -> Schedule:
+    """Jobs of these queues and users, one after the other on node 0."""
+    number = np.arange(len(queue), dtype=np.int64)
+    ones = np.ones_like(number)
+    return Schedule(
+        ("cores",), number, number, number, np.full_like(number, NO_TIME), ones, ones, ones[:, None],
+        np.full(len(number), Status.COMPLETED, dtype=np.int8), number, number + 1, ones,
+        np.arange(len(number) + 1, dtype=np.int64), np.zeros_like(number), ones, queue, user,
+    )  # fmt: skip
+
+
+NAMED = st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=4)
+
+
+@given(NAMED, TEXTS)
+@example([(FORMULA, "-x"), ("''=x", "'")], "@trace")
+def test_jobs(folder: Path, names: list[tuple[str, str]], trace: str) -> None:
+    queue, user = (list(column) for column in zip(*names, strict=True))
+    path = folder / "jobs.csv"
+    write_jobs(schedule(queue, user), path, trace)
+    read = read_jobs(path)
+    assert (read.queue, read.user) == (queue, user)
+    with path.open(encoding="utf-8", newline="") as file:
+        assert cells(file.read(), "workload_name", "queue", "user") == [(trace, *named) for named in names]
+
+
+@given(NAMED)
+@example([(FORMULA, "-x")])
+def test_metrics_by(folder: Path, names: list[tuple[str, str]]) -> None:
+    jobs = schedule(*(list(column) for column in zip(*names, strict=True)))
+    path = folder / "metrics_by.csv"
+    write_metrics_by(path, jobs, Platform("p", (NodeGroup("n", 1, {"cores": 1}),)), np.arange(len(names)))
+    with path.open(encoding="utf-8", newline="") as file:
+        written = cells(file.read(), "by", "name")
+    assert written == [
+        (by, name) for by, texts in (("queue", jobs.queue), ("user", jobs.user)) for name in sorted(set(texts))
+    ]
+
+
+@given(st.lists(st.tuples(*[TEXTS.map(str.strip)] * 4), min_size=1, max_size=4))
+@example([(FORMULA, "-x", "a\u2028b", "a\rb\nc")])
+def test_job_tables(folder: Path, names: list[tuple[str, ...]]) -> None:
+    ones = np.ones(len(names), dtype=np.int64)
+    fields = ("queue", "user", "group", "partition")
+    columns = {
+        "number": np.arange(len(names)), "submit": ones, "runtime": ones, "units": ones, "procs": ones,
+        "request": {"cores": ones},
+        **{field: np.array(texts, dtype=object) for field, texts in zip(fields, zip(*names, strict=True), strict=True)},
+    }  # fmt: skip
+    path = folder / "trace.csv"
+    write_trace(build_trace(path, range(len(names)), columns, [], strict=True), path)
+    read: Trace = read_table(path, strict=True)
+    assert [*zip(*(getattr(read, field).tolist() for field in fields), strict=True)] == names
+    stated = [field for field in fields if any(getattr(read, field))]
+    with path.open(encoding="utf-8", newline="") as file:
+        cells(file.read(), *stated)
+
+
+@given(TEXTS, TEXTS, TEXTS, TEXTS)
+@example("=t", "+l", "-s", "@error\r")
+def test_comparisons(folder: Path, trace: str, label: str, setting: str, error: str) -> None:
+    results = [
+        RunResult(trace, label, "easy", (setting,), seed, folder, None if seed else {"jobs": -1}, error * bool(seed))
+        for seed in (0, 1)
+    ]
+    write_runs(folder / "compare.csv", results)
+    write_table(folder / "table.csv", lines_of(results))
+    write_classes(folder / "who_pays.csv", [(trace, label, 1, [JobClass(WIDTH, 0, 1, 0, 1.0)])])
+    names = ("trace", "dispatcher")
+    for file, columns, expected in (
+        ("compare.csv", (*names, "settings", "error"), [(trace, label, setting, error * seed) for seed in (0, 1)]),
+        ("table.csv", names, [(trace, label)]),
+        ("who_pays.csv", names, [(trace, label)]),
+    ):
+        with (folder / file).open(encoding="utf-8", newline="") as opened:
+            assert cells(opened.read(), *columns) == expected
+    with (folder / "compare.csv").open(encoding="utf-8", newline="") as opened:
+        assert [row["jobs"] for row in csv.DictReader(opened)] == ["-1", ""]
+
+
+@given(TEXTS.filter(bool))
+@example("=n")
+@example("-n")
+def test_names_of_nodes_in_plans(folder: Path, prefix: str) -> None:
+    groups = (plan_folder.PLATFORM.groups[0], NodeGroup(prefix, 2, {"cores": 64}, plan_folder.POWER))
+    platform = Platform("p", groups)
+    plan = plan_folder.plan(platform, ((5_000, 9, False),))
+    write_csv(folder / "onoff.csv", onoff_columns(plan.onoff, platform, plan.offset))
+    with (folder / "onoff.csv").open(encoding="utf-8", newline="") as file:
+        assert cells(file.read(), "name") == [(f"{prefix}1",)]
+    names = [platform.node_name(node) for node in range(platform.node_count)]
+    exported = export_csv(plan, names).text
+    assert cells(exported, "shut_down_nodes", "off_nodes")[0] == (f"{prefix}1", f"{prefix}1")
+    assert cells(exported, "booted_nodes")[0] == ("",)
