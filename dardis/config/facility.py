@@ -14,7 +14,7 @@ from dardis.model.moments import parse_utc
 from dardis.model.platform import MODELLED_PLANTS, Facility, GridLimit
 from dardis.model.pue_table import Rows
 
-_Amount = Annotated[float, Field(ge=0)]
+Amount = Annotated[float, Field(ge=0)]
 _FileOrNumber = Annotated[str, Field(min_length=1)] | float
 
 
@@ -40,8 +40,8 @@ class LimitTable(Table):
 
     start_utc: _Moment
     end_utc: _Moment
-    most_kw: _Amount
-    penalty_eur_per_kwh: _Amount | None = None
+    most_kw: Amount
+    penalty_eur_per_kwh: Amount | None = None
 
     @model_validator(mode="after")
     def _has_length(self) -> LimitTable:
@@ -53,10 +53,10 @@ class LimitTable(Table):
 class TariffTable(Table):
     """`[tariff]`: what a contract charges besides energy."""
 
-    demand_eur_per_kw: _Amount = 0.0
-    co2_eur_per_t: _Amount = 0.0
-    contracted_kw: _Amount | None = None
-    contract_penalty_eur_per_kwh: _Amount | None = None
+    demand_eur_per_kw: Amount = 0.0
+    co2_eur_per_t: Amount = 0.0
+    contracted_kw: Amount | None = None
+    contract_penalty_eur_per_kwh: Amount | None = None
     limits: list[LimitTable] = Field(default_factory=list)
 
 

@@ -21,7 +21,7 @@ LATEST = 1 << 40
 MOST_NODES = 10_000_000
 
 _Watts = Annotated[float, Field(ge=0)]
-_Time = Annotated[int, Field(ge=-LATEST, le=LATEST)]
+Time = Annotated[int, Field(ge=-LATEST, le=LATEST)]
 _Seconds = Annotated[int, Field(ge=0, le=LATEST)]
 
 
@@ -90,8 +90,8 @@ class MaintenanceTable(Table):
     """`[[maintenance]]`: nodes that hold nothing during `[start_s, end_s)`."""
 
     nodes: Annotated[list[int], BeforeValidator(_node_numbers)]
-    start_s: _Time
-    end_s: _Time
+    start_s: Time
+    end_s: Time
 
     @model_validator(mode="after")
     def _has_length(self) -> MaintenanceTable:
@@ -125,7 +125,6 @@ def load_platform(path: Path) -> Platform:
         )
         for nodes in table.nodes
     )
-    _check_names(path, groups)
     platform = Platform(
         name=table.name,
         groups=groups,
@@ -136,23 +135,29 @@ def load_platform(path: Path) -> Platform:
         income_by_queue=dict(table.income_by_queue),
         facility=facility_of(path, table),
     )
-    if platform.node_count > MOST_NODES:
-        raise InputError(path, f"{platform.node_count} nodes", f"at most {MOST_NODES}")
-    for index, window in enumerate(platform.maintenance):
-        if window.nodes[-1] >= platform.node_count:
-            place, last = f"{path}: maintenance[{index}].nodes", platform.node_count - 1
-            raise InputError(place, f"no node {window.nodes[-1]}", f"numbers from 0 to {last}")
+    check_platform(platform, f"{path}: nodes", f"{path}: maintenance")
     return platform
 
 
-def _check_names(path: Path, groups: tuple[NodeGroup, ...]) -> None:
+def check_platform(platform: Platform, groups: str, maintenance: str) -> None:
+    """Refuse what no part of a machine alone tells; the texts are the places of its groups and windows."""
+    _check_names(groups, platform.groups)
+    if platform.node_count > MOST_NODES:
+        raise InputError(groups, f"{platform.node_count} nodes", f"at most {MOST_NODES}")
+    for index, window in enumerate(platform.maintenance):
+        if max(window.nodes) >= platform.node_count:
+            found, last = f"no node {max(window.nodes)}", platform.node_count - 1
+            raise InputError(f"{maintenance}[{index}].nodes", found, f"numbers from 0 to {last}")
+
+
+def _check_names(place: str, groups: tuple[NodeGroup, ...]) -> None:
     """Refuse prefixes that could name two nodes alike: `n` + `10` and `n1` + `0`."""
     for index, group in enumerate(groups):
         for other in groups[:index] + groups[index + 1 :]:
             rest = group.prefix.removeprefix(other.prefix)
             if group.prefix.startswith(other.prefix) and (not rest or rest.isdecimal()):
-                place = f"{path}: nodes[{index}].prefix"
-                raise InputError(place, f"{group.prefix!r} names nodes like {other.prefix!r}", "distinct prefixes")
+                found = f"{group.prefix!r} names nodes like {other.prefix!r}"
+                raise InputError(f"{place}[{index}].prefix", found, "distinct prefixes")
 
 
 def _partitions(path: Path, table: PlatformFile, groups: tuple[NodeGroup, ...]) -> dict[str, tuple[int, ...]]:

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dardis.model.numbers import whole_number
 from dardis.model.schedule import Schedule, joined_by_job
 
 REQUEST_PREFIX: Final = "req_"
@@ -59,7 +60,7 @@ def canonical_interval_set(text: str) -> str:
 def _interval(text: str) -> tuple[int, int]:
     """First and last number of `3` or `0-3`."""
     low, dash, high = text.partition("-")
-    return int(low), int(high if dash else low)
+    return whole_number(low), whole_number(high if dash else low)
 
 
 def checked_units_by_node(text: str) -> str:

@@ -14,6 +14,7 @@ from dardis.model.downtime import Downtime, boot_and_shutdown
 from dardis.model.errors import InputError
 from dardis.model.files import atomic_text, csv_rows, read_text
 from dardis.model.job import FOREVER
+from dardis.model.numbers import whole_number
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.model.series import Ints
@@ -68,8 +69,8 @@ def read_downtime(path: Path) -> Downtime:
     for line, fields in rows:
         try:
             node, down, up = fields
-            numbers.extend((int(node), int(down), int(up) if up else FOREVER))
-        except (ValueError, OverflowError):
+            numbers.extend((whole_number(node), whole_number(down), whole_number(up) if up else FOREVER))
+        except ValueError:
             raise InputError(f"{path}:{line}", repr(",".join(fields)), "whole numbers, up_s may be empty") from None
     spans = np.array(numbers, dtype=np.int64).reshape(-1, 3)
     return Downtime(*spans[np.lexsort(spans.T[::-1])].T.copy())

@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dardis.metrics import columns
-from dardis.model.cells import as_cell, from_cell, row_writer, whole
+from dardis.model.cells import as_cell, from_cell, row_writer
 from dardis.model.errors import InputError
 from dardis.model.files import atomic_text
 from dardis.model.job import NO_TIME, Status
+from dardis.model.numbers import whole_number
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 
@@ -172,10 +173,7 @@ def _whole(lowest: int, limit: int) -> Callable[[str], int]:
     """Parser of whole numbers in `[lowest, limit)`; pandas writes them as `12.0` beside empty fields."""
 
     def parse(text: str) -> int:
-        value = whole(text.removesuffix(".0"))
-        if not lowest <= value < limit:
-            raise ValueError
-        return value
+        return whole_number(text.removesuffix(".0"), lowest, limit - 1)
 
     return parse
 

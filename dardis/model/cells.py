@@ -1,12 +1,8 @@
-"""Cells of CSV files: texts that no spreadsheet runs as a formula, and numbers as we write them.
-
-Any text survives the way into a cell and back.
-"""
+"""Texts as cells of CSV files: none that a spreadsheet runs as a formula, and any survives the way there and back."""
 
 from __future__ import annotations
 
 import csv
-import math
 import re
 from collections.abc import Iterable
 from typing import Any, Final, Protocol, TextIO
@@ -26,20 +22,6 @@ def as_cell(text: str) -> str:
 def from_cell(cell: str) -> str:
     """The text that `as_cell` wrote; a cell that nobody protected is taken as it is."""
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
-
-
-def whole(cell: str) -> int:
-    """A whole number. Raises ValueError for what Python would take beyond that: `1_000`, digits of other scripts."""
-    if not cell.isascii() or "_" in cell:
-        raise ValueError(f"{cell!r} is no whole number")
-    return int(cell)
-
-
-def real(cell: str) -> float:
-    """A finite number. Raises ValueError, as `whole` does."""
-    if not cell.isascii() or "_" in cell or not math.isfinite(value := float(cell)):
-        raise ValueError(f"{cell!r} is no finite number")
-    return value
 
 
 class RowWriter(Protocol):

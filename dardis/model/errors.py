@@ -4,6 +4,14 @@ from __future__ import annotations
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C."""
+_LONGEST_PLACE, _LONGEST_FOUND, _LONGEST_EXPECTED = 1000, 300, 1000
+
+
+def one_line(text: str, longest: int = _LONGEST_FOUND) -> str:
+    """The text for a message: what does not print is escaped, and the middle of a long one is left out."""
+    if len(text) > longest:
+        text = f"{text[: longest - longest // 3]} … {text[len(text) - longest // 3 :]}"
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 class DardisError(Exception):
@@ -18,8 +26,9 @@ class InputError(DardisError):
     exit_status = 2
 
     def __init__(self, place: object, found: str, expected: str = "") -> None:
-        """Say `place: found; expected …`, with `place` a file (and line or key) or an option."""
-        super().__init__(f"{place}: {found}" + (f"; expected {expected}" if expected else ""))
+        """Say `place: found; expected …` in one line, with `place` a file (and line or key) or an option."""
+        said = f"{one_line(str(place), _LONGEST_PLACE)}: {one_line(found)}"
+        super().__init__(said + (f"; expected {one_line(expected, _LONGEST_EXPECTED)}" if expected else ""))
 
 
 class ProtocolError(DardisError):

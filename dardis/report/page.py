@@ -22,13 +22,16 @@ def draw_report(run_dir: Path) -> Path:
     write_page(
         path,
         "report.html.j2",
-        title=f"{files.run.get('dispatcher', 'A run')} on {Path(str(files.run.get('trace', 'a trace'))).name}",
+        title=f"{files.run.dispatcher or 'A run'} on {Path(files.run.trace or 'a trace').name}",
         machine=files.platform.describe(),
         headlines=summary.headlines(files.metrics, files.platform.currency),
         figures=summary.figures(files.metrics, files.platform.currency),
         setup=summary.setup(files),
-        warnings=[str(warning) for warning in files.run.get("warnings") or []],
-        lists=[(name, summary.listed(files.run.get(name) or [])) for name in ("rejected", "skipped")],
+        warnings=files.run.warnings,
+        lists=[
+            ("rejected", summary.listed([f"job {one.job}; reason {one.reason}" for one in files.run.rejected])),
+            ("skipped", summary.listed(files.run.skipped)),
+        ],
         groups=[(by, *summary.group_table(files, by)) for by in ("queue", "user")],
         charts=charts(files),
     )
@@ -59,11 +62,11 @@ def _charts_of_jobs(files: RunFiles) -> list[Chart]:
     """The charts of a schedule in which some job ran."""
     schedule = files.schedule
     start, end = int(schedule.submit.min()), int(schedule.finish[schedule.ran].max())
-    axis = TimeAxis(start, end, files.run.get("unix_start"))
+    axis = TimeAxis(start, end, files.run.unix_start)
     money = [power_charts.power_and_money(files.power, axis, files.platform.currency)] if files.power else []
     nodes = [over_time.nodes_on(files.downtime, files.platform, axis)] if files.downtime else []
     return [
-        over_time.utilisation(files.profile, files.platform, axis, wished=bool(files.run.get("profile_file"))),
+        over_time.utilisation(files.profile, files.platform, axis, wished=bool(files.run.profile_file)),
         over_time.queue(schedule, axis),
         *nodes,
         *money,

@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-import csv
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
+from dardis.config.records import RunRecord, read_metrics
+from dardis.config.toml_file import read_json
 from dardis.metrics.downtime import DOWNTIME_FILE, read_downtime
 from dardis.metrics.power import COLUMNS
 from dardis.metrics.table import read_jobs
+from dardis.model.cells import from_cell
 from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
+from dardis.model.files import csv_rows, read_text
+from dardis.model.numbers import decimal_number
 from dardis.model.platform import Platform
-from dardis.model.platform_dict import platform_from_dict
 from dardis.model.profile import StepFunction
 from dardis.model.schedule import Schedule
 
 T = TypeVar("T")
+_LATEST: Final = 1 << 60
+BY_COLUMNS: Final = ("jobs", "mean_wait_s", "p95_wait_s", "max_wait_s", "mean_bounded_slowdown", "utilisation")
+DEADLINE_COLUMNS: Final = ("late_jobs", "tardiness_s", "weighted_queue_time", "weighted_tardiness")
+"""Figures of a queue or user that are shown, always and where there are deadlines."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """The jobs of a queue or a user (`by`): its name and figures; None where one has no meaning."""
+
+    by: str
+    name: str
+    figures: dict[str, float | None]
 
 
 @dataclass(frozen=True)
@@ -37,10 +52,10 @@ class RunFiles:
 
     schedule: Schedule
     platform: Platform
-    metrics: dict[str, float | str | None]
-    by: list[dict[str, str]]
+    metrics: dict[str, Any]
+    by: list[Group]
     profile: dict[str, StepFunction]
-    run: dict[str, Any]
+    run: RunRecord
     decisions: NDArray[np.float64] | None
     power: dict[str, NDArray[np.float64]] | None = None
     downtime: Downtime | None = None
@@ -51,21 +66,60 @@ def read_run(folder: Path) -> RunFiles:
 
     Raises InputError naming the file that is missing or not as it should be.
     """
-    run, platform = _parsed(folder / "run.json", _run_and_platform)
-    schedule = read_jobs(folder / "jobs.csv")
-    if len(schedule.nodes) and not 0 <= schedule.nodes.min() <= schedule.nodes.max() < platform.node_count:
-        raise InputError(folder / "jobs.csv", "names a node that run.json does not know", "the files of one run")
+    run = read_json(folder / "run.json", RunRecord)
+    platform = run.machine(folder / "run.json")
+    downtime = folder / DOWNTIME_FILE
     return RunFiles(
-        schedule=schedule,
+        schedule=_schedule(folder / "jobs.csv", platform),
         platform=platform,
-        metrics=_parsed(folder / "metrics.json", _json_object),
-        by=_parsed(folder / "metrics_by.csv", lambda text: list(csv.DictReader(text.splitlines()))),
-        profile=_parsed(folder / "profile.csv", _profile),
+        metrics=read_metrics(folder / "metrics.json"),
+        by=_groups(folder / "metrics_by.csv"),
+        profile=_parsed(folder / "profile.csv", lambda text: _profile(text, platform)),
         run=run,
         decisions=_parsed(folder / "decisions.csv", _decisions) if (folder / "decisions.csv").exists() else None,
         power=_parsed(folder / "power.csv", _power) if (folder / "power.csv").exists() else None,
-        downtime=read_downtime(folder / DOWNTIME_FILE) if (folder / DOWNTIME_FILE).exists() else None,
+        downtime=_downtime(downtime, platform) if downtime.exists() else None,
     )
+
+
+def _schedule(path: Path, platform: Platform) -> Schedule:
+    """The schedule, if it can be drawn."""
+    schedule = read_jobs(path)
+    if len(schedule.nodes) and not 0 <= schedule.nodes.min() <= schedule.nodes.max() < platform.node_count:
+        raise InputError(path, "names a node that run.json does not know", "the files of one run")
+    in_order = (schedule.submit <= schedule.start) & (schedule.start < schedule.finish)
+    if (wrong := schedule.ran & ~in_order).any():
+        job = int(schedule.number[np.argmax(wrong)])
+        raise InputError(path, f"job {job} ran, yet not from a start to a later end", "a schedule (see dardis audit)")
+    return schedule
+
+
+def _downtime(path: Path, platform: Platform) -> Downtime:
+    """When nodes were down."""
+    downtime = read_downtime(path)
+    if len(downtime.node) and not 0 <= downtime.node.min() <= downtime.node.max() < platform.node_count:
+        raise InputError(path, "names a node that run.json does not know", "the files of one run")
+    return downtime
+
+
+def _groups(path: Path) -> list[Group]:
+    """The rows of `metrics_by.csv`."""
+    rows = csv_rows(path, read_text(path))
+    header = next(rows, (1, []))[1]
+    needed = ("by", "name", *BY_COLUMNS, *DEADLINE_COLUMNS)
+    if wrong := [name for name in needed if header.count(name) != 1]:
+        raise InputError(f"{path}:1", f"not one column {wrong[0]}", "the header of a metrics_by.csv")
+    groups = []
+    for line, cells in rows:
+        try:
+            named = dict(zip(header, cells, strict=True))
+            figures = {
+                name: decimal_number(named[name]) if named[name] else None for name in (*BY_COLUMNS, *DEADLINE_COLUMNS)
+            }
+            groups.append(Group(named["by"], from_cell(named["name"]), figures))
+        except ValueError as error:
+            raise InputError(f"{path}:{line}", str(error), "a row of a metrics_by.csv") from None
+    return groups
 
 
 def _parsed(path: Path, parse: Callable[[str], T]) -> T:
@@ -78,29 +132,27 @@ def _parsed(path: Path, parse: Callable[[str], T]) -> T:
         raise InputError(path, f"is damaged ({error})", "the file that a run wrote") from None
 
 
-def _json_object(text: str) -> dict[str, Any]:
-    """A JSON object."""
-    data = json.loads(text)
-    if not isinstance(data, dict):
-        raise ValueError("no JSON object")
-    return data
+def _numbers(lines: list[str], columns: int, kind: DTypeLike) -> NDArray[Any]:
+    """Lines of comma-separated numbers, all of them finite, shape (lines, columns). Raises ValueError."""
+    if not lines:
+        return np.zeros((0, columns), kind)
+    table = np.loadtxt(lines, delimiter=",", dtype=kind, ndmin=2, comments=None)
+    if table.shape != (len(lines), columns) or not np.isfinite(table).all():
+        raise ValueError(f"no table of {columns} numbers in each line")
+    return table
 
 
-def _run_and_platform(text: str) -> tuple[dict[str, Any], Platform]:
-    """What was run, and the machine described in it."""
-    run = _json_object(text)
-    return run, platform_from_dict(run["platform"])
-
-
-def _profile(text: str) -> dict[str, StepFunction]:
+def _profile(text: str, platform: Platform) -> dict[str, StepFunction]:
     """The columns of `profile.csv`; before its first row nothing is known and the first values stand."""
-    header, *lines = text.splitlines()
+    header, *lines = text.splitlines() or [""]
     names = header.split(",")
-    table = np.loadtxt(lines, delimiter=",", dtype=np.int64, ndmin=2) if lines else np.zeros((0, len(names)), np.int64)
-    if table.shape[1] != len(names) or names[0] != "time_s":
-        raise ValueError("no table of time_s and amounts")
-    first = StepFunction.from_steps(0, []).times
-    times = np.concatenate([first, table[:, 0]])
+    needed = ["time_s", *(f"{kind}_{what}" for kind in platform.kinds for what in ("used", "desired"))]
+    if any(names.count(name) != 1 for name in needed) or names[0] != "time_s":
+        raise ValueError("no table of " + ", ".join(needed))
+    table = _numbers(lines, len(names), np.int64)
+    if (np.diff(table[:, 0]) <= 0).any():
+        raise ValueError("times that do not ascend")
+    times = np.concatenate([StepFunction.from_steps(0, []).times, table[:, 0]])
     return {
         name: StepFunction(
             times, np.concatenate([table[:1, column] if lines else [0], table[:, column]]).astype(np.int64)
@@ -111,16 +163,20 @@ def _profile(text: str) -> dict[str, StepFunction]:
 
 def _power(text: str) -> dict[str, NDArray[np.float64]]:
     """The columns of `power.csv`."""
-    header, *lines = text.splitlines()
-    table = np.loadtxt(lines, delimiter=",", ndmin=2)
-    if tuple(header.split(",")) != COLUMNS or table.shape[1] != len(COLUMNS):
+    header, *lines = text.splitlines() or [""]
+    if tuple(header.split(",")) != COLUMNS or not lines:
         raise ValueError("no table of power over time")
-    return dict(zip(COLUMNS, table.T, strict=True))
+    columns = dict(zip(COLUMNS, _numbers(lines, len(COLUMNS), np.float64).T, strict=True))
+    start, end = columns["time_s"], columns["until_s"]
+    if (end <= start).any() or (start[1:] != end[:-1]).any() or max(abs(start[0]), abs(end[-1])) > _LATEST:
+        raise ValueError("segments that do not follow each other")
+    return columns
 
 
 def _decisions(text: str) -> NDArray[np.float64]:
     """The histogram of decision times."""
-    header, *lines = text.splitlines()
-    if header != "cpu_s_from,cpu_s_to,decisions":
+    header, *lines = text.splitlines() or [""]
+    table = _numbers(lines, 3, np.float64)
+    if header != "cpu_s_from,cpu_s_to,decisions" or (table < 0).any() or (table[:, 0] >= table[:, 1]).any():
         raise ValueError("no histogram of decision times")
-    return np.loadtxt(lines, delimiter=",", ndmin=2) if lines else np.zeros((0, 3))
+    return table

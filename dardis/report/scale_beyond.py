@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from matplotlib.lines import Line2D
 from dardis.model.choices import Scaling
 from dardis.model.errors import InputError
 from dardis.model.files import read_text
+from dardis.model.numbers import decimal_number, whole_number
 from dardis.report import chart, scale_axes
 from dardis.report.chart import Chart
 from dardis.report.scale_rows import ALL, FLAT, ScaleRow, said
@@ -55,11 +55,14 @@ def read_predictions(path: Path) -> list[Prediction]:
 def _prediction(named: dict[str, str]) -> Prediction:
     """What a line says. Raises KeyError, TypeError and ValueError."""
     one = Prediction(
-        Scaling(named["scaling"]), int(named["nodes"]), int(named["ranks"]), tuple(named[name] for name in _APART),
-        float(named["predicted_s_per_job"]), int(named["network_ranks"]),
+        Scaling(named["scaling"]), whole_number(named["nodes"]), whole_number(named["ranks"]),
+        tuple(named[name] for name in _APART), decimal_number(named["predicted_s_per_job"]),
+        whole_number(named["network_ranks"]),
     )  # fmt: skip
-    known = all(text.isdigit() or (text == FLAT and place == _ARITY) for place, text in enumerate(one.key))
-    if not (known and 1 <= one.ranks <= one.nodes and 0 < one.seconds < math.inf):
+    for place, text in enumerate(one.key):
+        if not (text == FLAT and place == _ARITY):
+            whole_number(text, 0)
+    if not (1 <= one.ranks <= one.nodes and one.seconds > 0):
         raise ValueError(one)
     return one
 

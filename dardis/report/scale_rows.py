@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median_low
@@ -11,6 +12,7 @@ from typing import Final
 
 from dardis.model.errors import InputError
 from dardis.model.files import read_text
+from dardis.model.numbers import decimal_number, whole_number
 from dardis.report import words
 
 Value = int | float | str | None
@@ -76,11 +78,9 @@ def _value(name: str, cell: str) -> Value:
         return None
     if name in {"schedule_digest", "dispatcher"}:
         return cell
-    for kind in (int, float):
-        try:
-            return kind(cell)
-        except ValueError:
-            continue
+    for parse in (whole_number, decimal_number):
+        with suppress(ValueError):
+            return parse(cell)
     return cell
 
 

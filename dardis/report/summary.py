@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from dardis.model.resources import CORES
 from dardis.report import words
-from dardis.report.run_files import RunFiles
+from dardis.report.run_files import BY_COLUMNS, DEADLINE_COLUMNS, RunFiles
 
 LISTED: Final = 12
 """Rows of a list that may be long (users, rejected jobs) before it is cut."""
@@ -79,8 +79,6 @@ _HEADLINES: Final = (
     "late_jobs",
     "profit_eur",
 )
-_BY_COLUMNS: Final = ("jobs", "mean_wait_s", "p95_wait_s", "max_wait_s", "mean_bounded_slowdown", "utilisation")
-_DEADLINE_COLUMNS: Final = ("late_jobs", "tardiness_s", "weighted_queue_time", "weighted_tardiness")
 
 
 def headlines(metrics: dict[str, Any], currency: str = "EUR") -> list[Row]:
@@ -122,23 +120,22 @@ def _row(key: str, value: Any, currency: str) -> Row:  # noqa: ANN401 — whatev
 def setup(files: RunFiles) -> list[Row]:
     """What was run, and on what, and the digest of what came of it."""
     run, platform = files.run, files.platform
-    settings = run.get("settings") or {}
     told = [
-        ("Dispatcher", run.get("dispatcher")),
-        ("Settings", ", ".join(f"{key}={value}" for key, value in settings.items())),
-        ("Seed", run.get("seed")),
-        ("Trace", run.get("trace")),
-        ("Trace SHA-256", run.get("trace_sha256")),
+        ("Dispatcher", run.dispatcher),
+        ("Settings", ", ".join(f"{key}={value}" for key, value in run.settings.items())),
+        ("Seed", run.seed),
+        ("Trace", run.trace),
+        ("Trace SHA-256", run.trace_sha256),
         ("Machine", f"{platform.name}: {platform.describe()}"),
         ("Partitions", ", ".join(platform.partitions)),
         ("Maintenance windows", len(platform.maintenance) or None),
-        ("Platform file", run.get("platform_file")),
-        ("Desired profile", run.get("profile_file") or "none: capacity"),
-        ("Deadlines", run.get("deadlines") or "none"),
-        ("Ranks", run.get("ranks")),
-        ("Started", run.get("started_utc")),
-        ("Command", " ".join(map(str, run.get("command") or []))),
-        ("DARDIS", run.get("dardis_version")),
+        ("Platform file", run.platform_file),
+        ("Desired profile", run.profile_file or "none: capacity"),
+        ("Deadlines", run.deadlines or "none"),
+        ("Ranks", run.ranks),
+        ("Started", run.started_utc),
+        ("Command", " ".join(run.command)),
+        ("DARDIS", run.dardis_version),
         ("Schedule digest", files.metrics.get("schedule_digest")),
     ]
     return [Row(name, str(value)) for name, value in told if value is not None and value != ""]
@@ -149,23 +146,19 @@ def group_table(files: RunFiles, by: str) -> tuple[list[str], list[list[str]], i
 
     What deadlines mean for a group is told where any job has one.
     """
-    groups = sorted((row for row in files.by if row["by"] == by), key=lambda row: -int(row["jobs"]))
-    columns = _BY_COLUMNS + (_DEADLINE_COLUMNS if files.metrics.get("weighted_queue_time") is not None else ())
+    groups = sorted((group for group in files.by if group.by == by), key=lambda group: -(group.figures["jobs"] or 0))
+    columns = BY_COLUMNS + (DEADLINE_COLUMNS if files.metrics.get("weighted_queue_time") is not None else ())
     header = [by, *(_KNOWN[key][0] for key in columns)]
     rows = [
         [
-            row["name"] or "(none)",
-            *(_KNOWN[key][1](float(row[key])) if row[key] else words.NOTHING for key in columns),
+            group.name or "(none)",
+            *(words.NOTHING if (value := group.figures[key]) is None else _KNOWN[key][1](value) for key in columns),
         ]
-        for row in groups[:LISTED]
+        for group in groups[:LISTED]
     ]
     return header, rows, len(groups) - len(rows)
 
 
-def listed(entries: list[Any]) -> list[str]:
+def listed(entries: list[str]) -> list[str]:
     """The first entries of a list of skipped or rejected jobs, and how many more there are."""
-    lines = [
-        "; ".join(f"{key} {value}" for key, value in entry.items()) if isinstance(entry, dict) else str(entry)
-        for entry in entries[:LISTED]
-    ]
-    return lines + ([f"and {len(entries) - LISTED:,} more"] if len(entries) > LISTED else [])
+    return entries[:LISTED] + ([f"and {len(entries) - LISTED:,} more"] if len(entries) > LISTED else [])

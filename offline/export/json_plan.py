@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
+from dardis.config.platform import Time
+from dardis.config.records import Count, Figures, PlanHead, Record
+from dardis.config.toml_file import read_json
 from dardis.model.errors import InputError
 from offline.export.base import Export
 from offline.folder.columns import (
@@ -17,7 +19,7 @@ from offline.folder.columns import (
     schedule_columns,
     schedule_of,
 )
-from offline.folder.plan import PlanFolder, checked_platform, figures, head, json_object
+from offline.folder.plan import PlanFolder, head
 
 UNITS = {
     "time_s, end_s, submission_time, starting_time, finish_time": "s of the trace's clock",
@@ -46,24 +48,67 @@ def export_json(plan: PlanFolder, names: list[str]) -> Export:
     return Export("{\n" + ",\n".join(lines) + "\n}\n")
 
 
+class _ProfileColumns(Record):
+    """The profile by column."""
+
+    time_s: list[Time]
+    time_utc: list[str]
+    cores_target: list[Count]
+    power_cap_w: list[float | None]
+    it_w: list[float]
+    cooling_w: list[float]
+    pue: list[float | None]
+    price_eur_per_kwh: list[float]
+    gco2_per_kwh: list[float]
+    temp_c: list[float]
+    nodes_on: list[float]
+    end_s: list[Time]
+
+
+class _OnOffColumns(Record):
+    """The switching by column."""
+
+    time_s: list[Time]
+    node: list[Count]
+    action: list[str]
+
+
+class _ScheduleColumns(Record):
+    """The schedule by column."""
+
+    job_id: list[Time]
+    submission_time: list[Time]
+    starting_time: list[Time]
+    finish_time: list[Time]
+    units_by_node: list[str]
+    req_cores: list[Count]
+    units: list[Count]
+    kind: list[str]
+
+
+class _JsonPlan(PlanHead):
+    """The whole file."""
+
+    summary: Figures
+    profile: _ProfileColumns
+    onoff: _OnOffColumns
+    schedule: _ScheduleColumns
+
+
 def read_json_plan(path: Path) -> PlanFolder:
     """The plan that `export_json` wrote. Raises InputError that names what is wrong."""
-    value = json_object(path)
-    platform = checked_platform(value, path)
-    profile, offset = profile_of(_table(path, value, "profile"))
-    onoff = onoff_of(_table(path, value, "onoff"), platform)
-    schedule = schedule_of(_table(path, value, "schedule"), platform)
-    summary = figures(value.get("summary"), path)
-    return PlanFolder(platform, offset, profile, onoff, schedule, summary, value.get("settings", {}))
+    value = read_json(path, _JsonPlan)
+    platform = value.machine(path)
+    profile, offset = profile_of(_table(f"{path}:profile", value.profile))
+    onoff = onoff_of(_table(f"{path}:onoff", value.onoff), platform)
+    schedule = schedule_of(_table(f"{path}:schedule", value.schedule), platform)
+    return PlanFolder(platform, offset, profile, onoff, schedule, value.summary.model_dump(), value.settings)
 
 
-def _table(path: Path, value: dict[str, Any], name: str) -> Table:
+def _table(place: str, record: Record) -> Table:
     """Rows as text, as a CSV file would hold them."""
-    columns = value.get(name)
-    if not isinstance(columns, dict) or not all(isinstance(column, list) for column in columns.values()):
-        raise InputError(path, f"no columns {name!r}", "a file as dardis export --format json writes it")
+    columns = record.model_dump()
     if len({len(column) for column in columns.values()}) > 1:
-        raise InputError(path, f"columns of {name!r} that differ in length", "columns of one length")
+        raise InputError(place, "columns that differ in length", "columns of one length")
     rows = zip(*columns.values(), strict=True)
-    texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
-    return Table(f"{path}:{name}", list(columns), enumerate(texts))
+    return Table(place, list(columns), enumerate(["" if x is None else str(x) for x in row] for row in rows))

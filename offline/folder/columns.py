@@ -9,11 +9,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from dardis.config.platform import LATEST
 from dardis.metrics.columns import parse_units_by_node
 from dardis.model.cells import as_cell, row_writer
 from dardis.model.errors import InputError
 from dardis.model.files import atomic_text, csv_rows, read_text
 from dardis.model.moments import parse_utc
+from dardis.model.numbers import decimal_number, whole_number
 from dardis.model.platform import Platform
 from dardis.model.schedule import joined_by_job
 from dardis.model.series import Floats, Ints
@@ -35,7 +37,8 @@ _SCHEDULE_WHOLE = {
     "req_cores": "req_cores", "units": "units",
 }  # fmt: skip
 _ACTIONS = ("off", "on")
-_TIME_LIMIT = 1 << 60
+_LONGEST_S = 366 * 86_400
+"""What a plan may be about."""
 
 
 def utc_texts(unix: Ints) -> list[str]:
@@ -129,7 +132,7 @@ class Table:
     def reals(self, name: str, *, may_be_empty: bool) -> Floats:
         """A column of finite numbers; NaN where it may be and is empty."""
         return np.array(
-            self.values(name, lambda text: math.nan if may_be_empty and not text else _finite(text), "a number"),
+            self.values(name, lambda text: math.nan if may_be_empty and not text else decimal_number(text), "a number"),
             dtype=np.float64,
         )
 
@@ -145,6 +148,7 @@ def profile_of(table: Table) -> tuple[ProfileTable, int]:
     if not len(start):
         raise InputError(table.place, "no rows", "one row a segment of the day")
     table.refuse(end <= start, "end_s is not after time_s")
+    table.refuse(end - start[0] > _LONGEST_S, "end_s is more than a year after the first time_s")
     table.refuse(np.append(False, start[1:] != end[:-1]), "time_s is not the end_s of the row before")
     unix = np.array(table.values("time_utc", parse_utc, "a moment like 2023-07-03T00:00:00Z"), dtype=np.int64)
     offsets = unix - start
@@ -174,7 +178,7 @@ def schedule_of(table: Table, platform: Platform) -> ScheduleTable:
     whole = {field: table.whole(name) for name, field in _SCHEDULE_WHOLE.items()}
     table.refuse(whole["finish"] <= whole["start"], "finish_time is not after starting_time")
     table.refuse((whole["units"] < 1) | (whole["req_cores"] < 0), "units or req_cores out of range")
-    placed = table.values("units_by_node", _pairs, "node:units pairs like 0:1 7:2")
+    placed = table.values("units_by_node", parse_units_by_node, "node:units pairs like 0:1 7:2")
     counts = np.array([len(pairs) for pairs in placed], dtype=np.int64)
     pairs = np.array([pair for job in placed for pair in job], dtype=np.int64).reshape(-1, 2)
     nodes, units = (np.ascontiguousarray(pairs[:, place]) for place in (0, 1))
@@ -189,19 +193,4 @@ def schedule_of(table: Table, platform: Platform) -> ScheduleTable:
 
 
 def _whole(text: str) -> int:
-    if abs(value := int(text)) >= _TIME_LIMIT:
-        raise ValueError
-    return value
-
-
-def _finite(text: str) -> float:
-    if not math.isfinite(value := float(text)):
-        raise ValueError
-    return value
-
-
-def _pairs(text: str) -> list[tuple[int, int]]:
-    pairs = parse_units_by_node(text)
-    if any(abs(number) >= _TIME_LIMIT for pair in pairs for number in pair):
-        raise ValueError
-    return pairs
+    return whole_number(text, -LATEST, LATEST)

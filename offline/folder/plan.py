@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from dardis.config.records import Figures, PlanHead
+from dardis.config.toml_file import read_json
 from dardis.model.errors import InputError
-from dardis.model.files import atomic_text, read_text
+from dardis.model.files import atomic_text
 from dardis.model.folders import PLAN_FOLDER
 from dardis.model.platform import Platform
-from dardis.model.platform_dict import platform_from_dict, platform_to_dict
+from dardis.model.platform_dict import platform_to_dict
 from offline.folder.columns import (
     Table,
     onoff_columns,
@@ -65,8 +67,8 @@ def read_plan(folder: Path) -> PlanFolder:
     PLAN_FOLDER.check_finished(folder)
     if not (folder / RUN_FILE).is_file():
         raise InputError(folder, "holds no plan (no run.json)", "the folder that dardis plan made")
-    run = json_object(folder / RUN_FILE)
-    platform = checked_platform(run, folder / RUN_FILE)
+    run = read_json(folder / RUN_FILE, PlanHead)
+    platform = run.machine(folder / RUN_FILE)
     profile, offset = profile_of(Table.of_csv(folder / PROFILE_FILE))
     return PlanFolder(
         platform,
@@ -74,49 +76,14 @@ def read_plan(folder: Path) -> PlanFolder:
         profile,
         onoff_of(Table.of_csv(folder / ONOFF_FILE), platform),
         schedule_of(Table.of_csv(folder / SCHEDULE_FILE), platform),
-        figures(json_object(folder / SUMMARY_FILE), folder / SUMMARY_FILE),
-        run.get("settings", {}),
+        read_json(folder / SUMMARY_FILE, Figures).model_dump(),
+        run.settings,
     )
 
 
 def head(plan: PlanFolder) -> dict[str, Any]:
     """What every JSON form of a plan begins with."""
     return {"format": FORMAT, "version": VERSION, "platform": platform_to_dict(plan.platform)}
-
-
-def checked_platform(top: dict[str, Any], path: Path) -> Platform:
-    """The machine of a plan, once its top says that it is a plan of a version that we know."""
-    if top.get("format") != FORMAT:
-        raise InputError(path, f"format {top.get('format')!r}", f"{FORMAT!r}, which dardis plan writes")
-    if top.get("version") != VERSION:
-        raise InputError(path, f"version {top.get('version')!r}", f"version {VERSION}")
-    try:
-        platform = platform_from_dict(top["platform"])
-        platform.node_name(platform.node_count - 1)  # a machine without nodes, or with counts that are none
-        return platform
-    except (KeyError, ValueError, TypeError, IndexError) as error:
-        raise InputError(path, f"has no platform ({error})", "run.json as dardis plan writes it") from None
-
-
-def figures(summary: object, path: Path) -> dict[str, Figure]:
-    """The figures of a summary: flat keys."""
-    if not isinstance(summary, dict):
-        raise InputError(path, "no summary", "an object with a figure for each key")
-    for key, value in summary.items():
-        if not isinstance(value, str | int | float | None):
-            raise InputError(path, f"{key} is no single figure", "a number, a text or null for each key")
-    return summary
-
-
-def json_object(path: Path) -> dict[str, Any]:
-    """The object that a JSON file holds."""
-    try:
-        value = json.loads(read_text(path))
-    except (ValueError, RecursionError) as error:
-        raise InputError(path, f"no JSON ({error})", "a file as dardis plan writes it") from None
-    if not isinstance(value, dict):
-        raise InputError(path, "no JSON object", "a file as dardis plan writes it")
-    return value
 
 
 def _write_json(path: Path, value: dict[str, Any]) -> None:

@@ -127,11 +127,16 @@ def test_a_profile_without_room_is_none():
         ("schedule.csv", "5000,5001", "5000,5000", r"schedule\.csv:3: finish_time is not after"),
         ("schedule.csv", "queued", "wished", r"schedule\.csv:3: kind 'wished'; expected one of forecast, running"),
         ("schedule.csv", "\n7,", f"\n{10**30},", r"schedule\.csv:2: job_id '10+'; expected a whole number"),
-        ("summary.json", "12.5", "[1]", r"summary\.json: profit_eur is no single figure"),
-        ("summary.json", "{", "[", r"summary\.json: no JSON"),
-        ("run.json", '"version": 1', '"version": 2', r"run\.json: version 2; expected version 1"),
-        ("run.json", "dardis-plan", "other", r"run\.json: format 'other'"),
-        ("run.json", '"count": 8', '"count": "x"', r"run\.json: has no platform"),
+        ("summary.json", "12.5", "[1]", r"summary\.json: profit_eur: \[1\]; expected a number, a text or null"),
+        ("summary.json", "{", "[", r"summary\.json: is no JSON"),
+        ("run.json", '"version": 1', '"version": 2', r"run\.json: version: 2; expected 1"),
+        ("run.json", "dardis-plan", "other", r"run\.json: format: 'other'; expected 'dardis-plan'"),
+        (
+            "run.json",
+            '"count": 8',
+            '"count": "x"',
+            r"run\.json: platform\.groups\[0\]\.count: 'x'; expected a valid integer",
+        ),
     ],
 )
 def test_damage_is_named(tmp_path: Path, file, old, new, told):

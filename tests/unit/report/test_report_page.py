@@ -184,7 +184,7 @@ def test_a_missing_file_is_named(name: str, tmp_path: Path) -> None:
 def test_a_damaged_file_is_named(name: str, content: str, tmp_path: Path) -> None:
     write_run(tmp_path, one_node_jobs(5, SMALL), SMALL)
     (tmp_path / name).write_text(content)
-    with pytest.raises(InputError, match=f"{name}: is damaged"):
+    with pytest.raises(InputError, match=name):
         draw_report(tmp_path)
 
 

@@ -1,0 +1,233 @@
+"""Decides what the JSON files may say that our own commands wrote: as strict as what a user writes, by the same rules.
+
+Keys that are unknown here are a later version's and are left out. Any damage is an InputError with file and key.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+
+from dardis.config.facility import Amount, FacilityKeys
+from dardis.config.platform import LATEST, NodesTable, PowerTable, Time, check_platform
+from dardis.config.toml_file import Table, read_json
+from dardis.model.platform import MAX_GROUPS, Facility, Platform
+from dardis.model.platform_dict import platform_from_dict
+
+COUNTS: Final = ("jobs", "completed", "killed", "rejected")
+"""The counts of jobs in a metrics.json."""
+DIGEST: Final = "schedule_digest"
+_LARGEST_FIGURE: Final = 1e24
+"""Beyond all that can be counted, measured or paid."""
+
+
+class Record(Table):
+    """A JSON object of which some keys are known."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+def _figure(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, int | float | str | None):
+        raise ValueError(f"{value!r}; expected a number, a text or null")
+    if isinstance(value, int | float) and not abs(value) <= _LARGEST_FIGURE:
+        raise ValueError(f"{value!r}; expected a finite number")
+    return value
+
+
+def _setting(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise ValueError(f"{value!r}; expected a word or a whole number")
+    return value
+
+
+def _by_key(value: object) -> object:
+    return {} if isinstance(value, list) else value  # that of several days holds --set as it was written
+
+
+def _plain(value: JsonValue) -> JsonValue:
+    json.dumps(value, allow_nan=False)  # raises ValueError
+    return value
+
+
+Figure = Annotated[Any, BeforeValidator(_figure)]
+"""A number, finite; a text; None where it has no meaning."""
+Plain = Annotated[JsonValue, AfterValidator(_plain)]
+"""Whatever JSON can say; its numbers are finite."""
+Count = Annotated[int, Field(ge=0, le=LATEST)]
+
+
+class PowerRecord(PowerTable):
+    """What a node draws."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class GroupRecord(NodesTable):
+    """A group of equal nodes."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    power: PowerRecord | None = None
+
+
+class MaintenanceRecord(Record):
+    """Nodes that hold nothing during `[start, end)`."""
+
+    nodes: Annotated[list[Count], Field(min_length=1)]
+    start: Time
+    end: Time
+
+    @model_validator(mode="after")
+    def _has_length(self) -> MaintenanceRecord:
+        if self.end <= self.start:
+            raise ValueError(f"end {self.end} is not after start {self.start}")
+        return self
+
+
+class LimitRecord(Record):
+    """What the grid asked for, for a time."""
+
+    start: Time
+    end: Time
+    most_kw: Amount
+    penalty_per_kwh: Amount | None = None
+
+    @model_validator(mode="after")
+    def _has_length(self) -> LimitRecord:
+        if self.end <= self.start:
+            raise ValueError(f"end {self.end} is not after start {self.start}")
+        return self
+
+
+class FacilityRecord(FacilityKeys):
+    """What surrounds the machine."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    calendar_start: Count | None = None
+    demand_per_kw: Amount = Facility().demand_per_kw
+    co2_per_t: Amount = Facility().co2_per_t
+    contracted_kw: Amount | None = None
+    contract_penalty_per_kwh: Amount | None = None
+    limits: list[LimitRecord] = Field(default_factory=list)
+
+
+class PlatformRecord(Record):
+    """A machine, as `platform_to_dict` tells it."""
+
+    name: Annotated[str, Field(min_length=1)]
+    groups: Annotated[list[GroupRecord], Field(min_length=1, max_length=MAX_GROUPS)]
+    partitions: dict[str, Annotated[list[Count], Field(min_length=1)]]
+    maintenance: list[MaintenanceRecord]
+    currency: Annotated[str, Field(min_length=1)] = "EUR"
+    income_per_core_h: Amount = 0.013
+    income_by_queue: dict[str, Amount] = Field(default_factory=dict)
+    facility: FacilityRecord = Field(default_factory=FacilityRecord)
+
+    @model_validator(mode="after")
+    def _partitions_of_groups(self) -> PlatformRecord:
+        for name, indices in self.partitions.items():
+            if max(indices) >= len(self.groups):
+                expected = f"numbers from 0 to {len(self.groups) - 1}"
+                raise ValueError(f"partition {name!r} names group {max(indices)}; expected {expected}")
+        return self
+
+
+class MachineRecord(Record):
+    """A file that tells a machine beside other things."""
+
+    platform: PlatformRecord
+
+    def machine(self, path: Path) -> Platform:
+        """The machine; `path` is where it was read. Raises InputError for parts that do not go together."""
+        platform = platform_from_dict(self.platform.model_dump())
+        check_platform(platform, f"{path}: platform.groups", f"{path}: platform.maintenance")
+        return platform
+
+
+class AskedRecord(MachineRecord):
+    """What says in a run.json which jobs were asked for."""
+
+    trace: str | None = None
+    trace_sha256: str | None = None
+    jobs: Annotated[int, Field(ge=1, le=LATEST)] | None = None
+    from_s: Time | None = None
+    to_s: Time | None = None
+    think_times: bool = False
+    strict: bool = False
+    trim: tuple[Count, Count] | None = None
+    settings: Annotated[dict[str, Annotated[Any, BeforeValidator(_setting)]], BeforeValidator(_by_key)] = Field(
+        default_factory=dict
+    )
+
+    @property
+    def unit_cores(self) -> int | None:
+        """The setting of that name: cores of a unit; None: of a node."""
+        value = self.settings.get("unit_cores")
+        return value if isinstance(value, int) else None
+
+
+class Rejection(Record):
+    """A job that was rejected, and why."""
+
+    job: int
+    reason: str
+
+
+class RunRecord(AskedRecord):
+    """The run.json of a run, as far as it is shown; what an older version did not write is None or empty."""
+
+    dardis_version: str | None = None
+    command: list[str] = Field(default_factory=list)
+    dispatcher: str | None = None
+    seed: int | None = None
+    platform_file: str | None = None
+    profile_file: str | None = None
+    deadlines: str | None = None
+    ranks: int | None = None
+    unix_start: Time | None = None
+    warnings: list[str] = Field(default_factory=list)
+    skipped: list[str] = Field(default_factory=list)
+    rejected: list[Rejection] = Field(default_factory=list)
+    started_utc: str | None = None
+
+
+class Figures(Table):
+    """A flat object of figures."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Figure]
+
+
+class Metrics(Figures):
+    """The figures of a metrics.json: numbers or null, but for the digest; the counts of jobs are there."""
+
+    @model_validator(mode="after")
+    def _has_counts(self) -> Metrics:
+        figures = self.model_dump()
+        for key, value in figures.items():
+            if isinstance(value, str) and key != DIGEST:
+                raise ValueError(f"{key} is {value!r}; expected a number, or null")
+        for key in COUNTS:
+            if not isinstance(figures.get(key), int) or figures[key] < 0:
+                raise ValueError(f"{key} is {figures.get(key)!r}; expected how many jobs")
+        if not isinstance(figures.get(DIGEST), str | None):
+            raise ValueError(f"{DIGEST} is {figures[DIGEST]!r}; expected a text")
+        return self
+
+
+class PlanHead(MachineRecord):
+    """What every JSON form of a plan begins with."""
+
+    format: Literal["dardis-plan"]
+    version: Literal[1]
+    settings: dict[str, Plain] = Field(default_factory=dict)
+
+
+def read_metrics(path: Path) -> dict[str, Any]:
+    """The figures of a run by their keys. Raises InputError."""
+    return read_json(path, Metrics).model_dump()

@@ -1,0 +1,33 @@
+"""Decides what counts as a number in a file or an option: ASCII digits as anyone writes them, nothing else.
+
+Python and NumPy read more (`1_800`, digits of other scripts, `nan`, blanks around), and so make numbers of slips of the
+pen.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
+_LONGEST = 400
+"""Characters of a number; the largest float, written out, has 309 digits."""
+LEAST_INT64, LARGEST_INT64 = -(1 << 63), (1 << 63) - 1
+
+
+def whole_number(text: str, least: int = LEAST_INT64, most: int = LARGEST_INT64) -> int:
+    """Return the whole number of `[least, most]` that a text is; ValueError for anything else."""
+    if len(text) > _LONGEST or _WHOLE.fullmatch(text) is None:
+        raise ValueError(f"{text!r} is no whole number")
+    number = int(text)
+    if not least <= number <= most:
+        raise ValueError(f"{text!r} is out of range")
+    return number
+
+
+def decimal_number(text: str) -> float:
+    """Return the finite number that a text is, with or without decimals and exponent; ValueError for anything else."""
+    if len(text) > _LONGEST or _DECIMAL.fullmatch(text) is None or not math.isfinite(number := float(text)):
+        raise ValueError(f"{text!r} is no number")
+    return number
