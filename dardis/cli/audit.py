@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
+    from dardis.config.records import AskedRecord
+    from dardis.metrics.asked import AskedJobs
     from dardis.metrics.audit import Audit
     from dardis.metrics.violation import Violation
     from dardis.model.platform import Platform
 
+METRICS = "metrics.json"
 SHOWN = 20
 """Violations that are told; of the rest only how many."""
 
@@ -30,16 +32,26 @@ def audit(
     ] = None,
 ) -> None:
     """Judge whether a schedule is legal: exit status 0 when it is, 1 with what is wrong when it is not."""
+    from dardis.config.records import AskedRecord, read_metrics
+    from dardis.config.toml_file import read_json
     from dardis.metrics.audit import Audit
     from dardis.metrics.downtime import DOWNTIME_FILE, read_downtime
 
-    machine = _platform(run_dir, platform)
+    path = run_dir / "run.json"
+    record = read_json(path, AskedRecord) if path.exists() else None
+    machine = _machine(path, record, platform)
+    metrics = read_metrics(run_dir / METRICS) if (run_dir / METRICS).exists() else None
+    asked, why = _asked(path, record)
     switched = run_dir / DOWNTIME_FILE
     downtime = read_downtime(switched) if switched.exists() else None
-    with closing(Audit(machine, downtime=downtime)) as judge:
-        violations = _violations(judge, run_dir / "jobs.csv")
+    with closing(Audit(machine, downtime=downtime, asked=asked)) as judge:
+        violations = _violations(judge, run_dir / "jobs.csv", metrics, record.trim if record else None)
         shown = list(islice(violations, SHOWN))
         more = sum(1 for _ in violations)
+    if metrics is None:
+        typer.echo(f"audit: not counted against {METRICS}, which is not there")
+    if asked is None:
+        typer.echo(f"audit: not counted against the trace: {why}")
     for violation in shown:
         typer.echo(f"audit: {violation}")
     if more:
@@ -49,31 +61,52 @@ def audit(
     typer.echo(f"audit: {judge.job_count} jobs, ok")
 
 
-def _violations(judge: Audit, path: Path) -> Iterator[Violation]:
+def _violations(
+    judge: Audit, path: Path, metrics: dict[str, Any] | None, trim: tuple[int, int] | None
+) -> Iterator[Violation]:
     """What is wrong with the schedule of a file, one after the other, under a progress bar."""
     from dardis.cli.progress import bar
 
     with bar("reading", "MB") as tell:
         yield from judge.file(path, tell)
+    if metrics is not None:
+        yield from judge.miscounts(metrics, trim)
     with bar("sweeping", "nodes") as tell:
         yield from judge.rest(tell=tell)
 
 
-def _platform(run_dir: Path, file: Path | None) -> Platform:
+def _machine(path: Path, record: AskedRecord | None, file: Path | None) -> Platform:
     """The machine that the user names, else the one the run was made on."""
     if file is not None:
         from dardis.config.platform import load_platform
 
         return load_platform(file)
-    from dardis.model.folders import RUN_FOLDER
-    from dardis.model.platform_dict import platform_from_dict
+    if record is None:
+        from dardis.model.folders import RUN_FOLDER
 
-    RUN_FOLDER.check_finished(run_dir, ", or --platform P.toml to judge jobs.csv alone")
-    path = run_dir / "run.json"
-    try:
-        run = json.loads(path.read_text(encoding="utf-8"))
-        return platform_from_dict(run["platform"])
-    except OSError as error:
-        raise InputError(path, error.strerror or "can't be read", "a run's folder, or --platform P.toml") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(path, f"has no platform ({error})", "run.json of a run, or --platform P.toml") from None
+        RUN_FOLDER.check_finished(path.parent, ", or --platform P.toml to judge jobs.csv alone")
+        raise InputError(path, "does not exist", "a run's folder, or --platform P.toml")
+    return record.machine(path)
+
+
+def _asked(path: Path, record: AskedRecord | None) -> tuple[AskedJobs | None, str]:
+    """The jobs that the run was asked for, or why nobody can tell."""
+    from dardis.metrics.asked import AskedJobs
+    from dardis.sim.outputs import sha256_of
+
+    if record is None:
+        return None, f"there is no {path.name}"
+    if record.trace is None or record.trace_sha256 is None:
+        return None, f"{path.name} names none"
+    trace = Path(record.trace)
+    digest = sha256_of(trace)
+    if digest != record.trace_sha256:
+        return None, f"{trace} " + ("can't be read" if digest is None else "has changed since the run")
+    from dardis.sim.request import asked_jobs
+
+    machine = record.machine(path)
+    found = asked_jobs(
+        trace, machine, record.unit_cores, start=record.from_s, end=record.to_s, count=record.jobs,
+        think_times=record.think_times, strict=record.strict,
+    )  # fmt: skip
+    return AskedJobs.of(found.workload.jobs, machine.kinds), ""

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
+from dardis.metrics.asked import AskedJobs
 from dardis.metrics.capacities import Capacities, Tell
 from dardis.metrics.contradictions import contradictions
 from dardis.metrics.job_rules import JobRules, exist
+from dardis.metrics.system import counted_jobs
 from dardis.metrics.table import read_blocks
 from dardis.metrics.violation import Found, Violation, in_order
 from dardis.model.downtime import Downtime, boot_and_shutdown
+from dardis.model.job import Status
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 
@@ -38,21 +42,28 @@ class Audit:
     twice or not at all; then by node where it holds too much; then wrong times down.
 
     `reserved` says that jobs were placed for their whole walltime, so that none may start on a node whose maintenance
-    begins before its walltime ends; otherwise only the time it really ran counts. `downtime` says when nodes were down.
+    begins before its walltime ends; otherwise only the time it really ran counts. `downtime` says when nodes were down,
+    `asked` which jobs there are to be, and what of.
 
     Memory does not grow with placements: it is that of one block (of `table.BLOCK_CHARACTERS`, or of one row that is
     longer), of `placements.BLOCK` placements (or of one node that has more), and some integers a job, node, time down
     and node in maintenance. Placements wait in a temporary file (`dardis.metrics.placements`).
     """
 
-    def __init__(self, platform: Platform, *, reserved: bool = True, downtime: Downtime | None = None) -> None:
+    def __init__(
+        self, platform: Platform, *, reserved: bool = True, downtime: Downtime | None = None,
+        asked: AskedJobs | None = None,
+    ) -> None:  # fmt: skip
         self._platform = platform
         self._downtime = downtime if downtime is not None else Downtime.none()
         known = exist(self._downtime.node, platform)
         self._possible = Downtime(*(x[known] for x in (self._downtime.node, self._downtime.down, self._downtime.up)))
         self._rules = JobRules(platform, reserved=reserved, downtime=self._possible)
         self._capacities = Capacities(platform)
+        self._asked = asked
         self._numbers: list[NDArray[np.int64]] = []
+        self._submits: list[NDArray[np.int64]] = []
+        self._statuses: list[NDArray[np.int8]] = []
 
     @property
     def job_count(self) -> int:
@@ -66,17 +77,30 @@ class Audit:
     def jobs(self, block: Schedule, others: Iterable[Found] = ()) -> Iterator[Violation]:
         """What is wrong with the next jobs alone, and what others found in them, by job; to be taken to its end."""
         self._numbers.append(block.number)
+        self._submits.append(block.submit)
+        self._statuses.append(block.status)
         self._capacities.add(block)
-        return in_order([*self._rules.broken(block), others])
+        asked = self._asked.broken(block) if self._asked is not None else ()
+        return in_order([*self._rules.broken(block), *asked, others])
 
     def file(self, path: Path, tell: Tell | None = None) -> Iterator[Violation]:
         """What is wrong with the jobs of a `jobs.csv`, contradictions too; `tell` is told of MB. Raises InputError."""
         for block in read_blocks(path, tell):
             yield from self.jobs(block.schedule, contradictions(block))
 
+    def miscounts(self, metrics: Mapping[str, Any], trim: tuple[int, int] | None) -> Iterator[Violation]:
+        """Where the counts of a metrics.json, made with `trim`, are not those of the jobs judged so far."""
+        status = _joined(self._statuses, np.int8)[counted_jobs(_joined(self._submits, np.int64), trim)[0]]
+        of_status = {state.name.lower(): int(np.count_nonzero(status == state)) for state in Status}
+        for key, count in ({"jobs": len(status)} | of_status).items():
+            if metrics[key] != count:
+                yield Violation(None, None, None, f"metrics.json counts {metrics[key]} {key}, jobs.csv has {count}")
+
     def rest(self, expected: Collection[int] | None = None, tell: Tell | None = None) -> Iterator[Violation]:
         """What is wrong with all jobs together and with the times down; `tell` is told of nodes."""
-        yield from _identities(np.concatenate([np.empty(0, dtype=np.int64), *self._numbers]), expected)
+        if expected is None and self._asked is not None:
+            expected = self._asked.number.tolist()
+        yield from _identities(_joined(self._numbers, np.int64), expected)
         yield from self._capacities.exceeded(tell)
         yield from self._times_down()
 
@@ -101,14 +125,19 @@ class Audit:
                 yield Violation(None, int(node[place]), int(down[place]), text)
 
 
+def _joined(parts: list[NDArray[Any]], kind: DTypeLike) -> NDArray[Any]:
+    """The parts, of which there may be none, as one."""
+    return np.concatenate([np.empty(0, dtype=kind), *parts])
+
+
 def _identities(numbers: NDArray[np.int64], expected: Collection[int] | None) -> Iterator[Violation]:
     """Every job is there, and once."""
     numbers, counts = np.unique(numbers, return_counts=True)
     for number, count in zip(numbers[counts > 1].tolist(), counts[counts > 1].tolist(), strict=True):
         yield Violation(number, None, None, f"is there {count} times")
     if expected is not None:
-        there = set(numbers.tolist())
-        for number in sorted(set(expected) - there):
+        asked = np.fromiter(expected, dtype=np.int64, count=len(expected))
+        for number in np.setdiff1d(asked, numbers).tolist():
             yield Violation(number, None, None, "was submitted and is not there")
-        for number in sorted(there - set(expected)):
+        for number in np.setdiff1d(numbers, asked).tolist():
             yield Violation(number, None, None, "was never submitted")

@@ -44,11 +44,18 @@ def trimmed(schedule: Schedule, trim: tuple[int, int] | None) -> tuple[NDArray[n
     The window reaches from the first submission plus warm-up to the last minus cool-down; the jobs submitted in it,
     ends included, count. Raises InputError when it is empty.
     """
-    everyone = np.arange(len(schedule.number))
+    return counted_jobs(schedule.submit, trim)
+
+
+def counted_jobs(
+    submit: NDArray[np.int64], trim: tuple[int, int] | None
+) -> tuple[NDArray[np.int64], tuple[int, int] | None]:
+    """As `trimmed`, of when jobs were submitted."""
+    everyone = np.arange(len(submit))
     if trim is None or len(everyone) == 0:
         return everyone, None
-    start, end = trim_window(int(schedule.submit.min()), int(schedule.submit.max()), trim)
-    return np.flatnonzero((schedule.submit >= start) & (schedule.submit <= end)), (start, end)
+    start, end = trim_window(int(submit.min()), int(submit.max()), trim)
+    return np.flatnonzero((submit >= start) & (submit <= end)), (start, end)
 
 
 def trim_window(first: int, last: int, trim: tuple[int, int]) -> tuple[int, int]:

@@ -25,7 +25,8 @@ class Violation:
             f"node {self.node}" if self.node is not None else "",
             f"at {self.time} s" if self.time is not None else "",
         ]
-        return ", ".join(part for part in parts if part) + f": {self.text}"
+        where = ", ".join(part for part in parts if part)
+        return f"{where}: {self.text}" if where else self.text
 
 
 Found: TypeAlias = tuple[int, Violation]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dardis import __version__
 from dardis.config.platform import load_platform
@@ -24,7 +24,7 @@ from dardis.sim.dispatchers import AnySetUp, find_setup
 from dardis.sim.outputs import sha256_of
 from dardis.task_manager import LateSetUp, Reach
 from dardis.workload.deadlines import with_deadlines
-from dardis.workload.jobs import to_jobs
+from dardis.workload.jobs import Workload, to_jobs
 from dardis.workload.read import read_trace
 from dardis.workload.trace import Skipped, Trace
 from dardis.workload.transform import first_jobs, submitted
@@ -129,6 +129,27 @@ class Inputs:
     """What the platform says of power and money; None where that is nothing."""
 
 
+class Asked(NamedTuple):
+    """A trace, the part of it that is run, and its jobs."""
+
+    whole: Trace
+    part: Trace
+    workload: Workload
+
+
+def asked_jobs(
+    path: Path, platform: Platform, unit_cores: int | None, *, start: int | None, end: int | None, count: int | None,
+    think_times: bool, strict: bool,
+) -> Asked:  # fmt: skip
+    """The jobs that a run is asked for, with the deadlines that the trace states. Raises InputError."""
+    part = whole = read_trace(path, strict=strict)
+    if start is not None or end is not None:
+        part = submitted(part, start, end)
+    if count is not None:
+        part = first_jobs(part, count)
+    return Asked(whole, part, to_jobs(part, platform, unit_cores=unit_cores, think_times=think_times))
+
+
 def load_inputs(request: RunRequest) -> Inputs:
     """Read everything that the request names. Raises InputError for whatever is wrong with it."""
     setup = find_setup(request.dispatcher, request.settings)
@@ -136,15 +157,12 @@ def load_inputs(request: RunRequest) -> Inputs:
     platform = load_platform(request.platform)
     if isinstance(setup, CentralSetUp):
         check_orders(setup, platform)
-    trace = whole = read_trace(request.trace, strict=request.strict)
-    skipped = _skipped_lines(trace)
-    warnings = [f"{request.trace}: {line}" for line in skipped]
-    if request.start is not None or request.end is not None:
-        trace = submitted(trace, request.start, request.end)
-    if request.jobs is not None:
-        trace = first_jobs(trace, request.jobs)
-    workload = to_jobs(trace, platform, unit_cores=setup.unit_cores or None, think_times=request.think_times)
-    warnings += workload.notes
+    whole, trace, workload = asked_jobs(
+        request.trace, platform, setup.unit_cores or None, start=request.start, end=request.end, count=request.jobs,
+        think_times=request.think_times, strict=request.strict,
+    )  # fmt: skip
+    skipped = _skipped_lines(whole)
+    warnings = [f"{request.trace}: {line}" for line in skipped] + workload.notes
     deadlines = request.deadlines or setup.deadlines
     stated = request.deadlines is None
     jobs = with_deadlines(workload.jobs, whole, deadlines, keep_stated=stated)

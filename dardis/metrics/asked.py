@@ -1,0 +1,85 @@
+"""Does a schedule have the jobs that were asked for, as they were asked? Its rows against the jobs of a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dardis.metrics.violation import Found, Violation
+from dardis.model.job import Job, Status
+from dardis.model.schedule import Schedule
+from dardis.model.series import Ints
+
+
+@dataclass(frozen=True)
+class AskedJobs:
+    """The jobs of a run, ascending by number; arrays of shape (jobs,), `request` (jobs, kinds) of one unit.
+
+    `duration` is how long a job runs, its runtime cut at its walltime, and `killed` whether it was cut. One that
+    `follows` another is submitted when that has ended, if that is later than `submit`.
+    """
+
+    kinds: tuple[str, ...]
+    number: Ints
+    submit: Ints
+    walltime: Ints
+    units: Ints
+    request: Ints
+    duration: Ints
+    killed: NDArray[np.bool_]
+    follows: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, jobs: Sequence[Job], kinds: tuple[str, ...]) -> AskedJobs:
+        """Those of a machine that has these kinds."""
+        jobs = sorted(jobs, key=lambda job: job.number)
+
+        def column(values: Iterator[int]) -> Ints:
+            return np.fromiter(values, dtype=np.int64, count=len(jobs))
+
+        return cls(
+            kinds,
+            column(job.number for job in jobs),
+            column(job.submit for job in jobs),
+            column(job.walltime for job in jobs),
+            column(job.units for job in jobs),
+            np.array([job.request for job in jobs], dtype=np.int64).reshape(-1, len(kinds)),
+            column(job.duration for job in jobs),
+            column(job.runtime > job.walltime for job in jobs).astype(np.bool_),
+            column(job.after is not None for job in jobs).astype(np.bool_),
+        )
+
+    def broken(self, s: Schedule) -> list[Iterator[Found]]:
+        """For each thing that was asked, the jobs of a block that have another; numbers that nobody asked for not."""
+        place = np.minimum(np.searchsorted(self.number, s.number), max(len(self.number) - 1, 0))
+        known = np.flatnonzero(self.number[place] == s.number) if len(self.number) else np.zeros(0, dtype=np.int64)
+        place = place[known]
+        ran, run = s.ran[known], (s.finish - s.start)[known]
+        submit, asked = s.submit[known], self.submit[place]
+        wrong = np.where(self.follows[place], submit < asked, submit != asked)
+        cut = ran & ((s.status[known] == Status.KILLED) != self.killed[place])
+
+        def found(wrong: NDArray[np.bool_], what: Callable[[int], str]) -> Iterator[Found]:
+            for i in np.flatnonzero(wrong).tolist():
+                text = f"{what(i)}, unlike the job of the trace"
+                yield int(known[i]), Violation(int(s.number[known[i]]), None, None, text)
+
+        def differs(name: str, of_row: Ints, of_trace: Ints, where: NDArray[np.bool_] | None = None) -> Iterator[Found]:
+            other = of_row != of_trace
+            return found(other if where is None else where & other, lambda i: f"{name} {of_row[i]}, not {of_trace[i]}")
+
+        return [
+            found(wrong, lambda i: f"was submitted at {submit[i]}, not {asked[i]}"),
+            differs("has walltime", s.walltime[known], self.walltime[place]),
+            differs("has units", s.units[known], self.units[place]),
+            *(
+                differs(f"asks for {kind}", s.request[known, s.kinds.index(kind)], self.request[place, at])
+                for at, kind in enumerate(self.kinds)
+                if kind in s.kinds
+            ),
+            differs("ran for", run, self.duration[place], ran),
+            found(cut, lambda i: f"was {'' if self.killed[place[i]] else 'not '}to be killed"),
+        ]
