@@ -20,7 +20,7 @@ LATEST = 1 << 40
 """Times lie within this many seconds of 0."""
 MOST_NODES = 10_000_000
 
-_Watts = Annotated[float, Field(ge=0)]
+_Watts = Annotated[float, Field(ge=0, le=1e9)]
 Time = Annotated[int, Field(ge=-LATEST, le=LATEST)]
 _Seconds = Annotated[int, Field(ge=0, le=LATEST)]
 

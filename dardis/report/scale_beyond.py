@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from matplotlib.lines import Line2D
 
 from dardis.model.choices import Scaling
 from dardis.model.errors import InputError
-from dardis.model.files import read_text
+from dardis.model.files import csv_rows, read_text
 from dardis.model.numbers import decimal_number, whole_number
 from dardis.report import chart, scale_axes
 from dardis.report.chart import Chart
@@ -43,17 +42,19 @@ def read_predictions(path: Path) -> list[Prediction]:
     """Read predictions.csv; none where there is no such file. Raises InputError."""
     if not path.exists():
         return []
+    lines = csv_rows(path, read_text(path))
+    header = next(lines, (1, []))[1]
     found = []
-    for line, named in enumerate(csv.DictReader(read_text(path).splitlines()), start=2):
+    for line, cells in lines:
         try:
-            found.append(_prediction(named))
-        except (KeyError, TypeError, ValueError):
+            found.append(_prediction(dict(zip(header, cells, strict=True))))
+        except (KeyError, ValueError):
             raise InputError(f"{path}:{line}", "is no prediction", "a predictions.csv of `dardis scale`") from None
     return found
 
 
 def _prediction(named: dict[str, str]) -> Prediction:
-    """What a line says. Raises KeyError, TypeError and ValueError."""
+    """What a line says. Raises KeyError and ValueError."""
     one = Prediction(
         Scaling(named["scaling"]), whole_number(named["nodes"]), whole_number(named["ranks"]),
         tuple(named[name] for name in _APART), decimal_number(named["predicted_s_per_job"]),

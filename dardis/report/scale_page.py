@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from dardis.model.errors import InputError
-from dardis.model.files import read_text
+from pydantic import Field
+
+from dardis.config.records import Count, Record
+from dardis.config.toml_file import read_json
 from dardis.model.loggp import LogGP
 from dardis.report import words
 from dardis.report.page import write_page
@@ -36,6 +37,41 @@ _ASKED: Final = ("ranks", "task_managers", "overlap", "arity", "sample", "window
 """What is left out of the table where all rows have the same."""
 _SAME: Final = ("nodes", "overlap", "jobs", "window_s", "reservations", "dispatcher", "seed", "sample")
 """What schedules of the same digest are alike in."""
+_Measured = Annotated[float, Field(ge=0, le=1e15)]
+
+
+class _Arguments(Record):
+    """What all experiments were asked alike."""
+
+    jobs: Count
+    dispatcher: str
+    hosts_of: Count
+
+
+class _Network(Record):
+    """A measured network, as `LogGP` has it."""
+
+    ranks: Count
+    latency_ns: _Measured
+    send_overhead_ns: _Measured
+    receive_overhead_ns: _Measured
+    gap_ns: _Measured
+    gap_per_byte_ns: _Measured
+
+
+class ScaleRecord(Record):
+    """What scale.json tells beside the figures, as far as it is shown."""
+
+    arguments: _Arguments
+    networks: dict[str, _Network]
+    versions: dict[str, str | None]
+    command: list[str]
+    started_utc: str
+    dardis_version: str
+    ranks: Count
+    cores: Count
+    load: _Measured
+    launch_s: _Measured
 
 
 def draw_scale_report(out: Path) -> Path:
@@ -44,7 +80,7 @@ def draw_scale_report(out: Path) -> Path:
     Raises InputError for a missing or damaged file, OSError when the report can't be written.
     """
     rows = read_rows(out / "scale.csv")
-    record = _record(out / "scale.json")
+    record = read_json(out / "scale.json", ScaleRecord).model_dump()
     networks = [LogGP(**network) for network in record["networks"].values()]
     predictions = read_predictions(out / "predictions.csv")
     alike = {name for name in _ASKED if len({row.values[name] for row in rows}) == 1}
@@ -68,17 +104,6 @@ def draw_scale_report(out: Path) -> Path:
         setup=[("in all experiments", ", ".join(in_all)), *setup(record, networks)],
     )
     return path
-
-
-def _record(path: Path) -> dict[str, Any]:
-    try:
-        record = json.loads(read_text(path))
-        if not {"arguments", "networks", "versions", "load"} <= record.keys():
-            raise InputError(path, "is no record of this version's `dardis scale`")
-    except (ValueError, AttributeError):
-        raise InputError(path, "is no record of this version's `dardis scale`") from None
-    assert isinstance(record, dict)
-    return record
 
 
 def notes(rows: Sequence[ScaleRow], record: dict[str, Any]) -> list[str]:

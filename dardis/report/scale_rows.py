@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median_low
 from typing import Final
 
 from dardis.model.errors import InputError
-from dardis.model.files import read_text
+from dardis.model.files import csv_rows, read_text
 from dardis.model.numbers import decimal_number, whole_number
 from dardis.report import words
 
@@ -21,6 +19,44 @@ _ASKED: Final = (
     "nodes", "nodes_per_rank", "ranks", "task_managers", "overlap", "arity", "sample", "window_s", "reservations",
     "dispatcher", "seed", "jobs",
 )  # fmt: skip
+_LARGEST: Final = 1e24
+"""Beyond what is measured."""
+
+
+def _whole(least: int, word: str = "") -> Callable[[str], Value]:
+    """Reader of whole numbers from `least` on, and of one word."""
+    return lambda cell: cell if word and cell == word else whole_number(cell, least)
+
+
+def _real(*, above_zero: bool = False, known: bool = False) -> Callable[[str], Value]:
+    """Reader of numbers; not `known`: an empty cell says that there is none."""
+
+    def parse(cell: str) -> Value:
+        if not cell and not known:
+            return None
+        number = decimal_number(cell)
+        if abs(number) > _LARGEST or (above_zero and number <= 0):
+            raise ValueError(f"{cell!r} is out of range")
+        return number
+
+    return parse
+
+
+_COLUMNS: Final[dict[str, Callable[[str], Value]]] = {
+    **dict.fromkeys(("nodes", "ranks", "hosts", "task_managers", "overlap"), _whole(1)),
+    "arity": _whole(2, FLAT),
+    "sample": _whole(1, ALL),
+    **dict.fromkeys(("window_s", "reservations", "seed", "completed", "root_message_bytes", "chain"), _whole(0)),
+    **dict.fromkeys(("jobs", "repeat", "rounds"), _whole(1)),
+    "waves": lambda cell: whole_number(cell, 1) if cell else None,
+    **dict.fromkeys(("cpu_ns_per_node_job", "bytes_per_node", "message_bytes_per_node_job", "startup_s"),
+                    _real(known=True)),
+    **dict.fromkeys(("wall_s_per_round", "exchange_s_median", "mpi_share", "collective_s_per_round", "node_ns",
+                     "message_ns", "select_ns", "ask_bytes", "answer_bytes"), _real()),
+    **dict.fromkeys(("jobs_per_s", "predicted_s_per_round", "job_ns"), _real(above_zero=True)),
+    **dict.fromkeys(("dispatcher", "schedule_digest"), str),
+}  # fmt: skip
+"""The columns that are read, and what reads each: a ValueError for what makes no sense."""
 
 
 @dataclass(frozen=True)
@@ -54,34 +90,29 @@ class Line:
 
 
 def read_rows(path: Path) -> list[ScaleRow]:
-    """Read scale.csv. Raises InputError."""
-    text = read_text(path)
+    """Read scale.csv; columns that are unknown here are left out. Raises InputError."""
+    lines = csv_rows(path, read_text(path))
+    header = next(lines, (1, []))[1]
+    if wrong := [name for name in _COLUMNS if header.count(name) != 1]:
+        raise InputError(f"{path}:1", f"not one column {wrong[0]}", "a scale.csv of `dardis scale`")
     rows = []
-    for line, named in enumerate(csv.DictReader(text.splitlines()), start=2):
-        if None in named or None in named.values():
+    for line, cells in lines:
+        if len(cells) != len(header):
             raise InputError(f"{path}:{line}", "another number of fields than the header has")
-        values = {name: _value(name, cell) for name, cell in named.items()}
-        missing = [name for name in _ASKED if name not in values and name != "nodes_per_rank"]
-        if missing:
-            raise InputError(path, f"no column {missing[0]}", "a scale.csv of `dardis scale`")
+        named = dict(zip(header, cells, strict=True))
+        values: dict[str, Value] = {}
+        for name, parse in _COLUMNS.items():
+            try:
+                values[name] = parse(named[name])
+            except ValueError as error:
+                raise InputError(f"{path}:{line}", f"{name}: {error}", "what `dardis scale` measures") from None
         nodes, ranks = values["nodes"], values["ranks"]
-        if not (isinstance(nodes, int) and isinstance(ranks, int) and ranks):
-            raise InputError(f"{path}:{line}", "nodes and ranks are no whole numbers")
+        assert isinstance(nodes, int)
+        assert isinstance(ranks, int)
         rows.append(ScaleRow(values | {"nodes_per_rank": nodes / ranks}))
     if not rows:
         raise InputError(path, "has no rows", "a scale.csv of `dardis scale`")
     return rows
-
-
-def _value(name: str, cell: str) -> Value:
-    if not cell:
-        return None
-    if name in {"schedule_digest", "dispatcher"}:
-        return cell
-    for parse in (whole_number, decimal_number):
-        with suppress(ValueError):
-            return parse(cell)
-    return cell
 
 
 def medians(rows: Sequence[ScaleRow]) -> list[ScaleRow]:

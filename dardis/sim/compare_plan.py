@@ -13,6 +13,7 @@ from typing import Any, Final
 from dardis import __version__
 from dardis.config.comparison import Comparison, Contender, Workload
 from dardis.config.reach import REACH
+from dardis.config.records import read_metrics
 from dardis.dispatch import CentralSetUp
 from dardis.metrics.comparison import RunResult
 from dardis.model.errors import InputError
@@ -97,7 +98,7 @@ class State:
                 self._runs = {key: entry for key, entry in known if _is_entry(entry)}
         except OSError as error:
             raise InputError(self._path, error.strerror or "can't be read", "a file that can be read") from None
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             expected = "what a comparison wrote; take another --out, or remove this file and runs/ to do all anew"
             raise InputError(self._path, f"is damaged ({error})", expected) from None
 
@@ -183,13 +184,12 @@ def _read_back(folder: Path) -> _Found | None:
     try:
         if not all((folder / name).exists() for name in _NEEDED):
             return None
-        metrics = json.loads((folder / METRICS).read_text(encoding="utf-8"))
+        metrics = read_metrics(folder / METRICS)
         run = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
         deadlines, record = run["deadlines"], run.get("request", {})
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (InputError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    kinds = isinstance(metrics, dict) and isinstance(deadlines, str) and isinstance(record, dict)
-    return _Found(metrics, deadlines, record) if kinds else None
+    return _Found(metrics, deadlines, record) if isinstance(deadlines, str) and isinstance(record, dict) else None
 
 
 def plan(comparison: Comparison, out: Path) -> list[PlannedRun]:

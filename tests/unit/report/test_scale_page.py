@@ -221,12 +221,15 @@ def test_a_line_of_ever_more_ranks_has_as_many_nodes_each(folder):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("scale.csv", "nodes,ranks\n1,1\n", "no column task_managers"),
-        ("scale.csv", "nodes,ranks\n", "has no rows"),
-        ("scale.csv", "nodes,ranks\n1\n", "another number of fields"),
-        ("scale.json", "{", "is no record"),
-        ("scale.json", "[]", "is no record"),
-        ("scale.json", "{}", "is no record"),
+        ("scale.csv", "nodes,ranks\n1,1\n", "not one column hosts"),
+        ("scale.csv", ",".join(ONE) + "\n", "has no rows"),
+        ("scale.csv", ",".join(ONE) + "\n1\n", "another number of fields"),
+        ("scale.csv", ",".join(ONE) + "\n" + ",".join(map(str, (ONE | {"rounds": 0}).values())), ":2: rounds: '0'"),
+        ("scale.csv", ",".join(ONE) + "\n" + ",".join(map(str, (ONE | {"chain": "a"}).values())), ":2: chain: 'a'"),
+        ("scale.json", "{", "is no JSON"),
+        ("scale.json", "[]", "expected a table"),
+        ("scale.json", "{}", "arguments: missing key"),
+        ("scale.json", json.dumps(RECORD | {"cores": "2"}), "cores: '2'; expected a valid integer"),
     ],
 )
 def test_damaged_files_are_told(folder, name, text, message):

@@ -1,0 +1,130 @@
+"""What our commands wrote is read back as strictly as what a user writes: one line with file and key for any damage."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dardis.config.records import AskedRecord, MachineRecord, Metrics, PlanHead, read_metrics
+from dardis.config.toml_file import read_json
+from dardis.model.errors import InputError
+from dardis.model.platform import Facility, GridLimit, Maintenance, NodeGroup, NodePower, Platform
+from dardis.model.platform_dict import platform_to_dict
+
+PLATFORM = Platform(
+    "p",
+    (
+        NodeGroup("a", 2, {"cores": 2, "memory": 1024}, NodePower(idle_w=90.0)),
+        NodeGroup("b", 1, {"cores": 4, "gpu": 1}, always_on=True),
+    ),
+    {"fat": (1,)},
+    (Maintenance((0, 2), 500, 600),),
+    income_by_queue={"q": 0.5},
+    facility=Facility("air", cooling_design_w=1e4, prices=0.1, weather="/w.csv", calendar_start=10**9,
+                      limits=(GridLimit(5, 9, 3.0, None),)),
+)  # fmt: skip
+
+
+def told(tmp_path: Path, platform: Any) -> MachineRecord:
+    """A file with this platform, read."""
+    (tmp_path / "run.json").write_text(json.dumps({"platform": platform, "of_a_later_version": [1]}))
+    return read_json(tmp_path / "run.json", MachineRecord)
+
+
+def test_a_platform_comes_back(tmp_path: Path) -> None:
+    assert told(tmp_path, platform_to_dict(PLATFORM)).machine(tmp_path) == PLATFORM
+    newer = platform_to_dict(PLATFORM) | {"of_a_later_version": 1}
+    newer["groups"][0]["power"]["of_a_later_version"] = newer["facility"]["of_a_later_version"] = "x"
+    assert told(tmp_path, newer).machine(tmp_path) == PLATFORM
+    older = platform_to_dict(PLATFORM)
+    del older["facility"]
+    assert told(tmp_path, older).machine(tmp_path).facility == Facility()
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (("groups", 0, "count"), "2", "groups[0].count: '2'; expected a valid integer"),
+        (("groups", 0, "count"), 2.5, "groups[0].count: 2.5; expected a valid integer"),
+        (("groups", 0, "count"), 0, "groups[0].count: 0; expected greater than or equal to 1"),
+        (("groups", 0, "power", "idle_w"), "a", "groups[0].power.idle_w: 'a'; expected a valid number"),
+        (("groups", 0, "power", "idle_w"), float("nan"), "groups[0].power.idle_w: nan; expected a finite number"),
+        (("groups", 0, "power", "idle_w"), -1, "groups[0].power.idle_w: -1"),
+        (("groups", 0, "power", "idle_w"), 1e300, "groups[0].power.idle_w: 1e+300"),
+        (("groups", 0, "resources"), {"cores": 0}, "groups[0].resources: no cores"),
+        (("groups", 0, "prefix"), "b", "groups[0].prefix: 'b' names nodes like 'b'; expected distinct prefixes"),
+        (("groups", 0, "always_on"), 1, "groups[0].always_on: 1; expected a valid boolean"),
+        (("groups",), [], "groups: []"),
+        (("groups",), 3, "groups: 3"),
+        (("partitions", "fat"), [2], ": partition 'fat' names group 2; expected numbers from 0 to 1"),
+        (("maintenance", 0, "nodes"), [3], "maintenance[0].nodes: no node 3; expected numbers from 0 to 2"),
+        (("maintenance", 0, "end"), 500, "maintenance[0]: end 500 is not after start 500"),
+        (("income_by_queue", "q"), None, "income_by_queue.q: None; expected a valid number"),
+        (("facility", "limits", 0, "end"), 5, "facility.limits[0]: end 5 is not after start 5"),
+        (("facility", "cooling_rows"), "all", "facility.cooling_rows: 'all'"),
+        (("name",), None, "name: None; expected a valid string"),
+    ],
+)
+def test_damage_is_told_with_file_and_key(tmp_path: Path, place: tuple[Any, ...], value: Any, message: str) -> None:
+    platform = part = json.loads(json.dumps(platform_to_dict(PLATFORM)))
+    for key in place[:-1]:
+        part = part[key]
+    part[place[-1]] = value
+    with pytest.raises(InputError) as caught:
+        told(tmp_path, platform).machine(tmp_path / "run.json")
+    assert str(caught.value).startswith(f"{tmp_path / 'run.json'}: platform")
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", '{"platform": ' + "9" * 5000 + "}", '{"platform": ' + "[" * 9999, "\0"]
+)
+def test_what_is_no_object_is_told(tmp_path: Path, text: str) -> None:
+    (tmp_path / "run.json").write_text(text)
+    with pytest.raises(InputError, match=r"run\.json: "):
+        read_json(tmp_path / "run.json", MachineRecord)
+
+
+COUNTS = {"jobs": 3, "completed": 2, "killed": 1, "rejected": 0}
+
+
+def test_metrics_keep_their_values_and_order(tmp_path: Path) -> None:
+    figures = {"mean_wait_s": 1.5, **COUNTS, "pue": None, "surprise": 7, "schedule_digest": "ab"}
+    (tmp_path / "metrics.json").write_text(json.dumps(figures))
+    read = read_metrics(tmp_path / "metrics.json")
+    assert [*read.items()] == [*figures.items()]
+    assert type(read["surprise"]) is int
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"jobs": "3"}, "jobs is '3'; expected a number, or null"), ({"killed": -1}, "killed is -1; expected how many"),
+        ({"rejected": None}, "rejected is None; expected how many"), ({"completed": 1.5}, "completed is 1.5"),
+        ({"mean_wait_s": "a"}, "mean_wait_s is 'a'"), ({"mean_wait_s": float("nan")}, "mean_wait_s: nan"),
+        ({"mean_wait_s": True}, "mean_wait_s: True"), ({"mean_wait_s": [1]}, "mean_wait_s: [1]"),
+        ({"mean_wait_s": 10**30}, "mean_wait_s: 10000"), ({"schedule_digest": 5}, "schedule_digest is 5"),
+    ],
+)  # fmt: skip
+def test_damaged_metrics_are_told(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    (tmp_path / "metrics.json").write_text(json.dumps(COUNTS | change))
+    with pytest.raises(InputError) as caught:
+        read_json(tmp_path / "metrics.json", Metrics)
+    assert f"metrics.json: {message}" in str(caught.value)
+
+
+def test_cores_of_a_unit_are_those_of_the_settings(tmp_path: Path) -> None:
+    for settings, cores in (({"unit_cores": 4}, 4), ({"unit_cores": "node"}, None), ({}, None), (["a=b"], None)):
+        record = {"platform": platform_to_dict(PLATFORM), "settings": settings}
+        (tmp_path / "run.json").write_text(json.dumps(record))
+        assert read_json(tmp_path / "run.json", AskedRecord).unit_cores == cores
+
+
+def test_settings_of_a_plan_can_be_written_again(tmp_path: Path) -> None:
+    head = {"format": "dardis-plan", "version": 1, "platform": platform_to_dict(PLATFORM)}
+    (tmp_path / "run.json").write_text(json.dumps(head | {"settings": {"seed": [1, {"a": float("inf")}]}}))
+    with pytest.raises(InputError, match=r"run\.json: settings\.seed"):
+        read_json(tmp_path / "run.json", PlanHead)
