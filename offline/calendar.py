@@ -5,7 +5,6 @@ Trace time = Unix time − Unix(calendar start) + first submit of the trace. UTC
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,8 +17,6 @@ HOUR_S = 3600
 DAY_S = 24 * HOUR_S
 _EARLIEST_UNIX = 631_152_000
 """1990-01-01T00:00Z: submit times beyond it are Unix seconds, below it they count from some start."""
-
-_UNIX_START = re.compile(r"UnixStartTime:\s*(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +62,8 @@ def calendar_of(trace: Trace, calendar_start_unix: int | None = None) -> tuple[C
     first = int(trace.submit.min())
     if calendar_start_unix is not None:
         return Calendar(first, calendar_start_unix), None
-    for comment in trace.comments:
-        if (found := _UNIX_START.search(comment)) and int(found[1]) >= _EARLIEST_UNIX:
-            return Calendar(first, int(found[1]) + first), None
+    if (begin := trace.unix_start) is not None and begin >= _EARLIEST_UNIX:
+        return Calendar(first, begin + first), None
     if first >= _EARLIEST_UNIX:
         return Calendar(first, first), None
     return Calendar(first, 0), "the trace does not say when it began: day 0 begins with its first submit"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dardis.cli.simulate import trim_of
+from dardis.cli.texts import whole_of
 from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -119,10 +120,8 @@ def _names(option: str, text: str) -> list[str]:
 def _seeds(text: str) -> tuple[int, ...]:
     from dardis.config.comparison import LARGEST_SEED
 
-    parts = _names("--seeds", text)
-    if not all(part.isascii() and part.isdigit() and int(part) <= LARGEST_SEED for part in parts):
-        raise InputError("--seeds", repr(text), f"whole numbers from 0 to {LARGEST_SEED} with commas between")
-    return tuple(int(part) for part in parts)
+    expected = f"whole numbers from 0 to {LARGEST_SEED} with commas between"
+    return tuple(whole_of("--seeds", part, 0, LARGEST_SEED, expected) for part in _names("--seeds", text))
 
 
 def _pair(comparison: Comparison, text: str | None) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dardis.cli.texts import days_of
 from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def forecast(
     jobs, left_out = that_fit(history, machine)
     _notes(assumed, left_out)
     if files is None:
-        _judge(trace.name, jobs, calendar, hours, _span(days), seed)
+        _judge(trace.name, jobs, calendar, hours, None if days is None else days_of(days), seed)
         return
     chosen = calendar.day_of(int(jobs.submit.max())) + 1 if day is None else day
     made = forecast(jobs, calendar, chosen, hours, method or DEFAULT, seed)
@@ -95,16 +96,6 @@ def _files(out: Path, *, force: bool) -> tuple[Path, Path]:
     if files[0].parent == out:
         out.mkdir(parents=True, exist_ok=True)
     return files
-
-
-def _span(days: str | None) -> tuple[int, int] | None:
-    """What `--days` says."""
-    if days is None:
-        return None
-    parts = days.split("-")
-    if not all(part.isascii() and part.isdigit() for part in parts) or len(parts) > 2 or int(parts[0]) > int(parts[-1]):
-        raise InputError("--days", repr(days), "A-B, UTC days from 0, both included")
-    return int(parts[0]), int(parts[-1])
 
 
 def _notes(*notes: str | None) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dardis.cli import plan as options
-from dardis.model.errors import InputError
+from dardis.cli.texts import days_of
 
 if TYPE_CHECKING:
     from offline.folder.plan import Figure
@@ -62,20 +62,12 @@ def hybrid(
         seed=seed,
     )  # fmt: skip
     chosen = (*(SETTINGS if dispatcher == DISPATCHER else ()), *(settings or ()))
-    loop = LoopOptions(span_of(days), day, dispatcher, chosen, shift_hours)
+    loop = LoopOptions(days_of(days), day, dispatcher, chosen, shift_hours)
     with options.shown_progress() as progress:
         summary = run_hybrid(LoopRequest(site, out, loop, force=force, report=not no_report), progress)
     for note in filter(None, str(summary["notes"]).split("; ")):
         typer.echo(f"dardis: note: {note}", err=True)
     _show(summary, out)
-
-
-def span_of(text: str) -> tuple[int, int]:
-    """What `--days` says. Raises InputError."""
-    first, dash, last = text.partition("-")
-    if not first.isdecimal() or (dash and not last.isdecimal()) or int(first) > int(last or first):
-        raise InputError("--days", repr(text), "A-B, UTC days from 0")
-    return int(first), int(last or first)
 
 
 def _show(summary: dict[str, Figure], out: Path) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dardis.cli.texts import whole_of
 from dardis.config.reach import MOST_NODES, reach_value
-from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
     from dardis.sim.scale import Row
@@ -103,9 +103,7 @@ def _numbers(option: str, text: str, least: int, most: int) -> tuple[int, ...]:
 
 def _number(option: str, text: str, least: int, most: int) -> int:
     """A whole number of a list. Raises InputError."""
-    if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
-        raise InputError(option, repr(text), f"whole numbers from {least} to {most} with commas between")
-    return int(text)
+    return whole_of(option, text, least, most, f"whole numbers from {least} to {most} with commas between")
 
 
 def _show(rows: Sequence[Row], out: Path) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dardis.cli.texts import whole_of
 from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -86,10 +87,11 @@ def trim_of(text: str | None) -> tuple[int, int] | None:
     """What `--trim` says. Raises InputError."""
     if text is None:
         return None
-    parts = text.split(",")
-    if len(parts) != 2 or not all(part.isascii() and part.isdigit() for part in parts):
-        raise InputError("--trim", repr(text), "WARMUP_S,COOLDOWN_S in whole seconds")
-    return int(parts[0]), int(parts[1])
+    warm_up, comma, cool_down = text.partition(",")
+    expected = "WARMUP_S,COOLDOWN_S in whole seconds"
+    if not comma:
+        raise InputError("--trim", repr(text), expected)
+    return whole_of("--trim", warm_up, 0, 1 << 40, expected), whole_of("--trim", cool_down, 0, 1 << 40, expected)
 
 
 def _draw(folder: Path) -> None:

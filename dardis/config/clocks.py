@@ -7,13 +7,15 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
+from dardis.model.numbers import whole_number
+
 Clock = Callable[[str], int]
 """Unix seconds of a text; ValueError says what was expected. One clock reads one file, from first line to last."""
 
 _EUROPE = ZoneInfo("Europe/Brussels")
-_LAST_S = int(datetime(9999, 1, 1, tzinfo=UTC).timestamp())
+_FIRST_S, _LAST_S = (int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) for year in (1900, 9999))
 _NUMERIC = re.compile(r"(\d\d)[./](\d\d)[./](\d{4}) (\d\d:\d\d(?::\d\d)?)")
-_OFFSET = re.compile(r"utc([+-]\d{1,2})(?::?(\d\d))?")
+_OFFSET = re.compile(r"utc([+-]\d{1,2})(?::?(\d\d))?", re.ASCII)
 
 
 def fixed_clock(offset_s: int) -> Clock:
@@ -27,7 +29,7 @@ def fixed_clock(offset_s: int) -> Clock:
 
     def unix(text: str) -> int:
         moment = _iso(text)
-        return int((moment if moment.tzinfo else moment.replace(tzinfo=zone)).timestamp())
+        return _unix(moment if moment.tzinfo else moment.replace(tzinfo=zone))
 
     return unix
 
@@ -52,13 +54,13 @@ def european_clock() -> Clock:
         text, said = re.sub(r"\s*\((CES?T)\)", "", text).strip(), re.search(r"\((CES?T)\)", text)
         moment = _iso(_from_numeric(text))
         if moment.tzinfo:
-            return int(moment.timestamp())
+            return _unix(moment)
         second = said[1] == "CET" if said else moment in seen
         seen.add(moment)
         local = moment.replace(tzinfo=_EUROPE, fold=int(second))
         if local.astimezone(UTC).astimezone(_EUROPE).replace(tzinfo=None) != moment:
             raise ValueError("an hour that Central European Time has; here summer time begins")
-        return int(local.timestamp())
+        return _unix(local)
 
     return unix
 
@@ -76,14 +78,20 @@ def unix_or(clock: Clock) -> Clock:
     """Unix seconds where the text is a whole number, else what the other clock says."""
 
     def unix(text: str) -> int:
-        return _unix(int(text)) if text.isdecimal() else clock(text)
+        if not text.isdecimal():
+            return clock(text)
+        try:
+            return whole_number(text, 0, _LAST_S - 1)
+        except ValueError:
+            raise ValueError("Unix seconds of a year before 9999") from None
 
     return unix
 
 
-def _unix(seconds: int) -> int:
-    if seconds >= _LAST_S:
-        raise ValueError("Unix seconds of a year before 9999")
+def _unix(moment: datetime) -> int:
+    seconds = int(moment.timestamp())
+    if not _FIRST_S <= seconds < _LAST_S:
+        raise ValueError("a time from 1900 to 9998")
     return seconds
 
 

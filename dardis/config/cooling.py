@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dardis.config.series_file import lines_of, number
+from dardis.config.series_file import lines_of
 from dardis.model.errors import InputError
+from dardis.model.numbers import decimal_number
 from dardis.model.pue_table import PueTable, Rows
 
 _EXPECTED = "columns temp_c,500,1000,… (IT power in W) and a row for each temperature (°C) with the PUE of each column"
@@ -35,7 +36,7 @@ def load_pue_table(path: Path, rows: Rows = Rows.NEAREST) -> PueTable:
 def _numbers(path: Path, line: tuple[int, list[str]], width: int) -> list[float]:
     where, fields = line
     try:
-        numbers = [number(field) for field in fields]
+        numbers = [decimal_number(field) for field in fields]
     except ValueError:
         raise InputError(f"{path}:{where}", f"{','.join(fields)[:60]!r}", "numbers alone") from None
     if len(numbers) != width or width == 0:

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from dardis.config.toml_file import Table
 from dardis.model.errors import InputError
+from dardis.model.files import is_file
 from dardis.model.moments import parse_utc
 from dardis.model.platform import MODELLED_PLANTS, Facility, GridLimit
 from dardis.model.pue_table import Rows
@@ -80,13 +81,13 @@ def facility_of(path: Path, keys: FacilityKeys) -> Facility:
     def found(key: str, value: str | float | None) -> str | float | None:
         if not isinstance(value, str) or (key == "cooling" and value in MODELLED_PLANTS):
             return value
-        file = (path.parent / value).resolve()
-        if not file.is_file():
+        file = path.parent / value
+        if not is_file(file):
             expected = (
                 f"{', '.join(MODELLED_PLANTS)} or the file of a table" if key == "cooling" else "a number, or a file"
             )
             raise InputError(f"{path}: {key}", f"no file {value!r}", expected)
-        return str(file)
+        return str(file.resolve())
 
     cooling = found("cooling", keys.cooling)
     return Facility(

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from dardis.config.facility import FacilityKeys, facility_of
 from dardis.config.toml_file import Table, read_toml
 from dardis.model.errors import InputError
+from dardis.model.numbers import whole_number
 from dardis.model.platform import MAX_GROUPS, Maintenance, NodeGroup, NodePower, Platform
 from dardis.model.resources import CORES, KIND_NAME, parse_amount
 
@@ -55,12 +56,12 @@ def _node_numbers(value: object) -> list[int]:
     numbers: set[int] = set()
     for part in value.split():
         first, dash, last = part.partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise ValueError(f"{part!r}; expected {expected}")
-        span = range(int(first), int(last or first) + 1)
-        if not span or span[-1] >= MOST_NODES:
-            raise ValueError(f"{part!r}; expected {expected}")
-        numbers.update(span)
+        try:
+            low = whole_number(first, 0, MOST_NODES - 1)
+            high = whole_number(last, low, MOST_NODES - 1) if dash else low
+        except ValueError:
+            raise ValueError(f"{part!r}; expected {expected}") from None
+        numbers.update(range(low, high + 1))
     return sorted(numbers)
 
 

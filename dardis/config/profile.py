@@ -8,6 +8,7 @@ from pathlib import Path
 from dardis.config.platform import LATEST
 from dardis.model.errors import InputError
 from dardis.model.files import csv_rows, read_text
+from dardis.model.numbers import whole_number
 from dardis.model.platform import Platform
 from dardis.model.profile import StepFunction
 from dardis.model.resources import parse_amount
@@ -48,12 +49,17 @@ def _row(place: str, fields: list[str], platform: Platform) -> tuple[int, int | 
     """Time, node (None: the machine), kind index and value of one row."""
     if len(fields) != len(COLUMNS):
         raise InputError(place, f"{len(fields)} fields", f"{len(COLUMNS)}: {','.join(COLUMNS)}")
-    time, node, kind, value = fields
-    if not time.removeprefix("-").isdecimal() or abs(int(time)) > LATEST:
-        raise InputError(place, f"time_s {time!r}", "whole seconds on the trace's clock")
+    time_text, node_text, kind, value = fields
+    try:
+        time = whole_number(time_text, -LATEST, LATEST)
+    except ValueError:
+        raise InputError(place, f"time_s {time_text!r}", "whole seconds on the trace's clock") from None
     last = platform.node_count - 1
-    if node != WHOLE_MACHINE and not (node.isdecimal() and int(node) <= last):
-        raise InputError(place, f"node {node!r}", f"a number from 0 to {last}, or * for the whole machine")
+    try:
+        node = None if node_text == WHOLE_MACHINE else whole_number(node_text, 0, last)
+    except ValueError:
+        expected = f"a number from 0 to {last}, or * for the whole machine"
+        raise InputError(place, f"node {node_text!r}", expected) from None
     if kind not in platform.kinds:
         raise InputError(place, f"kind {kind!r}", "one of " + ", ".join(platform.kinds))
     try:
@@ -62,4 +68,4 @@ def _row(place: str, fields: list[str], platform: Platform) -> tuple[int, int | 
         raise InputError(place, f"value {value!r}", "an amount of 0 or more") from None
     # More than everything is everything; the bound keeps any text within 64 bits.
     amount = min(amount, int(platform.capacity[:, platform.kinds.index(kind)].sum()))
-    return int(time), None if node == WHOLE_MACHINE else int(node), platform.kinds.index(kind), amount
+    return time, node, platform.kinds.index(kind), amount

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from dardis.model.errors import InputError
+from dardis.model.numbers import whole_number
 
 MOST_CHILDREN: Final = 4096
 MOST_NODES: Final = 2**31 - 1
@@ -17,9 +18,7 @@ def arity_of(text: str) -> int:
     """Children of a host in the tree that sums offers, 0 for `flat`. Raises ValueError that says what is expected."""
     if text == "flat":
         return 0
-    if not (text.isascii() and text.isdigit() and 2 <= int(text) <= MOST_CHILDREN):
-        raise ValueError(f"{text!r}; expected flat, or a whole number from 2 to {MOST_CHILDREN}")
-    return int(text)
+    return _whole(text, 2, MOST_CHILDREN, "flat, or")
 
 
 def sample_of(text: str) -> int:
@@ -28,9 +27,14 @@ def sample_of(text: str) -> int:
         return 0
     if text == "default":
         return DEFAULT_SAMPLE
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= MOST_NODES):
-        raise ValueError(f"{text!r}; expected all, default or a whole number from 1 to {MOST_NODES}")
-    return int(text)
+    return _whole(text, 1, MOST_NODES, "all, default or")
+
+
+def _whole(text: str, least: int, most: int, otherwise: str) -> int:
+    try:
+        return whole_number(text, least, most)
+    except ValueError:
+        raise ValueError(f"{text!r}; expected {otherwise} a whole number from {least} to {most}") from None
 
 
 REACH: Final[dict[str, Callable[[str], int]]] = {"arity": arity_of, "sample": sample_of}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from dardis.config.clocks import Clock
 from dardis.model.errors import InputError
 from dardis.model.files import read_text
 from dardis.model.moments import utc_text
+from dardis.model.numbers import decimal_number
 from dardis.model.series import Series
 
 LONGEST_STEP_S = 3600
@@ -97,14 +97,6 @@ def series_of(path: Path, rows: list[Row], within: Within, form: Form) -> Series
     return Series(edges, form.factor * np.array([row.value for row in rows], dtype=np.float64))
 
 
-def number(text: str | float) -> float:
-    """A finite number; ValueError for anything else."""
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(text)
-    return value
-
-
 def clock_of(path: Path, form: Form, column: str) -> Clock:
     """The clock of a time column of this name. Raises InputError for one that is no clock."""
     try:
@@ -164,7 +156,7 @@ def _rows(
         if end is not None and end <= start:
             raise InputError(place, f"ends {utc_text(end)}, begins {utc_text(start)}", "an end after the begin")
         try:
-            yield Row(line, start, end, number(text))
+            yield Row(line, start, end, decimal_number(text))
         except ValueError:
             raise InputError(place, f"{header[columns['value']]} {text!r}", "a number") from None
 

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from dardis.model.errors import InputError
+from dardis.model.numbers import whole_number
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -84,7 +85,9 @@ def _parsed(text: str, value: str, kind: type, of: Field[Any], known: str) -> ob
     if value == of.metadata.get("zero"):
         return 0
     least = of.metadata.get("least", 1)
-    if not value.isascii() or not value.isdigit() or not least <= int(value) <= MOST:
+    try:
+        return whole_number(value, least, MOST)
+    except ValueError:
         word = f"{of.metadata['zero']}, or " if of.metadata.get("zero") else ""
-        raise InputError(f"--set {text}", f"{value!r} is out of range", f"{word}a whole number from {least} on")
-    return int(value)
+        expected = f"{word}a whole number from {least} on"
+        raise InputError(f"--set {text}", f"{value!r} is out of range", expected) from None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
+from functools import reduce
 from pathlib import Path
 from typing import TypeVar, get_args
 
@@ -11,6 +13,7 @@ from pydantic_core import ErrorDetails
 
 from dardis.model.errors import InputError
 from dardis.model.files import read_text
+from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
 
 
 class Table(BaseModel):
@@ -20,20 +23,47 @@ class Table(BaseModel):
 
 
 TableT = TypeVar("TableT", bound=Table)
+_DEEPEST = 50
+_LONG_NUMBER = re.compile(r"[0-9_]{4000}")
+_WHOLE = "at most 64 bits, as TOML has it"
 
 
 def read_toml(path: Path, model: type[TableT]) -> TableT:
     """Return the file as `model`; InputError names the file, the key and what was expected."""
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8-sig")
+        content = tomllib.loads(text)
+        _check_values(path, "", content)
     except OSError as error:
         raise InputError(path, f"cannot be read ({error.strerror})", "a TOML file") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(path, f"is no TOML: {error}") from None
+    except RecursionError:
+        raise InputError(path, "is no TOML: tables or lists nested too deeply") from None
+    except ValueError:  # the one that says nothing of a place: Python reads no number of thousands of digits
+        line = next(number for number, line in enumerate(text.split("\n"), 1) if _LONG_NUMBER.search(line))
+        raise InputError(f"{path}:{line}", "a whole number of thousands of digits", _WHOLE) from None
     try:
         return model.model_validate(content)
     except ValidationError as error:
         raise _first_mistake(path, model, error) from None
+
+
+def _check_values(path: Path, key: str, value: object, depth: int = 0) -> None:
+    """TOML's whole numbers have 64 bits; `tomllib` reads longer ones. RecursionError for what nobody nests so deep."""
+    if isinstance(value, dict | list):
+        if depth > _DEEPEST:
+            raise RecursionError
+        parts = value.items() if isinstance(value, dict) else enumerate(value)
+        for name, part in parts:
+            _check_values(path, _within(key, name), part, depth + 1)
+    elif isinstance(value, int) and not LEAST_INT64 <= value <= LARGEST_INT64:
+        raise InputError(f"{path}: {key}", f"a whole number of {value.bit_length()} bits", _WHOLE)
+
+
+def _within(key: str, part: int | str) -> str:
+    """The key of a part of what has this key."""
+    return f"{key}[{part}]" if isinstance(part, int) else f"{key}.{part}".lstrip(".")
 
 
 def read_json(path: Path, model: type[TableT]) -> TableT:
@@ -53,7 +83,7 @@ def _first_mistake(path: Path, model: type[Table], error: ValidationError) -> In
 
 def _said(path: Path, model: type[Table], mistake: ErrorDetails) -> InputError:
     location = mistake["loc"]
-    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
+    key = reduce(_within, location, "")
     place = f"{path}: {key}" if key else path
     match mistake["type"]:
         case "extra_forbidden":

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dardis.config.series_file import number
 from dardis.model.errors import InputError
 from dardis.model.files import csv_rows, read_text
+from dardis.model.numbers import decimal_number, whole_number
 from dardis.model.series import Floats, Series
 
 FIRST_YEAR, LAST_YEAR = 1990, 2049
@@ -39,7 +39,7 @@ class Form:
 FORMS = (
     Form("source_year,month-day,hour_1_24,dry_bulb_c (typical year, clock of UTC)",
          ("source_year", "month-day", "hour_1_24", "dry_bulb_c"),
-         lambda fields: (*_two(fields[1], "-"), int(fields[2])), 3),
+         lambda fields: (*_two(fields[1], "-"), whole_number(fields[2])), 3),
     Form("date,time,dry_bulb_c (typical year, MM/DD/YYYY and 01:00 to 24:00, clock of UTC)",
          ("date", "time", "dry_bulb_c"), lambda fields: (*_two(fields[0], "/"), _two(fields[1], ":")[0]), 2),
 )  # fmt: skip
@@ -48,7 +48,7 @@ SAID = ("an EPW file", *(form.said for form in FORMS))
 
 def _two(text: str, between: str) -> tuple[int, int]:
     first, second = text.split(between)[:2]
-    return int(first), int(second)
+    return whole_number(first), whole_number(second)
 
 
 def recognised(names: list[str]) -> Form | None:
@@ -61,14 +61,14 @@ def load_epw(path: Path, check: Check) -> Series:
     lines = list(csv_rows(path, read_text(path)))
     expected = "an EPW file: eight lines of head, the first with the offset from UTC, then 8760 hours"
     try:
-        offset_s = round(number(lines[0][1][8]) * 3600)
+        offset_s = round(decimal_number(lines[0][1][8]) * 3600)
     except (IndexError, ValueError):
         raise InputError(f"{path}:1", "no offset from UTC in the ninth field", expected) from None
     if abs(offset_s) >= 24 * 3600:
         raise InputError(f"{path}:1", f"{lines[0][1][8]} hours ahead of UTC", expected)
 
     def date(fields: list[str]) -> tuple[int, int, int]:
-        return int(fields[1]), int(fields[2]), int(fields[3])
+        return whole_number(fields[1]), whole_number(fields[2]), whole_number(fields[3])
 
     return _series(path, _table(path, lines[_EPW_HEAD:], date, _EPW_TEMPERATURE), offset_s, check)
 
@@ -88,7 +88,7 @@ def _table(
         try:
             month, day, hour = date(fields)
             hours = (datetime(2001, month, day, tzinfo=UTC) - datetime(2001, 1, 1, tzinfo=UTC)) // timedelta(hours=1)
-            value = number(fields[column])
+            value = decimal_number(fields[column])
         except (ValueError, IndexError, OverflowError):
             hour = 0
         if not 1 <= hour <= 24:

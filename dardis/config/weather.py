@@ -9,9 +9,10 @@ from typing import Any
 
 from dardis.config import typical_year
 from dardis.config.clocks import fixed_clock, offset_of, unix_or
-from dardis.config.series_file import Form, Row, Within, clock_of, lines_of, number, read_series, series_of
+from dardis.config.series_file import Form, Row, Within, clock_of, lines_of, read_series, series_of
 from dardis.model.errors import InputError
 from dardis.model.files import read_text
+from dardis.model.numbers import decimal_number, whole_number
 from dardis.model.series import Series
 
 COLDEST_C, HOTTEST_C = -90.0, 60.0
@@ -73,7 +74,7 @@ def _open_meteo_form(offset_s: int) -> Form:
 def _open_meteo_csv(path: Path, lines: list[tuple[int, list[str]]], column: int, within: Within) -> Series:
     """Two lines of metadata, then the table; further tables (by day) are left out."""
     try:
-        offset_s = int(lines[1][1][column])
+        offset_s = whole_number(lines[1][1][column])
     except (IndexError, ValueError):
         raise InputError(f"{path}:2", "no utc_offset_seconds", _OPEN_METEO) from None
     table = lines[2:]
@@ -86,7 +87,7 @@ def _open_meteo_json(path: Path, text: str, within: Within) -> Series:
         content: Any = json.loads(text)
         part = "minutely_15" if "temperature_2m" in content.get("minutely_15", {}) else "hourly"
         pairs = list(zip(content[part]["time"], content[part]["temperature_2m"], strict=True))
-        unit, offset_s = content[f"{part}_units"]["temperature_2m"], int(content["utc_offset_seconds"])
+        unit, offset_s = content[f"{part}_units"]["temperature_2m"], whole_number(str(content["utc_offset_seconds"]))
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         raise InputError(path, "JSON of another form", _OPEN_METEO) from None
     if unit != "°C":
@@ -98,7 +99,7 @@ def _open_meteo_json(path: Path, text: str, within: Within) -> Series:
         if value is None:
             continue
         try:
-            rows.append(Row(index, clock(str(time)), None, number(value)))
+            rows.append(Row(index, clock(str(time)), None, decimal_number(str(value))))
         except (ValueError, TypeError):
             raise InputError(place, f"{time!r}, {value!r}", "a time and a number") from None
     return series_of(path, rows, within, form)

@@ -58,6 +58,14 @@ def read_text(path: Path) -> str:
     return data.decode("utf-8-sig", errors="replace")
 
 
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; a text that can be no name of one names none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
 def csv_rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
     """Line number and fields, without outer blanks, of each line that is not empty; InputError for what is no CSV."""
     reader = csv.reader(io.StringIO(text, newline=""))

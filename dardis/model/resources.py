@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 import re
 
+from dardis.model.numbers import whole_number
+
 CORES = "cores"
 MEMORY = "memory"
 POWER = "power"
@@ -18,7 +20,7 @@ _MEBIBYTES = {
     "k": 1e3 / 2**20, "m": 1e6 / 2**20, "g": 1e9 / 2**20, "t": 1e12 / 2**20,
     "ki": 2.0**-10, "mi": 1.0, "gi": 2.0**10, "ti": 2.0**20,
 }  # fmt: skip
-_QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([kmgt]i?)?b)?\s*", re.IGNORECASE)
+_QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([kmgt]i?)?b)?\s*", re.IGNORECASE | re.ASCII)
 KIND_NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -42,7 +44,7 @@ def parse_amount(kind: str, value: int | str, *, round_up: bool = False) -> int:
     if kind != MEMORY:
         if unit is not None or "b" in value.lower() or "." in number:
             raise ValueError(f"{value!r} is not a whole number")
-        return int(number)
+        return whole_number(number)
     bytes_alone = unit is None and "b" in value.lower()
     amount = float(number) * (2.0**-20 if bytes_alone else _MEBIBYTES[(unit or "").lower()])
     if amount >= 2**53:

@@ -228,8 +228,6 @@ def _skipped_lines(trace: Trace) -> list[str]:
 
 def _unix_start(trace: Trace) -> int | None:
     """Unix time of the trace's time 0, where its header or its own clock says so."""
-    for comment in trace.comments:
-        name, _, value = comment.lstrip("; ").partition(":")
-        if name.strip() == "UnixStartTime" and value.strip().isdigit():
-            return int(value)
+    if trace.unix_start is not None:
+        return trace.unix_start
     return 0 if int(trace.submit[0]) > 800_000_000 else None

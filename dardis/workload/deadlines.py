@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
 from dardis.model.errors import InputError
-from dardis.model.files import csv_rows, read_text
+from dardis.model.files import csv_rows, is_file, read_text
 from dardis.model.job import SHORTEST_WINDOW_S, Job
+from dardis.model.numbers import decimal_number, whole_number
 from dardis.workload.trace import LARGEST, Trace
 
 FORMS = (
@@ -50,7 +51,7 @@ def _rule(jobs: list[Job], trace: Trace, rule: str) -> _Rule:
             waits = _mean_waits(trace, value)
             return lambda job: job.earliest + waits[job.number]
     path = Path(rule)
-    if not path.is_file():
+    if not is_file(path):
         raise InputError("--deadlines", f"{rule!r} is no rule and no file", FORMS)
     table = _read_table(path, {job.number: job.earliest for job in jobs})
     return lambda job: table.get(job.number)
@@ -58,11 +59,11 @@ def _rule(jobs: list[Job], trace: Trace, rule: str) -> _Rule:
 
 def _number(rule: str, text: str) -> Decimal:
     try:
-        number = Decimal(text)
-        in_range = 0 <= number <= LARGEST
-    except InvalidOperation:
-        raise InputError("--deadlines", f"{rule!r}: {text!r} is no number", FORMS) from None
-    if not in_range:
+        decimal_number(text)
+    except ValueError as error:
+        raise InputError("--deadlines", f"{rule!r}: {error}", FORMS) from None
+    number = Decimal(text)
+    if not 0 <= number <= LARGEST:
         raise InputError("--deadlines", f"{rule!r} is out of range", f"a number from 0 to {LARGEST}")
     return number
 
@@ -92,7 +93,7 @@ def _read_table(path: Path, earliest: dict[int, int]) -> dict[int, int]:
     for line_number, fields in rows:
         place = f"{path}:{line_number}"
         try:
-            number, latest = (int(field) for field in fields)
+            number, latest = map(whole_number, fields)
         except ValueError:
             raise InputError(place, ",".join(fields), "two whole numbers: job_id,lst_s") from None
         if number in table:

@@ -16,6 +16,7 @@ import numpy as np
 
 from dardis.model.errors import InputError
 from dardis.model.files import csv_rows
+from dardis.model.numbers import decimal_number, whole_number
 from dardis.model.resources import CORES, MEMORY
 from dardis.workload.table import processors
 from dardis.workload.trace import LARGEST, OUT_OF_RANGE, Skipped, Trace, build_trace
@@ -71,20 +72,20 @@ def _columns(rows: list[_Row]) -> dict[str, Any]:
 
 def _row(fields: dict[str, str]) -> _Row:
     """One job; ValueError when the row does not parse."""
-    shares = [[int(amount) for amount in share.split(":")[1:]] for share in fields[ALLOCATION].split()]
+    shares = [[*map(whole_number, share.split(":")[1:])] for share in fields[ALLOCATION].split()]
     if not shares or any(len(share) != len(_KINDS) or min(share) < 0 for share in shares):
         raise ValueError(f"{ALLOCATION} {fields[ALLOCATION]!r}")
     largest = [max(amounts) for amounts in zip(*shares, strict=True)]
     largest[-1] = -(-largest[-1] // 1024)
     submit, start, end = (_seconds(fields[name]) for name in ("submit", "start", "end"))
-    tenths = round(float(fields["predicted_power_w"] or 0) * 10)
+    tenths = round(decimal_number(fields["predicted_power_w"] or "0") * 10)
     row = _Row(
-        number=int(fields["job_id"]),
+        number=whole_number(fields["job_id"]),
         submit=submit,
         wait=max(start - submit, 0),
         runtime=end - start,
-        walltime=int(fields["req_walltime_s"] or 0),
-        units=int(fields["req_nodes"]),
+        walltime=whole_number(fields["req_walltime_s"] or "0"),
+        units=whole_number(fields["req_nodes"]),
         shares=tuple(largest),
         power=max(-(-tenths // (10 * len(shares))), 0),
         queue=fields["queue"],
@@ -96,4 +97,6 @@ def _row(fields: dict[str, str]) -> _Row:
 
 def _seconds(stamp: str) -> int:
     """Unix seconds of `2014-03-31 08:51:10`, read as UTC."""
+    if not stamp.isascii():  # strptime reads the digits of any script
+        raise ValueError(f"{stamp!r} is no time")
     return int(datetime.strptime(stamp, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC).timestamp())

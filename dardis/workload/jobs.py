@@ -27,9 +27,8 @@ def to_jobs(trace: Trace, platform: Platform, *, unit_cores: int | None = None, 
 
     A trace of processors gets units by the eligible nodes (see `units`), or of `unit_cores` cores. With `think_times`
     a job follows its preceding job, if that one comes earlier in the trace; else it has only its submit time.
-    InputError: a job number that occurs twice, a job that asks only for kinds the platform lacks, a bad `unit_cores`.
+    InputError: a job that asks only for kinds the platform lacks, a bad `unit_cores`.
     """
-    _check_numbers(trace)
     notes: list[str] = []
     if unit_cores is not None and not trace.counts_processors:
         notes.append("unit_cores: ignored, the trace states its units")
@@ -45,13 +44,6 @@ def to_jobs(trace: Trace, platform: Platform, *, unit_cores: int | None = None, 
     jobs = list(map(Job, *rows, trace.queue.tolist(), trace.user.tolist(), after, pause))
     jobs.sort(key=attrgetter("submit", "number"))
     return Workload(jobs, notes)
-
-
-def _check_numbers(trace: Trace) -> None:
-    numbers, counts = np.unique(trace.number, return_counts=True)
-    if len(numbers) != len(trace):
-        twice = int(numbers[counts > 1][0])
-        raise InputError(f"job {twice}", "its number occurs more than once", "distinct job numbers")
 
 
 def _request(trace: Trace, platform: Platform, notes: list[str]) -> list[tuple[int, ...]]:

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import warnings
 from array import array
+from contextlib import suppress
+from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dardis.model.files import read_text, write_text
 from dardis.model.job import NO_TIME
+from dardis.model.numbers import decimal_number, whole_number
 from dardis.model.resources import CORES, MEMORY
 from dardis.workload.trace import LARGEST, OUT_OF_RANGE, UNKNOWN, Ints, Skipped, Texts, Trace, build_trace
 
@@ -27,6 +30,13 @@ _PLAIN = np.dtype(
 )
 _MOST_NODES = 1 << 20
 _STALE = ("; Queue:", "; Partition:", "; MaxJobs:", "; MaxRecords:")
+
+
+class _Extra(NamedTuple):
+    """What a line of MetaCentrum says beyond the standard's fields."""
+
+    queue: str
+    nodes: int
 
 
 def read_swf(path: Path, *, strict: bool = False) -> Trace:
@@ -46,7 +56,7 @@ def parse_swf(path: Path, text: str, *, strict: bool) -> Trace:
             lines.append(line_number)
             rows.append(line)
     problems: list[Skipped] = []
-    extras: list[list[str]] = []
+    extras: list[_Extra] = []
     table = _read_plain(rows)
     if table is None:
         table, lines, extras, problems = _read_each(rows, lines)
@@ -64,21 +74,25 @@ def _read_plain(rows: list[str]) -> Ints | None:
             table = np.loadtxt(rows, dtype=_PLAIN, comments=None, ndmin=1)
     except (ValueError, Warning):
         return None
+    if not np.isfinite(table["cpu_time"]).all():
+        return None
     return np.column_stack((table["before"], table["after"]))
 
 
-def _read_each(rows: list[str], lines: list[int]) -> tuple[Ints, list[int], list[list[str]], list[Skipped]]:
+def _read_each(rows: list[str], lines: list[int]) -> tuple[Ints, list[int], list[_Extra], list[Skipped]]:
     """Read line by line: the table of those that can be read, their numbers, what MetaCentrum adds, and the others."""
     numbers = array("q")
     read: list[int] = []
-    extras: list[list[str]] = []
+    extras: list[_Extra] = []
     problems: list[Skipped] = []
     width = 0
     for line_number, row in zip(lines, rows, strict=True):
         fields = row.split()
         width = width or (METACENTRUM_FIELDS if len(fields) == METACENTRUM_FIELDS else FIELDS)
         try:
-            numbers.fromlist(_numbers(fields, width))
+            found = _numbers(fields, width)
+            extra = _Extra(fields[-2], _nodes_of(fields[-1])) if width == METACENTRUM_FIELDS else None
+            numbers.fromlist(found)
         except ValueError as error:
             problems.append(Skipped(line_number, str(error), malformed=True))
             continue
@@ -86,8 +100,8 @@ def _read_each(rows: list[str], lines: list[int]) -> tuple[Ints, list[int], list
             problems.append(Skipped(line_number, OUT_OF_RANGE, malformed=True))
             continue
         read.append(line_number)
-        if width == METACENTRUM_FIELDS:
-            extras.append(fields[FIELDS:])
+        if extra is not None:
+            extras.append(extra)
     return np.array(numbers, dtype=np.int64).reshape(-1, FIELDS - 1), read, extras, problems
 
 
@@ -95,21 +109,24 @@ def _numbers(fields: list[str], width: int) -> list[int]:
     """The numbers of a line but the CPU time; ValueError says what is wrong with it."""
     if len(fields) != width:
         raise ValueError(f"{len(fields)} fields instead of {width}")
-    texts = fields[:_CPU_TIME] + fields[_CPU_TIME + 1 : FIELDS]
-    try:
-        float(fields[_CPU_TIME])
-        numbers = list(map(int, texts))
-    except ValueError:
-        numbers = [_whole(text) for text in fields[:FIELDS]]
-        del numbers[_CPU_TIME]
-    return numbers
+    texts = fields[:FIELDS]
+    together = "".join(texts)
+    cpu_time = texts.pop(_CPU_TIME)
+    if together.isascii() and "_" not in together:  # of such texts Python reads no more than we do, and fast
+        try:
+            if isfinite(float(cpu_time)):
+                return list(map(int, texts))
+        except ValueError:
+            pass
+    decimal_number(cpu_time)
+    return list(map(_whole, texts))
 
 
 def _whole(text: str) -> int:
-    try:
-        return int(float(text))
-    except (ValueError, OverflowError):
-        raise ValueError(f"{text!r} is no number") from None
+    """A whole number, or what is before the point of a decimal one."""
+    with suppress(ValueError):
+        return whole_number(text)
+    return int(decimal_number(text))
 
 
 def _columns(table: Ints) -> dict[str, Any]:
@@ -139,23 +156,23 @@ def _names(numbers: Ints) -> Texts:
     return np.array([str(v) if v >= 0 else "" for v in values.tolist()], dtype=object)[place]
 
 
-def _metacentrum(columns: dict[str, Any], extras: list[list[str]]) -> dict[str, Any]:
+def _metacentrum(columns: dict[str, Any], extras: list[_Extra]) -> dict[str, Any]:
     """Queue names and KiB a processor, where the file has bytes a node.
 
     That the bytes are a node's shows in the data: read as a processor's, one job in six would fit no node there.
     """
-    nodes = np.array([_nodes_of(extra[-1]) for extra in extras], dtype=np.int64)
+    nodes = np.array([extra.nodes for extra in extras], dtype=np.int64)
     stated = columns["memory_kb"]
     kib_a_node = np.minimum(-(-stated // 1024), LARGEST + 1)
     a_processor = -(-kib_a_node * nodes // np.maximum(columns["procs"], 1))
-    queue = np.array([name for _, name, _ in extras], dtype=object)
+    queue = np.array([extra.queue for extra in extras], dtype=object)
     return {"queue": queue, "memory_kb": np.where(stated >= 0, a_processor, UNKNOWN)}
 
 
 def _nodes_of(specification: str) -> int:
-    """Nodes of a PBS node specification: `1:ppn=1+3:ppn=2` is 4; a chunk that names its node is one."""
+    """Nodes of a PBS node specification: `1:ppn=1+3:ppn=2` is 4; a chunk that names its node is one. ValueError."""
     counts = [chunk.partition(":")[0] for chunk in specification.split("+")]
-    return min(sum(int(count) if count.isdecimal() else 1 for count in counts), _MOST_NODES)
+    return min(sum(whole_number(count) if count.isdecimal() else 1 for count in counts), _MOST_NODES)
 
 
 def write_swf(trace: Trace, path: Path) -> list[str]:
@@ -191,9 +208,11 @@ def _numbered(texts: Texts) -> tuple[Ints, dict[str, int]]:
     """Texts as numbers, -1 for "", and the legend (empty when they were numbers already)."""
     seen = dict.fromkeys(text for text in texts.tolist() if text)
     legend: dict[str, int] = {}
-    if all(text.isdecimal() for text in seen):
-        numbers = {text: int(text) for text in seen}
-    else:
+    try:
+        numbers = {text: whole_number(text, 0, LARGEST) for text in seen}
+    except ValueError:
+        numbers = {}
+    if [*map(str, numbers.values())] != [*seen]:
         numbers = legend = {text: number for number, text in enumerate(seen, 1)}
     return np.array([numbers.get(text, UNKNOWN) for text in texts.tolist()], dtype=np.int64), legend
 

@@ -13,6 +13,7 @@ from dardis.model.cells import as_cell, from_cell, row_writer
 from dardis.model.errors import InputError
 from dardis.model.files import csv_rows, read_text, write_text
 from dardis.model.job import NO_TIME
+from dardis.model.numbers import whole_number
 from dardis.model.resources import CORES, KIND_NAME, parse_amount
 from dardis.workload.trace import LARGEST, UNKNOWN, Ints, Skipped, Trace, build_trace
 
@@ -82,13 +83,7 @@ def _converter(name: str) -> Callable[[str], Any]:
 
 
 def _whole(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is no whole number") from None
-    if abs(number) > LARGEST:
-        raise ValueError(f"{text!r} is out of range")
-    return number
+    return whole_number(text, -LARGEST, LARGEST)
 
 
 def _values(header: list[str], converters: list[Callable[[str], Any]], fields: list[str]) -> list[Any]:

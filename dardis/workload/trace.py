@@ -1,11 +1,13 @@
 """A trace as it was recorded: what jobs asked for and did, before any platform is known.
 
-Promises arrays of one length in (submit, job number) order, every value in range, times never shifted.
+Promises arrays of one length in (submit, job number) order, every value in range, each job number once, times never
+shifted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,8 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dardis.model.errors import InputError
+from dardis.model.errors import InputError, one_line
 from dardis.model.job import NO_TIME
+from dardis.model.numbers import whole_number
 
 Ints = NDArray[np.int64]
 Texts = NDArray[np.object_]
@@ -24,6 +27,8 @@ LARGEST = 1 << 40
 """No time, amount or count of a trace lies beyond: sums and products with it stay within 64 bits."""
 
 OUT_OF_RANGE = "number out of range"
+_LATEST_UNIX = 253_370_764_799
+"""The last second of 9998."""
 
 
 class Skipped(NamedTuple):
@@ -72,6 +77,16 @@ class Trace:
         """Whether jobs ask for processors, not for units of resource kinds."""
         return not self.request
 
+    @property
+    def unix_start(self) -> int | None:
+        """Unix time of the clock's second 0, where the header says `UnixStartTime` with a year before 9999."""
+        for comment in self.comments:
+            name, _, value = comment.lstrip("; ").partition(":")
+            if name.strip() == "UnixStartTime" and value.strip():
+                with suppress(ValueError):
+                    return whole_number(value.split()[0], 0, _LATEST_UNIX)
+        return None
+
     def take(self, rows: NDArray[Any]) -> Trace:
         """The trace with only these rows: a mask of shape (jobs,) or indices."""
         changed: dict[str, Any] = {name: getattr(self, name)[rows] for name in _COLUMNS}
@@ -103,10 +118,16 @@ def build_trace(
     line_of = np.asarray(lines, dtype=np.int64)
     trace = Trace(**_with_defaults(columns, len(line_of)), comments=comments)
     keep = np.ones(len(trace), dtype=bool)
-    found = list(problems)
+    found = [skip._replace(reason=one_line(skip.reason)) for skip in problems]
     for reason, malformed, rows in _defects(trace):
         found += [Skipped(int(line_of[row]), reason, malformed) for row in np.flatnonzero(rows & keep)]
         keep &= ~rows
+    repeats = _repeats(trace.number, line_of, np.flatnonzero(keep))
+    found += [
+        Skipped(int(line_of[row]), f"job number {trace.number[row]} again, as on line {line}", malformed=True)
+        for row, line in repeats.items()
+    ]
+    keep[list(repeats)] = False
     found.sort()
     for skip in found:
         if strict and skip.malformed:
@@ -117,6 +138,14 @@ def build_trace(
     kept = np.flatnonzero(keep)
     order = kept[np.lexsort((trace.number[kept], trace.submit[kept]))]
     return replace(trace.take(order), skipped=tuple(found))
+
+
+def _repeats(number: Ints, line_of: Ints, rows: Ints) -> dict[int, int]:
+    """Those of the rows with the job number of another row on an earlier line, and that line."""
+    order = rows[np.lexsort((line_of[rows], number[rows]))]
+    again = np.diff(number[order], prepend=-1) == 0
+    first = np.maximum.accumulate(np.where(again, 0, np.arange(len(order))))
+    return dict(zip(order[again].tolist(), line_of[order[first[again]]].tolist(), strict=True))
 
 
 def _with_defaults(columns: dict[str, Any], count: int) -> dict[str, Any]:

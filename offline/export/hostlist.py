@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-_NUMBERED = re.compile(r"(.*?)(\d+)")
+_NUMBERED = re.compile(r"(.*?)([0-9]{1,18})")
+"""Of a longer number the last digits are the node's; Slurm counts no further."""
 
 
 def hostlist(names: Iterable[str]) -> str:

@@ -88,11 +88,6 @@ def test_a_job_that_asks_only_for_what_the_platform_lacks_is_an_error():
         to_jobs(table_of([1, 1], {"cores": [1, 0], "gpu": [0, 1]}), FLAT)
 
 
-def test_a_job_number_that_occurs_twice_is_an_error():
-    with pytest.raises(InputError, match="job 7: its number occurs more than once"):
-        to_jobs(trace_of([1, 1, 1], number=[7, 3, 7]), FLAT)
-
-
 def test_unit_cores_is_checked_and_of_no_use_to_a_table():
     with pytest.raises(InputError, match="unit_cores: 0"):
         to_jobs(trace_of([1]), FLAT, unit_cores=0)

@@ -1,0 +1,262 @@
+"""One rule of numbers in all files and options: what is none is told in one line with its place."""
+
+import gzip
+import json
+
+import pytest
+
+from dardis.cli.main import run
+from dardis.config.carbon import load_carbon
+from dardis.config.comparison import load_comparison
+from dardis.config.cooling import load_pue_table
+from dardis.config.platform import load_platform
+from dardis.config.prices import load_prices
+from dardis.config.target import read_profile
+from dardis.config.weather import load_weather
+from dardis.metrics.downtime import read_downtime
+from dardis.metrics.table import read_jobs
+from dardis.model.errors import InputError
+from dardis.model.platform import NodeGroup, Platform
+from dardis.model.target import Split
+from dardis.workload.deadlines import with_deadlines
+from dardis.workload.jobs import to_jobs
+from dardis.workload.read import read_trace
+
+ODD = ["9" * 5000, "1_800", "٣", "0x10", "--5", "5\x00"]
+IDS = ["5,000 digits", "underscore", "Arabic digits", "hexadecimal", "two signs", "zero byte"]
+PLATFORM = Platform("p", (NodeGroup("n", 4, {"cores": 16, "memory": 16384}),))
+
+
+def swf(number=1, submit=0, walltime=200, end=30):
+    return f"{number} {submit} 5 100 4 99.5 -1 4 {walltime} -1 1 7 2 -1 3 1 -1 {end}"
+
+
+EURORA = (
+    "job_id,queue,submit,start,end,req_nodes,req_walltime_s,predicted_power_w,alloc(node:cores:gpus:mics:mem_kb)\n"
+    "1,q,2014-03-31 08:51:10,2014-03-31 08:52:00,2014-03-31 09:52:00,1,3600,90.5,3:4:0:0:1024\n"
+    "{},q,{}-03-31 08:51:10,2014-03-31 08:52:00,2014-03-31 09:52:00,{},{},{},3:{}:0:0:1024\n"
+)
+TABLE = (
+    "job_id,submit_s,runtime_s,walltime_s,units,req_cores,req_memory,lst_s\n"
+    "1,0,5,5,1,1,4GiB,\n"
+    "{},{},{},{},{},{},{},{}\n"
+)
+METACENTRUM = (
+    "1 10 0 60 16 1 1024 16 90 1024 1 5 1 1 -1 1 1 1 {7} q_1 1:ppn=16\n"
+    "2 10 0 60 16 1 1024 16 90 1024 1 5 1 1 -1 1 1 1 {7} q_1 %s:ppn=16\n"
+)
+GOOD = {"eurora": ["2", "2014", "1", "3600", "90.5", "4"], "table": ["2", "0", "5", "5", "1", "1", "4GiB", "9"]}
+
+
+def filled(form, good, place, odd):
+    cells = [*good[:place], odd, *good[place + 1 :]]
+    return form.format(*cells)
+
+
+TRACES = {
+    **{f"swf field {place}": lambda odd, place=place: "\n".join(
+        (swf(), " ".join([*swf(number=2).split()[:place], odd, *swf(number=2).split()[place + 1 :]]))
+    ) for place in range(18)},
+    **{f"table {place}": lambda odd, place=place: filled(TABLE, GOOD["table"], place, odd) for place in range(8)},
+    **{f"eurora {place}": lambda odd, place=place: filled(EURORA, GOOD["eurora"], place, odd) for place in range(6)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD, ids=IDS)
+@pytest.mark.parametrize("form", TRACES.values(), ids=TRACES)
+def test_in_a_trace_it_makes_a_malformed_line(tmp_path, form, odd):
+    path = tmp_path / "t"
+    path.write_text(form(odd))
+    trace = read_trace(path)
+    assert trace.number.tolist() == [1]
+    ((line, reason, malformed),) = trace.skipped
+    assert malformed
+    assert line == len(form(odd).splitlines())
+    assert len(reason) < 320
+    assert reason.isprintable()
+    with pytest.raises(InputError, match=rf"t:{line}: "):
+        read_trace(path, strict=True)
+
+
+@pytest.mark.parametrize("count", ["9" * 5000, "٣"])
+def test_a_node_specification_of_no_number_makes_one_too(tmp_path, count):
+    path = tmp_path / "t"
+    path.write_text(METACENTRUM % count)
+    assert [tuple(skip)[::2] for skip in read_trace(path).skipped] == [(2, True)]
+    path.write_text(METACENTRUM % "1_800")  # names a node
+    assert read_trace(path).number.tolist() == [1, 2]
+
+
+def test_in_swf_decimals_are_cut_off_as_ever(tmp_path):
+    path = tmp_path / "t.swf"
+    path.write_text("\n".join((swf(submit="7.9", walltime="2e2"), swf(number="+2", end=".5"))))
+    trace = read_trace(path, strict=True)
+    assert (trace.number.tolist(), trace.submit.tolist()) == ([2, 1], [0, 7])
+    assert (trace.walltime.tolist(), trace.think.tolist()) == ([200, 200], [0, 30])
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [swf(), swf(number=2), swf(submit=5)],
+        ["job_id,submit_s,runtime_s,units,req_cores", "1,0,5,1,1", "2,1,5,1,1", "1,2,5,1,1", "2,0,0,1,1"],
+    ],
+)
+def test_a_repeated_job_number_is_a_malformed_line_and_the_first_stays(tmp_path, lines):
+    path = tmp_path / "t"
+    path.write_text("\n".join(lines))
+    first = 1 if lines[0] == swf() else 2
+    trace = read_trace(path)
+    assert (trace.number.tolist(), trace.submit[0]) == ([1, 2], 0)
+    assert tuple(trace.skipped[0]) == (first + 2, f"job number 1 again, as on line {first}", True)
+    with pytest.raises(InputError, match=f"t:{first + 2}: job number 1 again, as on line {first}; expected"):
+        read_trace(path, strict=True)
+    assert [job.number for job in to_jobs(trace, PLATFORM).jobs] == [1, 2]
+
+
+def test_of_a_number_that_stands_on_many_lines_each_but_the_first_is_told(tmp_path):
+    path = tmp_path / "t.swf"
+    numbers = [5, 3, 5, 3, 5, 9, 5]
+    path.write_text("\n".join(swf(number=n, submit=100 - place) for place, n in enumerate(numbers)))
+    trace = read_trace(path)
+    assert sorted(zip(trace.number.tolist(), trace.submit.tolist(), strict=True)) == [(3, 99), (5, 100), (9, 95)]
+    found = [(skip.line, skip.reason.rpartition(" ")[2]) for skip in trace.skipped]
+    assert found == [(3, "1"), (4, "2"), (5, "1"), (7, "1")]
+
+
+def profile(path):
+    return read_profile(path, PLATFORM, Split.PROPORTIONAL)
+
+
+def deadlines(path):
+    trace_file = path.with_name("of.swf")
+    trace_file.write_text(swf())
+    trace = read_trace(trace_file)
+    return with_deadlines(to_jobs(trace, PLATFORM).jobs, trace, str(path))
+
+
+JOBS = (
+    "job_id,submission_time,requested_time,starting_time,finish_time,units,units_by_node,req_cores,status\n"
+    "{0},0,5,0,5,1,0:1,1,completed\n"
+)
+YEAR = "".join(f"2001,{m:02}-{d:02},{{0}},1\n" for m, d in ((1, 1), (1, 2)))
+FILES = {
+    "profile time": (profile, "time_s,node,kind,value\n{0},*,cores,3"),
+    "profile node": (profile, "time_s,node,kind,value\n0,{0},cores,3"),
+    "profile value": (profile, "time_s,node,kind,value\n0,*,cores,{0}"),
+    "deadline": (deadlines, "job_id,lst_s\n1,{0}"),
+    "downtime": (read_downtime, "node,down_s,up_s\n0,{0},5"),
+    "jobs.csv": (read_jobs, JOBS),
+    "prices": (load_prices, "start_utc,price_eur_per_kwh\n2023-05-01T00:00Z,{0}"),
+    "time": (load_carbon, "start_utc,gco2_per_kwh\n{0},3"),
+    "weather": (load_weather, "start_utc,temp_c\n2023-05-01T00:00Z,{0}"),
+    "Open-Meteo": (load_weather, "latitude,utc_offset_seconds\n1.0,{0}\ntime,temperature_2m (°C)\n2023-05-01T00:00,3"),
+    "EPW": (load_weather, "LOCATION,a,b,c,d,e,1,1,{0},1\n"),
+    "typical year": (load_weather, "source_year,month-day,hour_1_24,dry_bulb_c\n" + YEAR),
+    "PUE": (load_pue_table, "temp_c,500\n10,{0}"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD, ids=IDS)
+@pytest.mark.parametrize(("load", "text"), FILES.values(), ids=FILES)
+def test_in_another_table_it_is_told_in_one_line_with_its_place(tmp_path, load, text, odd):
+    path = tmp_path / "f.csv"
+    path.write_text(text.format(odd))
+    with pytest.raises(InputError) as caught:
+        load(path)
+    said = str(caught.value).removeprefix(str(path))
+    assert said.startswith((":", " line"))
+    assert said.isprintable()
+    assert len(said) < 900
+
+
+GRID = 'name = "g"\n[[nodes]]\nprefix = "n"\ncount = 4\nresources = {{ cores = {0} }}\n'
+SPEC = '[[traces]]\ntrace = "t"\nplatform = "p"\njobs = {0}\n[[dispatchers]]\nname = "easy"\n'
+
+
+@pytest.mark.parametrize(
+    ("odd", "line", "found"),
+    [
+        ("9" * 5000, True, "a whole number of thousands of digits; expected at most 64 bits"),
+        ("9" * 30, False, "a whole number of 100 bits; expected at most 64 bits"),
+        ("0x" + "f" * 5000, False, "a whole number of 20000 bits; expected at most 64 bits"),
+        ("[" * 5000, None, "nested too deeply"),
+        ("[" * 60 + "]" * 60, None, "nested too deeply"),
+        ("{ a" + ".a" * 300 + " = 1 }", None, "nested too deeply"),
+    ],
+    ids=["5,000 digits", "30 digits", "hexadecimal", "lists without an end", "lists", "keys"],
+)
+@pytest.mark.parametrize(
+    ("load", "text", "key", "where"), [(load_platform, GRID, "nodes[0].resources.cores", 5),
+                                       (load_comparison, SPEC, "traces[0].jobs", 4)],
+)  # fmt: skip
+def test_in_toml_it_is_told_with_line_or_key(tmp_path, load, text, key, where, odd, line, found):
+    path = tmp_path / "f.toml"
+    path.write_text(text.format(odd))
+    with pytest.raises(InputError) as caught:
+        load(path)
+    said = str(caught.value).removeprefix(str(path))
+    assert said.startswith({True: f":{where}: ", False: f": {key}: ", None: ": is no TOML"}[line])
+    assert found in said
+    assert len(said) < 200
+
+
+def test_a_value_of_the_user_is_told_shortened(tmp_path):
+    path = tmp_path / "f.toml"
+    path.write_text(GRID.format('"' + "x" * 100_000 + '\\n"').replace("name", "x" * 100_000, 1))
+    with pytest.raises(InputError) as caught:
+        load_platform(path)
+    assert len(str(caught.value)) < 1500
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["a\\u0000b", "x" * 5000, "."])
+def test_a_file_s_name_that_can_be_none_names_none(tmp_path, name):
+    path = tmp_path / "f.toml"
+    path.write_text(f'weather = "{name}"\n' + GRID.format(4))
+    with pytest.raises(InputError, match=r"weather: no file"):
+        load_platform(path)
+    with pytest.raises(InputError, match=r"--deadlines: .* is no rule and no file"):
+        with_deadlines([], None, name.replace("\\u0000", "\0"))
+
+
+@pytest.mark.parametrize("odd", ODD, ids=IDS)
+def test_in_open_meteo_s_json_it_is_told_with_its_place(tmp_path, odd):
+    path = tmp_path / "w.json"
+    content = {
+        "utc_offset_seconds": 0,
+        "hourly_units": {"temperature_2m": "°C"},
+        "hourly": {"time": ["2023-05-01T00:00"], "temperature_2m": [odd]},
+    }
+    path.write_text(json.dumps(content))
+    with pytest.raises(InputError, match=r"w\.json: hourly\[0\]: .*expected a time and a number"):
+        load_weather(path)
+    path.write_text(json.dumps(content).replace(json.dumps(odd), "9" * 4000))
+    with pytest.raises(InputError, match=r"w\.json: hourly\[0\]: .*expected a time and a number"):
+        load_weather(path)
+    path.write_bytes(gzip.compress(json.dumps(content).replace(json.dumps(odd), "9" * 5000).encode()))
+    with pytest.raises(InputError, match=r"w\.json: JSON of another form"):
+        load_weather(path)
+
+
+@pytest.mark.parametrize("odd", ODD, ids=IDS)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["simulate", "t", "--platform", "p", "--dispatcher", "easy", "--out", "o", "--trim", "{},5"],
+        ["simulate", "t", "--platform", "p", "--dispatcher", "easy", "--out", "o", "--arity", "{}"],
+        ["simulate", "t", "--platform", "p", "--dispatcher", "easy", "--out", "o", "--sample", "{}"],
+        ["compare", "t", "--platform", "p", "--dispatchers", "easy", "--out", "o", "--seeds", "1,{}"],
+        ["scale", "--nodes", "{}", "--jobs", "3", "--out", "o"],
+        ["hybrid", "t", "--platform", "p", "--out", "o", "--days", "0-{}"],
+        ["hybrid", "t", "--platform", "p", "--out", "o", "--days", "{}"],
+    ],
+    ids=lambda arguments: f"{arguments[0]} {arguments[-2]}",
+)
+def test_in_an_option_it_is_told_in_one_line_with_its_name(tmp_path, monkeypatch, capsys, arguments, odd):
+    monkeypatch.chdir(tmp_path)
+    assert run([argument.format(odd) for argument in arguments]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "--" in said
+    assert len(said) < 600
