@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from dardis.config.reach import REACH, arity_of, reach_value, sample_of
 from dardis.config.toml_file import Table, read_toml
 from dardis.model.errors import InputError
+from dardis.model.files import is_file
 
 LARGEST_SEED = 1 << 62
 _NAME = re.compile(r"[^\W_][\w .,+=:()-]{0,59}")
@@ -175,7 +176,7 @@ class TraceTable(Table):
             start=self.from_s,
             end=self.to_s,
             profile=folder / self.profile if self.profile else None,
-            deadlines=str(table) if table is not None and table.is_file() else self.deadlines,
+            deadlines=str(table) if table is not None and is_file(table) else self.deadlines,
             trim=(self.trim[0], self.trim[1]) if self.trim else None,
             task_managers=self.task_managers,
             think_times=self.think_times,

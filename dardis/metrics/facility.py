@@ -12,6 +12,7 @@ from dardis.config.prices import load_prices
 from dardis.config.series_file import flat
 from dardis.config.weather import assumed_clock, load_weather
 from dardis.model.errors import InputError
+from dardis.model.files import is_file
 from dardis.model.platform import MODELLED_PLANTS, Facility, Platform
 from dardis.model.pue_table import Rows
 from dardis.model.series import Series
@@ -31,7 +32,7 @@ def find_cooling(text: str, design_w: float | None = None, rows: str = Rows.NEAR
     """
     if text in MODELLED_PLANTS:
         return modelled(Plant(text), design_w or DESIGN_W)
-    if not Path(text).is_file():
+    if not is_file(Path(text)):
         raise InputError(
             f"cooling {text!r}", "no such plant or file", f"{', '.join(MODELLED_PLANTS)}, or the file of a PUE table"
         )

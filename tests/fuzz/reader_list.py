@@ -1,0 +1,221 @@
+"""Every reader of files, with what a command does with what it read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from fuzz import sample_files as files
+from fuzz.sample_files import MAY, PLATFORM
+
+from dardis.config.carbon import load_carbon
+from dardis.config.comparison import load_comparison
+from dardis.config.cooling import load_pue_table
+from dardis.config.platform import load_platform
+from dardis.config.prices import load_prices
+from dardis.config.target import read_profile
+from dardis.config.weather import assumed_clock, load_weather
+from dardis.metrics.downtime import read_downtime
+from dardis.metrics.power import power_terms
+from dardis.metrics.table import read_jobs, write_jobs
+from dardis.model.errors import InputError
+from dardis.model.files import read_text
+from dardis.model.platform import NodeGroup, Platform
+from dardis.model.platform_dict import platform_from_dict, platform_to_dict
+from dardis.model.series import Series
+from dardis.model.target import Split
+from dardis.report.run_files import read_run
+from dardis.report.scale_beyond import read_predictions
+from dardis.report.scale_page import _record
+from dardis.report.scale_rows import medians, read_rows
+from dardis.workload.deadlines import with_deadlines
+from dardis.workload.jobs import to_jobs
+from dardis.workload.read import read_trace
+from dardis.workload.summary import summarise
+from dardis.workload.swf import read_swf, write_swf
+from dardis.workload.table import read_table, write_table
+from dardis.workload.trace import Trace
+from dardis.workload.units import in_units
+from offline.calendar import calendar_of
+from offline.export.formats import FORMATS, load_plan, node_names
+from offline.export.hostlist import hostlist
+from offline.forecast.past import that_fit
+
+Read = Callable[[Path], object]
+MACHINE = Platform("machine", (NodeGroup("n", 5000, {"cores": 16, "memory": 16384}),), partitions={"1": (0,)})
+_OF_YEARS = 0.05
+"""Files of 8,760 lines take long."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """`read` takes a file called `file`, a mutation of one of `texts`; what lies beside it `prepare` writes."""
+
+    name: str
+    file: str
+    texts: tuple[str, ...]
+    read: Read
+    prepare: Read = lambda _: None
+    weight: float = 1.0
+    """How large a part of all mutations it gets."""
+
+
+def readers() -> list[Reader]:
+    """All of them, with files made here."""
+    shipped = sorted((Path(__file__).resolve().parents[2] / "launch" / "platforms").glob("*.toml"))
+    machines = (files.PLATFORM_TOML, *(path.read_text() for path in shipped))
+    plan = files.plan_files()
+    return [
+        *(Reader(name, "t", (text,), _read_trace) for name, text in files.TRACES.items()),
+        Reader("platform", "p.toml", machines, _read_platform, files.write_beside),
+        Reader("comparison", "spec.toml", (files.SPEC_TOML,), load_comparison),
+        Reader("cooling", "pue.csv", (files.PUE,), load_pue_table),
+        Reader("weather", "w", files.WEATHER, _reads_series(load_weather)),
+        Reader("typical year", "y", files.YEARS, _reads_series(load_weather), weight=_OF_YEARS),
+        Reader("prices", "s", files.PRICES, _reads_series(load_prices)),
+        Reader("carbon", "c", files.CARBON, _reads_series(load_carbon)),
+        Reader("desired profile", "p.csv", (files.PROFILE,), _read_profile),
+        Reader("target", "target.json", (files.TARGET,), _read_profile),
+        Reader("deadlines", "d.csv", (files.DEADLINES,), _read_deadlines),
+        Reader("names", "names.txt", files.NAMES, lambda path: hostlist(node_names(PLATFORM, path))),
+        Reader("jobs.csv", "jobs.csv", (files.JOBS,), _read_jobs),
+        Reader("switching.csv", "switching.csv", (files.SWITCHING,), read_downtime),
+        Reader("scale.csv", "scale.csv", (files.SCALE,), lambda path: medians(read_rows(path))),
+        Reader("predictions.csv", "predictions.csv", (files.PREDICTIONS,), read_predictions),
+        *_folder("run", files.RUN, lambda path: read_run(path.parent)),
+        Reader("scale.json", "scale.json", (files.SCALE_JSON,), _record),
+        *_folder("plan", plan, lambda path: _exported(path.parent)),
+    ]
+
+
+def readers_of(shared: Path) -> list[Reader]:
+    """Those that have real files in `shared`, with some dozens of lines of each."""
+    found = [
+        Reader(f"trace {path.name}", "t", ("\n".join(read_text(path).splitlines()[:60]) + "\n",), _read_trace)
+        for path in sorted((shared / "traces").glob("*.gz"))
+        if path.name.endswith((".swf.gz", "2014.csv.gz"))
+    ]
+    for folder, read in (
+        ("prices", _reads_series(load_prices)),
+        ("weather", _reads_series(load_weather)),
+        ("cooling", load_pue_table),
+    ):
+        for path in sorted((shared / folder).glob("*.csv")):
+            head, *lines = path.read_text().splitlines()
+            is_year = len(lines) == 8760 and "utc" not in head  # which is read when it is whole
+            text = "\n".join([head, *(lines if is_year else lines[-60:]), ""])
+            found.append(Reader(f"{folder} {path.name}", "s.csv", (text,), read, weight=_OF_YEARS if is_year else 1.0))
+    return found
+
+
+def _folder(what: str, texts: dict[str, str], read: Read) -> list[Reader]:
+    """A reader for each file of a folder that is read as a whole."""
+
+    def beside(folder: Path) -> None:
+        for name, text in texts.items():
+            (folder / name).write_text(text)
+
+    # What may become of its JSON is tried leaf by leaf where the folder is read back.
+    tables = {name: text for name, text in texts.items() if not name.endswith(".json")}
+    return [Reader(f"{what}'s {name}", name, (text,), read, beside) for name, text in tables.items()]
+
+
+def _read_trace(path: Path) -> Trace:
+    """What `dardis simulate`, `plan`, `trace info` and `trace convert` do before anything is scheduled."""
+    trace = read_trace(path)
+    malformed = [skip for skip in trace.skipped if skip.malformed]
+    try:
+        strict = read_trace(path, strict=True)
+    except InputError:
+        assert malformed, "strict, yet there is no malformed line"
+    else:
+        assert not malformed, "strict, yet a malformed line was let pass"
+        assert len(strict) == len(trace)
+    assert len(np.unique(trace.number)) == len(trace)
+    summarise(trace, MACHINE)
+    calendar_of(trace)[0].text(int(trace.submit[-1]))
+    jobs = to_jobs(that_fit(trace, MACHINE)[0], MACHINE, think_times=True).jobs
+    for rule in ("window:90", "factor:1.5", "none"):
+        with_deadlines(jobs, trace, rule)
+    _check_copies(trace, path)
+    return trace
+
+
+def _check_copies(trace: Trace, path: Path) -> None:
+    """Write the trace in both forms: what it says of whole jobs comes back."""
+    table, swf = path.with_name("again.csv"), path.with_name("again.swf")
+    placed = in_units(trace, MACHINE)
+    write_table(placed, table)
+    again = read_table(table)
+    for name in ("number", "submit", "wait", "runtime", "walltime", "units", "after", "est", "lst"):
+        assert getattr(again, name).tolist() == getattr(placed, name).tolist(), name
+    if not write_swf(trace, swf):
+        assert read_swf(swf).number.tolist() == trace.number.tolist()
+
+
+def _small_trace(path: Path) -> Trace:
+    beside = path.with_name("small.swf")
+    beside.write_text(files.SMALL_SWF)
+    return read_trace(beside)
+
+
+def _read_platform(path: Path) -> object:
+    """What every command does with a platform, up to what its power costs."""
+    platform = load_platform(path)
+    assert platform_from_dict(json.loads(json.dumps(platform_to_dict(platform)))) == platform
+    platform.node_name(platform.node_count - 1)
+    if platform.node_count > 10_000:
+        return platform
+    assert platform.capacity.min() >= 0
+    jobs = to_jobs(that_fit(_small_trace(path), platform)[0], platform).jobs
+    offset = None if platform.facility.calendar_start is None else platform.facility.calendar_start - jobs[0].submit
+    return power_terms(platform, offset, jobs[0].submit, jobs[-1].submit)
+
+
+def _reads_series(load: Callable[..., Series]) -> Read:
+    def read(path: Path) -> object:
+        whole = None
+        for within in (None, (MAY + 7200, MAY + 90_000)):
+            try:
+                whole = load(path, within)
+            except InputError:
+                if within is not None and whole is None:
+                    raise
+            else:
+                whole.at(np.array([whole.start, whole.end - 1]))
+        return assumed_clock(path) if load is load_weather else whole
+
+    return read
+
+
+def _read_profile(path: Path) -> object:
+    target = read_profile(path, PLATFORM, Split.WHOLE_NODES)
+    if target.desired is not None:
+        for kind, most in enumerate(PLATFORM.capacity.sum(axis=0)):
+            values = target.desired.total(kind).values
+            assert (values >= 0).all()
+            assert (values <= most).all()
+    return target
+
+
+def _read_deadlines(path: Path) -> object:
+    trace = _small_trace(path)
+    jobs = with_deadlines(to_jobs(trace, PLATFORM).jobs, trace, str(path))
+    assert all(job.latest is None or job.latest >= job.earliest for job in jobs)
+    return jobs
+
+
+def _read_jobs(path: Path) -> object:
+    schedule = read_jobs(path)
+    copy = path.with_name("again.csv")
+    write_jobs(schedule, copy)
+    assert read_jobs(copy).digest() == schedule.digest()
+    return schedule
+
+
+def _exported(path: Path) -> object:
+    plan = load_plan(path)
+    return [form.export(plan, node_names(plan.platform, None)) for form in FORMATS.values()]

@@ -1,0 +1,225 @@
+"""Small valid files of every form that is read, as text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from kit import plan_folder
+
+from dardis.metrics.power import COLUMNS as POWER_COLUMNS
+from dardis.model.moments import utc_text
+from dardis.model.platform import NodeGroup, Platform
+from dardis.model.platform_dict import platform_to_dict
+from offline.folder.plan import write_plan
+
+MAY = 1_682_899_200
+"""2023-05-01T00:00Z."""
+PLATFORM = Platform(
+    "p",
+    (NodeGroup("n", 4, {"cores": 16, "memory": 16384}, plan_folder.POWER), NodeGroup("g", 2, {"cores": 8, "gpu": 2})),
+    partitions={"1": (0,), "debug": (0, 1)},
+)
+
+
+def _lines(head: str, form: str, numbers: range) -> str:
+    """A head, and a line for each number n; `a` to `c` are small numbers that differ from line to line."""
+    rows = (form.format(n=n, t=60 * n, a=n % 2, b=1 + n % 5, c=n - 1 if n % 4 == 0 else "", m=n << 30) for n in numbers)
+    return head + "\n".join(rows) + "\n"
+
+
+TRACES = {
+    "SWF": _lines(
+        "; Version: 2.2\n; UnixStartTime: 1396255870\n; Queue: 1 debug\n",
+        "{n} {t} {n} 10{n} {b} 99.5 -1 {b} 200 {t} 1 {b} 1 -1 {a} 1 -1 30",
+        range(1, 13),
+    ),
+    "MetaCentrum": _lines(
+        "",
+        "{n} {t} 0 60 16 1 1024 16 90 {m} 1 5 1 1 -1 1 1 1 {{{n}}} q_1d {n}:ppn=16+1:ppn=2:x",
+        range(1, 7),
+    ),
+    "job table": _lines(
+        "job_id,submit_s,runtime_s,walltime_s,units,req_cores,req_memory,req_gpu,est_s,lst_s,wait_s,queue,user,group,"
+        "partition,after,think_s\n",
+        '{n},{t},5{n},10{n},{b},{n},{n}GiB,{a},{t},99{t},3,debug,"ann, b",g,{a},{c},7',
+        range(1, 9),
+    ),
+    "Eurora CSV": _lines(
+        "job_id,queue,submit,start,end,req_nodes,req_walltime_s,predicted_power_w,alloc(node:cores:gpus:mics:mem_kb)\n",
+        "{n},debug,2014-03-31 08:{n}:10,2014-03-31 09:00:00,2014-03-31 09:{n}:00,2,1800,{n}.5,3:4:1:0:1025 4:2:1:0:500",
+        range(10, 18),
+    ),
+}
+SMALL_SWF = "".join(f"{n} {n - 1} 0 50 1 -1 -1 1 60 -1 1 1 1 -1 1 1 -1 -1\n" for n in range(1, 9))
+
+PLATFORM_TOML = """name = "grid"
+currency = "CHF"
+income_eur_per_core_h = 0.013
+cooling = "pue.csv"
+cooling_rows = "interpolate"
+prices = "prices.csv"
+weather = "weather.csv"
+carbon = 380.5
+calendar_start = 2023-05-01T00:00:00Z
+[[nodes]]
+count = 120
+prefix = "n"
+resources = { cores = 16, memory = "16GiB", gpu = 2 }
+power = { idle_w = 100, core_w = 6.33, off_w = 10, boot_s = 240, boot_w = 125, shutdown_s = 30, shutdown_w = 100 }
+[[nodes]]
+count = 2
+prefix = "fat"
+resources = { cores = 64 }
+always_on = true
+[partitions]
+debug = ["n", "fat"]
+4 = ["n"]
+[[maintenance]]
+nodes = "0-3 7"
+start_s = 86400
+end_s = 90000
+[income_by_queue]
+debug = 0.02
+[tariff]
+demand_eur_per_kw = 5.0
+co2_eur_per_t = 80.0
+contracted_kw = 120.0
+contract_penalty_eur_per_kwh = 2.0
+[[tariff.limits]]
+start_utc = "2023-05-04T10:00Z"
+end_utc = "2023-05-04T12:00Z"
+most_kw = 60.0
+"""
+SPEC_TOML = """seeds = [1, 2, 3]
+[[traces]]
+trace = "t.swf"
+platform = "p.toml"
+name = "curie"
+jobs = 100
+from_s = 0
+to_s = 1_000_000
+profile = "w.csv"
+deadlines = "factor:2"
+trim = [3600, 3600]
+task_managers = 2
+think_times = true
+[[dispatchers]]
+name = "easy"
+label = "EASY, shortest first"
+settings = { order = "sjbf", backfill_depth = 5 }
+[[dispatchers]]
+name = "dardis-throughput"
+"""
+PUE = "temp_c,500,20000,90000\n-10,1.1,1.12,1.13\n15,1.2,1.22,1.25\n40,1.3,1.31,1.32\n"
+
+
+def _hours(head: str, form: str, count: int = 60) -> str:
+    """A head, and a line for each of consecutive hours."""
+    lines = []
+    for hour in range(count):
+        utc, end = utc_text(MAY + 3600 * hour), utc_text(MAY + 3600 * (hour + 1))
+        date, time = utc[:10], utc[11:16]
+        numeric = f"{date[8:]}.{date[5:7]}.2023 {time} - {end[8:10]}.{end[5:7]}.2023 {end[11:16]}"
+        value = 10 + hour % 7
+        lines.append(form.format(utc=utc, end=end, unix=MAY + 3600 * hour, day=date, time=time, v=value, span=numeric))
+    return "\n".join([head, *lines, ""])
+
+
+def _year(form: str) -> str:
+    lengths = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+    days = [(month, day) for month, length in enumerate(lengths, 1) for day in range(1, length + 1)]
+    return "".join(form.format(m=m, d=d, h=h, t=h % 9) for m, d in days for h in range(1, 25))
+
+
+def _open_meteo(part: str, times: list[object], offset_s: int) -> str:
+    return json.dumps({
+        "utc_offset_seconds": offset_s, f"{part}_units": {"time": "iso8601", "temperature_2m": "°C"},
+        part: {"time": times, "temperature_2m": [10 + place % 7 for place in range(len(times))]},
+    })  # fmt: skip
+
+
+WEATHER = (
+    _hours("start_utc,temp_c", "{utc},{v}"),
+    _hours("start_utc,end_utc,temp_c", "{unix},{end},{v}"),
+    _hours("time_local_utc-05:30,temperature_c,more", "{day}T{time},{v},1"),
+    "latitude,utc_offset_seconds\n1.0,7200\n"
+    + _hours("time,temperature_2m (°C)", "{day}T{time},{v}")
+    + "time,temperature_2m_max\n2023-05-01,9\n",
+    _open_meteo("hourly", [f"2023-05-{1 + hour // 24:02}T{hour % 24:02}:00" for hour in range(48)], 0),
+    _open_meteo("minutely_15", [MAY + 900 * quarter for quarter in range(200)], 3600),
+)
+YEARS = (
+    "LOCATION,a,b,c,d,e,1,1,1.0,1\n" + "x\n" * 7 + _year("2001,{m},{d},{h},60,?,{t}.5,1\n"),
+    "source_year,month-day,hour_1_24,dry_bulb_c\n" + _year("2001,{m:02}-{d:02},{h},{t}.5\n"),
+    "date,time,dry_bulb_c\n" + _year("{m:02}/{d:02}/2001,{h:02}:00,{t}\n"),
+)
+PRICES = (
+    _hours("start_utc,price_eur_per_kwh", "{utc},0.1{v}"),
+    _hours("start_utc,end_utc,price_chf_per_mwh", "{utc},{end},{v}"),
+    _hours("MTU (CET/CEST),Area,Sequence,Day-ahead Price (EUR/MWh)", "{span},A,Sequence 1,{v}"),
+    _hours("MTU (UTC);Day-ahead Price [EUR/MWh]", "{span};{v}"),
+    _hours("Datetime,Price (EUR/MWh)", "{day} {time}:00,{v}"),
+    _hours("datetime_local_cet,price_eur_mwh", "{day} {time},{v}"),
+)
+CARBON = (
+    _hours("start_utc,gco2_per_kwh,kind,source", "{utc},3{v},average,x"),
+    _hours("Datetime (UTC),Zone id,Carbon intensity gCO₂eq/kWh (Life cycle)", "{day} {time}:00,DE,3{v}"),
+    _hours("datetime,zone_name,carbon_intensity_avg", "{day}T{time}:00Z,DE,3{v}"),
+)
+PROFILE = "time_s,node,kind,value\n28800,*,cores,51\n64800,*,cores,72\n28800,3,memory,8GiB\n0,5,gpu,1\n-5,0,cores,3\n"
+TARGET = json.dumps({
+    "format": "dardis-target", "version": 1, "platform": "p", "nodes": 6, "unix_start": MAY,
+    "profile": {"kind": "cores", "split": "proportional", "steps": [[0, 60], [36_000, 72]]},
+    "switching": {
+        "idle_s": 337, "most_cycles_per_day": 24.0,
+        "groups": {"n": {"spares": [[0, 3], [72_000, 1]], "floors": [[0, 2]]}},
+    },
+    "source": {"made_by": ["x", {"y": 1.5}]},
+})  # fmt: skip
+DEADLINES = _lines("job_id,lst_s\n", "{n},9{t}", range(1, 7))
+NAMES = ("node00 node01 node02 node03 node04 node05\n", "a1\nb02\nn10\nn9\nn08\nx\n")
+JOBS = """job_id,submission_time,requested_time,starting_time,finish_time,units,units_by_node,req_cores,req_memory,\
+status,queue,user,attempts,latest_start
+1,0,60,5,65,2,0:1 3:1,8,1024,killed,debug,ann,1,90
+2,10,60,,,2,,99,0,rejected,debug,bob,1,
+3,20.0,60,30.0,80,3,1:3,4,0,completed,,,2,
+"""
+SWITCHING = "node,down_s,up_s\n0,0,900\n0,5000,\n3,100,7000\n"
+SCALE = _lines(
+    "nodes,ranks,task_managers,overlap,arity,sample,window_s,reservations,dispatcher,seed,jobs,repeat,jobs_per_s,"
+    "schedule_digest\n",
+    "1000,{n},1,1,flat,all,100,4,d,1,9,1,90.5,0123456789abcdef",
+    range(1, 4),
+)
+PREDICTIONS = """scaling,nodes,ranks,task_managers,arity,window_s,reservations,predicted_s_per_job,network_ranks
+strong,1000,10,1,flat,100,4,0.01,4
+weak,5000,10,1,8,100,4,0.01,4
+"""
+SCALE_JSON = json.dumps(
+    {"arguments": {"jobs": 9}, "networks": {}, "versions": {"python": "3"}, "load": 0.5, "ranks": 4}
+)
+RUN = {
+    "run.json": json.dumps({"platform": platform_to_dict(PLATFORM), "unix_start": MAY, "warnings": []}),
+    "metrics.json": json.dumps({"jobs": 3, "makespan_s": 80, "mean_wait_s": 1.5, "utilisation": None, "digest": "x"}),
+    "metrics_by.csv": "by,name,jobs,mean_wait_s\nqueue,debug,2,1.5\nuser,ann,1,0.0\n",
+    "profile.csv": "time_s,cores_used,cores_desired\n0,0,80\n5,16,70\n80,0,80\n",
+    "decisions.csv": "cpu_s_from,cpu_s_to,decisions\n0,1e-06,3\n1e-06,2e-06,0\n",
+    "power.csv": ",".join(POWER_COLUMNS) + "\n" + ",".join("1.5" for _ in POWER_COLUMNS) + "\n",
+    "jobs.csv": JOBS,
+}
+
+
+def plan_files() -> dict[str, str]:
+    """The files of a plan's folder by name."""
+    with TemporaryDirectory() as name:
+        write_plan(Path(name), plan_folder.plan())
+        return {path.name: path.read_text() for path in sorted(Path(name).iterdir())}
+
+
+def write_beside(folder: Path) -> None:
+    """The files that `PLATFORM_TOML` names."""
+    (folder / "pue.csv").write_text(PUE)
+    (folder / "prices.csv").write_text(_hours("start_utc,price_eur_per_mwh", "{utc},{v}"))
+    (folder / "weather.csv").write_text(_hours("start_utc,temp_c", "{utc},{v}"))
