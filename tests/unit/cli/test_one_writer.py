@@ -150,7 +150,10 @@ def test_a_disk_that_is_full_is_told_of_the_folder(folder, small_disk, capsys):
     arguments = [text.replace(str(folder / "out"), str(small_disk / "out")) for text in simulate(folder)]
     status, said = told(capsys, arguments)
     assert status == 1
-    assert said == [f"dardis: {small_disk / 'out' / 'jobs.csv'}: No space left on device"]
+    assert len(said) == 1
+    assert said[0].startswith(f"dardis: {small_disk / 'out'}/")
+    assert said[0].endswith("csv: No space left on device")
+    assert ".part" not in said[0]
     assert list(small_disk.iterdir()) == []
     assert run([*arguments, "--jobs", "40"]) == 0
     before = {path.name: path.read_bytes() for path in (small_disk / "out").iterdir()}
