@@ -204,17 +204,17 @@ class Figures(Table):
 
 
 class Metrics(Figures):
-    """The figures of a metrics.json: numbers or null, but for the digest; the counts of jobs are there."""
+    """The figures of a metrics.json: numbers or null, but for the digest; the counts of jobs are whole."""
 
     @model_validator(mode="after")
-    def _has_counts(self) -> Metrics:
+    def _of_a_run(self) -> Metrics:
         figures = self.model_dump()
         for key, value in figures.items():
             if isinstance(value, str) and key != DIGEST:
                 raise ValueError(f"{key} is {value!r}; expected a number, or null")
         for key in COUNTS:
-            if not isinstance(figures.get(key), int) or figures[key] < 0:
-                raise ValueError(f"{key} is {figures.get(key)!r}; expected how many jobs")
+            if not isinstance(count := figures.get(key, 0), int) or count < 0:
+                raise ValueError(f"{key} is {count!r}; expected how many jobs")
         if not isinstance(figures.get(DIGEST), str | None):
             raise ValueError(f"{DIGEST} is {figures[DIGEST]!r}; expected a text")
         return self

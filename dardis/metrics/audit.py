@@ -93,8 +93,8 @@ class Audit:
         status = _joined(self._statuses, np.int8)[counted_jobs(_joined(self._submits, np.int64), trim)[0]]
         of_status = {state.name.lower(): int(np.count_nonzero(status == state)) for state in Status}
         for key, count in ({"jobs": len(status)} | of_status).items():
-            if metrics[key] != count:
-                yield Violation(None, None, None, f"metrics.json counts {metrics[key]} {key}, jobs.csv has {count}")
+            if (told := metrics.get(key, "no")) != count:
+                yield Violation(None, None, None, f"metrics.json counts {told} {key}, jobs.csv has {count}")
 
     def rest(self, expected: Collection[int] | None = None, tell: Tell | None = None) -> Iterator[Violation]:
         """What is wrong with all jobs together and with the times down; `tell` is told of nodes."""
