@@ -9,16 +9,16 @@ from __future__ import annotations
 import math
 import re
 
-_WHOLE = re.compile(r"[+-]?[0-9]+")
-_DECIMAL = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
+_WHOLE = re.compile(r"[+-]?[0-9]{1,400}").fullmatch
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?").fullmatch
 _LONGEST = 400
-"""Characters of a number; the largest float, written out, has 309 digits."""
+"""Characters of a decimal number; the largest float, written out, has 309 digits."""
 LEAST_INT64, LARGEST_INT64 = -(1 << 63), (1 << 63) - 1
 
 
 def whole_number(text: str, least: int = LEAST_INT64, most: int = LARGEST_INT64) -> int:
     """Return the whole number of `[least, most]` that a text is; ValueError for anything else."""
-    if len(text) > _LONGEST or _WHOLE.fullmatch(text) is None:
+    if _WHOLE(text) is None:
         raise ValueError(f"{text!r} is no whole number")
     number = int(text)
     if not least <= number <= most:
@@ -28,6 +28,6 @@ def whole_number(text: str, least: int = LEAST_INT64, most: int = LARGEST_INT64)
 
 def decimal_number(text: str) -> float:
     """Return the finite number that a text is, with or without decimals and exponent; ValueError for anything else."""
-    if len(text) > _LONGEST or _DECIMAL.fullmatch(text) is None or not math.isfinite(number := float(text)):
+    if len(text) > _LONGEST or _DECIMAL(text) is None or not math.isfinite(number := float(text)):
         raise ValueError(f"{text!r} is no number")
     return number

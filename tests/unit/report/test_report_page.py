@@ -14,6 +14,7 @@ import pytest
 
 from dardis.cli.report import report
 from dardis.metrics.jobs import write_metrics_by
+from dardis.metrics.power import COLUMNS
 from dardis.metrics.system import schedule_metrics, write_profile
 from dardis.metrics.table import write_jobs
 from dardis.model.errors import InputError
@@ -178,7 +179,7 @@ def test_a_missing_file_is_named(name: str, tmp_path: Path) -> None:
     ("name", "content"),
     [
         ("run.json", "[]"), ("run.json", "{}"), ("metrics.json", "{"), ("profile.csv", "time_s,cores_used\n1,x"),
-        ("profile.csv", "t,cores_used\n1,2"), ("decisions.csv", "a,b\n"),
+        ("profile.csv", "t,cores_used\n1,2"), ("decisions.csv", "a,b\n"), ("power.csv", ",".join(COLUMNS) + "\n \n"),
     ],
 )  # fmt: skip
 def test_a_damaged_file_is_named(name: str, content: str, tmp_path: Path) -> None:
