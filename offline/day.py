@@ -19,6 +19,7 @@ from dardis.model.schedule import Schedule
 from dardis.model.series import Ints, Series
 from dardis.model.target import Switching
 from dardis.power.account import Account
+from dardis.power.worth import worth_of_joule
 from dardis.workload.jobs import to_jobs
 from offline.baseline import best_rule
 from offline.calendar import DAY_S, HOUR_S
@@ -28,7 +29,7 @@ from offline.forecast.forecast import Forecast, forecast
 from offline.history import plan_jobs, predictor_of, state_at, that_fit
 from offline.lessons import Lessons
 from offline.onoff.counts import Limits
-from offline.onoff.switching import Reserve, plan_switching, worth_of_joule
+from offline.onoff.switching import Reserve, plan_switching
 from offline.planner.budget import Progress, Watch, never, tell_nobody
 from offline.planner.cp.money import account_of
 from offline.planner.plan import Plans, plan
@@ -218,7 +219,7 @@ def planned_downtime(problem: Problem, plan: Plan, all_on: Account, switching: S
         return Downtime.none()
     platform, conditions = problem.platform, problem.conditions
     busy = node_spans(problem, plan)
-    worth = worth_of_joule(conditions, problem.cooling, Series(conditions.edges, all_on.it_w))
+    worth = worth_of_joule(conditions, problem.cooling, problem.tariff, Series(conditions.edges, all_on.it_w))
     reserves = {}
     for group in sorted({*switching.spares, *switching.floors}):
         mine = platform.group_of_node[busy.node] == group

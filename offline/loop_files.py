@@ -163,9 +163,9 @@ def day_rows(loop: Loop) -> list[dict[str, Figure]]:
 
 
 def _by_segment(lived: Lived) -> Floats:
-    """Income less energy and cooling of each segment; what the contract charges besides is of no single one."""
+    """Income less energy, cooling and CO2 of each segment; what peaks and limits cost is of no single one."""
     told = lived.account
-    return np.asarray(told.income - told.energy_cost - told.cooling_cost)
+    return np.asarray(told.income - told.energy_cost - told.cooling_cost - told.co2_cost)
 
 
 def _of_day(loop: Loop, lived: Lived, start: int, end: int) -> np.ndarray:

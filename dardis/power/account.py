@@ -15,6 +15,7 @@ from dardis.power.conditions import Conditions
 from dardis.power.cooling import Cooling
 from dardis.power.nodes import MachinePower
 from dardis.power.tariff import Tariff
+from dardis.power.worth import co2_per_kwh
 
 _JOBS, _IDLE, _OFF, _SWITCHING = range(4)
 
@@ -55,7 +56,8 @@ class Account:
     peak_kw: float
     """Highest mean of IT and cooling over a quarter of an hour."""
     demand_eur: float
-    co2_eur: float
+    co2_cost: Floats
+    """What the CO2 of IT and cooling energy costs."""
     penalty_eur: float
     """For energy above a limit or the contracted maximum."""
     over_limit_kwh: float
@@ -98,6 +100,11 @@ class Account:
     def cooling_eur(self) -> float:
         """Cost of all cooling energy."""
         return float(self.cooling_cost.sum())
+
+    @property
+    def co2_eur(self) -> float:
+        """Cost of all CO2."""
+        return float(self.co2_cost.sum())
 
     @property
     def tariff_eur(self) -> float:
@@ -236,7 +243,7 @@ def _settled(
         edges=conditions.edges, price_per_kwh=conditions.price_per_kwh, gco2_per_kwh=conditions.gco2_per_kwh,
         income=income, jobs_w=parts[_JOBS], idle_w=parts[_IDLE], off_w=parts[_OFF], switching_w=parts[_SWITCHING],
         cooling_w=cooling_w, peak_kw=peak_kw, demand_eur=tariff.demand_per_kw * peak_kw,
-        co2_eur=tariff.co2_per_t * float((conditions.gco2_per_kwh * kwh).sum()) / 1e6,
+        co2_cost=co2_per_kwh(conditions, tariff) * kwh,
         penalty_eur=penalty, over_limit_kwh=over,
     )  # fmt: skip
 

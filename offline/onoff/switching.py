@@ -17,8 +17,6 @@ from dardis.model.job import FOREVER
 from dardis.model.platform import NodePower, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.series import Series
-from dardis.power.conditions import Conditions
-from dardis.power.cooling import Cooling
 from dardis.power.nodes import MachinePower
 from offline.calendar import DAY_S
 from offline.onoff.counts import Limits, nodes_on
@@ -52,17 +50,6 @@ class Switch(NamedTuple):
     time_s: int
     node: int
     action: str
-
-
-def worth_of_joule(conditions: Conditions, cooling: Cooling, it_w: Series) -> Series:
-    """What a joule of a node costs in each segment: the price of it and of the cooling that it adds at this IT load."""
-    load = it_w.means(conditions.edges)
-    step_w = np.maximum(load * 0.01, 100.0)
-    less = np.maximum(load - step_w, 0.0)  # a measured plant may not know more than this load
-    marginal = (cooling.watts(conditions.temp_c, load) - cooling.watts(conditions.temp_c, less)) / np.maximum(
-        load - less, 1e-9
-    )
-    return Series(conditions.edges, conditions.price_per_kwh * (1 + marginal) / 3.6e6)
 
 
 def plan_switching(

@@ -10,6 +10,7 @@ from dardis.model.series import Floats, Ints
 from dardis.power.account import Account, Work, account
 from dardis.power.cooling import PueTable
 from dardis.power.nodes import MachinePower
+from dardis.power.worth import price_of_joule
 from offline.planner.problem import Problem
 
 
@@ -64,9 +65,7 @@ def _account(
 
 def price_per_j(problem: Problem) -> Floats:
     """Money for a joule in each segment, CO2 included, shape (segments,)."""
-    conditions = problem.conditions
-    per_kwh = conditions.price_per_kwh + problem.tariff.co2_per_t * conditions.gco2_per_kwh / 1e6
-    return np.asarray(per_kwh / 3.6e6)
+    return price_of_joule(problem.conditions, problem.tariff)
 
 
 def power_reach(problem: Problem, base_w: Floats, count: int) -> Floats:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,6 +16,7 @@ from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import Switching
+from dardis.power.tariff import Tariff
 from offline.day import NONE, hourly_target, planned_downtime
 from offline.onoff.counts import Limits
 from offline.onoff.switching import refuse_many_switches
@@ -88,6 +91,18 @@ def test_nodes_and_cores_in_use_are_those_of_the_schedule(seed, load):
         assert int(used.at(moment)) == int((schedule.node_units * schedule.request[job, 0])[here].sum())
         on_now = busy.node[(busy.start <= moment) & (moment < busy.end)]
         assert sorted(on_now.tolist()) == sorted(set(schedule.nodes[here].tolist()))
+
+
+@pytest.mark.parametrize(("co2_per_t", "off"), [(0.0, 0), (100.0, 4)])
+def test_nodes_that_are_paid_to_idle_are_off_where_their_co2_costs_more(co2_per_t, off):
+    problem = day_problem(0, 4, 0.0, 1, cores=8)
+    conditions = replace(problem.conditions, price_per_kwh=np.full(24, -0.01), gco2_per_kwh=np.full(24, 400.0))
+    problem = replace(problem, conditions=conditions, tariff=Tariff(co2_per_t=co2_per_t))
+    plan = heuristic(problem)
+    all_on = account_of(problem, plan.start)
+    down = planned_downtime(problem, plan, all_on, Switching({0: StepFunction.from_steps(0, [])}))
+    assert len(down.node) == off
+    assert account_of(problem, plan.start, down).profit >= all_on.profit
 
 
 def test_without_switching_no_node_is_down():

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.small_site import DAY_S, HOUR_S, START
+from kit.small_site import DAY_S, HOUR_S, START, hourly, table
 
 from dardis.model.profile import StepFunction
 from dardis.model.target import Switching
+from dardis.power.tariff import Tariff
 from offline.history import predictor_of, replayed
 from offline.hybrid import joined
 from offline.shift import shifted
@@ -98,17 +99,36 @@ def test_nobody_asks_how_long_a_job_will_run(site, past):
     assert one == two
 
 
-def test_a_job_is_held_where_that_is_cheapest_of_all(site, past):
-    held = shifted(site, site.jobs, past, DAYS, 24)
+@pytest.fixture(scope="module")
+def clean_by_noon(site, tmp_path_factory):
+    """The same site where energy costs the same at any hour, and CO2 most by night."""
+    carbon = tmp_path_factory.mktemp("carbon") / "carbon.csv"
+    by_hour = [100 + 60 * abs(hour % 24 - 12) for hour in range(24 * (DAYS[1] + 4))]
+    carbon.write_text(table("gco2_per_kwh", hourly(by_hour)))
+    around = replace(site.around, weather=15.0, prices=0.1, carbon=str(carbon))
+    return replace(site, around=around, tariff=Tariff(co2_per_t=400.0))
+
+
+@pytest.mark.parametrize("charged", ["price_per_kwh", "gco2_per_kwh"])
+def test_a_job_is_held_where_that_is_cheapest_of_all(site, clean_by_noon, past, charged):
+    here = site if charged == "price_per_kwh" else clean_by_noon
+    held = shifted(here, site.jobs, past, DAYS, 24)
     predictor = predictor_of(past)
-    price = site.conditions(7, 3)
+    conditions = here.conditions(7, 3)
+    moved = 0
     for job, now in zip(site.jobs, held, strict=True):
         if now.earliest == job.earliest or job.submit >= 8 * DAY_S:
             continue
         length = predictor.runtime(job.user, job.walltime, job.submit)
 
-        def mean_price(start, length=length):
+        def mean_of(start, length=length):
             seconds = np.arange(start, start + length, 60)
-            return price.price_per_kwh[np.searchsorted(price.edges, seconds, side="right") - 1].mean()
+            return getattr(conditions, charged)[np.searchsorted(conditions.edges, seconds, side="right") - 1].mean()
 
-        assert mean_price(now.earliest) < mean_price(job.earliest)
+        assert mean_of(now.earliest) < mean_of(job.earliest)
+        moved += 1
+    assert moved
+
+
+def test_co2_without_a_price_holds_nobody(site, clean_by_noon, past):
+    assert shifted(replace(clean_by_noon, tariff=Tariff()), site.jobs, past, DAYS, 24) == site.jobs

@@ -11,10 +11,9 @@ from dardis.model.errors import InputError
 from dardis.model.job import FOREVER
 from dardis.model.profile import StepFunction
 from dardis.model.series import Series
-from dardis.power.conditions import Conditions
 from offline.onoff.counts import Limits
 from offline.onoff.spans import busy_spans_of
-from offline.onoff.switching import Reserve, Switch, plan_switching, refuse_many_switches, switch_table, worth_of_joule
+from offline.onoff.switching import Reserve, Switch, plan_switching, refuse_many_switches, switch_table
 
 DAY = 86_400
 FLAT = Series(np.array([0, DAY]), np.array([0.13 / 3.6e6]))
@@ -94,13 +93,3 @@ def test_too_many_switches_are_refused_with_the_node_and_the_time() -> None:
     busy = busy_spans_of(schedule_of([(start, start + 1000, (0,)) for start in range(5000, 80_000, 10_000)]))
     with pytest.raises(InputError, match="more than 2 times"):
         plan_switching(busy, platform, {0: spares(0)}, FLAT, Limits(most_switches=2))
-
-
-def test_a_joule_is_worth_its_own_price_and_that_of_its_cooling() -> None:
-    class Quarter:
-        def watts(self, temp_c, it_w):
-            return 0.25 * it_w * (temp_c > 15)
-
-    conditions = Conditions(np.array([0, 3600, 7200]), np.array([10.0, 20.0]), np.array([0.36, 0.36]), np.zeros(2))
-    worth = worth_of_joule(conditions, Quarter(), Series(np.array([0, 7200]), np.array([5000.0])))
-    assert worth.values == pytest.approx(np.array([1e-7, 1.25e-7]))
