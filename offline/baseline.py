@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -10,12 +10,12 @@ import numpy as np
 
 from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher, CentralSetUp
 from dardis.dispatch.setups import Ordering, checked
-from dardis.model.job import Job
+from dardis.model.job import NO_TIME, Job
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.sim.central import CentralSimulation
 from offline.planner.cp.money import account_of
-from offline.planner.problem import Problem, Running
+from offline.planner.problem import Plan, Problem, Running
 
 RULES: Final = ("rules-fcfs", "rules-wt", "rules-profit")
 
@@ -35,11 +35,8 @@ def rule_based(jobs: Sequence[Job], running: Running, platform: Platform, setup:
     A job's walltime is its runtime: the opponent knows as much as the planner.
     """
     dispatcher = CentralDispatcher(setup, platform, None, seed=1)
-    for i in range(len(running.number)):
-        span = slice(running.offsets[i], running.offsets[i + 1])
-        dispatcher.occupy(
-            running.nodes[span], running.node_units[span], running.request[i], now, int(running.finish[i])
-        )
+    for nodes, units, request, begin, end in running.held(platform, now):
+        dispatcher.occupy(nodes, units, request, begin, end)
     told = sorted(
         (
             replace(
@@ -55,14 +52,29 @@ def rule_based(jobs: Sequence[Job], running: Running, platform: Platform, setup:
     return simulation.recorder.schedule(simulation.jobs, platform.kinds)
 
 
-def best_rule(problem: Problem, jobs: Sequence[Job]) -> tuple[str, float]:
-    """The set-up that earns most with the jobs of the problem, in its order, and its profit with all nodes on."""
-    now = problem.conditions.start
-    found = []
+def rule_plans(problem: Problem) -> Iterator[Plan]:
+    """What each set-up makes of the jobs of a problem, as plans that are named by it. ValueError as in `Board.put`."""
+    jobs, platform, now = problem.jobs, problem.platform, problem.conditions.start
+    told = [_job(problem, place) for place in range(len(jobs.number))]
     for name, setup in rule_setups().items():
-        schedule = rule_based(jobs, problem.running, problem.platform, setup, now)
+        schedule = rule_based(told, problem.running, platform, setup, now)
+        for number in schedule.number[~schedule.ran].tolist():
+            raise ValueError(f"job {number} is too large for the machine")
         order = np.argsort(schedule.number)
-        start = schedule.start[order[np.searchsorted(schedule.number[order], problem.jobs.number)]]
-        found.append((account_of(problem, start).profit, name))
-    profit, name = max(found)
-    return name, profit
+        place = order[np.searchsorted(schedule.number[order], jobs.number)]
+        held = [np.arange(schedule.offsets[i], schedule.offsets[i + 1]) for i in place.tolist()]
+        source = np.concatenate([np.zeros(0, dtype=np.int64), *held])
+        offsets = np.concatenate([[0], np.cumsum([len(one) for one in held])]).astype(np.int64)
+        start, nodes = schedule.start[place], schedule.nodes[source].astype(np.int64)
+        profit = account_of(problem, start).profit
+        yield Plan(start, offsets, nodes, schedule.node_units[source].astype(np.int64), profit, name)
+
+
+def _job(problem: Problem, place: int) -> Job:
+    """A job of a problem, whose walltime is as long as it is expected to run."""
+    jobs = problem.jobs
+    submit, latest, duration = (int(x[place]) for x in (jobs.submit, jobs.latest, jobs.duration))
+    return Job(
+        int(jobs.number[place]), submit, int(jobs.earliest[place]), None if latest == NO_TIME else latest, duration,
+        duration, int(jobs.units[place]), tuple(jobs.request[place].tolist()), int(jobs.groups[place]),
+    )  # fmt: skip

@@ -21,7 +21,6 @@ from dardis.model.target import Switching
 from dardis.power.account import Account
 from dardis.power.worth import worth_of_joule
 from dardis.workload.jobs import to_jobs
-from offline.baseline import best_rule
 from offline.calendar import DAY_S, HOUR_S
 from offline.folder.tables import JobKind
 from offline.forecast.donors import DEFAULT
@@ -76,8 +75,6 @@ class DayPlan:
     kinds: tuple[JobKind, ...]
     forecast: Forecast
     plans: Plans
-    baseline: tuple[str, float]
-    """The best rule-based set-up on the same jobs, and its profit."""
     wishes: Wishes
     downtime: Downtime
     """When nodes are down if all goes as planned."""
@@ -133,7 +130,7 @@ def plan_day(
             plans = replace(plans, best=replace(plans.best, stopped_by=StoppedBy.TIME))
     return DayPlan(
         day, problem, tuple(JobKind.FORECAST if job.number in new else JobKind.QUEUED for job in jobs), expected, plans,
-        best_rule(problem, jobs), wishes, downtime, all_on, account, most,
+        wishes, downtime, all_on, account, most,
         (*gaps, *expected.notes, *wishes.notes, *_of_limits(problem)),
         process_cpu_s() - begun,
     )  # fmt: skip

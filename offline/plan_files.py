@@ -139,8 +139,8 @@ def summary_of(site: Site, day: DayPlan) -> dict[str, Figure]:
         "cooling_eur": told.cooling_eur,
         "tariff_eur": told.tariff_eur,
         "all_on_profit_eur": day.all_on.profit,
-        "baseline": day.baseline[0],
-        "baseline_profit_eur": day.baseline[1],
+        "baseline": day.plans.rule.search,
+        "baseline_profit_eur": day.plans.rule.profit,
         "multi_search_profit_eur": day.plans.multi_search.profit,
         "search": day.plan.search,
         "bound_eur": day.bound,
@@ -188,7 +188,7 @@ def _draw(
         ("nodes on, mean", f"{summary['mean_nodes_on']:,.1f} of {platform.node_count}"),
     ]
     profits = [
-        (f"best rule ({day.baseline[0]})", day.baseline[1]),
+        (f"best rule ({day.plans.rule.search})", day.plans.rule.profit),
         (day.plans.multi_search.search, day.plans.multi_search.profit),
         (f"ours ({day.plan.search})" if day.plan.search != "ours" else "ours", day.plan.profit),
     ]

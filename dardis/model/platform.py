@@ -165,6 +165,15 @@ class Platform:
                 spans.append((window.start, window.end))
         return spans
 
+    def open_spans(self, node: int, start: int, end: int) -> list[tuple[int, int]]:
+        """The parts of `[start, end)` in which the node is not in maintenance, ascending."""
+        spans = []
+        for closed, opened in (*self.closed_spans(node), (end, end)):
+            if start < min(closed, end):
+                spans.append((start, min(closed, end)))
+            start = max(start, opened)
+        return spans
+
     def node_name(self, node: int) -> str:
         """Name of a node: its group's prefix and its place in the group."""
         group = int(self.group_of_node[node])

@@ -10,7 +10,6 @@ from dardis.kernels import profile, queue, rebuild, search, selection
 from dardis.kernels.profiles import NodeProfiles
 from dardis.kernels.worth import Worth
 from dardis.model.job import FOREVER, NO_TIME
-from dardis.model.platform import Platform
 from dardis.model.series import Ints
 from offline.planner.problem import Plan, Problem
 
@@ -26,10 +25,9 @@ class Board:
         platform, jobs, running = problem.platform, problem.jobs, problem.running
         self._now = problem.conditions.start
         self._nodes = NodeProfiles(platform, 0, platform.node_count, None)
-        for i in range(len(running.number)):
-            held = slice(running.offsets[i], running.offsets[i + 1])
-            finish = int(running.finish[i])
-            self._hold(platform, running.nodes[held], running.node_units[held], running.request[i], finish)
+        for nodes, units, request, begin, end in running.held(platform, self._now):
+            if not self._nodes.reserve(nodes, units, request, begin, end, NO_TIME):
+                raise ValueError(f"nodes {nodes.tolist()} do not hold what runs on them")
         self.soonest: Ints = np.maximum(jobs.earliest, self._now)
         most = np.minimum(jobs.units, platform.node_count)
         count, kinds = jobs.request.shape
@@ -45,17 +43,6 @@ class Board:
         table[:, queue.REQUEST :] = jobs.request
         self._rules = queue.Rules(True, True, 0, queue.WISH_OFF, False, False, selection.BEST_FIT, seed)
         self._room = queue.make_room(kinds, self._nodes.scratch, max(1024, 2 * platform.node_count), 1)
-
-    def _hold(self, platform: Platform, nodes: Ints, units: Ints, request: Ints, finish: int) -> None:
-        """See that a running job keeps its nodes until it ends; what is closed to all needs no keeping."""
-        for node, here in zip(nodes.tolist(), units.tolist(), strict=True):
-            place, many = np.array([node], dtype=np.int64), np.array([here], dtype=np.int64)
-            begin = self._now
-            for closed, opened in (*platform.closed_spans(node), (finish, finish)):
-                end = min(closed, finish)
-                if begin < end and not self._nodes.reserve(place, many, request, begin, end, NO_TIME):
-                    raise ValueError(f"node {node} does not hold what runs on it")
-                begin = max(begin, opened)
 
     @property
     def start(self) -> Ints:

@@ -1,4 +1,4 @@
-"""Plans a day: multi-search as the thesis's yardstick, our search, and a proven bound, within a time."""
+"""Plans a day: rules and multi-search as the thesis's yardsticks, our search from the best, and a proven bound."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from offline.baseline import rule_plans
 from offline.planner.budget import Budget, Progress, Watch, never, tell_nobody
+from offline.planner.money import rank_of
 from offline.planner.ours import improve
 from offline.planner.problem import Plan, Problem, StoppedBy
 from offline.planner.searches import multi_search
@@ -25,10 +27,11 @@ CLOSED = 1e-6
 
 @dataclass(frozen=True)
 class Plans:
-    """The best plan, with its bound, and what multi-search made of the same jobs."""
+    """The best plan, with its bound, and what multi-search and the best of the rules made of the same jobs."""
 
     best: Plan
     multi_search: Plan
+    rule: Plan
 
 
 def plan(
@@ -41,7 +44,8 @@ def plan(
 ) -> Plans:
     """The best plan that the searches find: the same for the same seed, unless it says that the time limit (s) fired.
 
-    Ctrl-C or `stop` ends it with the best so far. There is always a plan: that of the first order, whatever the time.
+    Ctrl-C or `stop` ends it with the best so far. There is always a plan: that of a rule or of the first order,
+    whatever the time. So none ranks (`rank_of`) below multi-search or any rule.
     """
     most: float | None = None
 
@@ -49,17 +53,19 @@ def plan(
         progress(doing, best, most)
 
     whole = Watch(time_limit, tell, stop)
+    whole.progress("rules", None, None)
+    rank, _, rule = max((rank_of(problem, rule.start)[0], rule.search, rule) for rule in rule_plans(problem))
     multi, _ = multi_search(problem, whole.part(MULTI_SHARE))
-    best = multi
+    best = rule if rank > rank_of(problem, multi.start)[0] else multi
     reasons = [multi.stopped_by]
     if multi.stopped_by is not StoppedBy.USER:
         part = whole.part(BOUND_SHARE)
         most = _bound(problem, part)
         reasons.append(part.stopped_by)
     if StoppedBy.USER not in reasons:
-        best = improve(problem, multi, Budget(GROUPS, seed), whole.part(1.0), polishes=POLISHES)
+        best = improve(problem, best, Budget(GROUPS, seed), whole.part(1.0), polishes=POLISHES)
         reasons.append(best.stopped_by)
-    return Plans(replace(best, bound=most, stopped_by=_reason(best.profit, most, reasons)), multi)
+    return Plans(replace(best, bound=most, stopped_by=_reason(best.profit, most, reasons)), multi, rule)
 
 
 def _bound(problem: Problem, watch: Watch) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -50,6 +51,19 @@ class Running:
     offsets: Ints
     nodes: Ints
     node_units: Ints
+
+    def held(self, platform: Platform, now: int) -> Iterator[tuple[Ints, Ints, Ints, int, int]]:
+        """What its jobs hold from `now` on: nodes, units on each, what a unit takes, begin and end.
+
+        Where a node is in maintenance, and so closed to all, nothing is held.
+        """
+        for job, finish in enumerate(self.finish.tolist()):
+            places: dict[tuple[int, int], list[int]] = {}
+            for place in range(self.offsets[job], self.offsets[job + 1]):
+                for span in platform.open_spans(int(self.nodes[place]), now, finish):
+                    places.setdefault(span, []).append(place)
+            for (begin, end), some in places.items():
+                yield self.nodes[some], self.node_units[some], self.request[job], begin, end
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from kit.small_site import DAY_S, PLATFORM, POWER, START, START_UNIX, crowded_ro
 
 from dardis.model.errors import InputError
 from dardis.workload.trace import UNKNOWN
-from offline.baseline import best_rule, rule_setups
+from offline.baseline import rule_based, rule_plans, rule_setups
 from offline.calendar import parse_utc
 from offline.day import known_at
 from offline.history import plan_jobs, predictor_of, replayed, state_at
@@ -101,16 +101,18 @@ def problem_of(site, day):
                          start + 2 * DAY_S)  # fmt: skip
 
 
-def test_the_best_rule_is_one_of_six_and_knows_all_runtimes(folder, request_of):
+def test_rules_know_all_runtimes_and_no_walltime(folder, request_of):
     (folder / "trace.swf").write_text(swf(crowded_rows()))
     site = load_site(request_of)
     jobs, problem = problem_of(site, 8)
-    name, profit = best_rule(problem, jobs)
-    assert len(rule_setups()) == 6
-    assert name in rule_setups()
-    told = [replace(job, walltime=job.walltime * 2) for job in jobs]
-    assert best_rule(problem, told) == (name, profit)
-    assert best_rule(problem, jobs[::-1]) == (name, profit)
+    now, numbers = problem.conditions.start, problem.jobs.number.tolist()
+    plans = {rule.search: rule for rule in rule_plans(problem)}
+    assert len(plans) == len(rule_setups()) == 6
+    for name, setup in rule_setups().items():
+        for told in (jobs[::-1], [replace(job, walltime=job.walltime * 2) for job in jobs]):
+            schedule = rule_based(told, problem.running, site.platform, setup, now)
+            start = dict(zip(schedule.number.tolist(), schedule.start.tolist(), strict=True))
+            assert [start[number] for number in numbers] == plans[name].start.tolist()
 
 
 def test_lessons_need_some_days_and_are_the_same_twice(folder, request_of):
