@@ -30,6 +30,7 @@ class PlanRequest:
     day: int
     out: Path
     options: DayOptions
+    cap: bool = False
     force: bool = False
     report: bool = True
 
@@ -46,9 +47,9 @@ def run_plan(request: PlanRequest, progress: Progress | None) -> tuple[dict[str,
         site.conditions(request.day)
         lessons, source = _past(site, before, start)
         day = plan_day(lessons, request.day, request.options, progress or tell_nobody)
-        settings = _settings(request.site) | asdict(request.options) | {"day": request.day}
+        settings = _settings(request.site) | asdict(request.options) | {"day": request.day, "cap": request.cap}
         with PLAN_FOLDER.written_together(request.out) as part:
-            summary = write_day(part, site, day, settings, report=request.report)
+            summary = write_day(part, site, day, settings, cap=request.cap, report=request.report)
     return summary, (*site.notes, source, *day.notes)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dardis.dispatch import CentralSetUp
+from dardis.model.choices import ProfileRule
 from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
 from dardis.model.job import Job
@@ -19,10 +20,12 @@ from dardis.power.account import Account, account, work_of
 from dardis.power.conditions import Conditions
 from dardis.power.gain import Gain, gain
 from dardis.power.nodes import MachinePower
-from dardis.sim.dispatchers import find_setup
+from dardis.sim.dispatchers import AnySetUp, find_setup
 from dardis.sim.online import Played, play, warm
+from dardis.workload.deadlines import with_deadlines
 from offline.calendar import DAY_S
 from offline.day import DayOptions, DayPlan, plan_day
+from offline.day_profile import desired_of, nodes_on_of, profile_of
 from offline.lessons import Lessons
 from offline.onoff.clairvoyant import clairvoyant
 from offline.planner.budget import Progress
@@ -35,7 +38,8 @@ from offline.wishes import LEARN_DAYS, SwitchingRule
 class LoopOptions:
     """Which UTC days (both included), under which dispatcher, and how each is planned.
 
-    With `shift_h` above 0 jobs may be held for so many hours until energy is cheap.
+    With `shift_h` above 0 jobs may be held for so many hours until energy is cheap. `cap` is what the cores that each
+    day aims at mean to the dispatcher, `deadlines` gives jobs latest starts (None: what the trace states).
     """
 
     days: tuple[int, int]
@@ -43,6 +47,16 @@ class LoopOptions:
     dispatcher: str = "dardis-throughput"
     settings: tuple[str, ...] = ()
     shift_h: float = 0.0
+    cap: ProfileRule = ProfileRule.OFF
+    deadlines: str | None = None
+
+
+def cap_rule(text: str) -> ProfileRule:
+    """The rule of that name. Raises InputError."""
+    try:
+        return ProfileRule(text)
+    except ValueError:
+        raise InputError("--cap", repr(text), ", ".join(ProfileRule)) from None
 
 
 @dataclass(frozen=True)
@@ -98,19 +112,19 @@ class Loop:
 
 def run_loop(site: Site, options: LoopOptions, progress: Progress) -> Loop:
     """Live through the days. Raises InputError for days without history, jobs, weather or prices."""
-    setup = find_setup(options.dispatcher, options.settings)
+    setup = _setup(options)
     if isinstance(setup, CentralSetUp) and options.day.switching is not SwitchingRule.OFF:
         raise InputError(f"--dispatcher {options.dispatcher}", "switches no nodes", "a dardis-* dispatcher")
     first, last = options.days
     start, end = site.calendar.day(first)[0], site.calendar.day(last)[1]
     conditions = site.conditions(first, last - first + 1)
     begin = start - LEARN_DAYS * DAY_S
-    jobs = [job for job in site.jobs if begin <= job.submit < end]
+    jobs = [job for job in _with_deadlines(site, options) if begin <= job.submit < end]
     known = sum(job.submit < start for job in jobs)
     if not 0 < known < len(jobs):
         found = f"{known} jobs before and {len(jobs) - known} in them"
         raise InputError(f"--days {first}-{last}", found, "days with jobs, and some before them")
-    warm(setup, wished=False)
+    warm(setup, wished=options.cap is not ProfileRule.OFF)
     progress("all nodes on", None, None)
     before = play(site.platform, jobs, setup, Target(), options.day.seed)
     site = replace(site, jobs=jobs)
@@ -119,7 +133,10 @@ def run_loop(site: Site, options: LoopOptions, progress: Progress) -> Loop:
     for day in range(first, last + 1):
         progress(f"planning day {day} of {last}", None, None)
         plans.append(plan_day(lessons, day, options.day))
-    target = Target(None, joined([plan.wishes.switching for plan in plans]), site.calendar.offset)
+    desired = None
+    if options.cap is not ProfileRule.OFF:
+        desired = desired_of(site.platform, [profile_of(plan, nodes_on_of(plan)) for plan in plans])
+    target = Target(desired, joined([plan.wishes.switching for plan in plans]), site.calendar.offset)
     progress("the days as they were", None, None)
     after = play(site.platform, _held(site, jobs, before.schedule, options), setup, target, options.day.seed)
     base = before.schedule
@@ -127,6 +144,20 @@ def run_loop(site: Site, options: LoopOptions, progress: Progress) -> Loop:
     bound = clairvoyant(base, site.platform, conditions.start, conditions.end)
     best = _lived(site, conditions, base, bound, always_on.boot_delay)
     return Loop(site, options, conditions, tuple(plans), target, always_on, best, _of_play(site, conditions, after))
+
+
+def _setup(options: LoopOptions) -> AnySetUp:
+    """The dispatcher, told what the cap means. Raises InputError where both `--cap` and `--set` say it."""
+    if options.cap is ProfileRule.OFF:
+        return find_setup(options.dispatcher, options.settings)
+    for said in options.settings:
+        if said.partition("=")[0].strip() == "profile":
+            raise InputError(f"--set {said}", f"--cap {options.cap} says what the profile means", "one of both")
+    return find_setup(options.dispatcher, (*options.settings, f"profile={options.cap}"))
+
+
+def _with_deadlines(site: Site, options: LoopOptions) -> list[Job]:
+    return site.jobs if options.deadlines is None else with_deadlines(site.jobs, site.trace, options.deadlines)
 
 
 def _held(site: Site, jobs: Sequence[Job], past: Schedule, options: LoopOptions) -> list[Job]:

@@ -12,10 +12,12 @@ import numpy as np
 
 from dardis.config.target import write_target
 from dardis.metrics.downtime import write_downtime
+from dardis.metrics.system import desired_total, overutilisation, used_profile
 from dardis.metrics.table import write_jobs
 from dardis.model.files import atomic_text
 from dardis.model.platform_dict import platform_to_dict
 from dardis.model.profile import StepFunction
+from dardis.model.resources import CORES
 from dardis.model.series import Floats
 from dardis.report.chart import TimeAxis
 from dardis.report.loop_page import LoopPicture, draw_loop
@@ -60,6 +62,7 @@ def summary_of(loop: Loop) -> dict[str, Figure]:
         "days": f"{loop.options.days[0]}-{loop.options.days[1]}",
         "dispatcher": loop.options.dispatcher,
         "switching": str(loop.options.day.switching),
+        "cap": str(loop.options.cap),
         "jobs": int(counted.sum()),
         "profit_eur": told.profit,
         "always_on_profit_eur": base.profit,
@@ -74,6 +77,9 @@ def summary_of(loop: Loop) -> dict[str, Figure]:
         "cycles_per_node_day": switches(loop, loop.switched) / loop.site.platform.node_count / days,
         "mean_wait_s": mean_wait(loop.switched, counted),
         "always_on_mean_wait_s": mean_wait(loop.always_on, before),
+        "most_wait_s": most_wait(loop.switched, counted),
+        "always_on_most_wait_s": most_wait(loop.always_on, before),
+        "overutilisation_core_s": over_cap(loop),
         "makespan_s": makespan(loop, loop.switched, counted),
         "always_on_makespan_s": makespan(loop, loop.always_on, before),
         "income_eur": told.income_eur,
@@ -111,6 +117,21 @@ def mean_wait(lived: Lived, counted: np.ndarray) -> float | None:
     """Mean wait of these jobs, s."""
     waits = (lived.schedule.start - lived.schedule.submit)[counted]
     return float(waits.mean()) if len(waits) else None
+
+
+def most_wait(lived: Lived, counted: np.ndarray) -> int | None:
+    """Longest wait of these jobs, s."""
+    return int((lived.schedule.start - lived.schedule.submit)[counted].max()) if counted.any() else None
+
+
+def over_cap(loop: Loop) -> int | None:
+    """Core-seconds in the days above the cores to aim at; None where nobody is held to them."""
+    desired = loop.target.desired
+    if desired is None:
+        return None
+    wished = desired_total(loop.site.platform, desired, CORES)
+    window = (loop.conditions.start, loop.conditions.end)
+    return overutilisation(used_profile(loop.switched.schedule, CORES), wished, window)
 
 
 def makespan(loop: Loop, lived: Lived, counted: np.ndarray) -> int | None:
@@ -188,6 +209,9 @@ def _draw(path: Path, loop: Loop, summary: dict[str, Figure], rows: Sequence[dic
                 ("clairvoyant", "clairvoyant_profit_eur"),
             )
         },
+        cores=platform.cores,
+        used=used_profile(loop.switched.schedule, CORES),
+        aimed_at=None if loop.target.desired is None else desired_total(platform, loop.target.desired, CORES),
         delays=loop.switched.boot_delay[loop.counted(loop.switched)],
         gain={name: float(value) for name, value in asdict(loop.gain).items()},
         currency=platform.currency,

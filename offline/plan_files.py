@@ -10,14 +10,14 @@ import numpy as np
 from dardis.config.target import write_target
 from dardis.model.profile import StepFunction
 from dardis.model.resources import CORES
-from dardis.model.series import Floats, Ints
+from dardis.model.series import Floats
 from dardis.model.target import Target
-from dardis.power.nodes import MachinePower, full_watts, watts_for_cores
+from dardis.power.nodes import MachinePower
 from dardis.report.chart import TimeAxis
-from dardis.report.over_time import envelope
 from dardis.report.plan_charts import PlannedDay
 from dardis.report.plan_page import draw_plan
 from offline.day import DayPlan
+from offline.day_profile import desired_of, nodes_on_of, powered_of, profile_of
 from offline.folder.plan import Figure, PlanFolder, write_plan
 from offline.folder.tables import JobKind, OnOffTable, ProfileTable, ScheduleTable
 from offline.planner.legal import schedule_of
@@ -28,9 +28,12 @@ TARGET_FILE, REPORT_FILE = "target.json", "report.html"
 
 
 def write_day(
-    out: Path, site: Site, day: DayPlan, settings: dict[str, Any], *, report: bool = True
+    out: Path, site: Site, day: DayPlan, settings: dict[str, Any], *, cap: bool = False, report: bool = True
 ) -> dict[str, Figure]:
-    """Write all files of a plan to a folder that exists; return its summary. Raises OSError."""
+    """Write all files of a plan to a folder that exists; return its summary. Raises OSError.
+
+    With `cap` the cores to aim at are in the target, too, so that online is held to them.
+    """
     nodes_on = nodes_on_of(day)
     profile = profile_of(day, nodes_on)
     summary = summary_of(site, day)
@@ -51,61 +54,11 @@ def write_day(
         "rules": dict(day.wishes.rules),
         "notes": list(day.notes),
     }
-    write_target(out / TARGET_FILE, Target(None, day.wishes.switching, site.calendar.offset, source), site.platform)
+    desired = desired_of(site.platform, [profile]) if cap else None
+    write_target(out / TARGET_FILE, Target(desired, day.wishes.switching, site.calendar.offset, source), site.platform)
     if report:
         _draw(out / REPORT_FILE, site, day, profile, nodes_on, summary)
     return summary
-
-
-def nodes_on_of(day: DayPlan) -> StepFunction:
-    """Nodes that are up over time, in the plan."""
-    down = day.downtime
-    count = day.problem.platform.node_count
-    off = StepFunction.from_spans(down.down, down.up, np.ones(len(down.node), dtype=np.int64))
-    return StepFunction(off.times, count - off.values)
-
-
-def profile_of(day: DayPlan, nodes_on: StepFunction) -> ProfileTable:
-    """profile.csv: one row a segment of the day."""
-    told, conditions, platform = day.account, day.problem.conditions, day.problem.platform
-    edges = conditions.edges
-    most_on = envelope(nodes_on, edges)[1]
-    used = envelope(cores_used(day.problem, day.plan.start), edges)[1]
-    powered = envelope(_powered(day, nodes_on), edges)[1]
-    target = day.wishes.cores.at(edges[:-1])
-    # The cap leaves room for the target on the nodes that are on, and for the plan; a limit on power goes first.
-    reach = np.maximum(np.minimum(target, powered), used).astype(np.int64)
-    wished_w, allowed_w = watts_for_cores(platform, reach, most_on), _allowed_it_w(day)
-    cap = np.minimum(wished_w, allowed_w)
-    idle_w = watts_for_cores(platform, np.zeros_like(reach), most_on)
-    share = np.maximum(cap - idle_w, 0) / np.maximum(wished_w - idle_w, 1e-9)
-    target = np.where(allowed_w < wished_w, np.minimum(target, np.floor(share * reach)), target).astype(np.int64)
-    on = np.array([nodes_on.integral(a, b) for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)])
-    on = on / np.diff(edges)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        pue = np.where(told.it_w > 0, 1 + told.cooling_w / told.it_w, np.nan)
-    return ProfileTable(
-        edges, target, cap, told.it_w, told.cooling_w, pue, conditions.price_per_kwh, conditions.gco2_per_kwh,
-        conditions.temp_c, on,
-    )  # fmt: skip
-
-
-def _allowed_it_w(day: DayPlan) -> Floats:
-    """The IT power (W) that keeps IT and cooling within the contract and the grid's wishes, for each segment."""
-    problem, conditions = day.problem, day.problem.conditions
-    most_kw = np.full(len(conditions.edges) - 1, np.inf)
-    if problem.tariff.contracted_kw is not None:
-        most_kw = np.minimum(most_kw, problem.tariff.contracted_kw)
-    for limit in problem.tariff.limits:
-        inside = (conditions.edges[:-1] < limit.end) & (conditions.edges[1:] > limit.start)
-        most_kw[inside] = np.minimum(most_kw[inside], limit.most_kw)
-    whole = min(full_watts(problem.platform), getattr(problem.cooling, "most_it_w", np.inf))
-    low, high = np.zeros(len(most_kw)), np.full(len(most_kw), whole)
-    for _ in range(50):
-        middle = (low + high) / 2
-        fits = middle + problem.cooling.watts(conditions.temp_c, middle) <= 1000 * most_kw
-        low, high = np.where(fits, middle, low), np.where(fits, high, middle)
-    return np.where(np.isinf(most_kw), np.inf, low)
 
 
 def table_of(day: DayPlan) -> ScheduleTable:
@@ -175,7 +128,7 @@ def _draw(
     money: dict[str, Floats] = {"income": told.income, "energy": told.energy_cost, "cooling": told.cooling_cost}
     picture = PlannedDay(
         TimeAxis(int(edges[0]), int(edges[-1]), site.calendar.offset), edges, columns, money,
-        cores_used(day.problem, day.plan.start), _powered(day, nodes_on), nodes_on, busy, platform.cores,
+        cores_used(day.problem, day.plan.start), powered_of(day, nodes_on), nodes_on, busy, platform.cores,
         platform.node_count, platform.currency,
     )  # fmt: skip
     currency = platform.currency
@@ -198,14 +151,6 @@ def _draw(
         notes=[*site.notes, *day.notes], headlines=headlines, day=picture, profits=profits, bound=day.plan.bound,
         rules=day.wishes.rules, trees=day.wishes.trees, figures=shown,
     )  # fmt: skip
-
-
-def _powered(day: DayPlan, nodes_on: StepFunction) -> StepFunction:
-    """Cores of the nodes that are up."""
-    platform, down = day.problem.platform, day.downtime
-    cores: Ints = platform.capacity[down.node, platform.kinds.index(CORES)]
-    off = StepFunction.from_spans(down.down, down.up, cores)
-    return StepFunction(nodes_on.times, platform.cores - off.at(nodes_on.times))
 
 
 def _words(value: Figure) -> str:

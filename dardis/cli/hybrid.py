@@ -36,6 +36,12 @@ def hybrid(
     ] = None,
     switching: options.Switching = "spare",
     offset: options.Offset = 70,
+    cap: Annotated[
+        str, typer.Option(metavar="soft|hard|off", help="What the cores to aim at mean to the dispatcher.")
+    ] = "off",
+    deadlines: Annotated[
+        str | None, typer.Option(metavar="RULE", help="Latest starts of jobs, as in dardis simulate.")
+    ] = None,
     cooling: options.CoolingPlant = None,
     forecast_method: options.Method = None,
     shift_hours: Annotated[
@@ -52,7 +58,7 @@ def hybrid(
     """Forecast, plan, extract and switch day by day, and simulate each day online with what really arrived."""
     from offline.command import LoopRequest, run_hybrid
     from offline.day import DayOptions
-    from offline.hybrid import LoopOptions
+    from offline.hybrid import LoopOptions, cap_rule
     from offline.site import SiteRequest
     from offline.wishes import switching_rule
 
@@ -62,7 +68,7 @@ def hybrid(
         seed=seed,
     )  # fmt: skip
     chosen = (*(SETTINGS if dispatcher == DISPATCHER else ()), *(settings or ()))
-    loop = LoopOptions(days_of(days), day, dispatcher, chosen, shift_hours)
+    loop = LoopOptions(days_of(days), day, dispatcher, chosen, shift_hours, cap_rule(cap), deadlines)
     with options.shown_progress() as progress:
         summary = run_hybrid(LoopRequest(site, out, loop, force=force, report=not no_report), progress)
     for note in filter(None, str(summary["notes"]).split("; ")):
@@ -89,6 +95,7 @@ def _show(summary: dict[str, Figure], out: Path) -> None:
         ("mean wait for boots", told("mean_boot_delay_s", ".1f", "s")),
         ("jobs delayed", told("delayed_share", ".3f")),
         ("cycles a node a day", told("cycles_per_node_day", ".2f")),
+        ("above the cap", told("overutilisation_core_s", ",d", "core-seconds")),
         ("mean wait", f"{told('mean_wait_s', '.0f')} s ({told('always_on_mean_wait_s', '.0f')} s all nodes on)"),
         ("results", out),
     ]

@@ -45,6 +45,7 @@ def plan(
     calendar_start: CalendarStart = None,
     switching: Switching = "spare",
     offset: Offset = 70,
+    cap: Annotated[bool, typer.Option("--cap", help="Write the cores to aim at into target.json, too.")] = False,
     cooling: CoolingPlant = None,
     hours: Annotated[int, typer.Option(metavar="24|48", help="How far the forecast reaches.")] = 24,
     forecast_method: Method = None,
@@ -64,8 +65,9 @@ def plan(
     options = DayOptions(
         switching_rule(switching), offset, day_hours(hours), forecast_method or DayOptions().method, time_limit, seed
     )
+    request = PlanRequest(site, day, out, options, cap=cap, force=force, report=not no_report)
     with shown_progress() as progress:
-        summary, notes = run_plan(PlanRequest(site, day, out, options, force=force, report=not no_report), progress)
+        summary, notes = run_plan(request, progress)
     for note in notes:
         typer.echo(f"dardis: note: {note}", err=True)
     _show(summary, out)

@@ -28,6 +28,11 @@ class LoopPicture:
     nodes_on: StepFunction
     nodes: int
     spares: StepFunction | None
+    cores: int
+    used: StepFunction
+    """Cores in use."""
+    aimed_at: StepFunction | None
+    """Cores that the dispatcher is held to."""
     dates: Sequence[str]
     profit: Mapping[str, Floats]
     delays: Ints
@@ -44,7 +49,8 @@ def draw_loop(
 ) -> None:  # fmt: skip
     """Write the page. Raises OSError when it can't be written."""
     with chart.style():
-        charts = [profits(picture), nodes(picture), gains(picture), delays(picture), surroundings(picture)]
+        capped = [] if picture.aimed_at is None else [use(picture, picture.aimed_at)]
+        charts = [profits(picture), nodes(picture), *capped, gains(picture), delays(picture), surroundings(picture)]
     share = summary["share_of_bound"]
     headlines = [
         ("profit", f"{_short(summary['profit_eur'])} {picture.currency}"),
@@ -113,6 +119,19 @@ def nodes(picture: LoopPicture) -> Chart:
     axes.legend(**LEGEND)
     picture.axis.dress(axes)
     return chart.finish(drawing, "Nodes on", "Nodes that were not down, and how many idle ones were to be kept.")
+
+
+def use(picture: LoopPicture, aimed_at: StepFunction) -> Chart:
+    """Cores in use against those to aim at."""
+    drawing, (axes,) = chart.figure(chart.FULL, 2.4)
+    draw_steps(axes, picture.axis, picture.used, 1.0, colour=chart.BLUE, label="in use", filled=True)
+    draw_steps(axes, picture.axis, aimed_at, 1.0, colour=chart.VERMILLION, label="to aim at", filled=False)
+    axes.axhline(picture.cores, color=chart.GREY, linestyle=(0, (4, 3)), linewidth=1, label="all")
+    axes.set_ylim(0, 1.04 * picture.cores)
+    axes.set_ylabel("cores")
+    axes.legend(**LEGEND)
+    picture.axis.dress(axes)
+    return chart.finish(drawing, "Cores in use", "What jobs held, against the cores that each day's plan aims at.")
 
 
 def delays(picture: LoopPicture) -> Chart:

@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pytest
 from kit.small_site import (
+    CORES,
     DAY_S,
     HOUR_S,
     NODES,
@@ -111,6 +112,71 @@ def test_a_day_is_planned_without_what_came_after_it(small_site, lived, tmp_path
         load_target(out / "target.json", platform).switching.spares[0].at(hours) for out in (lived, tmp_path / "out")
     ]
     assert (kept[0] == kept[1]).all()
+
+
+@pytest.fixture(scope="module")
+def capped(small_site, tmp_path_factory):
+    """The same two days with a cap of each kind, and without."""
+    folder = tmp_path_factory.mktemp("capped")
+    options = {"days": "7-8", "deadlines": "window:1800"}
+    for cap in ("off", "soft", "hard"):
+        assert called("hybrid", small_site, folder / cap, cap=cap, no_report=cap != "hard", **options) == 0
+    return folder
+
+
+def test_a_cap_is_kept_always_or_until_a_job_is_late_or_not_at_all(small_site, capped, capsys):
+    found = {cap: summary_of(capped / cap) for cap in ("off", "soft", "hard")}
+    for cap, summary in found.items():
+        assert summary["cap"] == cap
+        assert json.loads((capped / cap / "run.json").read_text())["cap"] == cap
+        assert run(["audit", str(capped / cap)]) == 0
+        assert read_jobs(capped / cap / "jobs.csv").ran.all()
+        # The plans are those of the uncapped days.
+        assert summary["always_on_profit_eur"] == found["off"]["always_on_profit_eur"]
+    assert found["off"]["overutilisation_core_s"] is None
+    assert found["hard"]["overutilisation_core_s"] == 0 < found["soft"]["overutilisation_core_s"]
+    assert found["off"]["mean_wait_s"] < found["soft"]["mean_wait_s"] < found["hard"]["mean_wait_s"]
+    assert found["off"]["most_wait_s"] < found["hard"]["most_wait_s"]
+    assert "Cores in use" in (capped / "hard" / "report.html").read_text()
+
+
+def test_the_target_has_the_cap_of_all_days_and_all_cores_after_them(small_site, capped):
+    platform = load_platform(small_site / "small.toml")
+    targets = [load_target(capped / cap / "target.json", platform) for cap in ("off", "soft", "hard")]
+    assert targets[0].desired is None
+    soft, hard = (target.desired.machine[platform.kinds.index("cores")] for target in targets[1:])
+    hours = np.arange(BEGIN - HOUR_S, END + HOUR_S, 900)
+    assert (soft.at(hours) == hard.at(hours)).all()
+    inside = (hours >= BEGIN) & (hours < END)
+    assert hard.at(hours)[inside].min() < NODES * CORES
+    assert (hard.at(hours)[~inside] == NODES * CORES).all()
+
+
+def test_simulate_obeys_the_same_cap(small_site, capped, tmp_path):
+    for cap in ("soft", "hard"):
+        words = ["simulate", small_site / "trace.swf", "--platform", small_site / "small.toml", "--profile",
+                 capped / cap / "target.json", "--dispatcher", "dardis-throughput", "--set", "backfill_scope=all-nodes",
+                 "--set", f"profile={cap}", "--deadlines", "window:1800", "--to", END, "--out", tmp_path / cap,
+                 "--no-report"]  # fmt: skip
+        assert run([str(word) for word in words]) == 0
+        assert read_jobs(tmp_path / cap / "jobs.csv").digest() == read_jobs(capped / cap / "jobs.csv").digest()
+
+
+def test_without_deadlines_a_soft_cap_is_as_hard(small_site, tmp_path):
+    # Every job finds a start within the profile: after the last day at the latest.
+    digests = []
+    for cap in ("soft", "hard"):
+        options = {"days": "7", "cap": cap, "no_report": True}
+        assert called("hybrid", small_site, tmp_path / cap, **options) == 0
+        digests.append(read_jobs(tmp_path / cap / "jobs.csv").digest())
+    assert digests[0] == digests[1]
+
+
+def test_a_central_dispatcher_keeps_a_cap_where_nothing_is_switched(small_site, tmp_path):
+    out, options = tmp_path / "out", {"days": "7", "dispatcher": "easy", "switching": "off", "cap": "hard"}
+    assert called("hybrid", small_site, out, no_report=True, **options) == 0
+    assert summary_of(out)["overutilisation_core_s"] == 0
+    assert run(["audit", str(out)]) == 0
 
 
 @pytest.mark.parametrize("dispatcher", ["dardis-late", "dardis-throughput"])

@@ -213,6 +213,56 @@ def test_simulate_takes_the_target(small_site, small_plan, tmp_path, capsys):
     assert run(["audit", str(out)]) == 0
 
 
+@pytest.fixture(scope="module")
+def capped_plan(small_site, tmp_path_factory):
+    """The same day with the cores to aim at in its target."""
+    out = tmp_path_factory.mktemp("capped") / "plan"
+    with pytest.MonkeyPatch.context() as patch:
+        search_less(patch)
+        assert called("plan", small_site, out, day=DAY, cap=True, no_report=True) == 0
+    return out
+
+
+def test_with_a_cap_the_target_has_the_cores_of_the_profile_besides(small_site, small_plan, capped_plan):
+    platform = load_platform(small_site / "small.toml")
+    before, now = (json.loads((plan / "target.json").read_text()) for plan in (small_plan, capped_plan))
+    assert before.pop("profile") is None
+    steps = now.pop("profile")["steps"]
+    assert now == before
+    rows = rows_of(capped_plan / "profile.csv")
+    expected = [[int(row["time_s"]), int(row["cores_target"])] for row in rows]
+    assert steps == [*expected, [END, NODES * CORES]]
+    read = load_target(capped_plan / "target.json", platform).desired.machine[platform.kinds.index("cores")]
+    assert [int(read.at(time)) for time, _ in expected] == [cores for _, cores in expected]
+    assert [json.loads((plan / "run.json").read_text())["settings"]["cap"] for plan in (small_plan, capped_plan)] == [
+        False,
+        True,
+    ]
+
+
+@pytest.mark.parametrize("dispatcher", ["dardis-throughput", "dardis-late", "easy"])
+def test_simulate_keeps_within_the_cap_of_a_plan(small_site, capped_plan, tmp_path, dispatcher):
+    target = tmp_path / "target.json"
+    told = json.loads((capped_plan / "target.json").read_text())
+    told["profile"]["steps"] = [[time, min(cores, 5 * CORES)] for time, cores in told["profile"]["steps"][:-1]]
+    told["profile"]["steps"].append([END, NODES * CORES])
+    if dispatcher == "easy":
+        told["switching"] = None
+    target.write_text(json.dumps(told))
+    over = {}
+    for rule in ("hard", "off"):
+        out = tmp_path / rule
+        words = ["simulate", small_site / "trace.swf", "--platform", small_site / "small.toml", "--out", out,
+                 "--profile", target, "--dispatcher", dispatcher, "--set", f"profile={rule}",
+                 "--no-report"]  # fmt: skip
+        assert run([str(word) for word in words]) == 0
+        assert run(["audit", str(out)]) == 0
+        metrics = json.loads((out / "metrics.json").read_text())
+        over[rule] = metrics["overutilisation_core_s"]
+        assert metrics["rejected"] == 0
+    assert over["hard"] == 0 < over["off"]
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_export_of_a_plan(small_plan, tmp_path, capsys, name):
     assert run(["export", "--format", name, str(small_plan), "--out", str(tmp_path / "x")]) == 0

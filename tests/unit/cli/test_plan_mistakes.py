@@ -115,6 +115,19 @@ def test_options(site, capsys, options, said, command, when):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        ({"cap": "firm"}, "--cap: 'firm'; expected soft, hard, off"),
+        ({"cap": "hard", "set": "profile=soft"}, "--set profile=soft: --cap hard says"),
+        ({"cap": "soft", "set": "profile = soft"}, "--set profile = soft: --cap soft says"),
+        ({"cap": "soft", "deadlines": "sometimes"}, "--deadlines: 'sometimes'"),
+    ],
+)
+def test_what_a_cap_means_is_said_once(site, capsys, options, said):
+    refused(site, capsys, said, command="hybrid", days="8-9", **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
         ({"day": 0}, "--day: no job was submitted before day 0"),
         ({"day": -1}, "--day"),
         ({"day": 8, "hours": 36}, "--hours: 36; expected 24 or 48"),
