@@ -16,7 +16,7 @@ from dardis.metrics.audit import audit
 from dardis.model.choices import NodeChoice, ProfileRule
 from dardis.model.downtime import Downtime
 from dardis.model.job import FOREVER, Job
-from dardis.model.platform import NodeGroup, NodePower, Platform
+from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile, Switching
@@ -285,3 +285,34 @@ def test_always_on_nodes_and_groups_without_an_entry_stay_on():
     switcher = Switcher(Platform("some", groups), Switching({0: StepFunction.from_steps(0, [])}, idle_s=0), 0)
     assert told(switcher, 1000) == []
     assert switcher.wake() == FOREVER
+
+
+@given(switched(), st.data())
+@examples(2)
+def test_no_node_in_maintenance_is_shut_down_or_booted_as_a_spare(case, data):
+    # Whatever is idle, and however many spares are wished: what is closed to all stays as it is.
+    platform, rule = case
+    nodes = st.sets(st.integers(0, platform.node_count - 1), min_size=1)
+    windows = [
+        Maintenance(tuple(sorted(data.draw(nodes))), begin, begin + data.draw(st.integers(1, 40)))
+        for begin in data.draw(st.lists(st.integers(0, 60), min_size=1, max_size=3))
+    ]
+    platform = replace(platform, maintenance=tuple(windows))
+    switcher = Switcher(platform, rule, 0)
+    off = set()
+    for now in range(110):
+        if not switcher.due(now):
+            continue
+        closed = {node for window in windows if window.start <= now < window.end for node in window.nodes}
+        for switch in switcher.decide(now):
+            changed = set(switch.node.tolist())
+            assert not changed & closed
+            off = off - changed if switch.up else off | changed
+        # Idle nodes beyond the wishes are off, once they have idled for long enough; so many as may be stay on.
+        group_of = platform.group_of_node
+        for group, wished in rule.spares.items():
+            mine = set(np.flatnonzero(group_of == group).tolist())
+            if platform.groups[group].always_on:
+                assert not mine & off
+            else:
+                assert len(mine - off - closed) >= min(int(wished.at(now)), len(mine - closed))

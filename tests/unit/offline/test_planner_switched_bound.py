@@ -61,16 +61,29 @@ def some_downtime(problem, plan, rng) -> Downtime:
     return Downtime(*np.array(sorted(spans), dtype=np.int64).reshape(-1, 3).T.copy())
 
 
-@given(powered(), st.integers(0, 1 << 30))
-@examples(0.6)
-def test_no_plan_with_any_nodes_down_brings_more(problem, seed):
+def below_the_bound(problem, seed):
+    """See that a plan brings no more than the bound, with all nodes on and with others down at random."""
     plan = heuristic(problem)
     most = bound_with_switching(problem)
+    assert account_of(problem, plan.start).profit <= most + 1e-9 * (1 + abs(most))
     rng = np.random.default_rng(seed)
     for _ in range(6):
         downtime = some_downtime(problem, plan, rng)
         assert audit(schedule_of(problem, plan), problem.platform, downtime=downtime) == []
         assert account_of(problem, plan.start, downtime).profit <= most + 1e-9 * (1 + abs(most))
+
+
+@given(powered(), st.integers(0, 1 << 30))
+@examples(0.6)
+def test_no_plan_with_any_nodes_down_brings_more(problem, seed):
+    below_the_bound(problem, seed)
+
+
+@given(powered(), st.integers(0, 1 << 30))
+@examples(0.15)
+def test_where_energy_is_paid_for_what_nodes_draw_for_nothing_is_in_the_bound(problem, seed):
+    paid_for = replace(problem.conditions, price_per_kwh=-np.abs(problem.conditions.price_per_kwh))
+    below_the_bound(replace(problem, conditions=paid_for), seed)
 
 
 def test_it_is_near_to_what_a_day_can_bring():

@@ -28,7 +28,10 @@ spans = st.lists(st.tuples(st.integers(-500, 9000), st.integers(0, 5000)), max_s
 
 @st.composite
 def cases(draw):
-    """Jobs, times down and conditions over less than three hours, with a begin anywhere."""
+    """Jobs, times down and conditions over less than three hours, with a begin anywhere.
+
+    Some stays down are shorter than shutting down and booting take.
+    """
     edges = np.unique([0, *draw(st.lists(st.integers(1, 6999), max_size=4)), 3500, 7000]) + draw(st.integers(-9, 9))
     count = len(edges) - 1
 
@@ -49,7 +52,8 @@ def cases(draw):
         at = -400
         for gap, long in draw(st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 3000)), max_size=2)):
             node, down = [*node, n], [*down, at + gap]
-            at = down[-1] + int(MACHINE.cycle_s[n]) + long + 1
+            cycle = int(MACHINE.cycle_s[n])
+            at = down[-1] + 1 + (long if long < cycle else cycle + long)
             up.append(at)
         if up and node[-1] == n and draw(st.booleans()):
             up[-1] = FOREVER
@@ -68,9 +72,11 @@ def by_second(work, downtime, conditions):
         drawn = np.full(len(seconds), MACHINE.idle_w[n])
         for node, down, up in zip(downtime.node, downtime.down, downtime.up, strict=True):
             if node == n:
-                drawn[(seconds >= down) & (seconds < up)] = MACHINE.off_w[n]
-                drawn[(seconds >= down) & (seconds < down + MACHINE.shutdown_s[n])] = MACHINE.shutdown_w[n]
-                drawn[(seconds >= up - MACHINE.boot_s[n]) & (seconds < up)] = MACHINE.boot_w[n]
+                # A boot that has not the time for all of it begins when the node has been shut down.
+                there = (seconds >= down) & (seconds < up)
+                drawn[there] = MACHINE.off_w[n]
+                drawn[there & (seconds >= up - MACHINE.boot_s[n])] = MACHINE.boot_w[n]
+                drawn[there & (seconds < down + MACHINE.shutdown_s[n])] = MACHINE.shutdown_w[n]
         watts += drawn
     return seconds, watts, income
 
