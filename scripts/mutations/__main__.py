@@ -1,0 +1,86 @@
+"""The command behind scripts/mutate: chooses mutations, shows how far their trials are, and prints a table of them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from scripts.mutations.mutation import Mutation, MutationError
+from scripts.mutations.parts import MUTATIONS
+from scripts.mutations.trial import Outcome, try_all
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    """Write the outcomes as a Markdown table, and below it who survived."""
+    lines = ["| file | mutation | noticed by | s |", "| --- | --- | --- | --- |"]
+    lines += [f"| {o.mutation.file} | {o.mutation.name} | {o.noticed or '–'} | {o.seconds:.0f} |" for o in outcomes]
+    survivors = [o.mutation for o in outcomes if not o.noticed]
+    lines += ["", f"{len(outcomes)} mutations, {len(survivors)} survived"]
+    return "\n".join(lines + [f"SURVIVED: {mutation.file}: {mutation.name}" for mutation in survivors])
+
+
+def chosen(names: Sequence[str]) -> list[Mutation]:
+    """The mutations in whose file or name one of the texts stands; all without any. Raises MutationError for none."""
+    for name in names:
+        if not any(name in f"{mutation.file}: {mutation.name}" for mutation in MUTATIONS):
+            raise MutationError(f"no mutation is called {name!r}; --list names them")
+    return [m for m in MUTATIONS if not names or any(name in f"{m.file}: {m.name}" for name in names)]
+
+
+def run(tree: Path, mutations: Sequence[Mutation], jobs: int) -> list[Outcome]:
+    """Try the mutations and show on standard error how far that is: a bar on a terminal, else a line for each."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
+    with (
+        tempfile.TemporaryDirectory(prefix="dardis-mutations-") as folder,
+        Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar,
+    ):
+        task = bar.add_task("tests without any mutation first", total=len(mutations))
+
+        def tell(outcome: Outcome) -> None:
+            word = "noticed " if outcome.noticed else "SURVIVED"
+            line = f"{word} {outcome.seconds:4.0f} s  {outcome.mutation.file}: {outcome.mutation.name}"
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+            bar.update(task, advance=1, description="mutations")
+
+        return try_all(tree, mutations, Path(folder).resolve(), jobs, tell)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Return 1 when a mutation survived, 2 when nothing can be said."""
+    parser = argparse.ArgumentParser(prog="scripts/mutate", description="See whether tests notice faults.")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="trials at a time (as many as cores)")
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="those with a text in file or name")
+    parser.add_argument("--list", action="store_true", help="name the mutations and try none")
+    options = parser.parse_args(arguments)
+    if options.jobs < 1:
+        parser.error("--jobs must be at least 1")
+    began = time.monotonic()
+    try:
+        mutations = chosen(options.only)
+        if options.list:
+            sys.stdout.writelines(f"{mutation.file}: {mutation.name}\n" for mutation in mutations)
+            return 0
+        outcomes = run(ROOT, mutations, min(options.jobs, len(mutations)))
+    except MutationError as error:
+        sys.stderr.write(f"mutate: {error}\n")
+        return 2
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    took = f"{time.monotonic() - began:.0f} s, {spent.ru_utime + spent.ru_stime:.0f} s of CPU time"
+    sys.stdout.write(f"{table(outcomes)}\n{took}\n")
+    return 0 if all(outcome.noticed for outcome in outcomes) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,11 @@
+"""All mutations, part by part."""
+
+from __future__ import annotations
+
+from scripts.mutations.account import ACCOUNT
+from scripts.mutations.mutation import Mutation
+from scripts.mutations.planner import PLANNER
+from scripts.mutations.protocol import PROTOCOL
+from scripts.mutations.switching import SWITCHING
+
+MUTATIONS: tuple[Mutation, ...] = (*PROTOCOL, *SWITCHING, *PLANNER, *ACCOUNT)

@@ -1,0 +1,126 @@
+"""Faults of planning: bounds that a plan can exceed, moves judged wrongly, and glances at what was not known yet."""
+
+from __future__ import annotations
+
+from scripts.mutations.mutation import Mutation
+
+CP = "offline/planner/cp"
+BOUND = ("tests/unit/offline/test_cp_bound.py",)
+SWITCHED = ("tests/unit/offline/test_planner_switched_bound.py",)
+BOARD = ("tests/unit/offline/test_planner_board.py",)
+MONEY = ("tests/unit/offline/test_planner_money.py", "tests/unit/offline/test_planner_searches.py")
+HISTORY = ("tests/unit/offline/test_history.py", "tests/unit/offline/test_recorded_past.py")
+PAST = ("tests/unit/offline/test_forecast_past.py",)
+
+PLANNER = (
+    Mutation(
+        "what is wasted counts where energy has a positive price, not a negative one",
+        "offline/planner/switched_bound.py",
+        "np.maximum(-price, 0)", "np.maximum(price, 0)", SWITCHED,
+    ),
+    Mutation(
+        "no node draws less when it boots or idles than when it is off", "offline/planner/switched_bound.py",
+        "least = min(power.off_w, power.idle_w, power.boot_w if power.boot_s else np.inf,\n"
+        "                power.shutdown_w if power.shutdown_s else np.inf)  # fmt: skip\n",
+        "least = power.off_w\n", SWITCHED,
+    ),
+    Mutation(
+        "a job's best start is looked for only where a segment begins", f"{CP}/market.py",
+        "np.concatenate([np.tile(edges, (len(block), 1)), edges[None, :] - duration], axis=1)",
+        "np.tile(edges, (len(block), 1))", BOUND,
+    ),
+    Mutation(
+        "room that jobs pay for is let by nobody", f"{CP}/market.py",
+        "total = self.base_income + gain + sold.sum() + letting", "total = self.base_income + gain + sold.sum()", BOUND,
+    ),
+    Mutation(
+        "a unit of half a node takes the node for itself", f"{CP}/capacity.py",
+        "large = np.where(inside & (request > half)", "large = np.where(inside & (request >= half)", BOUND,
+    ),
+    Mutation(
+        "a node that holds two jobs at once is taken off twice", f"{CP}/capacity.py",
+        "if blocks[place] and start[place] >= busy_until.get(int(node[place]), _BEFORE_ALL):", "if blocks[place]:",
+        BOUND,
+    ),
+    Mutation(
+        "cooling of a column is looked up where it ends, not where it is cheapest", f"{CP}/model.py",
+        "least = np.minimum(cost(at - slack), cost(at + day.column_w + slack))",
+        "least = cost(at + day.column_w + slack)",
+        BOUND,
+    ),
+    Mutation(
+        "polishing moves a job beyond its latest start", f"{CP}/window.py",
+        "last = conditions.end if jobs.latest[job] == NO_TIME else min(conditions.end, int(jobs.latest[job]))",
+        "last = conditions.end", ("tests/unit/offline/test_cp_polish.py",),
+    ),
+    Mutation(
+        "a start is offered to a job where others leave it no room at its end", f"{CP}/window.py",
+        'last = np.searchsorted(self.times, end, side="left") - 1', "last = first",
+        ("tests/unit/offline/test_cp_polish.py",),
+    ),
+    Mutation(
+        "prices that differ are merged into one segment", f"{CP}/segments.py",
+        "if float(np.ptp(span)) > ALIKE_C or price[place] != price[first[-1]]:",
+        "if float(np.ptp(span)) > ALIKE_C:",
+        ("tests/unit/offline/test_cp_search.py",),
+    ),
+    Mutation(
+        "a joule costs no CO2", f"{CP}/money.py",
+        "conditions.price_per_kwh + problem.tariff.co2_per_t * conditions.gco2_per_kwh / 1e6",
+        "conditions.price_per_kwh",
+        (*SWITCHED, *MONEY),
+    ),
+    Mutation(
+        "what runs in a maintenance is put on its node again when that ends", "offline/planner/board.py",
+        "            for closed, opened in (*platform.closed_spans(node), (finish, finish)):",
+        "            for closed, opened in ((finish, finish),):", BOARD,
+    ),
+    Mutation(
+        "a job that is asked for later may begin before it is allowed to", "offline/planner/board.py",
+        "first = soonest if first is None else max(first, soonest)", "first = soonest if first is None else first",
+        (*BOARD, *MONEY),
+    ),
+    Mutation(
+        "a limit of power that always binds is worth no more than its penalty", "offline/planner/money.py",
+        "LATE * (late + account.over_limit_kwh)", "LATE * late", MONEY,
+    ),
+    Mutation(
+        "a move is judged without the contracted maximum", "offline/planner/money.py",
+        "    if tariff.contracted_kw is not None:\n", "    if tariff.contracted_kw is not None and not found:\n", MONEY,
+    ),
+    Mutation(
+        "ties turn with the order", "offline/planner/orders.py",
+        "np.lexsort((ties(problem), -values if decreasing else values))",
+        "np.lexsort((-ties(problem) if decreasing else ties(problem), -values if decreasing else values))", BOARD,
+    ),
+    Mutation(
+        "the best rule is the one that earns least", "offline/baseline.py",
+        "profit, name = max(found)", "profit, name = min(found)", ("tests/unit/offline/test_site.py",),
+    ),
+    Mutation(
+        "the rules are told walltimes, not runtimes", "offline/baseline.py",
+        "walltime=job.duration,", "walltime=job.walltime,", ("tests/unit/offline/test_site.py", *HISTORY),
+    ),
+    Mutation(
+        "a job that has ended when the day begins is taken to run on", "offline/history.py",
+        "(schedule.start < now) & (schedule.finish > now)",
+        "(schedule.start < now) & (schedule.finish >= now)", HISTORY,
+    ),
+    Mutation(
+        "the walltimes that a trace does not state are learned from jobs that have not ended", "offline/history.py",
+        "schedule.ran & (schedule.finish <= now)", "schedule.ran & (schedule.start < now)", HISTORY,
+    ),
+    Mutation(
+        "a forecast knows how long a job will wait that has not begun", "offline/forecast/past.py",
+        "wait = np.where(start <= origin, jobs.wait, UNKNOWN)", "wait = jobs.wait", PAST,
+    ),
+    Mutation(
+        "a forecast knows the runtime of a job that ends in its first moment", "offline/forecast/past.py",
+        "ended = start + jobs.runtime <= origin", "ended = start + jobs.runtime <= origin + 1", PAST,
+    ),
+    Mutation(
+        "no plan is told to be above the time limit", "offline/planner/plan.py",
+        "for reason in (StoppedBy.USER, StoppedBy.TIME) if", "for reason in (StoppedBy.USER,) if",
+        ("tests/unit/offline/test_planner_plan.py",),
+    ),
+)  # fmt: skip

@@ -1,0 +1,137 @@
+"""Faults of node and task managers, and of hosts between them: what is held twice, lost, or taken for the present."""
+
+from __future__ import annotations
+
+from scripts.mutations.mutation import Mutation
+
+POOL = "dardis/node_manager/pool.py"
+STATE = "dardis/node_manager/state.py"
+RELAY = "dardis/node_manager/relay.py"
+TASKS = "dardis/task_manager"
+OF_POOL = ("tests/unit/node_manager/test_node_pool.py", "tests/unit/node_manager/test_published.py")
+FAULTS = ("tests/faults/test_agreement.py", "tests/faults/test_faults.py")
+TREES = ("tests/unit/node_manager/test_relay.py", "tests/faults/test_tree_faults.py")
+OF_TASKS = ("tests/unit/task_manager/test_task_manager.py", "tests/properties/test_simulation.py")
+LATE = ("tests/unit/task_manager/test_late_manager.py", "tests/properties/test_late.py")
+
+PROTOCOL = (
+    Mutation(
+        "a claim is taken though its start has passed", POOL,
+        "confirm.start < now or ", "", (*OF_POOL, *FAULTS),
+    ),
+    Mutation(
+        "an earlier claim that comes late replaces a later one", POOL,
+        "(old is not None and old.attempt > attempt) or ", "", (*OF_POOL, *FAULTS),
+    ),
+    Mutation(
+        "a claim that does not fit in place of an earlier one loses both", POOL,
+        "            if old is not None:\n                self._hold(job, old, now)\n", "", OF_POOL,
+    ),
+    Mutation(
+        "a job that has gone stays in its nodes' lists", POOL,
+        "        self.state.unbook(claim.nodes, job, claim.start)\n", "", OF_POOL,
+    ),
+    Mutation(
+        "what is committed lapses at its start like what is not", POOL,
+        " or claim.committed:\n            return []", ":\n            return []", FAULTS,
+    ),
+    Mutation(
+        "a release that comes late drops a later claim", POOL,
+        "if claim is None or claim.attempt > attempt:", "if claim is None:", FAULTS,
+    ),
+    Mutation(
+        "a note that comes late silences the report of a later attempt", POOL,
+        "if self._finished.get(noted.job) == noted.attempt:", "if noted.job in self._finished:", (*OF_POOL, *FAULTS),
+    ),
+    Mutation(
+        "a head is not told any more in the instant of its start", POOL,
+        "if head[-1] >= now}", "if head[-1] > now}", OF_POOL,
+    ),
+    Mutation(
+        "a node that is off is reserved as if it were already booting", STATE,
+        "(start < np.maximum(self._ready[nodes], now + self._boot[nodes])).any()", "(start < self._ready[nodes]).any()",
+        ("tests/unit/node_manager/test_switched_pool.py",),
+    ),
+    Mutation(
+        "where messages may be lost, nodes that have not changed are not told again", STATE,
+        "        self._changed |= whole\n", "", OF_POOL[1:],
+    ),
+    Mutation(
+        "a tree tells that nothing changes from when that holds of one of its hosts", RELAY,
+        "max(one.horizon for one in sums)", "min(one.horizon for one in sums)",
+        (*TREES, "tests/properties/test_tree.py"),
+    ),
+    Mutation(
+        "a host in a tree is as patient as the one that asked it", RELAY,
+        "question.until - now - relay.step", "question.until - now", TREES,
+    ),
+    Mutation(
+        "an answer is forgotten before the patience of whoever asked has ended", RELAY,
+        "question.until + question.relay.step", "question.until", TREES,
+    ),
+    Mutation(
+        "a dead host whose place another takes is not asked whether it is back", RELAY,
+        "if not any(first <= host < last", "if any(first <= host < last", TREES,
+    ),
+    Mutation(
+        "a last word of a dead incarnation is taken for a host that lives", f"{TASKS}/agreement.py",
+        "if self._alive[host] > self._dead.get(host, -1):", "if self._alive[host] >= self._dead.get(host, -1):", FAULTS,
+    ),
+    Mutation(
+        "nodes of an incarnation that is known to be dead are claimed", f"{TASKS}/agreement.py",
+        "        if any(confirm.incarnation <= self._dead", "        if any(confirm.incarnation < self._dead", FAULTS,
+    ),
+    Mutation(
+        "a job waits for ever for what a dead host has to release", f"{TASKS}/agreement.py",
+        "                effects += self._answered(proposal, host, now)\n            elif",
+        "                pass\n            elif", FAULTS,
+    ),
+    Mutation(
+        "a job asks anew while its last claim is still held somewhere", f"{TASKS}/agreement.py",
+        "timer.token == RETRY and timer.job not in self._open", "timer.token == RETRY", FAULTS,
+    ),
+    Mutation(
+        "a job that moves keeps what it had on the hosts that it leaves", f"{TASKS}/machine.py",
+        "for host in old_hosts if host not in confirms", "for host in old_hosts if host in confirms", OF_TASKS,
+    ),
+    Mutation(
+        "offers are joined in the order in which hosts answered", f"{TASKS}/rounds.py",
+        "for host in sorted(self.offers)]", "for host in self.offers]", (*OF_TASKS[:1], *FAULTS),
+    ),
+    Mutation(
+        "a node offers one start fewer than makes a common one certain", f"{TASKS}/rounds.py",
+        "(units - 1) * instants // nodes + 1", "(units - 1) * instants // nodes",
+        ("tests/unit/task_manager/test_search.py",),
+    ),
+    Mutation(
+        "those that came after one that moved ask again the other way round", f"{TASKS}/moving.py",
+        "extendleft(reversed(later))", "extendleft(later)", OF_TASKS,
+    ),
+    Mutation(
+        "a window begins at the last start of the one before it", f"{TASKS}/search.py",
+        "first = search.last + 1", "first = search.last", ("tests/unit/task_manager/test_search.py",),
+    ),
+    Mutation(
+        "a job that moves still counts on the nodes that it has left", f"{TASKS}/sampling.py",
+        "        assert state.units is not None\n        self.drop(state.job.number)\n",
+        "        assert state.units is not None\n", ("tests/unit/task_manager/test_sampling.py",),
+    ),
+    Mutation(
+        "of equals the one with the lower number goes first, whenever it was submitted", f"{TASKS}/late.py",
+        "(table[:, columns.NUMBER], table[:, columns.SUBMIT], key, ~aged)",
+        "(table[:, columns.SUBMIT], table[:, columns.NUMBER], key, ~aged)", LATE,
+    ),
+    Mutation(
+        "a second aged job takes the reservation of the first", f"{TASKS}/late.py",
+        "AGED if aged and AGED not in self._heads else HEAD", "AGED if aged else HEAD", LATE,
+    ),
+    Mutation(
+        "a job that waits has no turn when the profile changes", f"{TASKS}/late.py",
+        "        soonest = min(soonest, *self._next_change.values())\n", "", LATE,
+    ),
+    Mutation(
+        "what a host published before, and comes late, replaces what is known of it", f"{TASKS}/racing.py",
+        " or published.at < self._seen.get(source, published.at):", ":",
+        ("tests/unit/task_manager/test_late_manager.py", "tests/faults/test_late_faults.py"),
+    ),
+)  # fmt: skip

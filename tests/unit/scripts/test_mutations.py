@@ -1,0 +1,112 @@
+"""The mutations are true to the code, and a run tells those that tests notice from those that they don't."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from scripts.mutations import __main__ as command
+from scripts.mutations.mutation import Mutation, MutationError
+from scripts.mutations.parts import MUTATIONS
+from scripts.mutations.trial import try_all
+
+ROOT = Path(__file__).resolve().parents[3]
+THE_THREE = (
+    "a node in maintenance is shut down", "where energy has a positive price, not a negative one",
+    "where it is up sooner than it can be",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
+def test_every_mutation_is_true_to_the_code(mutation):
+    """Its text is there once, what comes of it is another program, and its tests exist."""
+    before = ast.parse((ROOT / mutation.file).read_text(encoding="utf-8"))
+    after = ast.parse(mutation.source(ROOT))
+    assert ast.dump(before) != ast.dump(after)
+    assert mutation.tests
+    assert all((ROOT / path).exists() for path in mutation.tests)
+
+
+def test_there_are_enough_of_all_parts():
+    assert len(MUTATIONS) >= 40
+    assert len({mutation.name for mutation in MUTATIONS}) == len(MUTATIONS)
+    for text in THE_THREE:
+        assert any(text in mutation.name for mutation in MUTATIONS)
+
+
+@pytest.fixture
+def tree(tmp_path, monkeypatch) -> Path:
+    """A program of one module whose tests do not look at what lies on the edge."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # they need none, and loading takes a second
+    path = tmp_path / "tree"
+    path.mkdir()
+    (path / "span.py").write_text("def holds(time, start, end):\n    return start <= time and time < end\n")
+    (path / "test_span.py").write_text(
+        "from pathlib import Path\n\nimport span\n\n\ndef test_holds():\n"
+        "    assert Path(span.__file__).parent == Path(__file__).parent\n"
+        "    assert span.holds(2, 1, 3) and not span.holds(4, 1, 3) and not span.holds(0, 1, 3)\n"
+    )
+    return path
+
+
+def fault(name: str, old: str, new: str, **more) -> Mutation:
+    return Mutation(name, "span.py", old, new, ("test_span.py",), **more)
+
+
+FOUND = fault("always before the end", " and time < end", "")
+MISSED = fault("the end counts", "time < end", "time <= end")
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_fault_that_tests_notice_is_told_from_one_that_they_do_not(tree, tmp_path, jobs):
+    told, before = [], (tree / "span.py").read_text()
+    found, missed = try_all(tree, [FOUND, MISSED], tmp_path, jobs, told.append)
+    assert found.noticed == "test_span.py::test_holds"
+    assert missed.noticed == ""
+    assert sorted(outcome.mutation.name for outcome in told) == [FOUND.name, MISSED.name]
+    assert (tree / "span.py").read_text() == before
+    assert (tmp_path / "copy0" / "span.py").read_text() == before
+
+
+def test_a_fault_that_never_comes_to_an_end_is_noticed(tree, tmp_path, monkeypatch):
+    monkeypatch.setattr("scripts.mutations.trial.LIMIT_S", 3.0)
+    endless = fault("for ever", "    return", "    while time > 3:\n        pass\n    return")
+    (outcome,) = try_all(tree, [endless], tmp_path, 1, lambda _: None)
+    assert outcome.noticed == "ended by SIGKILL"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (fault("gone", "time > end", ""), "is there 0 times"),
+        (fault("twice", "time", ""), "is there 3 times"),
+        (fault("no program", "return", "retrun"), "its tests did not run"),
+        (fault("no test", "time < end", "time <= end", only="nothing"), "its tests did not run"),
+    ],
+)
+def test_a_mutation_that_says_nothing_is_refused(tree, tmp_path, wrong, told):
+    with pytest.raises(MutationError, match=told):
+        try_all(tree, [wrong], tmp_path, 1, lambda _: None)
+
+
+def test_tests_that_fail_by_themselves_say_nothing(tree, tmp_path):
+    (tree / "span.py").write_text("def holds(time, start, end):\n    return start <= time and not end <= time - 3\n")
+    broken = fault("anything", "time - 3", "time - 2")
+    with pytest.raises(MutationError, match="fail without any mutation"):
+        try_all(tree, [broken], tmp_path, 1, lambda _: None)
+
+
+@pytest.mark.parametrize(("chosen", "status"), [(["always"], 0), (["end counts"], 1), (["span.py"], 1), (["other"], 2)])
+def test_the_command_ends_with_1_when_one_survives_and_names_it(tree, monkeypatch, capsys, chosen, status):
+    monkeypatch.setattr(command, "ROOT", tree)
+    monkeypatch.setattr(command, "MUTATIONS", (FOUND, MISSED))
+    assert command.main(["--jobs", "1", "--only", *chosen]) == status
+    out, err = capsys.readouterr()
+    assert ("SURVIVED: span.py: the end counts" in out) == (status == 1)
+    assert ("noticed" in err) == (chosen in (["always"], ["span.py"]))
+    assert ("--list names them" in err) == (status == 2)
+
+
+def test_the_list_tries_nothing(capsys):
+    assert command.main(["--list"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == len(MUTATIONS)
