@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.effort import examples
@@ -277,6 +278,45 @@ def test_a_node_is_not_shut_down_more_often_than_allowed():
     assert told(switcher, 30) == []
     assert switcher.wake() == 86_400
     assert told(switcher, 86_400) == [(False, [0], [86_407])]
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_a_days_switches_count_from_the_first_of_them(most):
+    switcher = fresh(count=1, spares={0: StepFunction.from_steps(0, [])}, idle_s=0, most_cycles_per_day=float(most))
+    for turn in range(most):
+        assert told(switcher, 100 * turn) == [(False, [0], [100 * turn + 7])]
+        switcher.reserved(turn, 100 * turn + 50, np.array([0]))
+        assert told(switcher, 100 * turn + 45) == [(True, [0], [100 * turn + 50])]
+        switcher.ended(turn, 100 * turn + 60)
+    assert told(switcher, 100 * most) == []
+    assert switcher.wake() == 86_400
+    assert told(switcher, 86_400) == [(False, [0], [86_407])]
+
+
+def test_a_node_that_boots_for_a_reservation_is_on_for_a_floor():
+    floors = StepFunction.from_steps(1, [(100, 3)])
+    switcher = fresh(spares={0: StepFunction.from_steps(0, [])}, floors={0: floors}, idle_s=0)
+    assert told(switcher, 0) == [(False, [1, 2, 3], [7, 7, 7])]
+    switcher.reserved(1, 100, np.array([3]))
+    assert told(switcher, 95) == [(True, [1, 3], [100, 100])]
+
+
+def test_a_node_that_came_up_for_nothing_idles_as_long_as_any():
+    spares = StepFunction.from_steps(0, [(100, 1), (103, 0)])
+    switcher = fresh(count=1, spares={0: spares}, idle_s=10)
+    assert told(switcher, 10) == [(False, [0], [17])]
+    assert told(switcher, 95) == [(True, [0], [100])]
+    assert told(switcher, 103) == []
+    assert switcher.wake() == 110
+    assert told(switcher, 110) == [(False, [0], [117])]
+
+
+@pytest.mark.parametrize(("start", "shut"), [(70, [1, 2, 3]), (71, [0, 1, 2, 3])])
+def test_a_node_stays_on_for_a_reservation_that_comes_soon(start, shut):
+    """It is off for 7 s at least, and 70 s are not worth it: reservations come forward."""
+    switcher = fresh(spares={0: StepFunction.from_steps(0, [])}, idle_s=0)
+    switcher.reserved(1, start, np.array([0]))
+    assert told(switcher, 0) == [(False, shut, [7] * len(shut))]
 
 
 def test_always_on_nodes_and_groups_without_an_entry_stay_on():

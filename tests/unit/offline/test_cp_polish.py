@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from kit.plan_problems import day_problem
@@ -102,3 +104,12 @@ def test_least_over_spans():
     end = start + rng.integers(1, 9000, 200)
     plain = [int(free.at(np.arange(a, b)).min()) for a, b in zip(start, end, strict=True)]
     assert least.over(start, end).tolist() == plain
+
+
+def test_a_latest_start_is_kept_whatever_a_later_one_would_bring():
+    problem = day_problem(120, 12, 0.6, 5, prices="tou")
+    before = one_by_one(problem)
+    problem = replace(problem, jobs=replace(problem.jobs, latest=before + 1200))
+    after = polish(problem, before, Budget(4), Watch())
+    assert (after != before).any()
+    assert (after <= problem.jobs.latest).all()

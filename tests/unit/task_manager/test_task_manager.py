@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
@@ -65,6 +66,20 @@ def test_a_round_is_ask_offers_confirm():
     assert machine.manager.messages == 4 + 4 + 2
     assert machine.manager.renegotiations == 0
     assert machine.manager.attempts(1) == 1
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_the_order_in_which_hosts_answer_decides_nothing(order):
+    bounds = (0, 1, 2, 4)
+    pools = [NodePool(MACHINE, *span, host=host) for host, span in enumerate(pairwise(bounds))]
+    manager = TaskManager(THROUGHPUT, layout_of(MACHINE, bounds, None), 1)
+    (asked,) = manager.submit(job_of(units=11), 0)
+    answers = [answer.message for pool in pools for answer in pool.handle(asked.message, 0)]
+    *none, effects = [manager.handle(answers[host], 0) for host in order]
+    assert none == [[], []]
+    *claims, placed = effects
+    assert units_of(placed) == {0: 4, 1: 3, 2: 2, 3: 2}
+    assert [(claim.to, claim.message.nodes.tolist()) for claim in claims] == [(0, [0]), (1, [1]), (2, [2, 3])]
 
 
 def test_only_eligible_nodes_are_used():
