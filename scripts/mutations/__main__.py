@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import resource
+import signal
 import sys
 import tempfile
 import time
@@ -67,6 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.jobs < 1:
         parser.error("--jobs must be at least 1")
     began = time.monotonic()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever ends it ends its trials
     try:
         mutations = chosen(options.only)
         if options.list:
@@ -76,6 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MutationError as error:
         sys.stderr.write(f"mutate: {error}\n")
         return 2
+    except KeyboardInterrupt:
+        return 130
     spent = resource.getrusage(resource.RUSAGE_CHILDREN)
     took = f"{time.monotonic() - began:.0f} s, {spent.ru_utime + spent.ru_stime:.0f} s of CPU time"
     sys.stdout.write(f"{table(outcomes)}\n{took}\n")

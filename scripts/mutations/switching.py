@@ -5,12 +5,11 @@ from __future__ import annotations
 from scripts.mutations.mutation import Mutation
 
 SWITCHER = "dardis/node_manager/switching.py"
-OF_SWITCHER = ("tests/properties/test_switching.py",)
+OF_SWITCHER = ("tests/unit/node_manager/test_switcher.py", "tests/properties/test_switching.py")
 COUNTS, REPLAY, PLANNED = "offline/onoff/counts.py", "offline/onoff/replay.py", "offline/onoff/switching.py"
 OF_COUNTS = ("tests/unit/offline/test_onoff_counts.py",)
 OF_REPLAY = ("tests/unit/offline/test_onoff_replay.py",)
 OF_PLANNED = ("tests/unit/offline/test_onoff_switching.py", "tests/unit/offline/test_day.py")
-LEARNED = ("tests/unit/offline/test_extract_spares.py", "tests/unit/offline/test_day.py", "tests/unit/cli/test_plan.py")
 
 SWITCHING = (
     Mutation(
@@ -79,7 +78,7 @@ SWITCHING = (
     Mutation(
         "a demand of the past knows the jobs of the instant at which it ends", REPLAY,
         "first = int(np.searchsorted(self.start, end))", 'first = int(np.searchsorted(self.start, end, side="right"))',
-        (*LEARNED[:1], *OF_REPLAY),
+        OF_REPLAY,
     ),
     Mutation(
         "what is needed when a step begins is taken for all of it", PLANNED,
@@ -109,7 +108,8 @@ SWITCHING = (
         ("tests/unit/offline/test_extract_algorithm8.py",),
     ),
     Mutation(
-        "spares are learned from what came after the day began", "offline/wishes.py",
-        "demand.before(known.until) for group", "demand for group", LEARNED,
+        "an hour's rule knows what was submitted on its own day", "offline/extract/hours.py",
+        "arrivals(midnight - EVENING_S, midnight)", "arrivals(begins - EVENING_S, begins)",
+        ("tests/unit/offline/test_extract_trees.py",),
     ),
 )  # fmt: skip

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from kit.node_schedules import DEFAULTS
 
@@ -26,6 +26,7 @@ def cost_of(on: tuple[int, ...], before: int, worth: np.ndarray) -> float:
     return total
 
 
+@example(1, [(1, 1.0), (0, 1.0), (1, 5.0)], 1, 4, 4)  # a boot is over when energy becomes dear
 @given(
     st.integers(1, 4),
     st.lists(st.tuples(st.integers(0, 4), st.sampled_from([-2.0, 0.0, 0.1, 1.0, 5.0])), min_size=1, max_size=5),

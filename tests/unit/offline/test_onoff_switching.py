@@ -33,11 +33,19 @@ def down_at(downtime: Downtime, moment: int) -> int:
     st.sampled_from([0.0, 0.5, 0.7, 1.0]),
     st.sampled_from([0, 2000]),
     st.sampled_from([1.0, 60.0]),
+    st.sampled_from([1, 150]),
 )
-def test_a_plan_keeps_every_promise(seed: int, kept: int, share: float, stay_s: int, per_min: float) -> None:
+def test_a_plan_keeps_every_promise(
+    seed: int, kept: int, share: float, stay_s: int, per_min: float, grain_s: int
+) -> None:
+    """Of jobs anywhere, and of such that begin and end with the steps of the plan or halfway through them."""
     count = 6
     platform = machine(count, DEFAULTS)
-    jobs = schedule_of(random_jobs(np.random.default_rng(seed), 30, count, DAY))
+    rows = [
+        (start // grain_s * grain_s, finish // grain_s * grain_s, nodes)
+        for start, finish, nodes in random_jobs(np.random.default_rng(seed), 30, count, DAY)
+    ]
+    jobs = schedule_of([row for row in rows if row[0] < row[1]])
     busy = busy_spans_of(jobs)
     limits = Limits(min_on_s=stay_s, min_off_s=stay_s, off_per_min=per_min, on_per_min=per_min, most_switches=99)
     found = plan_switching(busy, platform, {0: spares(kept, share)}, FLAT, limits)
@@ -69,6 +77,15 @@ def test_a_node_is_up_when_its_reservation_begins_and_boots_one_boot_time_before
         Switch(9_760, 0, "on"), Switch(9_760, 1, "on"),
         Switch(11_000, 0, "off"), Switch(50_000, 1, "off"),
     ]  # fmt: skip
+
+
+def test_a_node_does_not_stay_down_up_to_its_reservation_where_another_job_takes_the_spare() -> None:
+    """Node 1 is taken from the step at 9900 on, so that node 0 is the spare, 250 s before its own job begins."""
+    busy = busy_spans_of(schedule_of([(9900, 20_000, (1,)), (10_150, 20_000, (0,))]))
+    found = plan_switching(busy, machine(2, DEFAULTS), {0: spares(1)}, FLAT, Limits())
+    assert [(down, up) for node, down, up in zip(found.node, found.down, found.up, strict=True) if down == 0] == [
+        (0, 9900)
+    ]
 
 
 def test_groups_that_are_always_on_or_have_no_reserve_stay_on() -> None:
