@@ -21,9 +21,9 @@ ACCOUNT = (
         "- joules(down, up, machine.idle_w[node])", "- joules(off, boot, machine.idle_w[node])", OF_ACCOUNT,
     ),
     Mutation(
-        "what ends on an edge reaches into the segment after it", ACCOUNTED,
-        'last = np.searchsorted(edges, high, side="left") - 1',
-        'last = np.minimum(np.searchsorted(edges, high, side="right"), count) - 1', OF_ACCOUNT,
+        "a quarter of an hour is as warm as its first moment", ACCOUNTED,
+        "Series(conditions.edges, conditions.temp_c).means(quarters)",
+        "Series(conditions.edges, conditions.temp_c).at(quarters[:-1])", OF_ACCOUNT,
     ),
     Mutation(
         "a limit on power holds to the end of the quarter of an hour in which it ends", ACCOUNTED,

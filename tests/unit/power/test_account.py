@@ -81,10 +81,11 @@ def by_second(work, downtime, conditions):
     return seconds, watts, income
 
 
-@given(cases(), st.sampled_from([AirPlant(3000.0), HybridPlant(3000.0)]))
-def test_an_account_is_the_sum_over_all_seconds(case, plant):
+@given(cases(), st.sampled_from([AirPlant(3000.0), HybridPlant(3000.0)]), st.integers(-500, 7000), st.integers(1, 4000))
+def test_an_account_is_the_sum_over_all_seconds(case, plant, limited, long):
     work, downtime, conditions = case
-    tariff = Tariff(demand_per_kw=3.0, co2_per_t=80.0, contracted_kw=0.3, contract_penalty_per_kwh=2.0)
+    limits = (PowerLimit(limited, limited + long, 0.25, 1.5),)
+    tariff = Tariff(3.0, 80.0, contracted_kw=0.3, contract_penalty_per_kwh=2.0, limits=limits)
     told = account(work, downtime, MACHINE, conditions, plant, tariff)
     seconds, watts, income = by_second(work, downtime, conditions)
     segment = np.searchsorted(conditions.edges, seconds, side="right") - 1
@@ -106,7 +107,10 @@ def test_an_account_is_the_sum_over_all_seconds(case, plant):
     assert told.peak_kw == pytest.approx(drawn.max())
     assert told.demand_eur == pytest.approx(3 * drawn.max())
     hours = np.unique(quarter, return_counts=True)[1] / 3600
-    assert told.penalty_eur == pytest.approx(2 * (np.maximum(drawn - 0.3, 0) * hours).sum(), abs=1e-9)
+    inside = (limited <= seconds) & (seconds < limited + long)
+    limited_h = np.array([inside[quarter == q].sum() for q in np.unique(quarter)]) / 3600
+    beyond = 2 * (np.maximum(drawn - 0.3, 0) * hours).sum() + 1.5 * (np.maximum(drawn - 0.25, 0) * limited_h).sum()
+    assert told.penalty_eur == pytest.approx(beyond, abs=1e-9)
     extras = told.demand_eur + told.co2_eur + told.penalty_eur
     assert told.profit == pytest.approx(income.sum() - told.energy_eur - told.cooling_eur - extras)
     assert told.feasible
@@ -222,3 +226,10 @@ def test_stated_watts_go_before_the_cores_and_include_the_share_of_idle_power():
     platform = Platform("p", (group,))
     work = work_of(schedule(platform, [[4, 100], [2, 0], [1, 9]]), platform)
     np.testing.assert_allclose(work.added_w, [2 * (100 - 40), 6 * 5])
+
+
+def test_stated_watts_below_the_share_of_idle_power_add_nothing():
+    group = NodeGroup("a", 3, {"cores": 8, "power": 400}, NodePower(idle_w=80.0, core_w=5.0))
+    platform = Platform("p", (group,))
+    work = work_of(schedule(platform, [[4, 30], [2, 21], [1, 9]]), platform)
+    np.testing.assert_allclose(work.added_w, [0, 3 * (21 - 20)])
