@@ -77,8 +77,8 @@ ACCOUNT = (
         "np.minimum(free, machine)", "np.where(np.isfinite(free), free, machine)", PLANTS,
     ),
     Mutation(
-        "a dry cooler that a chiller helps runs no faster", "dardis/power/hybrid.py",
-        "np.where(share < 1, 1.0, speed) ** 3", "speed**3", PLANTS,
+        "a chiller that helps a dry cooler removes all of the heat", "dardis/power/hybrid.py",
+        "fans + self.chiller.watts(temp, (1 - share) * heat)", "fans + self.chiller.watts(temp, heat)", PLANTS,
     ),
     Mutation(
         "the condenser gets as cold as the air", "dardis/power/chiller.py",

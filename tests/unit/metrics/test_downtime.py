@@ -1,5 +1,7 @@
 """When nodes were down: its file, its figures, and what the audit says of it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -48,6 +50,13 @@ def test_figures():
     assert figures["mean_boot_delay_s"] == 30
     assert figures["delayed_share"] == 0.25
     assert switching_metrics(SCHEDULE, PLATFORM, down, None)["delayed_share"] is None
+
+
+def test_only_what_ran_counts_as_delayed_or_not():
+    status = SCHEDULE.status.copy()
+    status[2:] = Status.REJECTED
+    figures = switching_metrics(replace(SCHEDULE, status=status), PLATFORM, spans(), ints(0, 120, 7, 0))
+    assert (figures["mean_boot_delay_s"], figures["delayed_share"]) == (60, 0.5)
 
 
 def test_its_file_comes_back(tmp_path):

@@ -31,6 +31,18 @@ def test_cooling_jumps_where_free_cooling_ends():
     assert AIR.watts(15.0, load) == fans + pump + AIR.chiller.watts(np.array(15.0), heat)
 
 
+@pytest.mark.parametrize("dry_cooler", [0.0377, 0.3, 3.0])
+def test_free_cooling_runs_where_it_is_cheaper_than_the_chiller_and_only_there(dry_cooler):
+    plant, without = AirPlant(dry_cooler=dry_cooler), AirPlant(free_c=-100.0)
+    load = LOADS[None, 1:]
+    taken = plant.watts(TEMPS[:, None], load)
+    fans, pump = plant.room_watts(load)
+    free = fans + pump + plant.dry_cooler_watts(TEMPS[:, None], load, load + fans + pump)
+    cheaper = plant.free(TEMPS[:, None], load) & (free < without.watts(TEMPS[:, None], load))
+    assert cheaper.any()
+    np.testing.assert_allclose(taken, np.where(cheaper, free, without.watts(TEMPS[:, None], load)))
+
+
 @pytest.mark.parametrize("plant", [AIR, HYBRID, AirPlant(design_w=20_000), HybridPlant(design_w=20_000)])
 def test_cooling_never_falls_with_heat_or_load_and_no_load_needs_none(plant):
     loads = LOADS * plant.design_w / AIR.design_w
