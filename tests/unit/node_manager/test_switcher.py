@@ -56,6 +56,14 @@ def test_a_node_is_not_shut_down_more_often_than_allowed():
     assert told(switcher, 86_400) == [(False, [0], [86_407])]
 
 
+@pytest.mark.parametrize(("now", "ready"), [(10, 17), (11, 17), (12, 17), (13, 18)])
+def test_a_node_that_shuts_down_boots_when_it_is_off(now, ready):
+    switcher = fresh(spares={0: StepFunction.from_steps(1, [])}, idle_s=10)
+    assert told(switcher, 10) == [(False, [1, 2, 3], [17, 17, 17])]
+    switcher.reserved(1, now, np.array([0]))
+    assert told(switcher, now) == [(True, [1], [ready])]
+
+
 @pytest.mark.parametrize("most", [1, 2, 3])
 def test_a_days_switches_count_from_the_first_of_them(most):
     switcher = fresh(count=1, spares={0: StepFunction.from_steps(0, [])}, idle_s=0, most_cycles_per_day=float(most))

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -35,11 +37,11 @@ def profit(jobs, platform, downtime, end: int) -> float:
     return account(work_of(jobs, platform), downtime, power, conditions, Proportional(), Tariff()).profit
 
 
-@given(st.integers(0, 100_000), st.integers(20, 130))
-def test_no_other_switching_of_a_schedule_has_more_profit(seed: int, end: int) -> None:
+@given(st.integers(0, 100_000), st.integers(20, 130), st.sampled_from([130, 700]))
+def test_no_other_switching_of_a_schedule_has_more_profit(seed: int, end: int, boot_w: int) -> None:
     """Jobs may begin after the end, so that a node that is down then is booted at no cost."""
     rng = np.random.default_rng(seed)
-    platform = machine(3)
+    platform = machine(3, replace(QUICK, boot_w=boot_w))
     jobs = schedule_of(random_jobs(rng, 8, 3, 100))
     bound = profit(jobs, platform, clairvoyant(jobs, platform, 0, end), end)
     gaps = idle_gaps(busy_spans_of(jobs), 3, 0, end)
