@@ -64,6 +64,16 @@ def test_a_node_that_shuts_down_boots_when_it_is_off(now, ready):
     assert told(switcher, now) == [(True, [1], [ready])]
 
 
+@pytest.mark.parametrize(("left", "wakes"), [(1, 53), (2, 33)])
+def test_a_node_that_a_job_leaves_still_holds_the_others(left, wakes):
+    switcher = fresh(spares={0: StepFunction.from_steps(0, [])}, idle_s=0)
+    for job, start in ((1, 40), (2, 60)):
+        switcher.reserved(job, start, np.array([0]))
+    assert switcher.dropped(left).tolist() == [0]
+    assert told(switcher, 0) == [(False, [1, 2, 3], [7, 7, 7])]
+    assert switcher.wake() == wakes
+
+
 @pytest.mark.parametrize("most", [1, 2, 3])
 def test_a_days_switches_count_from_the_first_of_them(most):
     switcher = fresh(count=1, spares={0: StepFunction.from_steps(0, [])}, idle_s=0, most_cycles_per_day=float(most))
