@@ -132,6 +132,6 @@ PROTOCOL = (
     Mutation(
         "what a host published before, and comes late, replaces what is known of it", f"{TASKS}/racing.py",
         " or published.at < self._seen.get(source, published.at):", ":",
-        ("tests/unit/task_manager/test_late_manager.py", "tests/faults/test_late_faults.py"),
+        ("tests/unit/task_manager/test_racing_manager.py", "tests/faults/test_late_faults.py"),
     ),
 )  # fmt: skip
