@@ -16,6 +16,7 @@ from dardis.power.conditions import Conditions
 from dardis.power.cooling import HybridPlant
 from dardis.solver.result import Budget
 from offline.planner.cp.bound import bound, cheapest, exact_bound, idle_prices
+from offline.planner.cp.capacity import Taken
 from offline.planner.cp.fluid import fluid_prices
 from offline.planner.cp.market import Market, Prices
 from offline.planner.cp.money import account_of
@@ -72,6 +73,23 @@ def test_no_plan_on_real_nodes_brings_more(problem, seed):
         start = placed(problem, rng.permutation(count), wishes)
         start = np.maximum(start, problem.jobs.earliest)
         assert account_of(problem, start).profit <= min(bounds) + 1e-12
+
+
+def test_a_node_that_two_jobs_fill_by_halves_is_taken_once():
+    """Two jobs run on its four cores, each on two, so that no unit of three fits beside either; and one after them."""
+    problem = day_problem(1, 1, 0.9, 0, cores=4)
+    begin = problem.conditions.start
+    finish = begin + np.array([600, 900, 1800])
+    running = Running(
+        np.arange(3), *(np.array([begin - 60, begin - 60, begin + 900]),) * 2, finish, np.array([[2], [2], [3]]),
+        np.zeros(3), np.zeros(3), np.arange(4), np.zeros(3, dtype=np.int64), np.ones(3, dtype=np.int64),
+    )  # fmt: skip
+    taken = Taken.of_problem(replace(problem, running=running))
+    _, start, end, amount = taken.whole(0, 2, problem.platform.capacity[:, 0])
+    moments = begin + np.arange(0, 1800, 300)[:, None]
+    counted = ((start <= moments) & (moments < end)) @ amount
+    assert (counted <= 1).all()
+    assert counted[[0, 1, 3, 4, 5]].tolist() == [1] * 5
 
 
 @given(plan_problems(most=3))

@@ -83,6 +83,15 @@ def test_a_plan_can_be_put_on_an_empty_board_again(problem, later):
     assert all(np.array_equal(one, other) for one, other in zip(again.nodes(), board.nodes(), strict=True))
 
 
+@given(plan_problems(), st.integers(0, 400))
+@examples(0.2)
+def test_no_job_begins_before_it_may_nor_before_it_is_asked_for(problem, first):
+    board = Board(problem)
+    soonest = np.maximum(problem.jobs.earliest, problem.conditions.start)
+    for job in range(len(problem.jobs.number)):
+        assert board.put(job, first) >= max(int(soonest[job]), first)
+
+
 def test_what_no_node_holds_is_refused():
     problem = day_problem(3, 2, 0.1, seed=1, cores=4)
     problem.jobs.request[1] = 5
