@@ -2,7 +2,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 # The same examples every time; `pytest --hypothesis-profile=search` looks for new ones, many more of them.
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=100, database=None)
@@ -13,6 +13,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
     print_blob=True,
 )
+# The same examples as `repeatable`; what fails is not made small, for nobody will read it (scripts/mutate).
+settings.register_profile("unshrunk", settings.get_profile("repeatable"), phases=(Phase.explicit, Phase.generate))
 settings.load_profile("repeatable")
 
 # A shell makes what it starts in the background deaf to Ctrl-C, and so all that this would start.

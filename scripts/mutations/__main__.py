@@ -20,6 +20,8 @@ from scripts.mutations.parts import MUTATIONS
 from scripts.mutations.trial import Outcome, try_all
 
 ROOT = Path(__file__).resolve().parents[2]
+OPTIONS = ("--hypothesis-profile=unshrunk",)
+"""Of pytest: to make what fails small takes minutes."""
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
@@ -55,7 +57,7 @@ def run(tree: Path, mutations: Sequence[Mutation], jobs: int) -> list[Outcome]:
             console.print(line, markup=False, highlight=False, soft_wrap=True)
             bar.update(task, advance=1, description="mutations")
 
-        return try_all(tree, mutations, Path(folder).resolve(), jobs, tell)
+        return try_all(tree, mutations, Path(folder).resolve(), jobs, tell, OPTIONS)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -41,15 +41,17 @@ class Outcome:
 
 
 def try_all(
-    tree: Path, mutations: Sequence[Mutation], folder: Path, jobs: int, tell: Callable[[Outcome], None]
-) -> list[Outcome]:
+    tree: Path, mutations: Sequence[Mutation], folder: Path, jobs: int, tell: Callable[[Outcome], None],
+    options: Sequence[str] = (),
+) -> list[Outcome]:  # fmt: skip
     """Try mutations of the tree, `jobs` at a time, in copies in `folder`; outcomes are in the order of the mutations.
 
-    Raises MutationError for one that does not apply or whose tests do not run, and when tests fail without any.
+    `options` are pytest's. Raises MutationError for a mutation that does not apply or whose tests do not run, and when
+    tests fail without any.
     """
     for mutation in mutations:
         mutation.source(tree)
-    first, trials = copied(tree, folder / "copy0"), _Trials()
+    first, trials = copied(tree, folder / "copy0"), _Trials(options)
     _check_import(first)
     with ThreadPoolExecutor(jobs) as pool:
         try:
@@ -99,7 +101,8 @@ def _check_import(copy: Path) -> None:
 class _Trials:
     """Runs tests in copies, each of which one thread has at a time. Another thread may end them."""
 
-    def __init__(self) -> None:
+    def __init__(self, options: Sequence[str]) -> None:
+        self._options = options
         self.copies: SimpleQueue[Path] = SimpleQueue()
         self._running: set[subprocess.Popen[str]] = set()
         self._over = False
@@ -145,8 +148,9 @@ class _Trials:
         if not writes_bytecode:  # a file may change twice within a second: what is compiled must not be mixed up
             environment["PYTHONDONTWRITEBYTECODE"] = "1"
         process = subprocess.Popen(
-            [*PYTEST, *(["-k", only] if only else []), *paths], cwd=copy, env=environment, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
+            [*PYTEST, *self._options, *(["-k", only] if only else []), *paths], cwd=copy, env=environment,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+            start_new_session=True,
         )  # fmt: skip
         self._running.add(process)
         try:

@@ -99,6 +99,7 @@ def test_tests_that_fail_by_themselves_say_nothing(tree, tmp_path):
 @pytest.mark.parametrize(("chosen", "status"), [(["always"], 0), (["end counts"], 1), (["span.py"], 1), (["other"], 2)])
 def test_the_command_ends_with_1_when_one_survives_and_names_it(tree, monkeypatch, capsys, chosen, status):
     monkeypatch.setattr(command, "ROOT", tree)
+    monkeypatch.setattr(command, "OPTIONS", ())
     monkeypatch.setattr(command, "MUTATIONS", (FOUND, MISSED))
     assert command.main(["--jobs", "1", "--only", *chosen]) == status
     out, err = capsys.readouterr()
