@@ -9,7 +9,7 @@ from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.node_manager.pool import REPORT
 from dardis.wire.effects import Launch, Send
-from dardis.wire.messages import Confirm, Ended, Finished, Later, Noted, Offers, Refused, Reserved, Timer
+from dardis.wire.messages import Confirm, Ended, Finished, Later, Noted, Offers, Refused, Release, Reserved, Timer
 
 MACHINE = Platform("m", (NodeGroup("a", 1, {"cores": 1}), NodeGroup("b", 2, {"cores": 3})))
 
@@ -139,6 +139,16 @@ def test_a_job_that_has_begun_is_not_told():
     pool.handle(confirm(1, nodes=(1,), walltime=50), 0)
     pool.handle(confirm(2, nodes=(1,), start=10, walltime=50), 0)
     assert later_of(pool.handle(Ended(1, 5), 10)) == []
+
+
+def test_a_job_that_has_gone_or_moved_is_not_told_where_it_was():
+    pool = pool_of()
+    pool.handle(confirm(1, nodes=(1,)), 0)
+    for job, start in ((2, 20), (3, 30), (4, 40)):
+        pool.handle(confirm(job, nodes=(1,), start=start), 0)
+    pool.handle(Release(2, 1), 1)
+    pool.handle(confirm(3, nodes=(2,), start=30, attempt=2), 1)
+    assert later_of(pool.handle(Ended(1, 5), 2)) == [4]
 
 
 @pytest.mark.parametrize("bounds", [(0, 3), (0, 1)], ids=["one host", "a host of its own"])
