@@ -33,11 +33,11 @@ PROTOCOL = (
     ),
     Mutation(
         "what is committed lapses at its start like what is not", POOL,
-        " or claim.committed:\n            return []", ":\n            return []", FAULTS,
+        " or claim.committed:\n            return []", ":\n            return []", (*OF_POOL, *FAULTS),
     ),
     Mutation(
         "a release that comes late drops a later claim", POOL,
-        "if claim is None or claim.attempt > attempt:", "if claim is None:", FAULTS,
+        "if claim is None or claim.attempt > attempt:", "if claim is None:", (*OF_POOL, *FAULTS),
     ),
     Mutation(
         "a note that comes late silences the report of a later attempt", POOL,

@@ -1,5 +1,7 @@
 """A pool, message by message: what it reserves, refuses, replaces and frees."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from kit.asks import ask_for
@@ -7,9 +9,22 @@ from kit.asks import ask_for
 from dardis.model.errors import ProtocolError
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.node_manager import NodePool
-from dardis.node_manager.pool import REPORT
-from dardis.wire.effects import Launch, Send
-from dardis.wire.messages import Confirm, Ended, Finished, Later, Noted, Offers, Refused, Release, Reserved, Timer
+from dardis.node_manager.pool import LAPSE, REPORT
+from dardis.wire.effects import Kill, Launch, Send
+from dardis.wire.messages import (
+    Commit,
+    Committed,
+    Confirm,
+    Ended,
+    Finished,
+    Later,
+    Noted,
+    Offers,
+    Refused,
+    Release,
+    Reserved,
+    Timer,
+)
 
 MACHINE = Platform("m", (NodeGroup("a", 1, {"cores": 1}), NodeGroup("b", 2, {"cores": 3})))
 
@@ -194,3 +209,28 @@ def test_a_note_of_an_earlier_end_does_not_silence_a_later_one():
     assert told.message == Finished(1, 2, 7)
     pool.handle(Noted(1, 2), 30)
     assert pool.idle
+
+
+def tentative(attempt: int, start: int = 20) -> Confirm:
+    return replace(confirm(start=start, attempt=attempt), tentative=True)
+
+
+def test_what_is_committed_does_not_lapse_and_what_is_not_does():
+    for committed in (True, False):
+        pool = NodePool(MACHINE, 0, 3, host=7, report_every=4)
+        pool.handle(tentative(1), 0)
+        if committed:
+            pool.handle(Commit(1, 1), 5)
+        assert pool.handle(Timer(1, 1, LAPSE), 20) == ([] if committed else [Kill(1, 1)])
+        assert pool.idle is not committed
+
+
+def test_a_release_of_an_earlier_claim_leaves_a_later_one():
+    pool = NodePool(MACHINE, 0, 3, host=7, report_every=4)
+    pool.handle(tentative(1), 0)
+    pool.handle(tentative(2, 30), 1)
+    pool.handle(Release(1, 1), 2)
+    assert free_starts(pool)[0] == [*range(30)]
+    done, launch = pool.handle(Commit(1, 2), 3)
+    assert done.message == Committed(1, 2, 7)
+    assert (launch.attempt, launch.at) == (2, 30)
