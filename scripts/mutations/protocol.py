@@ -41,7 +41,7 @@ PROTOCOL = (
     ),
     Mutation(
         "a note that comes late silences the report of a later attempt", POOL,
-        "if self._finished.get(noted.job) == noted.attempt:", "if noted.job in self._finished:", (*OF_POOL, *FAULTS),
+        "if self._finished.get(noted.job) == noted.attempt:", "if noted.job in self._finished:", FAULTS,
     ),
     Mutation(
         "a head is not told any more in the instant of its start", POOL,
@@ -59,7 +59,7 @@ PROTOCOL = (
     Mutation(
         "a tree tells that nothing changes from when that holds of one of its hosts", RELAY,
         "max(one.horizon for one in sums)", "min(one.horizon for one in sums)",
-        (*TREES, "tests/properties/test_tree.py"),
+        (*TREES[:1], "tests/properties/test_tree.py"),
     ),
     Mutation(
         "a host in a tree is as patient as the one that asked it", RELAY,

@@ -227,3 +227,19 @@ class TestTaskManager:
         talk.tell(say.Finished(5, 1, 1), 50)
         assert talk.tell(say.HostDown(1, 0), 51) == []
         assert talk.tell(say.Finished(5, 1, 0), 52)[-1] == Done(5)
+
+    def test_a_death_while_a_claim_is_called_off_is_a_release(self, talk):
+        talk.claim()
+        (retry,) = timers(talk.tell(say.Refused(5, 1, 0), 4), RETRY)
+        talk.tell(say.Released(5, 1, 0), 5)
+        talk.tell(say.HostDown(1, 0), 6)
+        assert [type(message) for message in said(talk.tell(retry.timer, retry.at))] == [say.Ask]
+
+    def test_a_last_word_of_the_dead_does_not_bring_them_back(self, talk):
+        first, second = talk.offers()
+        talk.tell(say.HostDown(1, 0), 2)
+        talk.tell(second, 3)
+        (retry,) = timers(talk.tell(first, 4), RETRY)
+        talk.asked = talk.tell(retry.timer, retry.at)
+        first, _ = talk.offers()
+        assert isinstance(talk.tell(first, retry.at + 1)[0], Waiting)

@@ -9,14 +9,13 @@ from kit.asks import ask_for
 from dardis.model.errors import ProtocolError
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.node_manager import NodePool
-from dardis.node_manager.pool import LAPSE, REPORT
+from dardis.node_manager.pool import LAPSE
 from dardis.wire.effects import Kill, Launch, Send
 from dardis.wire.messages import (
     Commit,
     Committed,
     Confirm,
     Ended,
-    Finished,
     Later,
     Noted,
     Offers,
@@ -196,19 +195,6 @@ def test_what_no_node_manager_understands_is_a_defect():
 
 def test_a_note_about_nothing_is_ignored():
     assert pool_of().handle(Noted(4, 1), 0) == []
-
-
-def test_a_note_of_an_earlier_end_does_not_silence_a_later_one():
-    pool = NodePool(MACHINE, 0, 3, host=7, report_every=4)
-    for attempt, start in ((1, 0), (2, 20)):
-        pool.handle(confirm(start=start, attempt=attempt), start)
-        pool.handle(Ended(1, 0), start + 5)
-    assert pool.handle(Noted(1, 1), 26) == []
-    assert not pool.idle
-    told, _ = pool.handle(Timer(1, 2, REPORT), 29)
-    assert told.message == Finished(1, 2, 7)
-    pool.handle(Noted(1, 2), 30)
-    assert pool.idle
 
 
 def tentative(attempt: int, start: int = 20) -> Confirm:
