@@ -9,10 +9,11 @@ from itertools import pairwise
 
 from dardis.dispatch import CentralDispatcher, CentralSetUp
 from dardis.kernels.warm import warm_late, warm_pool, warm_queue
+from dardis.model.choices import ProfileRule
 from dardis.model.job import Job
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
-from dardis.model.target import Target
+from dardis.model.target import DesiredProfile, Target
 from dardis.node_manager.switching import Switcher
 from dardis.sim.central import CentralSimulation
 from dardis.sim.dispatchers import AnySetUp
@@ -41,6 +42,11 @@ class Played:
         return self.recorder.schedule(self.jobs, self.kinds)
 
 
+def heeded(setup: AnySetUp, target: Target) -> DesiredProfile | None:
+    """The desired profile that decides; with `profile=off` none does, and a run only measures it."""
+    return None if setup.profile is ProfileRule.OFF else target.desired
+
+
 def warm(setup: AnySetUp, *, wished: bool) -> None:
     """Compile what the set-up needs, before anything is measured."""
     if isinstance(setup, CentralSetUp):
@@ -59,7 +65,7 @@ def play(
     if isinstance(setup, CentralSetUp):
         return play_central(platform, jobs, setup, target, seed, progress)
     bounds = even_bounds(platform.node_count, 1)
-    hosts = LocalHosts([host_from_plan(host_plan(platform, target.desired, bounds, seed), 0)])
+    hosts = LocalHosts([host_from_plan(host_plan(platform, heeded(setup, target), bounds, seed), 0)])
     return play_over(
         hosts, bounds, platform, jobs, setup, target, seed, task_managers=task_managers, reach=reach, progress=progress
     )
@@ -70,7 +76,7 @@ def play_over(
     target: Target, seed: int, *, task_managers: int, reach: Reach, progress: Progress | None,
 ) -> Played:  # fmt: skip
     """Run the jobs over hosts that hold the nodes: host h has [bounds[h], bounds[h+1])."""
-    layout = layout_of(platform, bounds, target.desired)
+    layout = layout_of(platform, bounds, heeded(setup, target))
     switcher = None if target.switching is None else Switcher(platform, target.switching, jobs[0].submit)
     simulation: Simulation | LateSimulation
     if isinstance(setup, LateSetUp):
@@ -96,7 +102,7 @@ def play_central(
     platform: Platform, jobs: Sequence[Job], setup: CentralSetUp, target: Target, seed: int, progress: Progress | None
 ) -> Played:
     """Run the jobs under a central dispatcher; it obeys no switching."""
-    dispatcher = CentralDispatcher(setup, platform, target.desired, seed)
+    dispatcher = CentralDispatcher(setup, platform, heeded(setup, target), seed)
     simulation = CentralSimulation(jobs, setup.event_order, dispatcher)
     gc.freeze()
     simulation.run(progress)

@@ -22,7 +22,7 @@ from dardis.metrics.system import trimmed
 from dardis.model.errors import INTERRUPTED
 from dardis.model.folders import RUN_FOLDER
 from dardis.model.platform_dict import platform_to_dict
-from dardis.sim.online import Played, play, play_central, play_over, warm
+from dardis.sim.online import Played, heeded, play, play_central, play_over, warm
 from dardis.sim.outputs import (
     RUN_FILE,
     Report,
@@ -97,7 +97,7 @@ def run_over_ranks(
             inputs = _prepare(request)
             bounds = even_bounds(inputs.platform.node_count, comm.size)
             setup = inputs.setup
-            plan = host_plan(inputs.platform, inputs.target.desired, bounds, request.seed)
+            plan = host_plan(inputs.platform, heeded(setup, inputs.target), bounds, request.seed)
             plan["late"] = isinstance(setup, LateSetUp)
             if isinstance(setup, CentralSetUp):
                 played = play_central(inputs.platform, inputs.jobs, setup, inputs.target, request.seed, progress)

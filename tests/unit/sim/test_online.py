@@ -11,9 +11,11 @@ from dardis.dispatch import CENTRAL_SETUPS
 from dardis.dispatch.setups import checked
 from dardis.metrics.audit import audit
 from dardis.metrics.table import read_jobs
+from dardis.model.job import Job
+from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
-from dardis.model.target import Switching, Target
-from dardis.sim.dispatchers import find_setup
+from dardis.model.target import DesiredProfile, Switching, Target
+from dardis.sim.dispatchers import DISPATCHERS, find_setup
 from dardis.sim.online import play, warm
 from offline.history import replayed
 from offline.site import SiteRequest, load_site
@@ -55,3 +57,20 @@ def test_nodes_are_switched_and_jobs_wait_for_boots(site, name):
     assert len(delay) == len(site.jobs)
     assert 0 < (delay > 0).mean() < 1
     assert played.schedule.ran.all()
+
+
+@pytest.mark.parametrize("name", DISPATCHERS)
+def test_a_profile_that_is_off_decides_nothing(name):
+    """Its step at 100 wakes nobody: by then the jobs of the late set-up have grown old, and go in another order."""
+    platform = Platform("four", (NodeGroup("n", 4, {"cores": 3}),))
+    jobs = [
+        Job(1, 0, 0, None, 340, 340, 1, (1,), 1),
+        Job(2, 0, 0, None, 350, 350, 2, (2,), 1),
+        Job(3, 0, 0, None, 154, 154, 1, (1,), 1),
+        Job(4, 0, 0, None, 196, 171, 4, (2,), 1),
+    ]
+    settings = ("profile=off", "units_per_node=distinct")
+    setup = find_setup(name, (*settings, "aged_after_s=60") if name == "dardis-late" else settings)
+    desired = DesiredProfile(platform, {0: StepFunction.from_steps(12, [(100, 3)])})
+    measured, without = play(platform, jobs, setup, Target(desired), 1), play(platform, jobs, setup, Target(), 1)
+    assert measured.schedule.digest() == without.schedule.digest()
