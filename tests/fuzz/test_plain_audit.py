@@ -1,0 +1,261 @@
+"""The plain audit finds out every rule that a schedule, by hand, is made to break; and what is sound passes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from kit.plain_audit import Audit, Promises
+from kit.plain_rows import Down, Row, digest_of, downs_of, downs_of_file, rows_of, rows_of_file
+
+from dardis.metrics.downtime import write_downtime
+from dardis.metrics.table import write_jobs
+from dardis.model.downtime import Downtime
+from dardis.model.job import FOREVER, Job
+from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform
+from dardis.model.profile import StepFunction
+from dardis.model.target import DesiredProfile, Split, Switching, Target
+from dardis.sim.dispatchers import find_setup
+from dardis.sim.online import play
+
+POWER = NodePower(boot_s=4, shutdown_s=2)
+PLATFORM = Platform(
+    "by hand",
+    (
+        NodeGroup("a", 2, {"cores": 4, "gpu": 1}, POWER),
+        NodeGroup("b", 2, {"cores": 8}),
+        NodeGroup("c", 2, {"cores": 2}, POWER, always_on=True),
+    ),
+    maintenance=(Maintenance((1, 3), 100, 200),),
+)
+JOBS = (
+    Job(1, 0, 0, None, 10, 10, 2, (4, 1), 0b001),
+    Job(2, 0, 5, 40, 10, 15, 3, (2, 0), 0b010),
+    Job(3, 0, 0, None, 10, 10, 3, (8, 0), 0b111),
+    Job(4, 0, 3, 60, 5, 3, 1, (2, 0), 0b010, after=1, think=5),
+    Job(5, 30, 30, 90, 40, 4, 2, (3, 0), 0b011),
+)
+ROWS = (
+    Row(1, 0, 0, None, 10, 2, {"cores": 4, "gpu": 1}, "completed", 0, 10, [(0, 1), (1, 1)], 1),
+    Row(2, 0, 5, 40, 10, 3, {"cores": 2, "gpu": 0}, "killed", 5, 15, [(2, 3)], 1),
+    Row(3, 0, 0, None, 10, 3, {"cores": 8, "gpu": 0}, "rejected", None, None, [], 0),
+    Row(4, 15, 15, 75, 5, 1, {"cores": 2, "gpu": 0}, "completed", 15, 18, [(2, 1)], 1),
+    Row(5, 30, 30, 90, 40, 2, {"cores": 3, "gpu": 0}, "completed", 36, 40, [(0, 1), (2, 1)], 2),
+)
+DESIRED = DesiredProfile(
+    PLATFORM,
+    {0: StepFunction.from_steps(28, [(77, 14), (80, 28)])},
+    {(2, 0): StepFunction.from_steps(6, [(20, 4)])},
+)
+SWITCHING = Switching(
+    {0: StepFunction.from_steps(2, [(16, 1), (50, 0)])}, {0: StepFunction.from_steps(0, [(20, 1)])}, idle_s=5,
+    most_cycles_per_day=2.0,
+)  # fmt: skip
+DOWNS = (Down(1, 16, 30), Down(1, 50, None))
+
+
+@dataclass
+class Case:
+    """A run by hand that is to be broken."""
+
+    rows: list[Row]
+    downs: list[Down]
+    promises: Promises
+    jobs: list[Job]
+    desired: DesiredProfile | None
+    switching: Switching | None
+
+    def row(self, number: int) -> Row:
+        return next(row for row in self.rows if row.number == number)
+
+    def rules(self) -> set[str]:
+        """Those that are found broken."""
+        found = Audit(
+            PLATFORM, self.jobs, self.promises, self.rows, self.desired, self.switching, self.downs
+        ).findings()
+        return {finding.rule for finding in found}
+
+
+def by_hand() -> Case:
+    promises = Promises(distinct=False, hard="span", grain=3, searches=True)
+    return Case(deepcopy(list(ROWS)), list(DOWNS), promises, list(JOBS), DESIRED, SWITCHING)
+
+
+def changed(number: int, **fields: object) -> Callable[[Case], None]:
+    def change(case: Case) -> None:
+        case.rows = [replace(row, **fields) if row.number == number else row for row in case.rows]
+
+    return change
+
+
+def switched(*downs: Down, **fields: object) -> Callable[[Case], None]:
+    def change(case: Case) -> None:
+        case.downs = list(downs)
+        case.switching = replace(SWITCHING, **fields)
+
+    return change
+
+
+def promised(**fields: object) -> Callable[[Case], None]:
+    def change(case: Case) -> None:
+        case.promises = replace(case.promises, **fields)
+
+    return change
+
+
+def wished(value: int, at: int) -> Callable[[Case], None]:
+    def change(case: Case) -> None:
+        case.desired = DesiredProfile(PLATFORM, {}, {(2, 0): StepFunction.from_steps(8, [(at, value)])})
+
+    return change
+
+
+def without(number: int) -> Callable[[Case], None]:
+    return lambda case: case.rows.remove(case.row(number))
+
+
+def again(number: int) -> Callable[[Case], None]:
+    return lambda case: case.rows.append(replace(case.row(number), number=number))
+
+
+def stranger(case: Case) -> None:
+    case.rows.append(replace(case.row(3), number=99))
+
+
+def narrower(units: int, **promises: object) -> Callable[[Case], None]:
+    """Job 3 with fewer units: the machine holds two, under its wishes one."""
+
+    def change(case: Case) -> None:
+        case.jobs = [replace(job, units=units) if job.number == 3 else job for job in case.jobs]
+        changed(3, units=units)(case)
+        promised(**promises)(case)
+
+    return change
+
+
+def test_what_is_sound_passes():
+    assert by_hand().rules() == set()
+
+
+@pytest.mark.parametrize(
+    ("rule", "breaks"),
+    [
+        ("lost", without(4)),
+        ("doubled", again(2)),
+        ("unknown", stranger),
+        ("altered", changed(2, units=2, where=[(2, 2)])),
+        ("altered", changed(2, walltime=11)),
+        ("altered", changed(1, request={"cores": 3, "gpu": 1})),
+        ("arrival", changed(4, submit=14)),
+        ("arrival", changed(1, submit=1)),
+        ("window", changed(4, earliest=14)),
+        ("window", changed(4, latest=60)),
+        ("rejected", changed(3, start=5, finish=15)),
+        ("rejected", changed(3, where=[(2, 1), (3, 1)])),
+        ("rejected", changed(4, status="rejected", start=None, finish=None, where=[])),
+        ("rejected", narrower(1)),
+        ("rejected", narrower(2, hard=None)),
+        ("status", changed(2, status="completed")),
+        ("status", changed(1, status="killed")),
+        ("status", changed(1, finish=None)),
+        ("early", changed(2, start=4, finish=14)),
+        ("early", changed(5, start=29, finish=33)),
+        ("duration", changed(2, finish=20)),
+        ("duration", changed(5, finish=39)),
+        ("grid", changed(5, start=37, finish=41)),
+        ("units", changed(5, where=[(0, 1)])),
+        ("units", changed(5, where=[(0, 1), (1, 0), (2, 1)])),
+        ("nodes", changed(5, where=[(2, 1), (0, 1)])),
+        ("nodes", changed(2, where=[(2, 1), (2, 2)])),
+        ("nodes", changed(5, where=[(0, 1), (6, 1)])),
+        ("group", changed(5, where=[(0, 1), (4, 1)])),
+        ("distinct", promised(distinct=True)),
+        ("maintenance", changed(5, start=61, finish=65, where=[(2, 1), (3, 1)])),
+        ("attempts", changed(1, attempts=2)),
+        ("attempts", changed(5, attempts=6)),
+        ("attempts", changed(2, attempts=0)),
+        ("attempts", promised(searches=False)),
+        ("capacity", changed(4, start=14, finish=17, where=[(2, 2)])),
+        ("capacity", changed(5, start=6, finish=10)),
+        ("hard", wished(5, 14)),
+        ("hard", wished(2, 75)),
+        ("hard", changed(5, where=[(2, 2)])),
+        ("down", changed(5, start=48, finish=52, where=[(1, 1), (2, 1)])),
+        ("down", switched(Down(1, 16, 21))),
+        ("down", switched(Down(1, 16, 30), Down(1, 29, None))),
+        ("down", switched(Down(1, 16, None), Down(1, 50, None))),
+        ("always on", switched(Down(2, 16, 30))),
+        ("always on", switched(Down(4, 16, 30), spares={2: StepFunction.from_steps(0, [])})),
+        ("always on", lambda case: setattr(case, "switching", None)),
+        ("idle", switched(Down(1, 14, 30), spares={0: StepFunction.from_steps(0, [])})),
+        ("idle", switched(Down(1, 16, 30), Down(1, 34, None))),
+        ("cycles", switched(Down(1, 16, 30), Down(1, 50, 60), Down(1, 65, None))),
+        ("cycles", switched(Down(1, 16, 30), most_cycles_per_day=0.5)),
+        ("maintenance", switched(Down(1, 100, None))),
+        ("floor", switched(Down(0, 60, None), Down(1, 60, None))),
+        ("floor", switched(Down(0, 19, None), Down(1, 19, None), spares={})),
+        ("spares", switched(Down(1, 36, None))),
+        ("spares", switched(Down(1, 15, 30), spares={0: StepFunction.from_steps(0, [(19, 2)])})),
+    ],
+)
+def test_what_is_broken_is_found(rule, breaks):
+    case = by_hand()
+    breaks(case)
+    assert rule in case.rules()
+
+
+@pytest.mark.parametrize(
+    "harmless",
+    [
+        promised(hard=None),
+        promised(hard="instant"),
+        narrower(2),
+        promised(grain=None),
+        changed(5, start=90, finish=94, where=[(0, 1), (2, 1)]),
+        changed(4, start=21, finish=24),
+        switched(),
+        switched(Down(1, 16, 30), Down(1, 50, 60), most_cycles_per_day=2.9),
+    ],
+)
+def test_what_is_allowed_is_not(harmless):
+    case = by_hand()
+    harmless(case)
+    assert case.rules() == set()
+
+
+def test_a_wish_for_later_binds_who_reserves_his_walltime_and_not_who_looks_at_his_start():
+    """Job 5 may run till 76: beyond the step at 75, though it ends at 40."""
+    case = by_hand()
+    wished(2, 75)(case)
+    promised(hard="instant")(case)
+    assert case.rules() == set()
+
+
+@pytest.mark.parametrize(("split", "sound"), [(Split.PROPORTIONAL, False), (Split.WHOLE_NODES, True)])
+def test_the_split_says_whose_wish_it_is(split, sound):
+    """Half of the machine: node 0 has 2 of its 4 cores, or all of them."""
+    case = by_hand()
+    case.desired = DesiredProfile(PLATFORM, {0: StepFunction.from_steps(28, [(36, 16)])}, split=split)
+    assert ("hard" in case.rules()) is not sound
+
+
+def test_schedule_and_files_say_the_same(tmp_path):
+    setup = find_setup("dardis-throughput", ())
+    switching = Switching({0: StepFunction.from_steps(1, [])}, idle_s=5)
+    played = play(PLATFORM, JOBS, setup, Target(switching=switching), 1)
+    schedule, downtime = played.schedule, played.recorder.downtime()
+    write_jobs(schedule, tmp_path / "jobs.csv")
+    write_downtime(tmp_path / "switching.csv", downtime)
+    rows = rows_of(schedule)
+    assert len({row.status for row in rows}) == 3
+    assert rows_of_file(tmp_path / "jobs.csv") == rows
+    assert digest_of(rows) == schedule.digest() != digest_of(rows, 1)
+    assert downs_of_file(tmp_path / "switching.csv") == downs_of(downtime) != []
+
+
+def test_for_ever_is_no_time():
+    ever = np.array([FOREVER])
+    assert downs_of(Downtime(np.array([3]), np.array([7]), ever)) == [Down(3, 7, None)]
