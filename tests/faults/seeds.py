@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from faults.scenarios import draw_scenario, holds
+from kit.seeds import assert_sound
 
 from dardis.metrics.audit import audit
 from dardis.model.job import Job
@@ -65,10 +66,7 @@ def run_seed(seed: int, *, make_pool: PoolMaker = NodePool, log: Log | None = No
 def check(seeds: Iterable[int], **options: bool) -> list[Outcome]:
     """Run the seeds; a failing one prints itself and how to see it again."""
     outcomes = [run_seed(seed, **options) for seed in seeds]
-    failed = [outcome for outcome in outcomes if outcome.violations]
-    chosen = "".join(f" --{name}" for name, value in options.items() if value)
-    lines = [f"{outcome}\n  replay: .venv/bin/python scripts/replay_fault {outcome.seed}{chosen}" for outcome in failed]
-    assert not failed, "\n".join([f"{len(failed)} of {len(outcomes)} seeds failed", *lines])
+    assert_sound(outcomes, "replay_fault", "".join(f" --{name}" for name, value in options.items() if value))
     return outcomes
 
 

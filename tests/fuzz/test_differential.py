@@ -1,0 +1,146 @@
+"""Random instances under any dispatcher and settings: every arrangement gives one schedule, and it is legal."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from faults.broken import NoFitTest
+from fuzz.differential import COMMAND_EVERY, Outcome, judge
+from fuzz.instances import draw_instance
+from kit.seeds import assert_sound
+
+from dardis.cli.main import run
+from dardis.config.settings import known_settings
+from dardis.model.choices import ProfileRule
+from dardis.node_manager import NodePool
+from dardis.sim import spread
+from dardis.sim.dispatchers import DISPATCHERS
+from dardis.wire import messages as say
+
+FEW, MANY, BLOCK = range(50), range(50, 2050), 100
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = "replay_instance"
+
+
+def test_every_arrangement_gives_one_legal_schedule():
+    outcomes = [judge(seed) for seed in FEW]
+    assert_sound(outcomes, SCRIPT)
+    # There was something to be judged: otherwise this would show nothing.
+    for what, least in {
+        "completed": 200, "killed": 40, "rejected": 20, "down": 15, "runs": 200, "hard": 8, "closed": 10, "waited": 100,
+        "sampled": 8, "central": 8, "commands": len(FEW) // COMMAND_EVERY,
+    }.items():  # fmt: skip
+        assert sum(counts(outcome)[what] for outcome in outcomes) >= least, what
+
+
+def counts(outcome: Outcome) -> Counter[str]:
+    """What an instance was made of, and what came of it."""
+    instance, first = outcome.instance, outcome.results[0]
+    hard = instance.target.desired is not None and instance.setup.profile is ProfileRule.HARD
+    found = Counter(row.status for row in first.rows)
+    found["waited"] = sum(row.ran and row.start > row.earliest for row in first.rows)
+    found["down"], found["runs"] = len(first.downs), len(outcome.results)
+    found["hard"], found["closed"] = int(hard), len(instance.platform.maintenance)
+    found["sampled"], found["central"] = int(instance.sample > 0), int(instance.central)
+    found["commands"] = sum(result.name == "files and command" for result in outcome.results)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", MANY[::BLOCK])
+def test_every_arrangement_gives_one_legal_schedule_in_many_seeds(first):
+    assert_sound([judge(seed) for seed in range(first, first + BLOCK)], SCRIPT)
+
+
+def test_seeds_draw_every_setting_of_every_dispatcher():
+    """Also those that are added to the code later."""
+    seen: dict[str, set[str]] = defaultdict(set)
+    for seed in range(600):
+        instance = draw_instance(seed)
+        seen[instance.dispatcher] |= {setting.partition("=")[0] for setting in instance.settings}
+        seen[type(instance.setup).__name__] |= set(instance.settings)
+    assert set(DISPATCHERS) <= set(seen)
+    for kind in {type(setup) for setup in DISPATCHERS.values()}:
+        named = [seen[name] for name, setup in DISPATCHERS.items() if isinstance(setup, kind)]
+        assert set().union(*named) == set(known_settings(kind))
+        for key, values in known_settings(kind).items():
+            words = {f"{key}={value}" for value in values.split("|") if value.islower()}
+            assert words <= seen[kind.__name__]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_seed_replays(seed):
+    first, second = judge(seed), judge(seed)
+    assert str(first) == str(second)
+    assert str(first) != str(judge(seed + 1))
+
+
+# ----------------------------------------------------------------------------------------------- defects are found out
+
+
+class ChanceOfTheHost(NodePool):
+    """Draws by its place among the hosts, so that who holds a node decides."""
+
+    def __init__(self, *args, host=0, seed=1, **options):
+        super().__init__(*args, host=host, seed=seed + host, **options)
+
+
+class Wishless(NodePool):
+    """Was not told what is desired."""
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, **(options | {"desired": None}))
+
+
+class Tireless(NodePool):
+    """Does not hear who is shut down."""
+
+    def handle(self, message, now):
+        return [] if isinstance(message, say.Switch) else super().handle(message, now)
+
+
+class ShortHold(NodePool):
+    """Reserves half of what a job asks for."""
+
+    def _confirm(self, confirm, now):
+        return super()._confirm(replace(confirm, walltime=-(-confirm.walltime // 2)), now)
+
+
+@pytest.mark.parametrize(
+    ("pool", "rule"),
+    [
+        (NoFitTest, "capacity"),
+        (ShortHold, "capacity"),
+        (Wishless, "hard"),
+        (Tireless, "down"),
+        (ChanceOfTheHost, "hosts"),
+    ],
+)
+def test_a_node_manager_that_is_wrong_is_found_out(monkeypatch, pool, rule):
+    monkeypatch.setattr(spread, "NodePool", pool)
+    assert any(text.startswith(rule) for seed in MANY for text in judge(seed).violations)
+
+
+def test_a_failing_seed_says_how_to_see_it_again(monkeypatch):
+    monkeypatch.setattr(spread, "NodePool", NoFitTest)
+    outcomes = [judge(seed) for seed in FEW[:10]]
+    with pytest.raises(AssertionError, match=r"capacity: node \d+ at \d+ holds(.|\n)*scripts/replay_instance \d+"):
+        assert_sound(outcomes, SCRIPT)
+
+
+def test_the_script_shows_an_instance_and_its_runs(tmp_path):
+    command = [sys.executable, str(ROOT / "scripts" / SCRIPT), "4", "--files", str(tmp_path / "files")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
+    assert done.returncode == 0, done.stderr
+    told, _, command = done.stdout.removesuffix("\n").rpartition("\n")
+    assert told == str(judge(4))
+    dardis, *words = shlex.split(command)
+    assert dardis == "dardis"
+    assert run(words) == 0
