@@ -17,6 +17,7 @@ from dardis.config.cooling import load_pue_table
 from dardis.config.platform import load_platform
 from dardis.config.prices import load_prices
 from dardis.config.target import read_profile
+from dardis.config.toml_file import read_json
 from dardis.config.weather import assumed_clock, load_weather
 from dardis.metrics.downtime import read_downtime
 from dardis.metrics.power import power_terms
@@ -29,7 +30,7 @@ from dardis.model.series import Series
 from dardis.model.target import Split
 from dardis.report.run_files import read_run
 from dardis.report.scale_beyond import read_predictions
-from dardis.report.scale_page import _record
+from dardis.report.scale_page import ScaleRecord
 from dardis.report.scale_rows import medians, read_rows
 from dardis.workload.deadlines import with_deadlines
 from dardis.workload.jobs import to_jobs
@@ -86,7 +87,7 @@ def readers() -> list[Reader]:
         Reader("scale.csv", "scale.csv", (files.SCALE,), lambda path: medians(read_rows(path))),
         Reader("predictions.csv", "predictions.csv", (files.PREDICTIONS,), read_predictions),
         *_folder("run", files.RUN, lambda path: read_run(path.parent)),
-        Reader("scale.json", "scale.json", (files.SCALE_JSON,), _record),
+        Reader("scale.json", "scale.json", (files.SCALE_JSON,), lambda path: read_json(path, ScaleRecord)),
         *_folder("plan", plan, lambda path: _exported(path.parent)),
     ]
 
