@@ -42,6 +42,9 @@ _STYLE: Final = {
     "legend.frameon": False, "legend.handlelength": 3.2, "svg.hashsalt": "dardis",
     "figure.constrained_layout.use": True,
 }  # fmt: skip
+_YEAR_1: Final = -62_135_596_800 + 10**9
+_YEAR_9999: Final = 253_402_300_800 - 10**9
+"""Unix s between which the calendar has dates, with some room around the charts."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,13 @@ class TimeAxis:
     unix_start: int | None
 
     @property
+    def _dated(self) -> bool:
+        """Whether dates can be shown: those of the calendar's years 1 to 9999."""
+        if self.unix_start is None:
+            return False
+        return self.start + self.unix_start >= _YEAR_1 and self.end + self.unix_start < _YEAR_9999
+
+    @property
     def _unit(self) -> tuple[float, str]:
         """Seconds in a unit of the axis, and its name."""
         span = self.end - self.start
@@ -108,7 +118,7 @@ class TimeAxis:
 
     def place(self, times: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.float64]:
         """Where times lie on the axis."""
-        if self.unix_start is not None:
+        if self._dated and self.unix_start is not None:
             return np.asarray((times + self.unix_start) / 86400.0)
         return np.asarray((times - self.start) / self._unit[0])
 
@@ -116,7 +126,7 @@ class TimeAxis:
         """Limits, ticks and label of the axis, on the lowest panel."""
         low, high = self.place(np.array([self.start, self.end]))
         axes.set_xlim(low, high if high > low else low + 1)
-        if self.unix_start is None:
+        if not self._dated:
             axes.set_xlabel(f"{self._unit[1]} since the first submission")
         else:
             locator = dates.AutoDateLocator(tz="UTC")  # type: ignore[no-untyped-call]

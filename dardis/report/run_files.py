@@ -26,6 +26,8 @@ from dardis.model.schedule import Schedule
 
 T = TypeVar("T")
 _LATEST: Final = 1 << 60
+_LARGEST: Final = 1e24
+"""No amount or power is larger; sums of such can be drawn."""
 BY_COLUMNS: Final = ("jobs", "mean_wait_s", "p95_wait_s", "max_wait_s", "mean_bounded_slowdown", "utilisation")
 DEADLINE_COLUMNS: Final = ("late_jobs", "tardiness_s", "weighted_queue_time", "weighted_tardiness")
 """Figures of a queue or user that are shown, always and where there are deadlines."""
@@ -133,12 +135,12 @@ def _parsed(path: Path, parse: Callable[[str], T]) -> T:
 
 
 def _numbers(lines: list[str], columns: int, kind: DTypeLike) -> NDArray[Any]:
-    """Lines of comma-separated numbers, all of them finite, shape (lines, columns). Raises ValueError."""
+    """Lines of comma-separated numbers that can be drawn, shape (lines, columns). Raises ValueError."""
     if not lines:
         return np.zeros((0, columns), kind)
     table = np.loadtxt(lines, delimiter=",", dtype=kind, ndmin=2, comments=None)
-    if table.shape != (len(lines), columns) or not np.isfinite(table).all():
-        raise ValueError(f"no table of {columns} numbers in each line")
+    if table.shape != (len(lines), columns) or not (np.abs(table.astype(np.float64)) <= _LARGEST).all():
+        raise ValueError(f"no table of {columns} numbers in each line, each finite")
     return table
 
 

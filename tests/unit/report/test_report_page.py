@@ -24,6 +24,7 @@ from dardis.model.platform_dict import platform_to_dict
 from dardis.model.profile import StepFunction
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile
+from dardis.report import chart
 from dardis.report.page import draw_report
 from dardis.report.run_files import read_run
 from dardis.report.summary import figures, group_table
@@ -180,6 +181,8 @@ def test_a_missing_file_is_named(name: str, tmp_path: Path) -> None:
     [
         ("run.json", "[]"), ("run.json", "{}"), ("metrics.json", "{"), ("profile.csv", "time_s,cores_used\n1,x"),
         ("profile.csv", "t,cores_used\n1,2"), ("decisions.csv", "a,b\n"), ("power.csv", ",".join(COLUMNS) + "\n \n"),
+        ("decisions.csv", "cpu_s_from,cpu_s_to,decisions\n0,1e308,3\n"), ("metrics.json", '{"jobs": "5"}'),
+        ("decisions.csv", "cpu_s_from,cpu_s_to,decisions\n0,nan,3\n"), ("profile.csv", ""), ("metrics_by.csv", ""),
     ],
 )  # fmt: skip
 def test_a_damaged_file_is_named(name: str, content: str, tmp_path: Path) -> None:
@@ -198,3 +201,14 @@ def test_files_of_different_runs_are_told_apart(tmp_path: Path) -> None:
 def test_the_command_says_where_the_report_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report(write_run(tmp_path, one_node_jobs(5, SMALL), SMALL))
     assert capsys.readouterr().out == f"report: {tmp_path / 'report.html'}\n"
+
+
+@pytest.mark.parametrize("unix_start", [1 << 40, -(1 << 40)])
+def test_years_that_no_calendar_has_are_told_from_the_first_submission(unix_start: int) -> None:
+    with chart.style():
+        drawing, (axes,) = chart.figure(chart.HALF, 2)
+        axis = chart.TimeAxis(0, 7200, unix_start)
+        axes.plot(axis.place(np.array([0, 7200])), [0, 1])
+        axis.dress(axes)
+        chart.finish(drawing, "", "")
+    assert axes.get_xlabel() == "hours since the first submission"
