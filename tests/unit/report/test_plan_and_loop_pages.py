@@ -87,28 +87,31 @@ def test_every_profit_and_its_bound_are_within_the_picture(monkeypatch, profits,
         assert all(text.get_window_extent().x0 >= frame.x0 - 1 for text in axes.texts)
 
 
-def picture(waits):
+def picture(waits, capped):
     days, edges = 3, 3600 * np.arange(73)
     profit = {"all nodes on": np.zeros(days), "switched": np.array([1.0, -2.0, 0.0]), "clairvoyant": np.ones(days)}
     on = StepFunction.from_steps(10, [(7200, 4)])
     return LoopPicture(
         TimeAxis(0, days * DAY, START), on, 10, None if len(waits) == 0 else on,
+        80, on, on if capped else None,
         ["2023-07-03", "2023-07-04", "2023-07-05"], profit, np.array(waits, dtype=np.int64),
         {"idle_power": 3.0, "price": -0.4}, "EUR", edges, np.full(72, 20.0), np.linspace(-0.1, 0.2, 72),
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("capped", [False, True])
 @pytest.mark.parametrize("waits", [[], [0, 0], [0, 0, 240, 100_000], [60]])
-def test_the_loop_also_without_waits(tmp_path, waits):
+def test_the_loop_also_without_waits(tmp_path, waits, capped):
     path = tmp_path / "report.html"
     summary = {"profit_eur": 1.25, "gain_eur": None, "share_of_bound": None if not waits else 0.5,
                "mean_boot_delay_s": None, "delayed_share": None if not waits else 0.1, "cycles_per_node_day": 0.0,
                "notes": "told"}  # fmt: skip
     rows = [{"day": 1, "profit_eur": 12345.678, "wait": None}, {"day": 2, "profit_eur": 1.0, "wait": 12.345}]
-    draw_loop(path, title="Loop", lead="10 nodes", notes=["one", "two"], picture=picture(waits), summary=summary,
-              columns=["day", "profit_eur", "wait"], rows=rows, rules=[])  # fmt: skip
+    draw_loop(path, title="Loop", lead="10 nodes", notes=["one", "two"], picture=picture(waits, capped),
+              summary=summary, columns=["day", "profit_eur", "wait"], rows=rows, rules=[])  # fmt: skip
     page = path.read_text()
-    assert page.count('src="data:image/') == 5
+    assert page.count('src="data:image/') == 5 + capped
+    assert ("Cores in use" in page) == capped
     for text in ("<li>one</li>", "<td>12,346</td>", "<td>–</td>", "<td>12.3</td>", "profit eur"):
         assert text in page
     assert "nan" not in re.sub(r"data:image/[^\"]*", "", page)
@@ -118,7 +121,7 @@ def test_waits_fill_their_picture(monkeypatch):
     kept = []
     monkeypatch.setattr(chart, "finish", lambda drawing, *_: kept.append(drawing))
     with chart.style():
-        delays(picture([0] * 90 + [240] * 10))
+        delays(picture([0] * 90 + [240] * 10, capped=False))
     (axes,) = kept[0].axes
     assert 10 < axes.get_ylim()[1] < 20
     assert axes.get_xlim() == (0, 300)
