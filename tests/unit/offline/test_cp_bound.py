@@ -159,6 +159,22 @@ def test_any_prices_prove_a_bound(seed):
     assert account_of(problem, earliest_fit).profit <= market.bound(prices)
 
 
+@given(plan_problems(most=5), st.integers(0, 1 << 30))
+@settings(max_examples=20, deadline=None)
+def test_no_start_gains_more_than_the_best_of_a_job(problem, seed):
+    market, rng = Market.of_problem(problem), np.random.default_rng(seed)
+    shape = (len(market.rows), len(market.seconds))
+    prices = Prices(rng.normal(0, 1e-4, shape[1]), np.maximum(rng.normal(0, 1e-5, shape), 0))
+    block, jobs = market.possible, problem.jobs
+    surplus, _ = market.best_starts(block, prices)
+    for start in range(problem.conditions.start, problem.conditions.end + 1):
+        overlap = market.overlaps(block, np.maximum(start, jobs.earliest[block]))
+        gain = market.earned[block] * overlap.sum(axis=1) - market.watts[block] * (overlap @ prices.power)
+        for row, price in zip(market.rows, prices.room, strict=True):
+            gain -= row.demand[block] * (overlap @ price)
+        assert (gain <= surplus + 1e-12).all()
+
+
 def test_one_job_alone_is_bounded_by_its_best_start():
     # One job has the machine to itself: the best of all its starts, tried one by one, is the optimum.
     problem = day_problem(1, 2, 0.3, 3, prices="tou", cooling=HybridPlant())
