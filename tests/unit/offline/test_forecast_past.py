@@ -130,3 +130,12 @@ def test_jobs_wider_than_the_machine_are_left_out_and_told():
     assert that_fit(kept, machine) == (kept, None)
     with pytest.raises(InputError, match="no job fits"):
         that_fit(trace.take(trace.procs > 16), machine)
+
+
+def test_a_runtime_is_known_from_the_instant_on_in_which_the_job_ends():
+    def told(run: int) -> int:
+        trace = trace_of([0, DAY - 100], [10, run], [1, 1], walltime=[1000, 1000], wait=[0, 0], user=["a", "a"])
+        return int(known_jobs(trace, DAY).runtime[1])
+
+    assert (told(99), told(100)) == (99, 100)
+    assert told(101) == told(900) != 101

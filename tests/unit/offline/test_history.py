@@ -3,7 +3,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from kit.machine import jobs, platforms
 
@@ -49,6 +49,24 @@ def test_every_job_of_the_past_has_ended_or_runs_or_waits_and_the_future_does_no
     assert other.running.number.tolist() == state.running.number.tolist()
     assert other.running.finish.tolist() == state.running.finish.tolist()
     assert [job.runtime for job in other.waiting] == [job.runtime for job in state.waiting]
+
+
+@settings(max_examples=60, deadline=None)
+@given(days(), st.integers(1, 50))
+def test_where_no_walltimes_are_stated_nobody_knows_how_long_what_runs_will_run(day, more):
+    """Once a job has ended as its walltime says; those that have not might as well run for longer."""
+    platform, many, now = day
+    many = [replace(job, walltime=job.duration, runtime=job.duration) for job in many]
+    schedule = replayed(many, platform)
+    ended = schedule.ran & (schedule.finish <= now)
+    assume(ended.any())
+    longer = more * (schedule.ran & ~ended)
+    other = replace(schedule, finish=schedule.finish + longer, walltime=schedule.walltime + longer)
+    told, again = (state_at(one, many, platform, now, predictor_of(one)) for one in (schedule, other))
+    assert told.running.finish.tolist() == again.running.finish.tolist()
+    assert [(job.runtime, job.walltime) for job in told.waiting] == [
+        (job.runtime, job.walltime) for job in again.waiting
+    ]
 
 
 @settings(max_examples=60, deadline=None)
