@@ -104,11 +104,10 @@ def promises_of(instance: Instance) -> Promises:
     setup = instance.setup
     check = str(setup.profile_check) if isinstance(setup, CentralSetUp) else "span"
     drawn = isinstance(setup, SetUp) and setup.generator is not Generator.FIRST
-    asks_again = drawn and (setup.backfill is Switch.ON or setup.profile is ProfileRule.HARD)
     return Promises(
         distinct=setup.units_per_node is UnitsPerNode.DISTINCT,
         hard=check if setup.profile is ProfileRule.HARD else None,
-        grain=setup.start_grain_s if drawn and not asks_again else None,
+        grain=setup.start_grain_s if drawn and not _asks_again(instance) else None,
         searches=isinstance(setup, SetUp),
     )
 
@@ -155,10 +154,16 @@ def _arrangements(instance: Instance) -> Iterator[Result]:
         yield _commanded(instance, dice.one_of((0, 2, 5)))
 
 
+def _asks_again(instance: Instance) -> bool:
+    """Whether jobs ask again after an early end, or when they have waited for one under a hard profile."""
+    setup, wishes = instance.setup, instance.target.desired is not None
+    return isinstance(setup, SetUp) and (setup.backfill is Switch.ON or (wishes and setup.profile is ProfileRule.HARD))
+
+
 def _draws_by_the_time(instance: Instance) -> bool:
-    """Whether chance is keyed by the time: it is for jobs that ask again after an early end."""
+    """Whether chance is keyed by the time: it is for jobs that ask again."""
     setup = instance.setup
-    if not isinstance(setup, SetUp) or setup.backfill is Switch.OFF:
+    if not isinstance(setup, SetUp) or not _asks_again(instance):
         return False
     chosen = setup.selection is Selection.RANDOM or setup.node_choice is NodeChoice.RANDOM
     return setup.drawn or chosen or instance.sample > 0
