@@ -88,7 +88,7 @@ def _open_meteo_json(path: Path, text: str, within: Within) -> Series:
         part = "minutely_15" if "temperature_2m" in content.get("minutely_15", {}) else "hourly"
         pairs = list(zip(content[part]["time"], content[part]["temperature_2m"], strict=True))
         unit, offset_s = content[f"{part}_units"]["temperature_2m"], whole_number(str(content["utc_offset_seconds"]))
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         raise InputError(path, "JSON of another form", _OPEN_METEO) from None
     if unit != "°C":
         raise InputError(f"{path}: {part}_units.temperature_2m", repr(unit), "°C")

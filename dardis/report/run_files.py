@@ -130,7 +130,7 @@ def _parsed(path: Path, parse: Callable[[str], T]) -> T:
         return parse(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(path, error.strerror or "can't be read", "the folder of a run") from None
-    except (ValueError, KeyError) as error:
+    except (ValueError, KeyError, RecursionError) as error:
         raise InputError(path, f"is damaged ({error})", "the file that a run wrote") from None
 
 

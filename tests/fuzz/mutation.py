@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 from collections.abc import Callable
+from copy import deepcopy
 from random import Random
 from typing import Any
 
@@ -210,12 +211,12 @@ def _tree(data: bytes, draw: Random) -> bytes:
             case 1 if isinstance(holder, dict):
                 holder[draw.choice((name + "x", "", "a\0b", "x" * 5000))] = holder.pop(name)
             case 1:
-                holder.insert(name, holder[name])
+                holder.insert(name, deepcopy(holder[name]))
             case 2:
                 other_holder, other = draw.choice(parts)
-                holder[name] = json.loads(json.dumps(other_holder[other]))
+                holder[name] = deepcopy(other_holder[other])
             case _:
-                holder[name] = draw.choice(LEAVES)
+                holder[name] = deepcopy(draw.choice(LEAVES))
     return json.dumps(content).encode()
 
 

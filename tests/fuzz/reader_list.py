@@ -136,6 +136,7 @@ def _read_trace(path: Path) -> Trace:
         assert not malformed, "strict, yet a malformed line was let pass"
         assert len(strict) == len(trace)
     assert len(np.unique(trace.number)) == len(trace)
+    assert all(skip.reason.isprintable() and len(skip.reason) < 400 for skip in trace.skipped)
     summarise(trace, MACHINE)
     calendar_of(trace)[0].text(int(trace.submit[-1]))
     jobs = to_jobs(that_fit(trace, MACHINE)[0], MACHINE, think_times=True).jobs

@@ -234,6 +234,9 @@ def test_in_open_meteo_s_json_it_is_told_with_its_place(tmp_path, odd):
     path.write_text(json.dumps(content).replace(json.dumps(odd), "9" * 4000))
     with pytest.raises(InputError, match=r"w\.json: hourly\[0\]: .*expected a time and a number"):
         load_weather(path)
+    path.write_text('{"hourly": ' + "[" * 100_000)
+    with pytest.raises(InputError, match=r"w\.json: JSON of another form"):
+        load_weather(path)
     path.write_bytes(gzip.compress(json.dumps(content).replace(json.dumps(odd), "9" * 5000).encode()))
     with pytest.raises(InputError, match=r"w\.json: JSON of another form"):
         load_weather(path)

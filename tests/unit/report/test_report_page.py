@@ -179,7 +179,8 @@ def test_a_missing_file_is_named(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("run.json", "[]"), ("run.json", "{}"), ("metrics.json", "{"), ("profile.csv", "time_s,cores_used\n1,x"),
+        ("run.json", "[]"), ("run.json", "{}"), ("run.json", "[" * 100_000), ("metrics.json", "{"),
+        ("profile.csv", "time_s,cores_used\n1,x"),
         ("profile.csv", "t,cores_used\n1,2"), ("decisions.csv", "a,b\n"), ("power.csv", ",".join(COLUMNS) + "\n \n"),
         ("decisions.csv", "cpu_s_from,cpu_s_to,decisions\n0,1e308,3\n"), ("metrics.json", '{"jobs": "5"}'),
         ("decisions.csv", "cpu_s_from,cpu_s_to,decisions\n0,nan,3\n"), ("profile.csv", ""), ("metrics_by.csv", ""),

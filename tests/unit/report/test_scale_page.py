@@ -227,6 +227,7 @@ def test_a_line_of_ever_more_ranks_has_as_many_nodes_each(folder):
         ("scale.csv", ",".join(ONE) + "\n" + ",".join(map(str, (ONE | {"rounds": 0}).values())), ":2: rounds: '0'"),
         ("scale.csv", ",".join(ONE) + "\n" + ",".join(map(str, (ONE | {"chain": "a"}).values())), ":2: chain: 'a'"),
         ("scale.json", "{", "is no JSON"),
+        ("scale.json", "[" * 100_000, "is no JSON"),
         ("scale.json", "[]", "expected a table"),
         ("scale.json", "{}", "arguments: missing key"),
         ("scale.json", json.dumps(RECORD | {"cores": "2"}), "cores: '2'; expected a valid integer"),
