@@ -101,7 +101,8 @@ def _asked(path: Path, record: AskedRecord | None) -> tuple[AskedJobs | None, st
     trace = Path(record.trace)
     digest = sha256_of(trace)
     if digest != record.trace_sha256:
-        return None, f"{trace} " + ("can't be read" if digest is None else "has changed since the run")
+        why = "has changed since the run" if digest else "can't be read" if trace.exists() else "is not there"
+        return None, f"{trace} {why}"
     from dardis.sim.request import asked_jobs
 
     machine = record.machine(path)

@@ -121,7 +121,7 @@ def _seeds(text: str) -> tuple[int, ...]:
     from dardis.config.comparison import LARGEST_SEED
 
     expected = f"whole numbers from 0 to {LARGEST_SEED} with commas between"
-    return tuple(whole_of("--seeds", part, 0, LARGEST_SEED, expected) for part in _names("--seeds", text))
+    return tuple(whole_of("--seeds", part, 0, LARGEST_SEED, expected, text) for part in _names("--seeds", text))
 
 
 def _pair(comparison: Comparison, text: str | None) -> tuple[str, str]:

@@ -91,7 +91,8 @@ def trim_of(text: str | None) -> tuple[int, int] | None:
     expected = "WARMUP_S,COOLDOWN_S in whole seconds"
     if not comma:
         raise InputError("--trim", repr(text), expected)
-    return whole_of("--trim", warm_up, 0, 1 << 40, expected), whole_of("--trim", cool_down, 0, 1 << 40, expected)
+    first, last = (whole_of("--trim", part, 0, 1 << 40, expected, text) for part in (warm_up, cool_down))
+    return first, last
 
 
 def _draw(folder: Path) -> None:

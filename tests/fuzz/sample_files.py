@@ -7,11 +7,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from kit import plan_folder
+from kit.scale_folder import ONE, RECORD
 
 from dardis.metrics.power import COLUMNS as POWER_COLUMNS
 from dardis.model.moments import utc_text
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.platform_dict import platform_to_dict
+from dardis.report.run_files import BY_COLUMNS, DEADLINE_COLUMNS
 from offline.folder.plan import write_plan
 
 MAY = 1_682_899_200
@@ -188,27 +190,29 @@ status,queue,user,attempts,latest_start
 """
 SWITCHING = "node,down_s,up_s\n0,0,900\n0,5000,\n3,100,7000\n"
 SCALE = _lines(
-    "nodes,ranks,task_managers,overlap,arity,sample,window_s,reservations,dispatcher,seed,jobs,repeat,jobs_per_s,"
-    "schedule_digest\n",
-    "1000,{n},1,1,flat,all,100,4,d,1,9,1,90.5,0123456789abcdef",
-    range(1, 4),
+    ",".join(ONE) + "\n", ",".join("{n}" if name == "ranks" else str(cell) for name, cell in ONE.items()), range(1, 4)
 )
 PREDICTIONS = """scaling,nodes,ranks,task_managers,arity,window_s,reservations,predicted_s_per_job,network_ranks
 strong,1000,10,1,flat,100,4,0.01,4
 weak,5000,10,1,8,100,4,0.01,4
 """
-SCALE_JSON = json.dumps(
-    {"arguments": {"jobs": 9}, "networks": {}, "versions": {"python": "3"}, "load": 0.5, "ranks": 4}
-)
+SCALE_JSON = json.dumps(RECORD)
 RUN = {
     "run.json": json.dumps({"platform": platform_to_dict(PLATFORM), "unix_start": MAY, "warnings": []}),
-    "metrics.json": json.dumps({"jobs": 3, "makespan_s": 80, "mean_wait_s": 1.5, "utilisation": None, "digest": "x"}),
-    "metrics_by.csv": "by,name,jobs,mean_wait_s\nqueue,debug,2,1.5\nuser,ann,1,0.0\n",
-    "profile.csv": "time_s,cores_used,cores_desired\n0,0,80\n5,16,70\n80,0,80\n",
+    "metrics.json": json.dumps({
+        "jobs": 3, "completed": 1, "killed": 1, "rejected": 1, "makespan_s": 80, "mean_wait_s": 1.5,
+        "utilisation": None, "schedule_digest": "x",
+    }),
+    "metrics_by.csv": ",".join(("by", "name", *BY_COLUMNS, *DEADLINE_COLUMNS)) + "\n"
+    "queue,debug,2,1.5,2,2,1.0,0.2,1,5,,\nuser,ann,1,0.0,0.0,0,1.0,0.1,0,0,0.5,0.0\n",
+    "profile.csv": ",".join(("time_s", *(f"{kind}_{what}" for kind in PLATFORM.kinds for what in ("used", "desired"))))
+    + "\n" + "".join(f"{time}" + 3 * f",{used},70" + "\n" for time, used in ((0, 0), (5, 16), (80, 0))),
     "decisions.csv": "cpu_s_from,cpu_s_to,decisions\n0,1e-06,3\n1e-06,2e-06,0\n",
-    "power.csv": ",".join(POWER_COLUMNS) + "\n" + ",".join("1.5" for _ in POWER_COLUMNS) + "\n",
+    "power.csv": ",".join(POWER_COLUMNS) + "\n" + "".join(
+        f"{time},{time + 40}" + ",1.5" * (len(POWER_COLUMNS) - 2) + "\n" for time in (0, 40)
+    ),
     "jobs.csv": JOBS,
-}
+}  # fmt: skip
 
 
 def plan_files() -> dict[str, str]:

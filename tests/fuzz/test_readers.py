@@ -20,7 +20,6 @@ NO_READERS_OF_FILES = {
     ("dardis/sim/progress_file.py", "read"): "what another process of ours is writing",
     ("dardis/sim/compare_plan.py", "__init__"): "tests/unit/sim/test_compare_runs.py",
     ("dardis/sim/compare_plan.py", "_read_back"): "tests/unit/sim/test_compare_runs.py",
-    ("dardis/cli/audit.py", "_platform"): "tests/unit/metrics/test_audit_command.py",
 }
 
 

@@ -5,6 +5,7 @@ import json
 from dataclasses import fields
 
 import pytest
+from kit.scale_folder import ONE, RECORD
 
 from dardis.model.errors import InputError
 from dardis.report.scale_page import draw_scale_report
@@ -15,21 +16,6 @@ from dardis.sim.scale import Row
 NETWORK = {
     "ranks": 4, "latency_ns": 1500.0, "send_overhead_ns": 400.0, "receive_overhead_ns": 300.0, "gap_ns": 500.0,
     "gap_per_byte_ns": 0.07,
-}  # fmt: skip
-RECORD = {
-    "dardis_version": "0", "command": ["dardis", "scale"], "arguments": {"jobs": 9, "dispatcher": "d", "hosts_of": 64},
-    "networks": {}, "cores": 2, "load": 0.5, "ranks": 4,
-    "launch_s": 1.5, "versions": {"python": "3", "mpi": None}, "started_utc": "now",
-}  # fmt: skip
-ONE = {
-    "nodes": 1000, "ranks": 1, "hosts": 16, "task_managers": 1, "overlap": 1, "arity": "flat", "sample": "all",
-    "window_s": 100, "reservations": 4, "dispatcher": "d", "seed": 1, "jobs": 9, "repeat": 1, "completed": 9,
-    "rounds": 9, "waves": "", "job_ns": "",
-    "cpu_ns_per_node_job": 81.5, "bytes_per_node": 450.0, "message_bytes_per_node_job": 52.0,
-    "root_message_bytes": 4000, "chain": 36, "wall_s_per_round": 0.001, "exchange_s_median": 0.001, "jobs_per_s": 900.0,
-    "mpi_share": "", "collective_s_per_round": "", "predicted_s_per_round": "", "startup_s": 0.1, "node_ns": "",
-    "message_ns": "", "select_ns": "", "ask_bytes": 174.0, "answer_bytes": 3000.0,
-    "schedule_digest": "0123456789abcdef",
 }  # fmt: skip
 PREDICTED = (
     "scaling", "nodes", "ranks", "task_managers", "arity", "window_s", "reservations", "predicted_s_per_job",
