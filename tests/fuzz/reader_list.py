@@ -106,7 +106,7 @@ def readers_of(shared: Path) -> list[Reader]:
     ):
         for path in sorted((shared / folder).glob("*.csv")):
             head, *lines = path.read_text().splitlines()
-            is_year = len(lines) == 8760 and "utc" not in head  # which is read when it is whole
+            is_year = "dry_bulb_c" in head  # which is read when it is whole
             text = "\n".join([head, *(lines if is_year else lines[-60:]), ""])
             found.append(Reader(f"{folder} {path.name}", "s.csv", (text,), read, weight=_OF_YEARS if is_year else 1.0))
     return found
