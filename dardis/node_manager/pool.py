@@ -24,8 +24,8 @@ from dardis.wire.effects import Effect, Kill, Launch, Send, SetTimer
 Ints = NDArray[np.int64]
 EVERYBODY = -1
 """The address of every task manager."""
-LAPSE, REPORT = 0, 1
-"""Tokens of timers: a tentative reservation lapses; `Finished` is told again."""
+LAPSE, REPORT, FORGET = range(3)
+"""Tokens of timers: a tentative reservation lapses; `Finished` is told again; what was released can't come again."""
 LARGEST = 1 << 31
 """No node holds as much as this of anything: amounts are 32-bit integers."""
 _EMPTY = np.zeros(0, dtype=np.int64)
@@ -54,8 +54,9 @@ class NodePool:
         self.incarnation = incarnation
         self._report_every = report_every
         self._claims: dict[int, Claim] = {}
-        self._closed: dict[int, int] = {}
-        """Where messages may be late: the last attempt of each job that has ended here or was dropped."""
+        self._closed: dict[int, tuple[int, int]] = {}
+        """Where messages may be late: the last attempt of each job that was released, and when all claims of it, and of
+        earlier ones, have expired."""
         self._finished: dict[int, int] = {}
         self._heads: dict[tuple[int, int], Ints] = {}
         """Who holds the few reservations of the late set-up, by label and job, as was announced."""
@@ -90,7 +91,7 @@ class NodePool:
                 self._publishes = self._report_every > 0
                 return [self._publish(now)]
             case say.Announce():
-                return self._announced(message)
+                return self._announced(message, now)
             case say.Switch():
                 self.state.switch(message)
                 return []
@@ -126,9 +127,9 @@ class NodePool:
         answer = say.JointOffers(asks.rounds, ask.job, self.host, self.incarnation, table, offset, rows)
         return Send(int(ask.job[0]), answer)
 
-    def _announced(self, news: say.Announce) -> list[Effect]:
+    def _announced(self, news: say.Announce, now: int) -> list[Effect]:
         place = (news.label, int(news.head[0]))
-        if news.standing:
+        if news.standing and news.head[-1] >= now:
             self._heads[place] = news.head
         else:
             self._heads.pop(place, None)
@@ -165,13 +166,14 @@ class NodePool:
         old = self._claims.get(job)
         if self._finished.get(job) == attempt or (old is not None and old.attempt == attempt):
             return [Send(job, say.Reserved(job, attempt, self.host))] if confirm.tentative else []
-        stale = confirm.incarnation != self.incarnation or attempt <= self._closed.get(job, -1)
-        if stale or confirm.start < now or (old is not None and old.attempt > attempt) or not self._is_sound(confirm):
+        expired = confirm.start < now or confirm.expires <= now
+        stale = confirm.incarnation != self.incarnation or attempt <= self._closed.get(job, (-1, 0))[0]
+        if stale or expired or (old is not None and old.attempt > attempt) or not self._is_sound(confirm):
             return [refused]
         effects: list[Effect] = []
         if old is not None and confirm.tentative:
             # A later claim tells that the earlier one is called off, even if that is said elsewhere and late.
-            effects, old = self._close(job, old.attempt, now), None
+            effects, old = self._close(job, old.attempt, old.start, now), None
         elif old is not None:
             self._take_back(job, old, now)
         nodes = confirm.nodes - self.state.first
@@ -223,7 +225,6 @@ class NodePool:
             later = self.state.later_jobs(claim.nodes, now, ended.depth)
             effects.append(Send(ended.job, say.Later(self.host, *later)))
         if self._report_every:
-            self._closed[ended.job] = claim.attempt
             self._finished[ended.job] = claim.attempt
             effects += self._report(ended.job, claim.attempt, now)
             effects += [self._publish(now)] if self._publishes else []
@@ -238,19 +239,26 @@ class NodePool:
             del self._finished[noted.job]
         return []
 
-    def _close(self, job: int, attempt: int, now: int) -> list[Effect]:
-        """Drop what the job holds by this attempt or an earlier one, and take no more of them."""
-        if self._report_every:  # elsewhere nothing of an attempt comes after its end
-            self._closed[job] = max(self._closed.get(job, -1), attempt)
+    def _close(self, job: int, attempt: int, expires: int, now: int) -> list[Effect]:
+        """Drop what the job holds by this attempt or an earlier one, and take no more of them.
+
+        Confirmations that have expired are refused anyway: there is nothing to remember.
+        """
+        effects: list[Effect] = []
+        known = self._closed.get(job, (-1, now))
+        closed = max(attempt, known[0]), max(expires, known[1])
+        if now < closed[1] and closed != known and self._report_every:  # elsewhere nothing comes after its end
+            self._closed[job] = closed
+            effects.append(SetTimer(closed[1], say.Timer(job, attempt, FORGET)))
         claim = self._claims.get(job)
         if claim is None or claim.attempt > attempt:
-            return []
+            return effects
         self._take_back(job, claim, now)
-        effects: list[Effect] = [Kill(job, claim.attempt)]
+        effects.append(Kill(job, claim.attempt))
         return [*effects, self._publish(now)] if self._publishes else effects
 
     def _release(self, release: say.Release, now: int) -> list[Effect]:
-        effects = self._close(release.job, release.attempt, now)
+        effects = self._close(release.job, release.attempt, release.expires, now)
         if self._finished.get(release.job, FOREVER) <= release.attempt:
             del self._finished[release.job]
         if not self._report_every:
@@ -268,7 +276,7 @@ class NodePool:
         if claim.committed:
             return [done]
         if now > claim.start:
-            return [*self._close(job, attempt, now), Send(job, say.Refused(job, attempt, self.host))]
+            return [*self._close(job, attempt, claim.start, now), Send(job, say.Refused(job, attempt, self.host))]
         claim = Claim(attempt, claim.nodes, claim.units, claim.request, claim.start, claim.end, committed=True)
         self._claims[job] = claim
         return [done, self._launch(job, claim)]
@@ -276,7 +284,11 @@ class NodePool:
     def _timer(self, timer: say.Timer, now: int) -> list[Effect]:
         if timer.token == REPORT:
             return self._report(timer.job, timer.attempt, now) if self._finished.get(timer.job) == timer.attempt else []
+        if timer.token == FORGET:
+            if self._closed.get(timer.job, (0, FOREVER))[1] <= now:
+                del self._closed[timer.job]
+            return []
         claim = self._claims.get(timer.job)
         if claim is None or claim.attempt != timer.attempt or claim.committed:
             return []
-        return self._close(timer.job, timer.attempt, now)
+        return self._close(timer.job, timer.attempt, claim.start, now)

@@ -62,6 +62,8 @@ class RelayingHost:
         return self.pool.handle(message, now)
 
     def _relay(self, relay: say.Relay, now: int) -> list[Effect]:
+        if relay.expires <= now:  # it would be asked all the way down, by copies that come late as well
+            return []
         if relay.first == relay.last:
             return [Forward(relay.origin, self._for_all(relay, []))]
         if relay.parent == self._host:
@@ -71,12 +73,13 @@ class RelayingHost:
             return [] if known.answer is None else [Forward(relay.parent, known.answer)]
         parts = parts_of(self._host + 1, relay.last, relay.arity, relay.gone.tolist())
         effects: list[Effect] = [
-            Forward(host, self._share(relay, host, host, 0)) for host in self._left_out(relay, parts)
+            Forward(host, self._share(relay, host, host, 0, relay.expires)) for host in self._left_out(relay, parts)
         ]
         if not parts:
             return effects + self._own_share(relay, now)
         # Others first: they work meanwhile.
-        question = Question(relay, now + relay.patience, dict([*parts, (self._host, self._host + 1)]), {})
+        until = min(now + relay.patience, relay.expires)
+        question = Question(relay, until, dict([*parts, (self._host, self._host + 1)]), {})
         self._open[relay.origin, relay.serial] = question
         return effects + self._ask_the_silent(question, now)
 
@@ -99,18 +102,21 @@ class RelayingHost:
     def _ask_the_silent(self, question: Question, now: int) -> list[Effect]:
         """Ask for the parts that have not answered. Each level is patient for one step less."""
         relay = question.relay
-        patience = max(question.until - now - relay.step, 1) if relay.patience else 0
-        effects: list[Effect] = [
-            Forward(first, self._share(relay, first, last, patience)) for first, last in question.missing.items()
-        ]
+        patience, expires, reminder = 0, relay.expires, list[Effect]()
         if relay.patience:
-            effects.append(self._remind(relay, min(now + relay.resend, question.until)))
-        return effects
+            patience, expires = max(question.until - now - relay.step, 1), question.until
+            reminder = [self._remind(relay, min(now + relay.resend, question.until))]
+        asked = [
+            (first, self._share(relay, first, last, patience, expires)) for first, last in question.missing.items()
+        ]
+        return [*(Forward(first, share) for first, share in asked), *reminder]
 
-    def _share(self, relay: say.Relay, first: int, last: int, patience: int) -> say.Relay:
+    def _share(self, relay: say.Relay, first: int, last: int, patience: int, expires: int) -> say.Relay:
         """What the hosts `[first, last)` are to take of it."""
         parcels = [parcel for parcel in relay.parcels if first <= parcel[0] < last]
-        return replace(relay, parent=self._host, first=first, last=last, parcels=parcels, patience=patience)
+        return replace(
+            relay, parent=self._host, first=first, last=last, parcels=parcels, patience=patience, expires=expires
+        )
 
     @staticmethod
     def _remind(relay: say.Relay, at: int) -> SetTimer:
@@ -121,7 +127,7 @@ class RelayingHost:
         question = self._open[key]
         if question.answer is None and now < question.until:
             return self._ask_the_silent(question, now)
-        forgotten_at = question.until + question.relay.step  # when the patience of whoever asked has ended
+        forgotten_at = question.relay.expires  # from then on it is not taken again
         effects = [] if question.answer is not None else [self._answer(question)]
         if now >= forgotten_at:
             del self._open[key]
@@ -178,4 +184,4 @@ def _best_of(ask: say.Ask, ranked: Sequence[say.Candidates]) -> say.Candidates:
         rows = np.concatenate([one.rows[one.offset[i] : one.offset[i + 1]] for one in ranked])
         blocks.append(rows[: best_of(rows, 0, len(rows), units, ask.choice)])
         offset[i + 1] = offset[i] + len(blocks[i])
-    return say.Candidates(ask.round, offset, np.concatenate(blocks))
+    return say.Candidates(ask.round, offset, np.concatenate(blocks), sum(one.hosts for one in ranked))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 
+from dardis.model.errors import InputError
 from dardis.model.job import Job
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
@@ -18,11 +19,11 @@ from dardis.node_manager import NodePool, RelayingHost
 from dardis.node_manager.pool import EVERYBODY
 from dardis.sim.spread import layout_of
 from dardis.task_manager import LateSetUp, RacingManager, Reach, SetUp, TaskManager
-from dardis.task_manager.agreement import Pace
+from dardis.task_manager.agreement import SLOWEST, Pace
 from dardis.task_manager.layout import Layout
 from dardis.transport.virtual import Faults, VirtualNetwork
 from dardis.wire.effects import ALL_HOSTS, Done, Effect, Forward, Kill, Launch, Placed, Rejected, Send, SetTimer
-from dardis.wire.messages import Ended, HostDown, Message, Timer
+from dardis.wire.messages import Ended, HostDown, Message, Released, Reserved, Timer
 
 Log = Callable[[int, str], None]
 """Called with the virtual time and what happened."""
@@ -57,6 +58,12 @@ class Scenario:
     sample: int = 0
     """Nodes that a job asks first, for each of its units; 0: all."""
 
+    def __post_init__(self) -> None:
+        """Refuse a network on which task managers may never hear in time."""
+        if self.faults.longest_delay > SLOWEST * self.pace.resend:
+            found = f"messages take up to {self.faults.longest_delay} s, resend is {self.pace.resend} s"
+            raise InputError("pace", found, f"at most {SLOWEST} times resend")
+
 
 class Fate(StrEnum):
     """How units ended."""
@@ -86,6 +93,8 @@ class Host:
 
     machine: RelayingHost
     launched: dict[tuple[int, int], list[UnitRun]] = field(default_factory=dict)
+    released: dict[int, int] = field(default_factory=dict)
+    """The last attempt of each job that it has said to have released."""
 
 
 PoolMaker = Callable[..., NodePool]
@@ -103,6 +112,8 @@ class FaultSimulation:
         """The last reservation that each job's task manager told of."""
         self.told: dict[int, list[Effect]] = {}
         """What task managers told of each job's end (`Done`, `Rejected`), in order."""
+        self.retaken: list[tuple[int, int, int]] = []
+        """Host, job and attempt of claims that were reserved after it was said that they were released."""
         self.placements = 0
         """Reservations agreed on, over all jobs."""
         self._log = log
@@ -193,6 +204,7 @@ class FaultSimulation:
 
     def _obey_host(self, address: int, host: Host, effects: list[Effect], now: int) -> None:
         for effect in effects:
+            self._watch_claims(address, host, effect)
             match effect:
                 case Send(to=to, message=message) if to == EVERYBODY:
                     for manager in range(self.scenario.managers):
@@ -212,6 +224,13 @@ class FaultSimulation:
                     self.network.at(at, partial(self._begin, address, host, effect))
                 case Kill(job=job, attempt=attempt):
                     self._stop(host.launched.pop((job, attempt), []), Fate.KILLED, now)
+
+    def _watch_claims(self, address: int, host: Host, effect: Effect) -> None:
+        match effect:
+            case Send(message=Released(job=job, attempt=attempt)):
+                host.released[job] = max(attempt, host.released.get(job, attempt))
+            case Send(message=Reserved(job=job, attempt=attempt)) if attempt <= host.released.get(job, -1):
+                self.retaken.append((address, job, attempt))
 
     def _remind(self, address: int, host: Host, timer: Timer, now: int) -> None:
         if self.hosts[address] is host:

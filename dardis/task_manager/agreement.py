@@ -11,7 +11,7 @@ when its last claim is released everywhere, so no two of its attempts are ever h
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from dardis.model.job import Job
@@ -24,7 +24,10 @@ OFFERS, SILENT, RESEND, RETRY = range(4)
 """Tokens of timers: go on with the offers that are there; ask again who has not answered; send again what was not
 answered; ask anew."""
 LONGEST_BACKOFF = 6
-"""All waits of a job grow with each of its failures, this often at most."""
+"""All waits of a job grow with each of its failures, this often at most. Where somebody was too slow they go on
+growing, until each single wait of a round is `resend << LONGEST_BACKOFF` longer."""
+SLOWEST = 20
+"""How many resend times a message may take: the longest wait has room for three such messages, one after the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +62,12 @@ class Proposal:
     attempt: int
     confirms: dict[int, say.Confirm]
     missing: set[int]
+    first_expires: int
+    """When what was said first has expired: from then on somebody may refuse for being told too late."""
     phase: Phase = Phase.CLAIMING
     finished: set[int] = field(default_factory=set)
+    expires: int = 0
+    """When what was said to claim it has expired everywhere."""
     reminded: bool = False
     """Whether a timer is set for sending again."""
 
@@ -68,11 +75,11 @@ class Proposal:
         """What the host has to answer in this phase."""
         match self.phase:
             case Phase.CLAIMING:
-                return self.confirms[host]
+                return replace(self.confirms[host], expires=self.expires)
             case Phase.COMMITTING:
                 return say.Commit(self.state.job.number, self.attempt)
             case _:
-                return say.Release(self.state.job.number, self.attempt)
+                return say.Release(self.state.job.number, self.attempt, self.expires)
 
 
 class Agreement:
@@ -87,6 +94,7 @@ class Agreement:
         self._waits = levels + 1
         """Waits that a question may cost: its task manager's, and in it one of each level."""
         self._waits_of_round = questions * self._waits
+        self._longest_growth = LONGEST_BACKOFF + (self._waits_of_round - 1).bit_length()
         self._seed = seed
         self._open: dict[int, Proposal] = {}
         self._dead: dict[int, int] = {}
@@ -100,14 +108,15 @@ class Agreement:
     def propose(self, state: JobState, confirms: dict[int, say.Confirm], now: int) -> list[Effect]:
         """Claim the chosen nodes."""
         if any(confirm.incarnation <= self._dead.get(host, -1) for host, confirm in confirms.items()):
-            return self.later(state, now)
-        proposal = self._open[state.job.number] = Proposal(state, state.asks, confirms, set(confirms))
+            return self.later(state, now, slow=False)
+        first_expires = now + self.lead(state.job)
+        proposal = self._open[state.job.number] = Proposal(state, state.asks, confirms, set(confirms), first_expires)
         return self._demand(proposal, now)
 
     def _allowance(self, job: int) -> int:
         """What a job's failures add to the waits of a round: whatever made it fail, in time they are long enough."""
         failures = self._failures.get(job, 0)
-        return self._pace.resend << min(failures, LONGEST_BACKOFF) if failures else 0
+        return self._pace.resend << failures if failures else 0
 
     def patience(self, job: int) -> int:
         """How long the job waits for those who answer at once; for a part of a tree as much more with each level."""
@@ -127,10 +136,14 @@ class Agreement:
         if self._alive[host] > self._dead.get(host, -1):
             self.gone.discard(host)
 
+    def round_ends(self, job: int, now: int) -> int:
+        """When a round goes on without those who have not answered."""
+        return now + self._waits * self.patience(job)
+
     def watch(self, job: Job, number: int, now: int) -> list[Effect]:
         """Set the timers of a round, whose number they bear."""
         return [
-            SetTimer(now + self._waits * self.patience(job.number), say.Timer(job.number, number, OFFERS)),
+            SetTimer(self.round_ends(job.number, now), say.Timer(job.number, number, OFFERS)),
             self.again(say.Timer(job.number, number, SILENT), now),
         ]
 
@@ -138,12 +151,22 @@ class Agreement:
         """Set the timer for when it is time to send again."""
         return SetTimer(now + self._pace.resend, timer)
 
-    def later(self, state: JobState, now: int) -> list[Effect]:
+    def failed(self, job: int, *, slow: bool) -> None:
+        """Take note of a failure; `slow`: longer waits might have helped."""
+        failures = self._failures.get(job, 0)
+        if failures < (self._longest_growth if slow else LONGEST_BACKOFF):
+            self._failures[job] = failures + 1
+
+    def later(self, state: JobState, now: int, *, slow: bool) -> list[Effect]:
         """Ask anew after a drawn time."""
         job = state.job.number
-        self._failures[job] = self._failures.get(job, 0) + 1
+        self.failed(job, slow=slow)
         wait = 1 + int(stream(self._seed, "backoff", job, state.asks).integers(self._allowance(job)))
         return [SetTimer(now + wait, say.Timer(job, state.asks, RETRY))]
+
+    def forget(self, job: int) -> None:
+        """Drop what is known of a job that has ended."""
+        self._failures.pop(job, None)
 
     def stands(self, job: int) -> bool:
         """Whether the job has a claim that is not called off."""
@@ -152,7 +175,7 @@ class Agreement:
 
     def call_off(self, job: int, now: int) -> list[Effect]:
         """Give up a claim that stands, long before its start, and ask anew later."""
-        return self._abort(self._open[job], now)
+        return self._abort(self._open[job], now, slow=False)
 
     def wants_retry(self, timer: say.Timer) -> bool:
         """Whether this timer means that its job is to ask anew: not before its last claim is released everywhere."""
@@ -178,12 +201,16 @@ class Agreement:
         if isinstance(message, ANSWERS.get(proposal.phase, ())):
             return self._answered(proposal, message.host, now)
         called_off = isinstance(message, say.Refused) and proposal.phase in {Phase.CLAIMING, Phase.COMMITTING}
-        return self._abort(proposal, now) if called_off and message.host not in proposal.finished else []
+        slow = proposal.phase is Phase.COMMITTING or now >= proposal.first_expires
+        return self._abort(proposal, now, slow=slow) if called_off and message.host not in proposal.finished else []
 
     def _demand(self, proposal: Proposal, now: int) -> list[Effect]:
         """Send what is not answered yet (again), or give a claim up when it is too late for it."""
-        if proposal.phase is Phase.CLAIMING and now > proposal.state.start:
-            return self._abort(proposal, now)
+        if proposal.phase is Phase.CLAIMING:
+            if now > proposal.state.start:
+                return self._abort(proposal, now, slow=True)
+            # Time enough for it to arrive; so long a copy of it is dangerous, and remembered.
+            proposal.expires = min(proposal.state.start, now + self.lead(proposal.state.job))
         effects: list[Effect] = [Send(host, proposal.demand(host)) for host in sorted(proposal.missing)]
         if effects and not proposal.reminded:
             proposal.reminded = True
@@ -222,14 +249,14 @@ class Agreement:
         del self._open[job]
         return [*effects, Done(job)]
 
-    def _abort(self, proposal: Proposal, now: int) -> list[Effect]:
+    def _abort(self, proposal: Proposal, now: int, *, slow: bool) -> list[Effect]:
         """Release everywhere but where the claim died with its host, and ask anew later."""
         proposal.state.hosts, proposal.state.nodes, proposal.state.units = (), None, None
         proposal.phase = Phase.RELEASING
         proposal.missing = {host for host in proposal.confirms if not self._died(proposal, host)}
         if not proposal.missing:
             del self._open[proposal.state.job.number]
-        return self._demand(proposal, now) + self.later(proposal.state, now)
+        return self._demand(proposal, now) + self.later(proposal.state, now, slow=slow)
 
     def _died(self, proposal: Proposal, host: int) -> bool:
         return proposal.confirms[host].incarnation <= self._dead.get(host, -1)
@@ -245,5 +272,5 @@ class Agreement:
             if proposal.phase is Phase.RELEASING:
                 effects += self._answered(proposal, host, now)
             elif host not in proposal.finished:
-                effects += self._abort(proposal, now)
+                effects += self._abort(proposal, now, slow=False)
         return effects

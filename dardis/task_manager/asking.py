@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from dardis.model.host_tree import living
+from dardis.model.job import FOREVER
 from dardis.task_manager.layout import Layout
 from dardis.task_manager.rounds import JobState, Round
 from dardis.task_manager.sampling import part_of
@@ -59,9 +60,16 @@ class Asking:
         hosts = range(self._hosts) if this.hosts == (ALL_HOSTS,) else this.hosts
         return [host for host in hosts if host not in this.offers and host not in self._gone]
 
+    def lacks_answers(self, this: Round) -> bool:
+        """Whether the answers lack those of hosts that are not known to be dead."""
+        said = this.candidates or this.sums
+        if said is None or not this.answered:
+            return bool(self.silent(this))
+        return said.hosts < self._hosts - this.passed_over
+
     def all_hosts(self, message: say.Message) -> Send:
         """A message that all hosts answer, where none is lost: to each, or down the tree."""
-        return Send(0, self._relay_of(message, 0)) if self._arity else Send(ALL_HOSTS, message)
+        return Send(0, self._relay_of(message, 0, FOREVER)) if self._arity else Send(ALL_HOSTS, message)
 
     def _to(self, host: int, this: Round, step: int) -> list[Send]:
         """What a round asks now, for a host or for all; the tree is asked another way once a host is gone or back."""
@@ -71,16 +79,18 @@ class Asking:
         if not self._arity:
             return [Send(host, this.sent)]
         if this.relay is None or this.relay.gone.tolist() != sorted(self._gone):
-            this.relay = self._relay_of(this.sent, step)
+            this.relay = self._relay_of(this.sent, step, this.expires)
+            this.passed_over = max(this.passed_over, len(this.relay.gone))
         relay = this.relay
         sends = [Send(relay.first, relay)] if relay.first < relay.last else []
         # Hosts whose places others have taken say so when they are back.
         return sends + [Send(dead, replace(relay, first=dead, last=dead)) for dead in range(relay.first)]
 
-    def _relay_of(self, message: say.Message, step: int) -> say.Relay:
+    def _relay_of(self, message: say.Message, step: int, expires: int) -> say.Relay:
         self._questions += 1
         gone = sorted(self._gone)
         return say.Relay(
             self._questions, self._address, self._address, living(0, self._hosts, gone), self._hosts, self._arity,
             self._levels * step, step, self._resend, np.array(gone, dtype=np.int64), [], message,
+            expires,
         )  # fmt: skip

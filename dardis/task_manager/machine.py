@@ -114,6 +114,8 @@ class TaskManager:
     def forget(self, number: int) -> None:
         """Drop a job that has ended."""
         del self._states[number]
+        if self._agreement is not None:
+            self._agreement.forget(number)
         if self._sampling is not None:
             self._sampling.drop(number)
 
@@ -187,12 +189,14 @@ class TaskManager:
 
     def _send(self, this: Round, ask: say.Ask, now: int) -> list[Effect]:
         """Send a round's message, and remember that answers to it are the round's."""
-        this.number, this.sent, this.relay = ask.round, ask, None
+        this.number, this.sent, this.relay, this.passed_over = ask.round, ask, None, 0
         self._rounds[ask.round] = this
         self._next_round += 1
         if this.measures is None:
             asked = this.nodes_asked
             self.messages += 2 * (len(ask.job) * self._layout.bounds[-1] if asked is None else asked)
+        if self._agreement is not None:
+            this.expires = self._agreement.round_ends(this.states[0].job.number, now)
         effects: list[Effect] = list(self._asking.first(this, self._patience(this)))
         if self._agreement is not None:
             effects += self._agreement.watch(this.states[0].job, ask.round, now)
@@ -241,7 +245,7 @@ class TaskManager:
         chosen = next(found, None)
         state, search = this.states[0], this.searches[0]
         if self._agreement is not None and (not this.answered or (this.starts and chosen is None)):
-            return self._agreement.later(state, now)
+            return self._agreement.later(state, now, slow=self._asking.lacks_answers(this))
         if chosen is not None:
             return self._take(this, chosen, now)
         following = self._following(state, search, this, now)
@@ -250,7 +254,7 @@ class TaskManager:
             first = max(following.first, self._soonest(state.job, now))
             following = replace(following, first=first, last=max(following.last, first))
             return self._ask_for(state, following, now)
-        return self._without_a_start(state, now)
+        return self._without_a_start(state, this, now)
 
     def _following(self, state: JobState, search: Search, this: Round, now: int) -> Search | None:
         """What a job asks after a round without a start: a sample that does not hold it is widened, up to all nodes."""
@@ -262,7 +266,7 @@ class TaskManager:
         wider = self._sampling.wider(state.job, search.sample)
         return replace(search, sample=wider, quota=self._rules.drawn) if wider else self._first_search(state, 0, now)
 
-    def _without_a_start(self, state: JobState, now: int) -> list[Effect]:
+    def _without_a_start(self, state: JobState, this: Round, now: int) -> list[Effect]:
         """What a job does that has found no start anywhere."""
         distinct = self._setup.units_per_node is UnitsPerNode.DISTINCT
         could = could_hold(state.job, self._layout.group_counts, self._layout.group_capacity, distinct=distinct)
@@ -270,7 +274,7 @@ class TaskManager:
             return [Rejected(state.job.number, too_large(state.job, self._layout.kinds, could))]
         if self._agreement is not None:
             waiting = Waiting(state.job.number, "no start on the nodes that answered")
-            return [waiting, *self._ask_later(state, now)]
+            return [waiting, *self._ask_later(state, now, slow=self._asking.lacks_answers(this))]
         if self._rules.soft or not self._rules.respect:
             raise ProtocolError(f"job {state.job.number}: the empty machine could hold it, yet it found no start")
         return self._wait_for_change(state)
@@ -279,10 +283,10 @@ class TaskManager:
         """What a job does that finds no start at any time within a hard profile."""
         return [Waiting(state.job.number, never_wished(self._setup.profile_split))]
 
-    def _ask_later(self, state: JobState, now: int) -> list[Effect]:
-        """Where messages may be lost: what a job does that found no start."""
+    def _ask_later(self, state: JobState, now: int, *, slow: bool) -> list[Effect]:
+        """Where messages may be lost: what a job does that found no start; `slow`: not everybody has answered."""
         assert self._agreement is not None
-        return self._agreement.later(state, now)
+        return self._agreement.later(state, now, slow=slow)
 
     def _soonest(self, job: Job, now: int) -> int:
         """The first start that can still be agreed on."""

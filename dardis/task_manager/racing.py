@@ -93,6 +93,7 @@ class RacingManager(LateManager):
         if isinstance(message, say.HostDown):
             self._dead[message.host] = max(message.incarnation, self._dead.get(message.host, -1))
             self._others = {source: heads for source, heads in self._others.items() if not self._is_dead(*source)}
+            self._seen = {source: at for source, at in self._seen.items() if not self._is_dead(*source)}
             alive = {host: number for host, number in self._incarnations.items() if not self._is_dead(host, number)}
             self._incarnations = alive
         return super().handle(message, now)
@@ -114,9 +115,12 @@ class RacingManager(LateManager):
     def _is_dead(self, host: int, incarnation: int) -> bool:
         return incarnation <= self._dead.get(host, -1)
 
-    def _ask_later(self, state: JobState, now: int) -> list[Effect]:
+    def _ask_later(self, state: JobState, now: int, *, slow: bool) -> list[Effect]:
         """Wait for nodes to publish, and ask anyway after a while."""
         number = state.job.number
+        if slow:
+            assert self._agreement is not None
+            self._agreement.failed(number, slow=True)
         self._idle.add(number)
         return [SetTimer(now + POLLS_APART * self._pace.resend, say.Timer(number, state.asks, RETRY))]
 

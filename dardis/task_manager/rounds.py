@@ -89,8 +89,12 @@ class Round:
     offers: dict[int, say.Offers] = field(default_factory=dict)
     sent: say.Ask = field(init=False)
     """What was asked last: `ask`, or candidates for it."""
+    expires: int = FOREVER
+    """When it goes on without those who have not answered."""
     relay: say.Relay | None = None
     """What that went down the tree of hosts as."""
+    passed_over: int = 0
+    """How many hosts it has named as gone, at most."""
     measures: tuple[Round, Pick] | None = None
     """What is to be claimed when it is known what it would have been with all nodes up, and the round it is from."""
     sums: say.Sums | None = None

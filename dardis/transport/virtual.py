@@ -27,6 +27,8 @@ class Faults:
     longest_delay: int
     drop: float = 0.0
     duplicate: float = 0.0
+    longest_duplicate_delay: int = 0
+    """Of second copies, if it is longer than that of others; each order of magnitude is as likely as another."""
 
 
 class VirtualNetwork:
@@ -66,7 +68,11 @@ class VirtualNetwork:
             self.lost += 1
             return
         copies = 1 + (doubled < self._faults.duplicate)
-        for delay in self._draws.integers(1, self._faults.longest_delay, size=copies, endpoint=True).tolist():
+        delays = self._draws.integers(1, self._faults.longest_delay, size=copies, endpoint=True).tolist()
+        longest = self._faults.longest_duplicate_delay
+        if copies > 1 and longest > self._faults.longest_delay:
+            delays[1] = int(longest ** self._draws.random())
+        for delay in delays:
             self.at(self.now + delay, partial(self._deliver, to, payload))
 
     def _deliver(self, to: int, payload: bytes, now: int) -> None:

@@ -21,7 +21,7 @@ from dardis.model.errors import ProtocolError
 from dardis.wire import messages
 from dardis.wire.messages import Message
 
-VERSION = 5
+VERSION = 6
 MEMORY_FACTOR, MEMORY_BASE = 128, 1 << 20
 """What decoding takes, in bytes: so often the payload's, and so many more. A list of one byte is 72 in memory."""
 SHORT = 512

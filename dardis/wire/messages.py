@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from dardis.model.job import NO_TIME
+from dardis.model.job import FOREVER, NO_TIME
 
 Ints = NDArray[np.int64]
 ROWS, SUMS, CANDIDATES = range(3)
@@ -129,6 +129,8 @@ class Candidates:
     round: int
     offset: Ints
     rows: Ints
+    hosts: int = 1
+    """How many hosts are in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,8 @@ class Relay:
     """Messages (host, time, message) that nobody answers, for single hosts of the part, each host's in order."""
     message: Message
     """What all hosts of the part are to answer, after that."""
+    expires: int = FOREVER
+    """From then on nobody waits for the answer, and it is not asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +195,8 @@ class Confirm:
     nodes: Ints
     units: Ints
     tentative: bool
+    expires: int = FOREVER
+    """From then on it is refused: a tentative one at its start or before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +240,8 @@ class Release:
 
     job: int
     attempt: int
+    expires: int = FOREVER
+    """When all that was said to claim it has expired: until then a copy may come that could be taken."""
 
 
 @dataclass(frozen=True, slots=True)

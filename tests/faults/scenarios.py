@@ -24,11 +24,12 @@ NAMES = ("dardis-throughput", "dardis-profile", "dardis-balance")
 
 
 def draw_scenario(
-    seed: int, *, reliable: bool = False, late: bool = False, tree: bool = False, sample: bool = False
-) -> Scenario:
+    seed: int, *, reliable: bool = False, late: bool = False, tree: bool = False, sample: bool = False,
+    stale: bool = False,
+) -> Scenario:  # fmt: skip
     """With `late`, the late set-up in place of the drawn one; with `tree`, hosts in a tree; all else is the same.
 
-    With `sample`, jobs ask some nodes first, of three times as many.
+    With `sample`, jobs ask some nodes first, of three times as many; with `stale`, second copies come very late.
     """
     rng = stream(seed, "scenario")
     platform = _draw_platform(rng)
@@ -53,6 +54,11 @@ def draw_scenario(
             delay, drop=float(rng.choice([0.0, 0.02, 0.1, 0.25])), duplicate=float(rng.choice([0.0, 0.1, 0.3]))
         )
         crashes = _draw_crashes(rng, len(bounds) - 1, managers, delay)
+    if stale:
+        chance = stream(seed, "stale")
+        faults = replace(
+            faults, duplicate=float(chance.choice([0.3, 0.6])), longest_duplicate_delay=int(chance.choice([200, 9000]))
+        )
     desired = _draw_desired(rng, platform)
     drawn = _late(rng, setup) if late else setup
     arity = int(stream(seed, "tree").integers(1, 5)) if tree else 0

@@ -148,6 +148,7 @@ class Verdict:
             *self._overbooked(),
             *(problem for job in self.scenario.jobs for problem in self._job(job)),
             *self._schedule(),
+            *self._retaken(),
             *self._leaks(),
         ]
 
@@ -245,6 +246,10 @@ class Verdict:
         for violation in audit(schedule, self.scenario.platform, expected=expected):
             yield f"audit: {violation}"
 
+    def _retaken(self) -> Iterator[str]:
+        for host, job, attempt in self.simulation.retaken:
+            yield f"host {host} has reserved attempt {attempt} of job {job} after it had released it"
+
     def _leaks(self) -> Iterator[str]:
         """Nothing is held any more when all is over."""
         if not self.simulation.quiet:
@@ -256,5 +261,11 @@ class Verdict:
             if host.machine.pool.state.ends()[1] > now:
                 yield f"host {address} has something reserved after {now} s, the end of all"
             questions = host.machine._open.values()
-            if any(question.until + question.relay.step < now for question in questions):
+            if any(question.relay.expires < now for question in questions):
                 yield f"host {address} has not forgotten a question whose time is over at {now} s"
+            if any(expires < now for _, expires in host.machine.pool._closed.values()):
+                yield f"host {address} has not forgotten a claim that has expired at {now} s"
+        for address, manager in enumerate(self.simulation._managers):
+            known = {*manager._states, *manager._agreement._open, *manager._agreement._failures}
+            if ended := known & self.simulation.told.keys():
+                yield f"task manager {address} has not forgotten jobs that have ended: {sorted(ended)}"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
+from dardis.node_manager.pool import FORGET, LAPSE
 from dardis.sim.spread import layout_of
 from dardis.task_manager import SETUPS, TaskManager
 from dardis.task_manager.agreement import OFFERS, RETRY, SILENT, Pace
@@ -48,6 +51,39 @@ class TestNodeManager:
         assert said(pool.handle(say.Release(5, 1), 10)) == [say.Released(5, 1, 0)]
         assert said(pool.handle(confirm(), 11)) == [say.Refused(5, 1, 0)]
         assert said(pool.handle(confirm(attempt=2), 12)) == [say.Reserved(5, 2, 0)]
+
+    def test_what_was_released_is_forgotten_once_no_copy_of_it_can_be_taken(self, pool):
+        claim = replace(confirm(), expires=90)
+        pool.handle(claim, 10)
+        (forget,) = timers(pool.handle(say.Release(5, 1, 90), 20), FORGET)
+        assert forget.at == 90
+        assert said(pool.handle(claim, 89)) == [say.Refused(5, 1, 0)]
+        pool.handle(forget.timer, 90)
+        assert not pool._closed
+        assert said(pool.handle(claim, 90)) == [say.Refused(5, 1, 0)]
+
+    def test_a_copy_of_a_release_that_comes_late_leaves_nothing_behind(self, pool):
+        assert said(pool.handle(say.Release(5, 1, 90), 90)) == [say.Released(5, 1, 0)]
+        assert not pool._closed
+
+    def test_an_earlier_attempt_that_expires_later_is_remembered_as_long(self, pool):
+        first, second = replace(confirm(), expires=95), replace(confirm(2, start=60), expires=60)
+        pool.handle(say.Release(5, 1, 95), 10)
+        pool.handle(second, 20)
+        effects = pool.handle(say.Release(5, 2, 60), 30)
+        assert timers(effects, FORGET) == [SetTimer(95, say.Timer(5, 2, FORGET))]
+        pool.handle(say.Timer(5, 2, FORGET), 60)
+        assert said(pool.handle(first, 94)) == [say.Refused(5, 1, 0)]
+
+    def test_what_has_ended_or_lapsed_need_not_be_remembered(self, pool):
+        self.ended(pool, 1, 100)
+        pool.handle(say.Noted(5, 1), 131)
+        pool.handle(replace(confirm(2, start=200), expires=150), 140)
+        pool.handle(say.Timer(5, 2, LAPSE), 200)
+        assert pool.idle
+        assert not pool._closed
+        for claim in (replace(confirm(), expires=80), replace(confirm(2, start=200), expires=150)):
+            assert said(pool.handle(claim, 200)) == [say.Refused(5, claim.attempt, 0)]
 
     def test_a_claim_with_another_incarnation_is_refused(self, pool):
         assert said(pool.handle(confirm(incarnation=1), 10)) == [say.Refused(5, 1, 0)]
@@ -160,16 +196,33 @@ class TestTaskManager:
     def test_a_refusal_releases_everywhere_and_waits_for_it(self, talk):
         talk.claim()
         effects = talk.tell(say.Refused(5, 1, 1), 3)
-        assert said(effects) == [say.Release(5, 1)] * 2
+        assert said(effects) == [say.Release(5, 1, 20)] * 2
         (retry,) = timers(effects, RETRY)
         assert said(talk.tell(retry.timer, retry.at)) == []
         talk.both(say.Released, retry.at)
         assert [type(message) for message in said(talk.tell(retry.timer, retry.at + 4))] == [say.Ask]
 
+    def test_a_claim_expires_at_its_start_or_when_it_should_have_come_long_ago(self, talk):
+        late = replace(JOB, earliest=500)
+        talk.manager = TaskManager(SETUPS["dardis-throughput"], layout_of(PLATFORM, (0, 1, 2), None), 1, PACE)
+        talk.asked = talk.manager.submit(late, 0)
+        effects = talk.claim()
+        assert [(claim.start, claim.expires) for claim in said(effects)] == [(500, 2 + PACE.lead)] * 2
+        (again,) = timers(effects, 2)
+        assert {claim.expires for claim in said(talk.tell(again.timer, 10))} == {10 + PACE.lead}
+        assert said(talk.tell(say.Refused(5, 1, 1), 11)) == [say.Release(5, 1, 10 + PACE.lead)] * 2
+
+    def test_failures_of_a_job_are_forgotten_with_it(self, talk):
+        (late,) = timers(talk.asked, OFFERS)
+        talk.tell(late.timer, late.at)
+        assert talk.manager._agreement._failures == {5: 1}
+        talk.manager.forget(5)
+        assert talk.manager._agreement._failures == {}
+
     def test_silence_calls_off_a_claim_but_not_a_commit(self, talk):
         effects = talk.claim()
         (again,) = timers(effects, 2)
-        assert said(talk.tell(again.timer, 21)) == [say.Release(5, 1)] * 2
+        assert said(talk.tell(again.timer, 21)) == [say.Release(5, 1, 20)] * 2
         talk = Talk()
         talk.claim()
         talk.both(say.Reserved, 4)
@@ -199,7 +252,7 @@ class TestTaskManager:
         talk.tell(say.Refused(5, 1, 0), 3)
         assert talk.tell(say.HostDown(1, 0), 4) == []
         talk.tell(say.Released(5, 1, 0), 5)
-        assert said(talk.tell(say.Timer(5, 1, 2), 7)) == [say.Release(5, 1)]
+        assert said(talk.tell(say.Timer(5, 1, 2), 7)) == [say.Release(5, 1, 20)]
 
     def test_offers_of_the_dead_are_not_claimed(self, talk):
         first, second = talk.offers()

@@ -193,5 +193,7 @@ def test_claims_without_two_phases_are_found_out(monkeypatch):
 
 def test_a_job_that_never_asks_again_is_found_out(monkeypatch):
     """Publications alone may be lost."""
-    monkeypatch.setattr(RacingManager, "_ask_later", lambda self, state, _: self._idle.add(state.job.number) or [])
+    monkeypatch.setattr(
+        RacingManager, "_ask_later", lambda self, state, *_, **__: self._idle.add(state.job.number) or []
+    )
     assert finds("is lost")

@@ -9,13 +9,14 @@ from faults.broken import NoFitTest
 from faults.scenarios import draw_scenario
 from faults.seeds import check, judge, run_seed
 
+from dardis.model.errors import InputError
 from dardis.model.host_tree import child_counts
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import RelayingHost, relay
 from dardis.sim.faults import Crash, FaultSimulation, Scenario
-from dardis.task_manager import SETUPS, asking
-from dardis.task_manager.agreement import LONGEST_BACKOFF, Agreement, Pace
+from dardis.task_manager import SETUPS, LateSetUp, asking
+from dardis.task_manager.agreement import LONGEST_BACKOFF, SLOWEST, Agreement, Pace
 from dardis.transport.virtual import Faults
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Forward
@@ -142,16 +143,61 @@ def test_jobs_that_are_submitted_at_once_race_to_their_ends():
 # -------------------------------------------------------------------------------------------- how long all of it takes
 
 
+CHAIN = [
+    (21, Pace(20, 20, 60)), (5, Pace(3, 3, 9)), pytest.param(41, Pace(20, 20, 60), marks=pytest.mark.slow),
+    pytest.param(21, Pace(3, 3, 9), marks=pytest.mark.slow),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("setup", [SETUPS["dardis-throughput"], LateSetUp(aged_after_s=600)], ids=["drawn", "late"])
+@pytest.mark.parametrize(("hosts", "pace"), CHAIN)
+def test_patience_grows_until_it_is_enough_for_the_longest_way(hosts, pace, setup):
+    """Jobs that need all hosts of a chain in which each message takes up to 60 s."""
+    platform = Platform("chain", (NodeGroup("n", hosts, {"cores": 4}),))
+    jobs = tuple(job(number, 10 * number, hosts) for number in (1, 2, 3))
+    scenario = Scenario(1, platform, tuple(range(hosts + 1)), jobs, setup, 1, pace, Faults(60), arity=1)
+    outcome = judge(scenario)
+    assert (outcome.violations, outcome.done) == ((), 3)
+
+
+def test_a_network_that_is_too_slow_for_any_patience_is_refused():
+    pace = Pace(patience=20, resend=3, lead=60)
+    one = one_dies(job(1, 100, 1), host=4, at=104, heard=400)
+    replace(one, pace=pace, faults=Faults(60))
+    with pytest.raises(InputError, match=r"^pace: messages take up to 61 s, resend is 3 s; expected at most 20 times"):
+        replace(one, pace=pace, faults=Faults(61))
+
+
+@pytest.mark.parametrize("levels", [0, 1, 2, 6, 20, 40])
+@pytest.mark.parametrize("questions", [1, 2])
+def test_in_time_a_job_waits_long_enough_for_the_slowest_network(levels, questions):
+    """Whatever its first pace: a level waits for the way there and back, and after a round there are three left."""
+    for resend in (1, 7, 60):
+        agreement, delay = Agreement(Pace(1, resend, 1), 1, levels, questions), SLOWEST * resend
+        for _ in range(50):
+            agreement.failed(5, slow=True)
+        assert agreement.patience(5) >= 2 * delay
+        round_s = questions * (agreement.round_ends(5, 1000) - 1000)
+        assert agreement.lead(job(5, 0, 1)) >= round_s + 3 * delay
+
+
+def test_failures_that_more_patience_would_not_have_helped_make_nobody_wait_longer():
+    agreement = Agreement(Pace(10, 4, 30), 1, levels=20, questions=2)
+    for _ in range(50):
+        agreement.failed(5, slow=False)
+    assert agreement._allowance(5) == 4 << LONGEST_BACKOFF
+
+
 @pytest.mark.parametrize("levels", range(4))
 def test_a_level_has_answered_before_the_one_above_it_gives_up(levels):
     """With the waits of each failure; a start lies beyond both questions, sums and candidates, and time to agree."""
     pace = Pace(patience=10, resend=4, lead=30)
     agreement, five = Agreement(pace, 1, levels, questions=2), job(5, 0, 1)
-    for failures in range(LONGEST_BACKOFF + 2):
+    for failures in range(LONGEST_BACKOFF + 1):
         (given_up, _) = agreement.watch(five, 1, 1000)
         assert given_up.at == 1000 + (levels + 1) * agreement.patience(5)
         to_agree = agreement.lead(five) - 2 * (given_up.at - 1000)
-        assert to_agree >= pace.lead - pace.patience + (failures > 0) * (pace.resend << min(failures, LONGEST_BACKOFF))
+        assert to_agree >= pace.lead - pace.patience + (failures > 0) * (pace.resend << failures)
         agreement._failures[5] = failures + 1
     assert agreement.patience(5) > pace.patience
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from kit.asks import ask_for
 
+from dardis.model.job import FOREVER
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.node_manager.relay import TO_DO
@@ -26,10 +27,12 @@ def host(number: int, incarnation: int = 0) -> RelayingHost:
 
 def question(
     message: say.Message, *, first: int = 0, last: int = HOSTS, patience: int = 2 * STEP, gone: Sequence[int] = (),
-    parcels: Sequence[tuple[int, int, say.Message]] = (), serial: int = 1,
+    parcels: Sequence[tuple[int, int, say.Message]] = (), serial: int = 1, expires: int = FOREVER,
 ) -> say.Relay:  # fmt: skip
     dead = np.array(gone, dtype=np.int64)
-    return say.Relay(serial, MANAGER, MANAGER, first, last, 2, patience, STEP, RESEND, dead, list(parcels), message)
+    return say.Relay(
+        serial, MANAGER, MANAGER, first, last, 2, patience, STEP, RESEND, dead, list(parcels), message, expires
+    )
 
 
 def ask(units: int = 99, want: int = say.SUMS, **more) -> say.Ask:
@@ -173,7 +176,7 @@ class TestWhereMessagesMayBeLost:
 
     def test_when_patience_ends_it_answers_without_them_and_takes_no_more(self):
         root = host(0)
-        effects = take(root, question(ask()), 100)
+        effects = take(root, question(ask(), expires=130), 100)
         while timer(effects).at < 120:
             effects = take(root, timer(effects).timer, timer(effects).at)
             assert answers(effects) == []
@@ -185,6 +188,20 @@ class TestWhereMessagesMayBeLost:
         assert timer(effects).at == 130
         assert take(root, timer(effects).timer, 130) == []
         assert not root._open
+
+    def test_a_copy_that_comes_when_nobody_waits_any_more_is_not_asked(self):
+        """Or each host below would ask its part again, and copies of that would come late as well."""
+        late = question(ask(), expires=130)
+        root = host(0)
+        assert take(root, late, 130) == []
+        assert not root._open
+        assert len(take(root, late, 129)) > 0
+
+    def test_nobody_below_is_asked_for_longer_than_those_above_wait(self):
+        effects = take(host(0), question(ask(), expires=1000), 100)
+        assert {e.message.expires for e in effects if isinstance(e, Forward)} == {120}
+        effects = take(host(0), question(ask(), expires=115), 100)
+        assert {e.message.expires for e in effects if isinstance(e, Forward)} == {115}
 
     def test_a_question_that_comes_twice_is_asked_once_and_answered_as_often(self):
         inner = host(1)
@@ -220,7 +237,7 @@ class TestAnInnerHostThatDies:
     @pytest.fixture
     def talk(self) -> Talk:
         talk = Talk(dead=[4])
-        talk.send(0, question(ask()), 100)
+        talk.send(0, question(ask(), expires=130), 100)
         return talk
 
     def test_its_parent_waits_for_it_and_then_answers_without_its_part(self, talk):
