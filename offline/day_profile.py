@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dardis.model.platform import Platform
 from dardis.model.profile import StepFunction
 from dardis.model.resources import CORES
 from dardis.model.series import Floats, Ints
-from dardis.model.target import DesiredProfile, Split
+from dardis.model.target import DesiredProfile, Split, most_that_opens
 from dardis.power.nodes import full_watts, watts_for_cores
 from dardis.report.over_time import envelope
 from offline.day import DayPlan
@@ -27,7 +28,10 @@ def nodes_on_of(day: DayPlan) -> StepFunction:
 
 
 def profile_of(day: DayPlan, nodes_on: StepFunction) -> ProfileTable:
-    """profile.csv: one row a segment of the day."""
+    """profile.csv: one row a segment of the day.
+
+    Where power is limited, the nodes that the target opens (`desired_of`) hold no more cores than the limit allows.
+    """
     told, conditions, platform = day.account, day.problem.conditions, day.problem.platform
     edges = conditions.edges
     most_on = envelope(nodes_on, edges)[1]
@@ -38,9 +42,9 @@ def profile_of(day: DayPlan, nodes_on: StepFunction) -> ProfileTable:
     reach = np.maximum(np.minimum(target, powered), used).astype(np.int64)
     wished_w, allowed_w = watts_for_cores(platform, reach, most_on), _allowed_it_w(day)
     cap = np.minimum(wished_w, allowed_w)
-    idle_w = watts_for_cores(platform, np.zeros_like(reach), most_on)
-    share = np.maximum(cap - idle_w, 0) / np.maximum(wished_w - idle_w, 1e-9)
-    target = np.where(allowed_w < wished_w, np.minimum(target, np.floor(share * reach)), target).astype(np.int64)
+    target = np.minimum(
+        target, most_that_opens(platform, platform.kinds.index(CORES), _within(day, allowed_w, most_on))
+    )
     on = np.array([nodes_on.integral(a, b) for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)])
     on = on / np.diff(edges)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -62,18 +66,30 @@ def powered_of(day: DayPlan, nodes_on: StepFunction) -> StepFunction:
 def desired_of(platform: Platform, days: Sequence[ProfileTable]) -> DesiredProfile:
     """The cores to aim at on some days, by (time) order, as a desired profile: before, between and after them all.
 
-    Whole nodes have all of theirs: shares of every node would keep any job waiting that takes all cores of one.
+    Each node has all of its cores or none, since shares of every node would keep any job waiting that takes all of one;
+    and each group has nodes open whenever there is something to aim at, since some jobs may run in no other.
     """
     steps = []
     for day in days:
         steps += [*zip(day.edges[:-1].tolist(), day.cores_target.tolist(), strict=True)]
         steps.append((int(day.edges[-1]), platform.cores))
     wished = StepFunction.from_steps(platform.cores, steps)
-    return DesiredProfile(platform, {platform.kinds.index(CORES): wished}, split=Split.WHOLE_NODES)
+    return DesiredProfile(platform, {platform.kinds.index(CORES): wished}, split=Split.OPEN_NODES)
+
+
+def _within(day: DayPlan, allowed_w: Floats, most_on: Ints) -> Ints:
+    """The cores that may be busy within so much IT power beside so many nodes that are on, for each segment."""
+    platform = day.problem.platform
+    none, one = (watts_for_cores(platform, np.full_like(most_on, cores), most_on) for cores in (0, 1))
+    room = np.divide(allowed_w - none, one - none, out=np.where(allowed_w < none, 0.0, np.inf), where=one > none)
+    return np.floor(np.clip(room, 0, platform.cores)).astype(np.int64)
 
 
 def _allowed_it_w(day: DayPlan) -> Floats:
-    """The IT power (W) that keeps IT and cooling within the contract and the grid's wishes, for each segment."""
+    """The IT power (W) that keeps IT and cooling within the contract and the grid's wishes, for each segment.
+
+    Infinite where even the whole machine does.
+    """
     problem, conditions = day.problem, day.problem.conditions
     most_kw = np.full(len(conditions.edges) - 1, np.inf)
     if problem.tariff.contracted_kw is not None:
@@ -82,9 +98,14 @@ def _allowed_it_w(day: DayPlan) -> Floats:
         inside = (conditions.edges[:-1] < limit.end) & (conditions.edges[1:] > limit.start)
         most_kw[inside] = np.minimum(most_kw[inside], limit.most_kw)
     whole = min(full_watts(problem.platform), getattr(problem.cooling, "most_it_w", np.inf))
+
+    def fits(it_w: Floats) -> NDArray[np.bool_]:
+        return np.asarray(it_w + problem.cooling.watts(conditions.temp_c, it_w) <= 1000 * most_kw)
+
     low, high = np.zeros(len(most_kw)), np.full(len(most_kw), whole)
+    unlimited = fits(high)
     for _ in range(50):
         middle = (low + high) / 2
-        fits = middle + problem.cooling.watts(conditions.temp_c, middle) <= 1000 * most_kw
-        low, high = np.where(fits, middle, low), np.where(fits, high, middle)
-    return np.where(np.isinf(most_kw), np.inf, low)
+        kept = fits(middle)
+        low, high = np.where(kept, middle, low), np.where(kept, high, middle)
+    return np.where(unlimited, np.inf, low)

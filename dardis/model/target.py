@@ -21,6 +21,8 @@ class Split(StrEnum):
     """In proportion to capacity (the thesis); node shares are integers that sum to the machine's value."""
     WHOLE_NODES = "whole-nodes"
     """The first nodes have all of theirs, the rest nothing; what does not fill a node is not given."""
+    OPEN_NODES = "open-nodes"
+    """Every group has its share by capacity; its first nodes, as many as that fills or begins, have all of theirs."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,23 @@ class Switching:
     idle_s: int = 337
     most_cycles_per_day: float = 24.0
     """A node is not shut down more often than this in any day (86,400 s back from then)."""
+
+
+def opened_above(platform: Platform, kind: int) -> NDArray[np.int64]:
+    """The machine-wide value above which each node is open under `Split.OPEN_NODES`, shape (nodes,)."""
+    counts = [group.count for group in platform.groups]
+    # Node i of n is open where n times the value is above i times the capacity; in parts, since that may not fit.
+    whole, rest = np.divmod(platform.capacity[:, kind].sum(), np.repeat(counts, counts))
+    index = np.concatenate([np.arange(count) for count in counts])
+    return np.asarray(index * whole + index * rest // np.repeat(counts, counts))
+
+
+def most_that_opens(platform: Platform, kind: int, allowed: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The largest machine-wide values whose open nodes hold at most `allowed` in all (`Split.OPEN_NODES`)."""
+    above, capacity = opened_above(platform, kind), platform.capacity[:, kind]
+    order = np.argsort(above, kind="stable")
+    place = np.searchsorted(np.cumsum(capacity[order]), allowed, side="right")
+    return np.append(above[order], capacity.sum())[place]
 
 
 @dataclass(frozen=True)
@@ -58,6 +77,11 @@ class DesiredProfile:
         return np.concatenate([np.zeros((1, capacity.shape[1]), np.int64), np.cumsum(capacity, axis=0)])
 
     @cached_property
+    def _opened_above(self) -> NDArray[np.int64]:
+        """The machine-wide value above which each node is open, shape (nodes, kinds)."""
+        return np.stack([opened_above(self.platform, kind) for kind in range(len(self.platform.kinds))], axis=1)
+
+    @cached_property
     def last_breakpoint(self) -> int | None:
         """The last time at which anything changes; None for a profile without steps."""
         last = [int(f.times[-1]) for f in (*self.machine.values(), *self.nodes.values()) if len(f.times) > 1]
@@ -77,6 +101,8 @@ class DesiredProfile:
         wished = np.minimum(whole.values, total)
         if self.split is Split.WHOLE_NODES:
             values = np.where(wished >= after, capacity, 0)
+        elif self.split is Split.OPEN_NODES:
+            values = np.where(wished > self._opened_above[node, kind], capacity, 0)
         else:
             # Memory times memory may not fit 64 bits; Python's integers do.
             exact = wished if int(wished.max()) * max(total, 1) < 1 << 62 else wished.astype(object)

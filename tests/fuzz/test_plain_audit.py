@@ -234,7 +234,9 @@ def test_a_wish_for_later_binds_who_reserves_his_walltime_and_not_who_looks_at_h
     assert case.rules() == set()
 
 
-@pytest.mark.parametrize(("split", "sound"), [(Split.PROPORTIONAL, False), (Split.WHOLE_NODES, True)])
+@pytest.mark.parametrize(
+    ("split", "sound"), [(Split.PROPORTIONAL, False), (Split.WHOLE_NODES, True), (Split.OPEN_NODES, True)]
+)
 def test_the_split_says_whose_wish_it_is(split, sound):
     """Half of the machine: node 0 has 2 of its 4 cores, or all of them."""
     case = by_hand()

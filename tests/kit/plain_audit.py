@@ -98,11 +98,15 @@ class Audit:
             return [(EVER, capacity)]
         total = sum(self._capacity(other, kind) for other in range(len(self._group)))
         before = sum(self._capacity(other, kind) for other in range(node))
+        mine = [other for other, group in enumerate(self._group) if group == self._group[node]]
         steps = []
         for time, value in steps_of(whole):
             given = min(value, total)
             if desired.split == "whole-nodes":
                 steps.append((time, capacity if given >= before + capacity else 0))
+            elif desired.split == "open-nodes":
+                begun = -(-given * len(mine) // max(total, 1))
+                steps.append((time, capacity if mine.index(node) < begun else 0))
             else:
                 steps.append((time, given * (before + capacity) // max(total, 1) - given * before // max(total, 1)))
         return steps

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from kit.machine import desired_profiles, platforms
 
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
-from dardis.model.target import DesiredProfile, Split
+from dardis.model.target import DesiredProfile, Split, most_that_opens
 
 SECONDS = np.arange(-1, 75)
 
@@ -50,6 +51,60 @@ def test_whole_nodes_are_the_first_that_the_value_fills(data, platform):
             filled = left >= capacity
             assert (shares[node] == np.where(filled, capacity, 0)).all()
             left = np.where(filled, left - capacity, -1)
+
+
+@st.composite
+def grouped(draw):
+    """One to four groups of unlike nodes; some have no GPU, and memory is large."""
+    made = [
+        NodeGroup(
+            name, draw(st.integers(1, 6)),
+            {"cores": draw(st.integers(1, 9)), "gpu": draw(st.integers(0, 3)), "memory": draw(st.integers(0, 2**58))},
+        )
+        for name in "abcd"[: draw(st.integers(1, 4))]
+    ]  # fmt: skip
+    return Platform("random", tuple(made))
+
+
+@given(st.data(), grouped())
+def test_open_nodes_are_as_many_of_each_group_as_its_share_fills_or_begins(data, platform):
+    for kind in range(len(platform.kinds)):
+        capacity = [int(node[kind]) for node in platform.capacity]
+        whole = sum(capacity)
+        aims = sorted({0, min(1, whole), whole, *data.draw(st.lists(st.integers(0, whole), max_size=8))})
+        wish = StepFunction.from_steps(whole, enumerate(aims))
+        profile = DesiredProfile(platform, {kind: wish}, split=Split.OPEN_NODES)
+        given_out = [profile.of_node(node, kind).at(np.arange(len(aims))).tolist() for node in range(len(capacity))]
+        sizes = [group.resources.get(platform.kinds[kind], 0) for group in platform.groups]
+        for aim, of_nodes in zip(aims, zip(*given_out, strict=True), strict=True):
+            assert aim <= sum(of_nodes)
+            assert sum(of_nodes) < aim + sum(sizes) or sum(of_nodes) == aim == 0
+            for index, (group, size) in enumerate(zip(platform.groups, sizes, strict=True)):
+                mine = [of_nodes[node] for node in np.flatnonzero(platform.group_of_node == index)]
+                opened = sum(value == size for value in mine) if size else 0
+                assert mine == [size] * opened + [0] * (group.count - opened)
+                share = Fraction(aim * size * group.count, max(whole, 1))
+                assert share <= size * opened
+                assert size * opened < share + size or size == 0
+                assert opened or not (aim and size)
+
+
+@given(st.data(), grouped())
+def test_the_most_that_opens_no_more_than_is_allowed(data, platform):
+    for kind in (0, 1):
+        whole = int(platform.capacity[:, kind].sum())
+        allowed = np.array(data.draw(st.lists(st.integers(0, whole + 3), min_size=1, max_size=6)))
+        opened = DesiredProfile(platform, {kind: StepFunction.from_steps(0, enumerate(range(whole + 1)))},
+                                split=Split.OPEN_NODES).total(kind).at(np.arange(whole + 1))  # fmt: skip
+        for most, found in zip(allowed.tolist(), most_that_opens(platform, kind, allowed).tolist(), strict=True):
+            assert found == max(value for value in range(whole + 1) if opened[value] <= most)
+
+
+def test_two_cores_of_the_last_group_s_nodes_are_not_forgotten():
+    platform = Platform("p", (NodeGroup("n", 8, {"cores": 8}), NodeGroup("g", 2, {"cores": 16})))
+    wish = {0: StepFunction.from_steps(96, [(0, 2), (10, 49), (20, 0)])}
+    profile = DesiredProfile(platform, wish, split=Split.OPEN_NODES)
+    assert profile.total(0).at(np.array([-1, 0, 10, 20])).tolist() == [96, 8 + 16, 5 * 8 + 2 * 16, 0]
 
 
 def test_a_nodes_own_profile_wins_and_is_capped():

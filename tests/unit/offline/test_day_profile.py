@@ -38,7 +38,7 @@ def test_a_target_says_what_the_days_aim_at_and_all_cores_around_them(tmp_path_f
     place = platform.kinds.index(CORES)
     for one in (desired, read.desired):
         wished = one.machine[place]
-        assert one.split is Split.WHOLE_NODES
+        assert one.split is Split.OPEN_NODES
         for profile in profiles:
             moments = np.concatenate([profile.edges[:-1], profile.edges[1:] - 1])
             told = np.tile(profile.cores_target, 2)
