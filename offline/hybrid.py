@@ -22,7 +22,8 @@ from dardis.power.gain import Gain, gain
 from dardis.power.nodes import MachinePower
 from dardis.sim.dispatchers import AnySetUp, find_setup
 from dardis.sim.online import Played, play, warm
-from dardis.workload.deadlines import with_deadlines
+from dardis.sim.request import STARTS_ONLY, checks_starts_only
+from dardis.workload.deadlines import deadlines_asked
 from offline.calendar import DAY_S
 from offline.day import DayOptions, DayPlan, plan_day
 from offline.day_profile import desired_of, nodes_on_of, profile_of
@@ -39,7 +40,8 @@ class LoopOptions:
     """Which UTC days (both included), under which dispatcher, and how each is planned.
 
     With `shift_h` above 0 jobs may be held for so many hours until energy is cheap. `cap` is what the cores that each
-    day aims at mean to the dispatcher, `deadlines` gives jobs latest starts (None: what the trace states).
+    day aims at mean to the dispatcher, `deadlines` the rule of jobs' latest starts (None: what the trace states, else
+    the dispatcher's own).
     """
 
     days: tuple[int, int]
@@ -85,6 +87,8 @@ class Loop:
     clairvoyant: Lived
     """The schedule with all nodes on, with every idle gap over break-even off (`offline.onoff.clairvoyant`)."""
     switched: Lived
+    notes: tuple[str, ...] = ()
+    """On what the cap means under this dispatcher, for people."""
 
     @property
     def share_of_bound(self) -> float | None:
@@ -119,7 +123,8 @@ def run_loop(site: Site, options: LoopOptions, progress: Progress) -> Loop:
     start, end = site.calendar.day(first)[0], site.calendar.day(last)[1]
     conditions = site.conditions(first, last - first + 1)
     begin = start - LEARN_DAYS * DAY_S
-    jobs = [job for job in _with_deadlines(site, options) if begin <= job.submit < end]
+    due = deadlines_asked(site.jobs, site.trace, options.deadlines, setup.deadlines)
+    jobs = [job for job in due if begin <= job.submit < end]
     known = sum(job.submit < start for job in jobs)
     if not 0 < known < len(jobs):
         found = f"{known} jobs before and {len(jobs) - known} in them"
@@ -143,7 +148,9 @@ def run_loop(site: Site, options: LoopOptions, progress: Progress) -> Loop:
     always_on = _lived(site, conditions, base, Downtime.none(), np.zeros(len(jobs), dtype=np.int64))
     bound = clairvoyant(base, site.platform, conditions.start, conditions.end)
     best = _lived(site, conditions, base, bound, always_on.boot_delay)
-    return Loop(site, options, conditions, tuple(plans), target, always_on, best, _of_play(site, conditions, after))
+    lived = _of_play(site, conditions, after)
+    notes = _of_cap(options.cap, setup, jobs)
+    return Loop(site, options, conditions, tuple(plans), target, always_on, best, lived, notes)
 
 
 def _setup(options: LoopOptions) -> AnySetUp:
@@ -156,8 +163,13 @@ def _setup(options: LoopOptions) -> AnySetUp:
     return find_setup(options.dispatcher, (*options.settings, f"profile={options.cap}"))
 
 
-def _with_deadlines(site: Site, options: LoopOptions) -> list[Job]:
-    return site.jobs if options.deadlines is None else with_deadlines(site.jobs, site.trace, options.deadlines)
+def _of_cap(cap: ProfileRule, setup: AnySetUp, jobs: Sequence[Job]) -> tuple[str, ...]:
+    """A note where the cap is another one than its name says."""
+    if cap is ProfileRule.HARD and checks_starts_only(setup):
+        return (STARTS_ONLY,)
+    if cap is ProfileRule.SOFT and all(job.latest is None for job in jobs):
+        return ("no job has a deadline, so the soft cap is a hard one: --deadlines RULE gives them some",)
+    return ()
 
 
 def _held(site: Site, jobs: Sequence[Job], past: Schedule, options: LoopOptions) -> list[Job]:

@@ -104,7 +104,9 @@ def notes_of(loop: Loop) -> list[str]:
     """What people should know of the days, each thing once."""
     over = loop.switched.account.over_limit_kwh
     broken = [f"limits on power that must be kept were exceeded by {over:.1f} kWh"] if over > 0 else []
-    return list(dict.fromkeys([*broken, *loop.site.notes, *(note for plan in loop.plans for note in plan.notes)]))
+    return list(
+        dict.fromkeys([*broken, *loop.notes, *loop.site.notes, *(note for plan in loop.plans for note in plan.notes)])
+    )
 
 
 def switches(loop: Loop, lived: Lived) -> int:

@@ -23,7 +23,7 @@ from dardis.model.target import Target
 from dardis.sim.dispatchers import AnySetUp, find_setup
 from dardis.sim.outputs import sha256_of
 from dardis.task_manager import LateSetUp, Reach
-from dardis.workload.deadlines import with_deadlines
+from dardis.workload.deadlines import deadlines_asked
 from dardis.workload.jobs import Workload, to_jobs
 from dardis.workload.read import read_trace
 from dardis.workload.trace import Skipped, Trace
@@ -35,6 +35,8 @@ _QUOTED = re.compile(r"'.*'|\d+")
 """What differs between reasons of one kind: the text that was found, a number of fields."""
 _OPTIONS: Final = {"start": "--from", "end": "--to", "settings": "--set"}
 """Options that are not called as their field."""
+STARTS_ONLY: Final = "profile=hard is tested when a job starts, not after (profile_check=instant)"
+"""What to warn of where `checks_starts_only`."""
 NO_BEARING: Final = frozenset({"out", "force"})
 """Fields that the outcome does not depend on."""
 
@@ -163,9 +165,7 @@ def load_inputs(request: RunRequest) -> Inputs:
     )  # fmt: skip
     skipped = _skipped_lines(whole)
     warnings = [f"{request.trace}: {line}" for line in skipped] + workload.notes
-    deadlines = request.deadlines or setup.deadlines
-    stated = request.deadlines is None
-    jobs = with_deadlines(workload.jobs, whole, deadlines, keep_stated=stated)
+    jobs = deadlines_asked(workload.jobs, whole, request.deadlines, setup.deadlines)
     if request.trim is not None:
         trim_window(jobs[0].submit, jobs[-1].submit, request.trim)
     target = Target() if request.profile is None else read_profile(request.profile, platform, setup.profile_split)
@@ -183,16 +183,17 @@ def load_inputs(request: RunRequest) -> Inputs:
         if setup.profile is ProfileRule.OFF:
             warnings.append(f"{request.profile}: read for the metrics only, since profile=off")
     warnings += check_reach(request, setup)
-    if desired is not None and _checks_starts_only(setup):
-        warnings.append(
-            f"{request.profile}: profile=hard is tested when a job starts, not after (profile_check=instant)"
-        )
+    if desired is not None and checks_starts_only(setup):
+        warnings.append(f"{request.profile}: {STARTS_ONLY}")
     unix_start = _unix_start(trace)
     if platform.facility.calendar_start is not None:
         unix_start = platform.facility.calendar_start - int(whole.submit.min())
     power = power_terms(platform, unix_start, jobs[0].submit, jobs[-1].submit)
     warnings += power.warnings if power else ()
-    return Inputs(platform, setup, jobs, deadlines, stated, target, unix_start, skipped, warnings, record, power)
+    return Inputs(
+        platform, setup, jobs, request.deadlines or setup.deadlines, request.deadlines is None, target, unix_start,
+        skipped, warnings, record, power,
+    )  # fmt: skip
 
 
 def check_reach(request: RunRequest, setup: AnySetUp) -> list[str]:
@@ -206,7 +207,7 @@ def check_reach(request: RunRequest, setup: AnySetUp) -> list[str]:
     return []
 
 
-def _checks_starts_only(setup: AnySetUp) -> bool:
+def checks_starts_only(setup: AnySetUp) -> bool:
     """Whether a hard desired profile may be exceeded by jobs that started before it fell (thesis 5.5)."""
     hard = setup.profile is ProfileRule.HARD
     return hard and isinstance(setup, CentralSetUp) and setup.profile_check is ProfileCheck.INSTANT

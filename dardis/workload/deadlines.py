@@ -36,6 +36,11 @@ def with_deadlines(jobs: list[Job], trace: Trace, rule: str, *, keep_stated: boo
     return [job if time == job.latest else replace(job, latest=time) for job, time in zip(jobs, latest, strict=True)]
 
 
+def deadlines_asked(jobs: list[Job], trace: Trace, asked: str | None, default: str) -> list[Job]:
+    """The jobs under the rule that was asked for; by default those of `default`, where the trace states none."""
+    return with_deadlines(jobs, trace, asked or default, keep_stated=asked is None)
+
+
 def _rule(jobs: list[Job], trace: Trace, rule: str) -> _Rule:
     name, colon, value = rule.partition(":")
     match name, colon, value:
