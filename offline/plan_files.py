@@ -125,7 +125,9 @@ def _draw(
         "cooling_w": profile.cooling_w, "pue": profile.pue, "price_eur_per_kwh": profile.price_per_kwh,
         "gco2_per_kwh": profile.gco2_per_kwh, "temp_c": profile.temp_c,
     }  # fmt: skip
-    money: dict[str, Floats] = {"income": told.income, "energy": told.energy_cost, "cooling": told.cooling_cost}
+    money: dict[str, Floats] = {
+        "income": told.income, "energy": told.energy_cost, "cooling": told.cooling_cost, "co2": told.co2_cost,
+    }  # fmt: skip
     picture = PlannedDay(
         TimeAxis(int(edges[0]), int(edges[-1]), site.calendar.offset), edges, columns, money,
         cores_used(day.problem, day.plan.start), powered_of(day, nodes_on), nodes_on, busy, platform.cores,

@@ -25,8 +25,8 @@ LEGEND: Final = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 4, "bor
 class PlannedDay:
     """What is drawn: segments `[edges[i], edges[i+1])` with their values, and step functions over the same time.
 
-    `columns` are values per segment under the names of profile.csv; `money` per segment: income, energy and cooling
-    (costs positive). `capacity` is the machine's cores.
+    `columns` are values per segment under the names of profile.csv; `money` per segment: income, energy, cooling
+    and CO2 (costs positive). `capacity` is the machine's cores.
     """
 
     axis: TimeAxis
@@ -124,7 +124,11 @@ def money(day: PlannedDay) -> Chart:
     income = day.money["income"] / hours
     axes.bar(x[:-1], income, width=np.diff(x), align="edge", color=chart.BLUE, alpha=0.5, label="income")
     below = np.zeros(len(hours))
-    looks = {"energy": ("IT energy", chart.VERMILLION, ""), "cooling": ("cooling", ORANGE, "//")}
+    looks = {
+        "energy": ("IT energy", chart.VERMILLION, ""),
+        "cooling": ("cooling", ORANGE, "//"),
+        "co2": ("CO2", chart.GREY, ""),
+    }
     for name, (label, colour, hatch) in looks.items():
         cost = day.money[name] / hours
         axes.bar(
@@ -137,7 +141,7 @@ def money(day: PlannedDay) -> Chart:
     axes.set_ylabel(f"{day.currency} an hour")
     axes.legend(**(LEGEND | {"ncols": 5}))
     day.axis.dress(axes)
-    return chart.finish(drawing, "Money by hour", "Income of the cores in use, and what energy and cooling cost.")
+    return chart.finish(drawing, "Money by hour", "Income of the cores in use, and what energy, cooling and CO2 cost.")
 
 
 def searches(profits: Sequence[tuple[str, float]], bound: float | None, currency: str) -> Chart:

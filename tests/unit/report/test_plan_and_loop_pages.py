@@ -27,7 +27,7 @@ def planned(*, co2=0.0, price=0.1, load=40, down=0):
         "gco2_per_kwh": co2 * flat, "temp_c": 20 * flat,
     }  # fmt: skip
     energy = price * columns["it_w"] / 1000
-    money = {"income": 0.013 * load * flat, "energy": energy, "cooling": energy / 4}
+    money = {"income": 0.013 * load * flat, "energy": energy, "cooling": energy / 4, "co2": 1e-4 * co2 * energy}
     on = StepFunction.from_steps(10, [(7200, 10 - down)])
     busy = StepFunction.from_steps(load // 8, [])
     powered = StepFunction.from_steps(80, [(7200, 80 - 8 * down)])
@@ -115,6 +115,17 @@ def test_the_loop_also_without_waits(tmp_path, waits, capped):
     for text in ("<li>one</li>", "<td>12,346</td>", "<td>–</td>", "<td>12.3</td>", "profit eur"):
         assert text in page
     assert "nan" not in re.sub(r"data:image/[^\"]*", "", page)
+
+
+@pytest.mark.parametrize("day", DAYS)
+def test_the_profit_by_hour_is_income_less_all_costs(monkeypatch, day):
+    kept, money = [], DAYS[day].money
+    monkeypatch.setattr(chart, "finish", lambda drawing, *_: kept.append(drawing))
+    with chart.style():
+        plan_charts.money(DAYS[day])
+    (line,) = (line for line in kept[0].axes[0].lines if line.get_label() == "profit")
+    profit = money["income"] - money["energy"] - money["cooling"] - money["co2"]
+    assert line.get_ydata()[:-1] == pytest.approx(profit)
 
 
 def test_waits_fill_their_picture(monkeypatch):
