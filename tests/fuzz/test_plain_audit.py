@@ -197,6 +197,10 @@ def test_what_is_sound_passes():
         ("maintenance", switched(Down(1, 100, None))),
         ("floor", switched(Down(0, 60, None), Down(1, 60, None))),
         ("floor", switched(Down(0, 19, None), Down(1, 19, None), spares={})),
+        ("floor", switched(Down(1, 16, None), spares={}, floors={0: StepFunction.from_steps(1, [(30, 2)])})),
+        ("floor", switched(Down(1, 16, 35), spares={}, floors={0: StepFunction.from_steps(1, [(30, 2)])})),
+        ("spares", switched(Down(1, 20, None), floors={}, spares={0: StepFunction.from_steps(1, [(30, 2)])})),
+        ("spares", switched(Down(1, 20, None), floors={}, spares={0: StepFunction.from_steps(1, [])})),
         ("spares", switched(Down(1, 36, None))),
         ("spares", switched(Down(1, 15, 30), spares={0: StepFunction.from_steps(0, [(19, 2)])})),
     ],
@@ -218,6 +222,8 @@ def test_what_is_broken_is_found(rule, breaks):
         changed(4, start=21, finish=24),
         switched(),
         switched(Down(1, 16, 30), Down(1, 50, 60), most_cycles_per_day=2.9),
+        switched(Down(1, 16, 30), spares={}, floors={0: StepFunction.from_steps(1, [(30, 2)])}),
+        switched(Down(1, 16, None), spares={}, floors={0: StepFunction.from_steps(1, [(80, 2)])}),
     ],
 )
 def test_what_is_allowed_is_not(harmless):

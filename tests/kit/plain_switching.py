@@ -60,7 +60,7 @@ class SwitchedNodes:
         node, since, up = down
         if up is not None and up - since < max(_switch_s(group), 1):
             yield Finding("down", f"node {node} is down from {since} to {up}, too short to shut down and boot")
-        if any(start <= since < end for start, end in closed_at(self.platform, node)):
+        if self._closed(node, since):
             yield Finding("maintenance", f"node {node} is shut down at {since}, in maintenance")
         idle = self.begin
         for row, _ in self.placed[node]:
@@ -72,22 +72,48 @@ class SwitchedNodes:
             yield Finding("idle", f"node {node} is shut down at {since}, idle since {idle}")
 
     def _enough_left(self, rule: Switching, index: int) -> Iterator[Finding]:
-        """After a shut-down enough nodes are on, and enough of them idle."""
+        """Enough nodes are on, and enough of them idle: after a shut-down, and else as far as others can be booted."""
         group = self.platform.groups[index]
         nodes = [node for node, of in enumerate(self._group) if of == index]
         boot_s = group.power.boot_s if group.power else 0
-        for now in sorted({down.since for down in self.downs if self._group[down.node] == index}):
-            on = [node for node in nodes if not self._surely_off(group, node, now)]
+        shut = {down.since for down in self.downs if self._group[down.node] == index}
+        for now in sorted(shut | self._moments(rule, index)):
+            off = [node for node in nodes if self._surely_off(group, node, now)]
+            if now not in shut and not any(self._can_be_booted(rule, group, node, now) for node in off):
+                continue
+            on = [node for node in nodes if node not in off]
             idle = [
                 node
                 for node in on
                 if not any(row.start <= now < row.finish for row, _ in self.placed[node])
-                and not any(start <= now < end for start, end in closed_at(self.platform, node))
+                and not self._closed(node, now)
             ]
             for name, wished, have in (("floor", rule.floors, on), ("spares", rule.spares, idle)):
                 least = _most(steps_of(wished[index]), now, now + boot_s) if index in wished else 0
                 if len(have) < least:
                     yield Finding(name, f"group {group.prefix} has {len(have)} nodes at {now}, {least} wished")
+
+    def _moments(self, rule: Switching, index: int) -> set[int]:
+        """When more may be wished, or fewer be idle, while the run lasts: a step binds a boot time before it."""
+        group = self.platform.groups[index]
+        boot_s = group.power.boot_s if group.power else 0
+        steps = [
+            time for wished in (rule.floors, rule.spares) if index in wished for time, _ in steps_of(wished[index])
+        ]
+        rows = [row for placed in self.placed.values() for row, _ in placed]
+        starts = [row.start for node, of in enumerate(self._group) if of == index for row, _ in self.placed[node]]
+        last = max((row.finish for row in rows), default=self.begin)
+        return {
+            moment for moment in (*starts, *steps, *(time - boot_s for time in steps)) if self.begin <= moment < last
+        }
+
+    def _can_be_booted(self, rule: Switching, group: NodeGroup, node: int, now: int) -> bool:
+        """Not in maintenance, and no job begins so soon that it would be no spare."""
+        soon = now + max(rule.idle_s, _switch_s(group))
+        return not self._closed(node, now) and not any(now < row.start <= soon for row, _ in self.placed[node])
+
+    def _closed(self, node: int, now: int) -> bool:
+        return any(start <= now < end for start, end in closed_at(self.platform, node))
 
     def _surely_off(self, group: NodeGroup, node: int, now: int) -> bool:
         """Down, and not on its way up; one that is down for no longer than it must may have been booted at any time."""
