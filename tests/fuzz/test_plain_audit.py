@@ -67,6 +67,7 @@ class Case:
     jobs: list[Job]
     desired: DesiredProfile | None
     switching: Switching | None
+    platform: Platform = PLATFORM
 
     def row(self, number: int) -> Row:
         return next(row for row in self.rows if row.number == number)
@@ -74,7 +75,7 @@ class Case:
     def rules(self) -> set[str]:
         """Those that are found broken."""
         found = Audit(
-            PLATFORM, self.jobs, self.promises, self.rows, self.desired, self.switching, self.downs
+            self.platform, self.jobs, self.promises, self.rows, self.desired, self.switching, self.downs
         ).findings()
         return {finding.rule for finding in found}
 
@@ -136,6 +137,28 @@ def narrower(units: int, **promises: object) -> Callable[[Case], None]:
     return change
 
 
+def alone(**fields: object) -> Callable[[Case], None]:
+    """Job 5 on a machine that is empty, always open and up, after a second window."""
+
+    def change(case: Case) -> None:
+        changed(5, **fields)(case)
+        case.platform = replace(PLATFORM, maintenance=())
+        case.desired, case.switching, case.downs = None, None, []
+        promised(grain=None)(case)
+
+    return change
+
+
+def past_its_window(attempts: int, hard: str | None = None, *, searches: bool = True) -> Callable[[Case], None]:
+    """Job 5, which has a deadline at 90."""
+
+    def change(case: Case) -> None:
+        changed(5, start=201, finish=205, attempts=attempts)(case)
+        promised(hard=hard, searches=searches)(case)
+
+    return change
+
+
 def test_what_is_sound_passes():
     assert by_hand().rules() == set()
 
@@ -178,6 +201,9 @@ def test_what_is_sound_passes():
         ("attempts", changed(5, attempts=6)),
         ("attempts", changed(2, attempts=0)),
         ("attempts", promised(searches=False)),
+        ("late", past_its_window(attempts=1)),
+        ("late", alone(start=999_990, finish=999_994)),
+        ("late", alone(start=91, finish=95)),
         ("capacity", changed(4, start=14, finish=17, where=[(2, 2)])),
         ("capacity", changed(5, start=6, finish=10)),
         ("hard", wished(5, 14)),
@@ -199,9 +225,9 @@ def test_what_is_sound_passes():
         ("floor", switched(Down(0, 19, None), Down(1, 19, None), spares={})),
         ("floor", switched(Down(1, 16, None), spares={}, floors={0: StepFunction.from_steps(1, [(30, 2)])})),
         ("floor", switched(Down(1, 16, 35), spares={}, floors={0: StepFunction.from_steps(1, [(30, 2)])})),
+        ("spares", switched(Down(1, 36, None))),
         ("spares", switched(Down(1, 20, None), floors={}, spares={0: StepFunction.from_steps(1, [(30, 2)])})),
         ("spares", switched(Down(1, 20, None), floors={}, spares={0: StepFunction.from_steps(1, [])})),
-        ("spares", switched(Down(1, 36, None))),
         ("spares", switched(Down(1, 15, 30), spares={0: StepFunction.from_steps(0, [(19, 2)])})),
     ],
 )
@@ -220,6 +246,10 @@ def test_what_is_broken_is_found(rule, breaks):
         promised(grain=None),
         changed(5, start=90, finish=94, where=[(0, 1), (2, 1)]),
         changed(4, start=21, finish=24),
+        past_its_window(attempts=2),
+        past_its_window(attempts=1, hard="span"),
+        past_its_window(attempts=1, searches=False),
+        alone(start=90, finish=94),
         switched(),
         switched(Down(1, 16, 30), Down(1, 50, 60), most_cycles_per_day=2.9),
         switched(Down(1, 16, 30), spares={}, floors={0: StepFunction.from_steps(1, [(30, 2)])}),

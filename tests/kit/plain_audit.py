@@ -2,6 +2,9 @@
 
 It reads the data classes of `dardis.model` and runs no other code of ours: it works out for itself what nodes hold,
 what is wished of them, who may run where and what was promised. So it shares no mistake with what it judges.
+
+Not judged: in which order jobs are served (no discipline of a queue, no soonest start), and whether a soft wish was
+exceeded only by jobs that had no start within it. Both hang on what was reserved when they asked, which no file says.
 """
 
 from __future__ import annotations
@@ -208,8 +211,23 @@ class Audit:
                         )
 
     def _searched(self, job: Job, row: Row) -> Iterator[Finding]:
+        """Later windows are searched by who finds no start in his own; who waits under a hard wish begins anew."""
         if row.ran and not 1 <= row.attempts <= (5 if self.promises.searches and job.latest is not None else 1):
             yield Finding("attempts", f"has searched {row.attempts} windows")
+        if not row.ran or row.latest is None or row.start <= row.latest:
+            return
+        waits = self.promises.hard is not None and self.desired is not None
+        if self.promises.searches and not waits and row.attempts == 1:
+            yield Finding("late", f"starts at {row.start}, and has searched no window but the one to {row.latest}")
+        if self._alone(row):
+            yield Finding("late", f"starts at {row.start}, and the machine was empty till {row.latest}")
+
+    def _alone(self, row: Row) -> bool:
+        """Whether nothing but the job itself could keep it from a start in its window."""
+        if self.desired is not None or self.downs or self.platform.maintenance:
+            return False
+        others = [other for other in self.rows if other.ran and other is not row]
+        return all(other.finish <= row.submit or other.submit > row.latest for other in others)
 
     # ----------------------------------------------------------------------------------------------------- the nodes
 
