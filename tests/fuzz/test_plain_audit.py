@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -297,3 +300,14 @@ def test_schedule_and_files_say_the_same(tmp_path):
 def test_for_ever_is_no_time():
     ever = np.array([FOREVER])
     assert downs_of(Downtime(np.array([3]), np.array([7]), ever)) == [Down(3, 7, None)]
+
+
+def test_it_shares_no_code_with_what_it_judges():
+    """Of ours it loads itself and the data classes: nothing of `dardis.metrics`, whose audit judges the same runs."""
+    folder = Path(__file__).resolve().parents[1]
+    command = [sys.executable, "-c", "import sys, kit.plain_audit; print(*sys.modules)"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    ours = {name for name in done.stdout.split() if name.partition(".")[0] in {"dardis", "offline", "kit", "fuzz"}}
+    assert {name for name in ours if not name.startswith(("kit.plain_", "dardis.model."))} == {
+        "kit", "dardis", "dardis.model",
+    }  # fmt: skip
