@@ -7,7 +7,7 @@ import json
 import traceback
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -53,6 +53,14 @@ class Result:
         """With the times of the instance."""
         return digest_of(self.rows, -self.later)
 
+    def moved_rows(self) -> list[Row]:
+        """With the times of the instance."""
+        times = ("submit", "earliest", "latest", "start", "finish")
+        return [
+            replace(row, **{name: time - self.later for name in times if (time := getattr(row, name)) is not None})
+            for row in self.rows
+        ]
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -78,6 +86,7 @@ def judge(seed: int) -> Outcome:
         for result in _arrangements(instance):
             results.append(result)
             violations += differences(results[0], result)
+        # The others have the same rows, times down and reasons, or else say so: it is judged once.
         violations += [str(finding) for finding in audited(instance, results[0])]
     except Exception:  # noqa: BLE001 (whatever goes wrong, the seed is what has to be told)
         violations.append(traceback.format_exc(limit=-1))
@@ -117,8 +126,14 @@ def differences(first: Result, other: Result) -> Iterator[str]:
     yield from (f"{other.name}: {text}" for text in other.illegal)
     if digest_of(other.rows) != other.said:
         yield f"{other.name}: says another digest than its jobs make"
-    if other.digest != first.digest:
-        yield f"{other.name}: another schedule than {first.name}"
+    rows, others = ({row.number: row for row in result.moved_rows()} for result in (first, other))
+    if rows.keys() != others.keys() or len(first.rows) != len(other.rows):
+        yield f"{other.name}: other jobs than {first.name}"
+    for number in sorted(rows.keys() & others.keys()):
+        for field in fields(Row):
+            here, there = (getattr(row[number], field.name) for row in (rows, others))
+            if here != there:
+                yield f"{other.name}: job {number} has {field.name} {there}, and {here} by {first.name}"
     moved = [Down(node, since - other.later, up if up is None else up - other.later) for node, since, up in other.downs]
     if moved != first.downs:
         yield f"{other.name}: other nodes down than {first.name}"

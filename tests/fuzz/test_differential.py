@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 from faults.broken import NoFitTest
-from fuzz.differential import COMMAND_EVERY, Outcome, judge
+from fuzz.differential import COMMAND_EVERY, Outcome, differences, judge, played
 from fuzz.instances import draw_instance
+from kit.plain_rows import digest_of
 from kit.seeds import assert_sound
 
 from dardis.cli.main import run
@@ -126,6 +127,15 @@ class ShortHold(NodePool):
 def test_a_node_manager_that_is_wrong_is_found_out(monkeypatch, pool, rule):
     monkeypatch.setattr(spread, "NodePool", pool)
     assert any(text.startswith(rule) for seed in MANY for text in judge(seed).violations)
+
+
+@pytest.mark.parametrize("name", ["status", "submit", "earliest", "latest", "walltime", "request", "attempts", "start"])
+def test_whatever_a_job_has_in_another_arrangement_is_found_out(name):
+    one = played("one", draw_instance(FEW[0]))
+    rows = [replace(one.rows[0], **{name: -7}), *one.rows[1:]]
+    other = replace(one, name="other", rows=rows, said=digest_of(rows))
+    assert not list(differences(one, one))
+    assert [f"job {rows[0].number} has {name} -7, and" in text for text in differences(one, other)] == [True]
 
 
 def test_a_failing_seed_says_how_to_see_it_again(monkeypatch):
