@@ -36,7 +36,7 @@ def test_every_arrangement_gives_one_legal_schedule():
     # There was something to be judged: otherwise this would show nothing.
     for what, least in {
         "completed": 200, "killed": 40, "rejected": 20, "down": 15, "runs": 200, "hard": 8, "closed": 10, "waited": 100,
-        "sampled": 8, "central": 8, "commands": len(FEW) // COMMAND_EVERY,
+        "hard and switched": 3, "soft": 8, "sampled": 8, "central": 8, "commands": len(FEW) // COMMAND_EVERY,
     }.items():  # fmt: skip
         assert sum(counts(outcome)[what] for outcome in outcomes) >= least, what
 
@@ -44,11 +44,14 @@ def test_every_arrangement_gives_one_legal_schedule():
 def counts(outcome: Outcome) -> Counter[str]:
     """What an instance was made of, and what came of it."""
     instance, first = outcome.instance, outcome.results[0]
-    hard = instance.target.desired is not None and instance.setup.profile is ProfileRule.HARD
+    wished = instance.target.desired is not None
+    hard = wished and instance.setup.profile is ProfileRule.HARD
     found = Counter(row.status for row in first.rows)
     found["waited"] = sum(row.ran and row.start > row.earliest for row in first.rows)
     found["down"], found["runs"] = len(first.downs), len(outcome.results)
     found["hard"], found["closed"] = int(hard), len(instance.platform.maintenance)
+    found["hard and switched"] = int(hard and instance.target.switching is not None)
+    found["soft"] = int(wished and instance.setup.profile is ProfileRule.SOFT)
     found["sampled"], found["central"] = int(instance.sample > 0), int(instance.central)
     found["commands"] = sum(result.name == "files and command" for result in outcome.results)
     return found
@@ -145,12 +148,20 @@ def test_a_failing_seed_says_how_to_see_it_again(monkeypatch):
         assert_sound(outcomes, SCRIPT)
 
 
-def test_the_script_shows_an_instance_and_its_runs(tmp_path):
-    command = [sys.executable, str(ROOT / "scripts" / SCRIPT), "4", "--files", str(tmp_path / "files")]
+@pytest.mark.parametrize(
+    ("options", "launch"),
+    [
+        ([], ["dardis"]),
+        (["--ranks", "3", "--arity", "2"], ["launch/mpirun", "-n", "3", ".venv/bin/dardis"]),
+    ],
+)
+def test_the_script_shows_an_instance_and_its_runs(tmp_path, options, launch):
+    command = [sys.executable, str(ROOT / "scripts" / SCRIPT), "4", "--files", str(tmp_path / "files"), *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
     assert done.returncode == 0, done.stderr
     told, _, command = done.stdout.removesuffix("\n").rpartition("\n")
     assert told == str(judge(4))
-    dardis, *words = shlex.split(command)
-    assert dardis == "dardis"
-    assert run(words) == 0
+    words = shlex.split(command)
+    assert words[: len(launch)] == launch
+    assert ("--arity" in words) is bool(options)
+    assert run(words[len(launch) :]) == 0

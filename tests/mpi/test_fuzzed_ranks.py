@@ -19,7 +19,8 @@ def check(seeds, folder):
     for seed in seeds:
         instance = draw_instance(seed)
         request = write_instance(instance, folder / str(seed) / str(COMM.rank))
-        outcome = run_over_ranks(COMM, replace(request, arity=Dice(seed, "ranks").one_of((0, 0, 2, 5))))
+        arity = Dice(seed, "ranks").one_of((0, 0, 2, 5))
+        outcome = run_over_ranks(COMM, replace(request, arity=arity))
         if COMM.rank > 0:
             assert outcome == 0
             continue
@@ -27,7 +28,8 @@ def check(seeds, folder):
         wrong = [*differences(alone, ranks), *audited(instance, ranks)]
         if wrong:
             replay = (
-                f"replay: .venv/bin/python scripts/replay_instance {seed} --files DIR, then launch/mpirun what it says"
+                f"replay: .venv/bin/python scripts/replay_instance {seed} --files DIR --ranks {COMM.size} "
+                f"--arity {arity}, then the command that it ends with"
             )
             failed.append("\n  ".join([str(instance), *map(str, wrong), replay]))
     assert not failed, "\n".join(failed)
