@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
 import signal
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedC
 
 from scripts.mutations.mutation import Mutation, MutationError
 from scripts.mutations.parts import MUTATIONS
-from scripts.mutations.trial import Outcome, try_all
+from scripts.mutations.trial import Outcome, Verdict, cpu_s, try_all
 
 ROOT = Path(__file__).resolve().parents[2]
 OPTIONS = ("--hypothesis-profile=unshrunk",)
@@ -25,12 +25,15 @@ OPTIONS = ("--hypothesis-profile=unshrunk",)
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
-    """Write the outcomes as a Markdown table, and below it who survived."""
-    lines = ["| file | mutation | noticed by | s |", "| --- | --- | --- | --- |"]
-    lines += [f"| {o.mutation.file} | {o.mutation.name} | {o.noticed or '–'} | {o.seconds:.0f} |" for o in outcomes]
-    survivors = [o.mutation for o in outcomes if not o.noticed]
-    lines += ["", f"{len(outcomes)} mutations, {len(survivors)} survived"]
-    return "\n".join(lines + [f"SURVIVED: {mutation.file}: {mutation.name}" for mutation in survivors])
+    """Write the outcomes as a Markdown table, and below it those that no test noticed."""
+    lines = ["| file | mutation | outcome | by | s |", "| --- | --- | --- | --- | --- |"]
+    lines += [
+        f"| {o.mutation.file} | {o.mutation.name} | {o.verdict} | {o.by or '–'} | {o.seconds:.0f} |" for o in outcomes
+    ]
+    counts = Counter(o.verdict for o in outcomes)
+    lines += ["", f"{len(outcomes)} mutations: {', '.join(f'{counts[verdict]} {verdict}' for verdict in Verdict)}"]
+    apart = [o for verdict in list(Verdict)[1:] for o in outcomes if o.verdict is verdict]
+    return "\n".join(lines + [f"{o.verdict}: {o.mutation.file}: {o.mutation.name}" for o in apart])
 
 
 def chosen(names: Sequence[str]) -> list[Mutation]:
@@ -52,8 +55,9 @@ def run(tree: Path, mutations: Sequence[Mutation], jobs: int) -> list[Outcome]:
         task = bar.add_task("tests without any mutation first", total=len(mutations))
 
         def tell(outcome: Outcome) -> None:
-            word = "noticed " if outcome.noticed else "SURVIVED"
-            line = f"{word} {outcome.seconds:4.0f} s  {outcome.mutation.file}: {outcome.mutation.name}"
+            line = f"{outcome.verdict:11} {outcome.seconds:4.0f} s  {outcome.mutation.file}: {outcome.mutation.name}"
+            if outcome.verdict is Verdict.UNKNOWN:
+                line += f": {outcome.by}\n{outcome.output}"
             console.print(line, markup=False, highlight=False, soft_wrap=True)
             bar.update(task, advance=1, description="mutations")
 
@@ -61,7 +65,7 @@ def run(tree: Path, mutations: Sequence[Mutation], jobs: int) -> list[Outcome]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Return 1 when a mutation survived, 2 when nothing can be said."""
+    """Return 1 when a mutation survived, 2 when of one or all nothing can be said."""
     parser = argparse.ArgumentParser(prog="scripts/mutate", description="See whether tests notice faults.")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="trials at a time (as many as cores)")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="those with a text in file or name")
@@ -82,10 +86,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         return 130
-    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
-    took = f"{time.monotonic() - began:.0f} s, {spent.ru_utime + spent.ru_stime:.0f} s of CPU time"
-    sys.stdout.write(f"{table(outcomes)}\n{took}\n")
-    return 0 if all(outcome.noticed for outcome in outcomes) else 1
+    sys.stdout.write(f"{table(outcomes)}\n{time.monotonic() - began:.0f} s, {cpu_s():.0f} s of CPU time\n")
+    verdicts = {outcome.verdict for outcome in outcomes}
+    return 2 if Verdict.UNKNOWN in verdicts else int(Verdict.SURVIVED in verdicts)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,10 @@ copies keep times of modification and compiled kernels.
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -18,26 +20,46 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from queue import SimpleQueue
 
 from scripts.mutations.mutation import Mutation, MutationError
 
-LIMIT_S = 300.0
-"""A trial that takes longer is ended: the fault keeps the program from ever coming to an end, which is noticed."""
+LIMIT, LEAST_S = 3, 60
+"""Each process of a trial may take so many times the CPU time of all tests without any mutation, and at least so much:
+with more the fault keeps the program from ever coming to an end, which is noticed. How busy the machine is tells
+nothing."""
+GUARD_S = 1800.0
+"""A trial that takes longer by the clock is ended, and nothing is known of it."""
 LEFT_OUT = shutil.ignore_patterns(".*", "out", "build", "dist", "*.egg-info")
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+::\S+)", re.MULTILINE)
 """A test that failed, in pytest's short summary; a module that can't even be imported has no `::`."""
+LIMITED = ("bash", "-c", 'ulimit -c 0 && ulimit -St "$0" && exec "$@"')
+"""Runs a command whose processes are each ended by SIGXCPU after so many seconds of CPU time."""
 PYTEST = (sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--no-header", "--tb=short")
+
+
+class Verdict(StrEnum):
+    """What a trial tells of a mutation."""
+
+    NOTICED = "noticed"
+    ENDLESS = "did not end"
+    """Its tests took far more CPU time than without it: it is noticed, by nobody in particular."""
+    SURVIVED = "SURVIVED"
+    UNKNOWN = "NOT KNOWN"
+    """Its tests did not run, or something else ended them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`noticed` is the test that failed, or why it was ended; empty for a mutation that survived."""
+    """`by` is the test that failed, or why nothing is known; `output` is the last that pytest wrote then."""
 
     mutation: Mutation
-    noticed: str
+    verdict: Verdict
     seconds: float
+    by: str = ""
+    output: str = ""
 
 
 def try_all(
@@ -46,8 +68,7 @@ def try_all(
 ) -> list[Outcome]:  # fmt: skip
     """Try mutations of the tree, `jobs` at a time, in copies in `folder`; outcomes are in the order of the mutations.
 
-    `options` are pytest's. Raises MutationError for a mutation that does not apply or whose tests do not run, and when
-    tests fail without any.
+    `options` are pytest's. Raises MutationError for a mutation that does not apply, and when tests fail without any.
     """
     for mutation in mutations:
         mutation.source(tree)
@@ -105,6 +126,7 @@ class _Trials:
         self._options = options
         self.copies: SimpleQueue[Path] = SimpleQueue()
         self._running: set[subprocess.Popen[str]] = set()
+        self._limit_s = 0
         self._over = False
 
     def end(self) -> None:
@@ -114,49 +136,45 @@ class _Trials:
             _end(process)
 
     def check_without(self, copy: Path, paths: Sequence[str]) -> None:
-        """See that all tests pass without a mutation. Raises MutationError."""
-        status, output = self._run(copy, paths, "", limit_s=None, writes_bytecode=True)
+        """See that all tests pass without a mutation, before any trial; so long they take. Raises MutationError."""
+        before = cpu_s()
+        status, output = self._run((*PYTEST, *self._options, *paths), copy, guard_s=None, writes_bytecode=True)
         if status != 0:
             raise MutationError(f"the tests fail without any mutation:\n{output[-4000:]}")
+        self._limit_s = max(LEAST_S, math.ceil(LIMIT * (cpu_s() - before)))
 
     def tried(self, mutation: Mutation) -> Outcome:
-        """Try a mutation in a copy that is free. Raises MutationError when its tests do not run."""
+        """Try a mutation in a copy that is free."""
         copy, began = self.copies.get(), time.monotonic()
         path = copy / mutation.file
         text, kept = path.read_text(encoding="utf-8"), path.stat()
         path.write_text(mutation.source(copy), encoding="utf-8")
+        chosen = ("-k", mutation.only) if mutation.only else ()
+        command = (*LIMITED, str(self._limit_s), *PYTEST, *self._options, *chosen, *mutation.tests)
         try:
-            status, output = self._run(copy, mutation.tests, mutation.only, limit_s=LIMIT_S)
+            status, output = self._run(command, copy, guard_s=GUARD_S)
         finally:
             path.write_text(text, encoding="utf-8")
             os.utime(path, ns=(kept.st_atime_ns, kept.st_mtime_ns))  # so that what was compiled of it is good again
             self.copies.put(copy)
-        seconds, failed = time.monotonic() - began, FAILED.search(output)
-        if status == 0:
-            return Outcome(mutation, "", seconds)
-        if status == 1 and failed is not None:
-            return Outcome(mutation, failed[1], seconds)
-        if status < 0:
-            return Outcome(mutation, f"ended by {signal.Signals(-status).name}", seconds)
-        raise MutationError(f"{mutation.name}: its tests did not run (pytest's status {status}):\n{output[-4000:]}")
+        return _outcome(mutation, time.monotonic() - began, status, output)
 
     def _run(
-        self, copy: Path, paths: Sequence[str], only: str, *, limit_s: float | None, writes_bytecode: bool = False
+        self, command: Sequence[str], copy: Path, *, guard_s: float | None, writes_bytecode: bool = False
     ) -> tuple[int, str]:
         """Run tests up to the first that fails; return pytest's status (of a signal: less than 0) and its output."""
         environment = _environment(copy)
         if not writes_bytecode:  # a file may change twice within a second: what is compiled must not be mixed up
             environment["PYTHONDONTWRITEBYTECODE"] = "1"
         process = subprocess.Popen(
-            [*PYTEST, *self._options, *(["-k", only] if only else []), *paths], cwd=copy, env=environment,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-            start_new_session=True,
+            command, cwd=copy, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
         )  # fmt: skip
         self._running.add(process)
         try:
             if self._over:
                 _end(process)
-            output, _ = process.communicate(timeout=limit_s)
+            output, _ = process.communicate(timeout=guard_s)
         except subprocess.TimeoutExpired:
             _end(process)
             output, _ = process.communicate()
@@ -166,6 +184,24 @@ class _Trials:
         finally:
             self._running.discard(process)
         return process.returncode, output
+
+
+def _outcome(mutation: Mutation, seconds: float, status: int, output: str) -> Outcome:
+    """What the status and the output of its tests tell of a mutation."""
+    if status == 0:
+        return Outcome(mutation, Verdict.SURVIVED, seconds)
+    if status == -signal.SIGXCPU:
+        return Outcome(mutation, Verdict.ENDLESS, seconds)
+    if status == 1 and (failed := FAILED.search(output)) is not None:
+        return Outcome(mutation, Verdict.NOTICED, seconds, failed[1])
+    ended = f"ended by {signal.Signals(-status).name}" if status < 0 else f"pytest's status {status}"
+    return Outcome(mutation, Verdict.UNKNOWN, seconds, f"its tests did not run: {ended}", output[-4000:])
+
+
+def cpu_s() -> float:
+    """CPU time of all processes that have run and ended below this one, in s."""
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
 
 
 def _end(process: subprocess.Popen[str]) -> None:

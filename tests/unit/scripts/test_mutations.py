@@ -8,7 +8,7 @@ import pytest
 from scripts.mutations import __main__ as command
 from scripts.mutations.mutation import Mutation, MutationError
 from scripts.mutations.parts import MUTATIONS
-from scripts.mutations.trial import try_all
+from scripts.mutations.trial import Verdict, try_all
 
 ROOT = Path(__file__).resolve().parents[3]
 THE_THREE = (
@@ -61,30 +61,52 @@ MISSED = fault("the end counts", "time < end", "time <= end")
 def test_a_fault_that_tests_notice_is_told_from_one_that_they_do_not(tree, tmp_path, jobs):
     told, before = [], (tree / "span.py").read_text()
     found, missed = try_all(tree, [FOUND, MISSED], tmp_path, jobs, told.append)
-    assert found.noticed == "test_span.py::test_holds"
-    assert missed.noticed == ""
+    assert (found.verdict, found.by) == (Verdict.NOTICED, "test_span.py::test_holds")
+    assert (missed.verdict, missed.by) == (Verdict.SURVIVED, "")
     assert sorted(outcome.mutation.name for outcome in told) == [FOUND.name, MISSED.name]
     assert (tree / "span.py").read_text() == before
     assert (tmp_path / "copy0" / "span.py").read_text() == before
 
 
-def test_a_fault_that_never_comes_to_an_end_is_noticed(tree, tmp_path, monkeypatch):
-    monkeypatch.setattr("scripts.mutations.trial.LIMIT_S", 3.0)
-    endless = fault("for ever", "    return", "    while time > 3:\n        pass\n    return")
-    (outcome,) = try_all(tree, [endless], tmp_path, 1, lambda _: None)
-    assert outcome.noticed == "ended by SIGKILL"
+ENDLESS = fault("for ever", "    return", "    while time > 3:\n        pass\n    return")
+ASLEEP = fault("asleep", "    return", "    __import__('time').sleep(60)\n    return")
+KILLED = fault("killed", "    return", "    __import__('os').kill(__import__('os').getpid(), 9)\n    return")
+NO_PROGRAM = fault("no program", "return", "retrun")
+NO_TEST = fault("no test", "time < end", "time <= end", only="nothing")
+
+
+def test_a_fault_that_never_comes_to_an_end_is_told_by_its_cpu_time(tree, tmp_path, monkeypatch):
+    monkeypatch.setattr("scripts.mutations.trial.LEAST_S", 2)
+    monkeypatch.setattr("scripts.mutations.trial.LIMIT", 0)
+    (outcome,) = try_all(tree, [ENDLESS], tmp_path, 1, lambda _: None)
+    assert (outcome.verdict, outcome.by) == (Verdict.ENDLESS, "")
+
+
+def test_of_what_takes_long_by_the_clock_nothing_is_known(tree, tmp_path, monkeypatch):
+    monkeypatch.setattr("scripts.mutations.trial.GUARD_S", 2.0)
+    (outcome,) = try_all(tree, [ASLEEP], tmp_path, 1, lambda _: None)
+    assert (outcome.verdict, outcome.by) == (Verdict.UNKNOWN, "its tests did not run: ended by SIGKILL")
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "why", "output"),
     [
-        (fault("gone", "time > end", ""), "is there 0 times"),
-        (fault("twice", "time", ""), "is there 3 times"),
-        (fault("no program", "return", "retrun"), "its tests did not run"),
-        (fault("no test", "time < end", "time <= end", only="nothing"), "its tests did not run"),
+        (KILLED, "ended by SIGKILL", ""),
+        (NO_PROGRAM, "pytest's status 2", "SyntaxError"),
+        (NO_TEST, "pytest's status 5", "1 deselected"),
     ],
 )
-def test_a_mutation_that_says_nothing_is_refused(tree, tmp_path, wrong, told):
+def test_a_trial_that_says_nothing_takes_no_other_with_it(tree, tmp_path, wrong, why, output):
+    unknown, found = try_all(tree, [wrong, FOUND], tmp_path, 1, lambda _: None)
+    assert (unknown.verdict, unknown.by) == (Verdict.UNKNOWN, f"its tests did not run: {why}")
+    assert output in unknown.output
+    assert found.verdict is Verdict.NOTICED
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"), [(fault("gone", "time > end", ""), "is there 0 times"), (fault("twice", "time", ""), "3 times")]
+)
+def test_a_mutation_that_does_not_apply_is_refused(tree, tmp_path, wrong, told):
     with pytest.raises(MutationError, match=told):
         try_all(tree, [wrong], tmp_path, 1, lambda _: None)
 
@@ -96,16 +118,20 @@ def test_tests_that_fail_by_themselves_say_nothing(tree, tmp_path):
         try_all(tree, [broken], tmp_path, 1, lambda _: None)
 
 
-@pytest.mark.parametrize(("chosen", "status"), [(["always"], 0), (["end counts"], 1), (["span.py"], 1), (["other"], 2)])
-def test_the_command_ends_with_1_when_one_survives_and_names_it(tree, monkeypatch, capsys, chosen, status):
+@pytest.mark.parametrize(
+    ("chosen", "status"),
+    [(["always"], 0), (["end counts"], 1), (["span.py: the end", "always"], 1), (["span.py"], 2), (["other"], 2)],
+)
+def test_the_command_tells_what_survived_and_of_what_nothing_is_known(tree, monkeypatch, capsys, chosen, status):
     monkeypatch.setattr(command, "ROOT", tree)
     monkeypatch.setattr(command, "OPTIONS", ())
-    monkeypatch.setattr(command, "MUTATIONS", (FOUND, MISSED))
+    monkeypatch.setattr(command, "MUTATIONS", (FOUND, MISSED, NO_PROGRAM))
     assert command.main(["--jobs", "1", "--only", *chosen]) == status
     out, err = capsys.readouterr()
-    assert ("SURVIVED: span.py: the end counts" in out) == (status == 1)
-    assert ("noticed" in err) == (chosen in (["always"], ["span.py"]))
-    assert ("--list names them" in err) == (status == 2)
+    assert ("SURVIVED: span.py: the end counts" in out) == (chosen not in (["always"], ["other"]))
+    assert ("NOT KNOWN: span.py: no program" in out) == ("SyntaxError" in err) == (chosen == ["span.py"])
+    assert ("| noticed | test_span.py::test_holds |" in out) == (chosen not in (["end counts"], ["other"]))
+    assert ("--list names them" in err) == (chosen == ["other"])
 
 
 def test_the_list_tries_nothing(capsys):
