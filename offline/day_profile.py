@@ -82,7 +82,7 @@ def _within(day: DayPlan, allowed_w: Floats, most_on: Ints) -> Ints:
     platform = day.problem.platform
     none, one = (watts_for_cores(platform, np.full_like(most_on, cores), most_on) for cores in (0, 1))
     room = np.divide(allowed_w - none, one - none, out=np.where(allowed_w < none, 0.0, np.inf), where=one > none)
-    return np.floor(np.clip(room, 0, platform.cores)).astype(np.int64)
+    return np.asarray(np.floor(np.clip(room, 0, platform.cores)).astype(np.int64))
 
 
 def _allowed_it_w(day: DayPlan) -> Floats:
