@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dardis.config.carbon import load_carbon
 from dardis.config.platform import load_platform
 from dardis.config.prices import load_prices
 from dardis.config.weather import load_weather
@@ -63,12 +64,15 @@ class Site:
         return replace(self.trace, wait=np.where(known, past.start[place] - past.submit[place], UNKNOWN))
 
     def known_ahead(self, first: int, last: int) -> tuple[dict[str, Series], tuple[str, ...]]:
-        """Temperature and price of UTC days (both included) on the trace's clock, by the names that rules call them.
+        """Temperature, price and, where it is charged, CO2 of UTC days (both included), by the names that rules use.
 
-        One value for all the time is left out; so is, with a note, a file that lacks some of these days.
+        They are on the trace's clock. One value for all the time is left out; so is, with a note, a file that lacks
+        some of these days.
         """
         span = self.calendar.to_unix(self.calendar.day(first)[0]), self.calendar.to_unix(self.calendar.day(last)[1])
         files = {"temperature": (self.around.weather, load_weather), "price": (self.around.prices, load_prices)}
+        if self.tariff.co2_per_t:
+            files["CO2"] = (self.around.carbon, load_carbon)
         found, notes = {}, []
         for name, (stated, load) in files.items():
             if not isinstance(stated, str):

@@ -38,6 +38,7 @@ def audit(
     from dardis.metrics.downtime import DOWNTIME_FILE, read_downtime
 
     path = run_dir / "run.json"
+    before = _seen(path)
     record = read_json(path, AskedRecord) if path.exists() else None
     machine = _machine(path, record, platform)
     metrics = read_metrics(run_dir / METRICS) if (run_dir / METRICS).exists() else None
@@ -48,6 +49,8 @@ def audit(
         violations = _violations(judge, run_dir / "jobs.csv", metrics, record.trim if record else None)
         shown = list(islice(violations, SHOWN))
         more = sum(1 for _ in violations)
+    if _seen(path) != before:
+        raise InputError(run_dir, "was written while it was read", "a folder in which no command works")
     if metrics is None:
         typer.echo(f"audit: not counted against {METRICS}, which is not there")
     if asked is None:
@@ -73,6 +76,15 @@ def _violations(
         yield from judge.miscounts(metrics, trim)
     with bar("sweeping", "nodes") as tell:
         yield from judge.rest(tell=tell)
+
+
+def _seen(path: Path) -> tuple[int, int] | None:
+    """Which file that is, and when it was written: other results have another seal."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
 
 
 def _machine(path: Path, record: AskedRecord | None, file: Path | None) -> Platform:

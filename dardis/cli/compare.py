@@ -12,6 +12,7 @@ import typer
 from dardis.cli.simulate import trim_of
 from dardis.cli.texts import whole_of
 from dardis.model.errors import InputError
+from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
 
 if TYPE_CHECKING:
     from dardis.config.comparison import Comparison
@@ -26,11 +27,19 @@ def compare(
         str | None, typer.Option(metavar="A,B:KEY=VALUE", help="As in easy,easy:order=sjbf (see `dardis dispatchers`).")
     ] = None,
     seeds: Annotated[str | None, typer.Option(metavar="1,2,3", help="Each run once with each seed (1).")] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Only the first N jobs.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, max=LARGEST_INT64, help="Only the first N jobs.")] = None,
     start: Annotated[
-        int | None, typer.Option("--from", metavar="S", help="Only jobs submitted from this time.")
+        int | None,
+        typer.Option(
+            "--from", metavar="S", min=LEAST_INT64, max=LARGEST_INT64, help="Only jobs submitted from this time."
+        ),
     ] = None,
-    end: Annotated[int | None, typer.Option("--to", metavar="S", help="Only jobs submitted before this time.")] = None,
+    end: Annotated[
+        int | None,
+        typer.Option(
+            "--to", metavar="S", min=LEAST_INT64, max=LARGEST_INT64, help="Only jobs submitted before this time."
+        ),
+    ] = None,
     profile: Annotated[Path | None, typer.Option(metavar="F", help="Desired profile (CSV).")] = None,
     deadlines: Annotated[str | None, typer.Option(metavar="RULE", help="As in `dardis simulate`.")] = None,
     settings: Annotated[

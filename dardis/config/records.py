@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, JsonVal
 from dardis.config.facility import Amount, FacilityKeys
 from dardis.config.platform import LATEST, NodesTable, PowerTable, Time, check_platform
 from dardis.config.toml_file import Table, read_json
+from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
 from dardis.model.platform import MAX_GROUPS, Facility, Platform
 from dardis.model.platform_dict import platform_from_dict
 
@@ -34,7 +35,7 @@ def _figure(value: object) -> object:
     if isinstance(value, bool) or not isinstance(value, int | float | str | None):
         raise ValueError(f"{value!r}; expected a number, a text or null")
     if isinstance(value, int | float) and not abs(value) <= _LARGEST_FIGURE:
-        raise ValueError(f"{value!r}; expected a finite number")
+        raise ValueError(f"{value!r}; expected a number of at most {_LARGEST_FIGURE:g}")
     return value
 
 
@@ -58,6 +59,8 @@ Figure = Annotated[Any, BeforeValidator(_figure)]
 Plain = Annotated[JsonValue, AfterValidator(_plain)]
 """Whatever JSON can say; its numbers are finite."""
 Count = Annotated[int, Field(ge=0, le=LATEST)]
+Bound = Annotated[int, Field(ge=LEAST_INT64, le=LARGEST_INT64)]
+"""A time that jobs are cut at: any that `--from` and `--to` take."""
 
 
 class PowerRecord(PowerTable):
@@ -154,9 +157,9 @@ class AskedRecord(MachineRecord):
 
     trace: str | None = None
     trace_sha256: str | None = None
-    jobs: Annotated[int, Field(ge=1, le=LATEST)] | None = None
-    from_s: Time | None = None
-    to_s: Time | None = None
+    jobs: Annotated[int, Field(ge=1, le=LARGEST_INT64)] | None = None
+    from_s: Bound | None = None
+    to_s: Bound | None = None
     think_times: bool = False
     strict: bool = False
     trim: tuple[Count, Count] | None = None
@@ -194,6 +197,7 @@ class RunRecord(AskedRecord):
     skipped: list[str] = Field(default_factory=list)
     rejected: list[Rejection] = Field(default_factory=list)
     started_utc: str | None = None
+    request: dict[str, Plain] = Field(default_factory=dict)
 
 
 class Figures(Table):

@@ -32,11 +32,16 @@ def read_toml(path: Path, model: type[TableT]) -> TableT:
     """Return the file as `model`; InputError names the file, the key and what was expected."""
     try:
         text = path.read_text(encoding="utf-8-sig")
-        content = tomllib.loads(text)
-        _check_values(path, "", content)
     except OSError as error:
         raise InputError(path, f"cannot be read ({error.strerror})", "a TOML file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise InputError(path, f"is no TOML: {error}") from None
+    except ValueError as error:  # no file can have that name
+        raise InputError(path, f"cannot be read ({error})", "a TOML file") from None
+    try:
+        content = tomllib.loads(text)
+        _check_values(path, "", content)
+    except tomllib.TOMLDecodeError as error:
         raise InputError(path, f"is no TOML: {error}") from None
     except RecursionError:
         raise InputError(path, "is no TOML: tables or lists nested too deeply") from None

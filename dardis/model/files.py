@@ -55,6 +55,8 @@ def read_text(path: Path) -> str:
         raise InputError(path, f"damaged or truncated gzip file ({error})") from None
     except OSError as error:
         raise InputError(path, f"cannot be read ({error.strerror})", "a file that can be read") from None
+    except ValueError as error:  # no file can have that name
+        raise InputError(path, f"cannot be read ({error})", "a file that can be read") from None
     return data.decode("utf-8-sig", errors="replace")
 
 

@@ -42,7 +42,7 @@ def locked(folder: Path, place: object) -> Iterator[None]:
 def _taken(path: Path, place: object) -> int:
     """The open file that is locked, and to be found at `path`."""
     while True:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             held = True

@@ -29,7 +29,7 @@ _ATTEMPTS = 100
 class OutFolder:
     """A kind of folder: what it holds, for people, and the names of all files that may be in it, the seal among them.
 
-    With a `mark`, a folder with that file is one of this kind whatever else it holds.
+    With a `mark`, a folder with that file is one of this kind whatever else it holds, and none without it is.
     """
 
     what: str
@@ -92,7 +92,8 @@ class OutFolder:
     def _check(self, out: Path, *, force: bool) -> None:
         """See that it may be written to `out`, which exists. Raises InputError."""
         found = {path.name for path in out.iterdir() if not self._is_leftover(path.name)}
-        if found - set(self.files) and self.mark not in found:
+        ours = self.mark in found if self.mark else found <= set(self.files)
+        if found and not ours:
             raise InputError(f"--out {out}", f"holds something else than {self.what}", "an empty folder")
         if found and not force:
             raise InputError(f"--out {out}", "is not empty", f"an empty folder, or --force to replace {self.what}")

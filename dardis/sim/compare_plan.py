@@ -13,7 +13,8 @@ from typing import Any, Final
 from dardis import __version__
 from dardis.config.comparison import Comparison, Contender, Workload
 from dardis.config.reach import REACH
-from dardis.config.records import read_metrics
+from dardis.config.records import RunRecord, read_metrics
+from dardis.config.toml_file import read_json
 from dardis.dispatch import CentralSetUp
 from dardis.metrics.comparison import RunResult
 from dardis.model.errors import InputError
@@ -130,15 +131,21 @@ class State:
 
     def settle(self, run: PlannedRun, error: str = "") -> str:
         """Remember that a run ended well, or why it did not; return why."""
-        if not error:
-            found = _read_back(run.out)
-            if found is None:
-                error = UNREADABLE
-            elif changed := found.changed(run.request().record(self._digest)):
-                error = f"ran with another {', '.join(changed)} than was asked"
+        error = error or self._why_not(run)
         self._runs[run.key] = {"status": FAILED if error else DONE, "error": error}
         self._write()
         return error
+
+    def _why_not(self, run: PlannedRun) -> str:
+        """Why a run whose process ended well does not count; empty when it does."""
+        found = _read_back(run.out)
+        if found is None:
+            return UNREADABLE
+        try:
+            changed = found.changed(run.request().record(self._digest))
+        except InputError as error:  # a file that it was asked with can't be read any more
+            return str(error)
+        return f"ran with another {', '.join(changed)} than was asked" if changed else ""
 
     def result(self, run: PlannedRun) -> RunResult:
         """What came of a run that was done before or has been settled."""
@@ -185,11 +192,11 @@ def _read_back(folder: Path) -> _Found | None:
         if not all((folder / name).exists() for name in _NEEDED):
             return None
         metrics = read_metrics(folder / METRICS)
-        run = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
-        deadlines, record = run["deadlines"], run.get("request", {})
-    except (InputError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        run = read_json(folder / RUN_FILE, RunRecord)
+        run.machine(folder / RUN_FILE)
+    except (InputError, OSError):
         return None
-    return _Found(metrics, deadlines, record) if isinstance(deadlines, str) and isinstance(record, dict) else None
+    return _Found(metrics, run.deadlines, run.request) if run.deadlines is not None else None
 
 
 def plan(comparison: Comparison, out: Path) -> list[PlannedRun]:

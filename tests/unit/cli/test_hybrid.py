@@ -13,13 +13,17 @@ from kit.small_site import (
     HOUR_S,
     NODES,
     PLATFORM,
+    POWER,
     START,
     called,
+    hourly,
     made_up_rows,
     other_future,
     search_less,
     summary_of,
     swf,
+    table,
+    write_site,
 )
 
 from dardis.cli.main import run
@@ -82,6 +86,17 @@ def test_days_add_up_to_the_summary(lived):
     assert found["share_of_bound"] == pytest.approx(
         gained / (found["clairvoyant_profit_eur"] - found["always_on_profit_eur"])
     )
+
+
+def test_days_add_up_where_co2_is_charged(tmp_path):
+    (tmp_path / "site").mkdir()
+    site = write_site(tmp_path / "site", power=f"{POWER}[tariff]\nco2_eur_per_t = 300\n")
+    (site / "carbon.csv").write_text(table("gco2_per_kwh", hourly([100.0 + 20 * (h % 24) for h in range(24 * 12)])))
+    out = tmp_path / "out"
+    assert called("hybrid", site, out, days="7", carbon=site / "carbon.csv", no_report=True) == 0
+    found, (day,) = summary_of(out), days_of(out)
+    for name in ("profit_eur", "always_on_profit_eur", "clairvoyant_profit_eur"):
+        assert float(day[name]) == pytest.approx(found[name], abs=1e-6)
 
 
 def test_jobs_and_switches_are_those_that_the_summary_counts(lived):

@@ -6,7 +6,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from kit.small_site import DAY_S, PLATFORM, POWER, START, START_UNIX, crowded_rows, made_up_rows, swf, write_site
+from kit.small_site import (
+    DAY_S,
+    PLATFORM,
+    POWER,
+    START,
+    START_UNIX,
+    crowded_rows,
+    hourly,
+    made_up_rows,
+    swf,
+    table,
+    write_site,
+)
 
 from dardis.model.errors import InputError
 from dardis.workload.trace import UNKNOWN
@@ -42,6 +54,14 @@ def test_the_platform_says_what_the_command_does_not(folder, request_of):
     assert set(found) == {"price"}
     assert notes == ()
     assert load_site(replace(request_of, platform=folder / "small.toml")).conditions(8).temp_c.std() > 1
+
+
+@pytest.mark.parametrize(("charged", "known"), [(0, {"price", "temperature"}), (80, {"price", "temperature", "CO2"})])
+def test_rules_look_at_co2_where_it_is_charged(folder, request_of, charged, known):
+    (folder / "carbon.csv").write_text(table("gco2_per_kwh", hourly([100.0 + hour % 24 for hour in range(24 * 12)])))
+    (folder / "small.toml").write_text(f"{PLATFORM}{POWER}[tariff]\nco2_eur_per_t = {charged}\n")
+    site = load_site(replace(request_of, carbon=folder / "carbon.csv"))
+    assert site.known_ahead(3, 8)[0].keys() == known
 
 
 def test_what_is_known_ahead_covers_the_days_on_the_trace_s_clock(request_of):
