@@ -99,6 +99,19 @@ def test_nobody_asks_how_long_a_job_will_run(site, past):
     assert one == two
 
 
+def test_jobs_are_held_for_as_long_as_they_are_expected_to_run_whatever_walltime_is_stated(site, past):
+    predictor = predictor_of(past)
+    longer = [replace(job, walltime=4 * job.walltime) for job in site.jobs]
+    one, two = (shifted(site, jobs, past, DAYS, 12) for jobs in (site.jobs, longer))
+    moved = 0
+    for stated, job, now, other in zip(site.jobs, longer, one, two, strict=True):
+        first, second = (predictor.runtime(each.user, each.walltime, each.submit) for each in (stated, job))
+        if first == second < stated.walltime:
+            assert now.earliest == other.earliest
+            moved += now.earliest > stated.earliest
+    assert moved > 5
+
+
 @pytest.fixture(scope="module")
 def clean_by_noon(site, tmp_path_factory):
     """The same site where energy costs the same at any hour, and CO2 most by night."""
