@@ -8,6 +8,7 @@ ACCOUNTED = "dardis/power/account.py"
 OF_ACCOUNT = ("tests/unit/power/test_account.py",)
 OF_CONDITIONS = ("tests/unit/power/test_conditions.py", *OF_ACCOUNT)
 PLANTS = ("tests/unit/power/test_plants.py",)
+WORTH = ("tests/unit/power/test_worth.py",)
 FIGURES = ("tests/unit/metrics/test_power_figures.py",)
 AUDIT = ("tests/unit/metrics/test_audit.py", "tests/unit/metrics/test_downtime.py")
 
@@ -65,6 +66,16 @@ ACCOUNT = (
         "nodes that are off draw nothing of a power cap", "dardis/power/nodes.py",
         "on * machine.idle_w.mean() + off * machine.off_w.mean()", "on * machine.idle_w.mean()",
         ("tests/unit/power/test_nodes.py",),
+    ),
+    Mutation(
+        "whoever weighs energy takes its CO2 to be free", "dardis/power/worth.py",
+        "(conditions.price_per_kwh + co2_per_kwh(conditions, tariff)) / 3.6e6", "conditions.price_per_kwh / 3.6e6",
+        WORTH,
+    ),
+    Mutation(
+        "whoever weighs energy takes all cooling for what the last joule adds", "dardis/power/worth.py",
+        "(cooling.watts(conditions.temp_c, load) - cooling.watts(conditions.temp_c, less))",
+        "cooling.watts(conditions.temp_c, load)", WORTH,
     ),
     Mutation(
         "energy that is saved counts as throughput at its price after, not before", "dardis/power/gain.py",

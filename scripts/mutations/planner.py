@@ -1,4 +1,4 @@
-"""Faults of planning: bounds that a plan can exceed, moves judged wrongly, and glances at what was not known yet."""
+"""Faults of planning: bounds that are exceeded, moves judged wrongly, glances at the future, plans not heeded."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ SWITCHED = ("tests/unit/offline/test_planner_switched_bound.py",)
 BOARD = ("tests/unit/offline/test_planner_board.py",)
 MONEY = ("tests/unit/offline/test_planner_money.py", "tests/unit/offline/test_planner_searches.py")
 HISTORY = ("tests/unit/offline/test_history.py", "tests/unit/offline/test_recorded_past.py")
+PLANS = ("tests/unit/offline/test_planner_plan.py",)
+OF_LOOP = ("tests/unit/offline/test_loop.py",)
+OF_CAP = ("tests/unit/cli/test_hybrid.py",), "cap"
 PAST = ("tests/unit/offline/test_forecast_past.py",)
 
 PLANNER = (
@@ -106,6 +109,43 @@ PLANNER = (
     Mutation(
         "no plan is told to be above the time limit", "offline/planner/plan.py",
         "for reason in (StoppedBy.USER, StoppedBy.TIME) if", "for reason in (StoppedBy.USER,) if",
-        ("tests/unit/offline/test_planner_plan.py",),
+        PLANS,
+    ),
+    Mutation(
+        "the search begins with what multi-search made, though a rule's plan is better", "offline/planner/plan.py",
+        "best = rule if rank > rank_of(problem, multi.start)[0] else multi", "best = multi", PLANS, "rule",
+    ),
+    Mutation(
+        "what runs already holds its nodes while they are in maintenance", "offline/planner/problem.py",
+        "for span in platform.open_spans(int(self.nodes[place]), now, finish):", "for span in [(now, finish)]:",
+        (*BOARD, *PLANS),
+    ),
+    Mutation(
+        "nodes that the plan leaves idle are switched as if CO2 were free", "offline/day.py",
+        "worth_of_joule(conditions, problem.cooling, problem.tariff,",
+        "worth_of_joule(conditions, problem.cooling, replace(problem.tariff, co2_per_t=0.0),",
+        ("tests/unit/offline/test_day.py",),
+    ),
+    Mutation(
+        "jobs are held as if CO2 were free", "offline/shift.py",
+        "worth_of_joule(conditions, site.cooling, site.tariff,",
+        "worth_of_joule(conditions, site.cooling, replace(site.tariff, co2_per_t=0.0),", OF_LOOP,
+    ),
+    Mutation(
+        "jobs are held as if their walltimes were how long they run", "offline/shift.py",
+        "expected = predictor.runtime(job.user, job.walltime, job.submit)", "expected = job.walltime", OF_LOOP,
+    ),
+    Mutation(
+        "a soft cap is taken for a hard one", "offline/hybrid.py",
+        'f"profile={options.cap}"', '"profile=hard"', *OF_CAP,
+    ),
+    Mutation(
+        "no day has its cap", "offline/hybrid.py",
+        "target = Target(desired, ", "target = Target(None, ", *OF_CAP,
+    ),
+    Mutation(
+        "a profile that is off decides all the same", "dardis/sim/online.py",
+        "return None if setup.profile is ProfileRule.OFF else target.desired", "return target.desired",
+        ("tests/unit/sim/test_online.py",),
     ),
 )  # fmt: skip
