@@ -72,6 +72,8 @@ class ScaleRecord(Record):
     cores: Count
     load: _Measured
     launch_s: _Measured
+    runs: Count = 0
+    """How many rows there are in the end; an older version did not say it."""
 
 
 def draw_scale_report(out: Path) -> Path:
@@ -115,6 +117,8 @@ def notes(rows: Sequence[ScaleRow], record: dict[str, Any]) -> list[str]:
         key = (managers, *(row.values[name] for name in _SAME))
         digests.setdefault(key, []).append(row.values["schedule_digest"])
     said = []
+    if (missing := record.get("runs", 0) - len(rows)) > 0:
+        said.append(f"Not finished: {missing} of {record['runs']} runs are missing, as the command was stopped.")
     if (repeats := max((int(row.number("repeat")) for row in rows), default=1)) > 1:
         said.append(f"Everything was run {repeats} times: charts show medians, the table has each run.")
     if any(len(set(found)) > 1 for found in digests.values()):

@@ -144,7 +144,7 @@ def _run_all(
     report: Report | None,
 ) -> list[Row]:  # fmt: skip
     _warm()
-    record = _record(request, experiments, comm)
+    record = _record(request, experiments, comm) | {"runs": len(experiments) * request.repeat}
     rows: list[Row] = []
     grounds: dict[int, Ground | None] = {}
     runs = [(what, repeat) for repeat in range(1, request.repeat + 1) for what in experiments]

@@ -12,12 +12,29 @@ OF_POOL = ("tests/unit/node_manager/test_node_pool.py", "tests/unit/node_manager
 FAULTS = ("tests/faults/test_agreement.py", "tests/faults/test_faults.py")
 TREES = ("tests/unit/node_manager/test_relay.py", "tests/faults/test_tree_faults.py")
 OF_TASKS = ("tests/unit/task_manager/test_task_manager.py", "tests/properties/test_simulation.py")
+STALE = ("tests/faults/test_stale_copies.py",)
 LATE = ("tests/unit/task_manager/test_late_manager.py", "tests/properties/test_late.py")
 
 PROTOCOL = (
     Mutation(
         "a claim is taken though its start has passed", POOL,
         "confirm.start < now or ", "", (*OF_POOL, *FAULTS),
+    ),
+    Mutation(
+        "a copy of a claim that comes after it has expired is taken", POOL,
+        " or confirm.expires <= now", "", STALE,
+    ),
+    Mutation(
+        "a node forgets what was released before its claims have expired", POOL,
+        "if self._closed.get(timer.job, (0, FOREVER))[1] <= now:", "if timer.job in self._closed:", (*STALE, *OF_POOL),
+    ),
+    Mutation(
+        "a claim does not say when it expires", f"{TASKS}/agreement.py",
+        "return replace(self.confirms[host], expires=self.expires)", "return self.confirms[host]", STALE,
+    ),
+    Mutation(
+        "waits that a slow tree needs do not grow any longer than others", f"{TASKS}/agreement.py",
+        "(self._longest_growth if slow else LONGEST_BACKOFF)", "LONGEST_BACKOFF", TREES,
     ),
     Mutation(
         "an earlier claim that comes late replaces a later one", POOL,
@@ -67,7 +84,7 @@ PROTOCOL = (
     ),
     Mutation(
         "an answer is forgotten before the patience of whoever asked has ended", RELAY,
-        "question.until + question.relay.step", "question.until", TREES,
+        "forgotten_at = question.relay.expires", "forgotten_at = question.until", (*TREES, *STALE),
     ),
     Mutation(
         "a dead host whose place another takes is not asked whether it is back", RELAY,
