@@ -16,6 +16,7 @@ from dardis.model.job import Job
 from dardis.node_manager import NodePool
 from dardis.sim.faults import Fate, FaultSimulation, Log, PoolMaker, Scenario, UnitRun
 from dardis.sim.recorder import Recorder
+from dardis.task_manager import RacingManager
 from dardis.wire.effects import Done
 
 MOST_EVENTS = 400_000
@@ -269,3 +270,5 @@ class Verdict:
             known = {*manager._states, *manager._agreement._open, *manager._agreement._failures}
             if ended := known & self.simulation.told.keys():
                 yield f"task manager {address} has not forgotten jobs that have ended: {sorted(ended)}"
+            if isinstance(manager, RacingManager) and any(manager._is_dead(*source) for source in manager._seen):
+                yield f"task manager {address} has not forgotten hosts that are dead"

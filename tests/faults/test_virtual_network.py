@@ -38,6 +38,15 @@ def test_messages_are_lost_or_doubled(faults, copies):
     assert net.lost == (0 if copies else 200)
 
 
+def test_second_copies_may_come_very_late():
+    _, received = run(Faults(5, duplicate=1.0, longest_duplicate_delay=8000))
+    assert len(received) == 400
+    assert sum(now <= 5 for now, _, _ in received) >= 200
+    late = [now for now, _, _ in received if now > 5]
+    assert max(late) <= 8000
+    assert all(sum(low < now <= 10 * low for now in late) >= 20 for low in (5, 50, 500))
+
+
 def test_a_seed_decides_everything():
     faults = Faults(9, drop=0.3, duplicate=0.3)
     (one, same), (again, other) = (run(faults)[0], run(faults)[0]), (run(faults, seed=2))

@@ -108,6 +108,15 @@ def test_heads_are_told_until_they_begin_or_are_called_off():
     assert look(pool, 31).heads.shape == (0, 6)
 
 
+def test_an_announcement_that_comes_when_it_has_expired_leaves_nothing_behind():
+    pool = NodePool(MACHINE, 0, 3)
+    row = np.array([4, 0, 10, 1, 50])
+    pool.handle(Announce(0, row, standing=True), 51)
+    assert not pool._heads
+    pool.handle(Announce(0, row, standing=True), 50)
+    assert len(pool._heads) == 1
+
+
 def test_where_messages_may_be_lost_all_is_told_and_what_is_freed_unasked():
     pool = NodePool(MACHINE, 0, 3, report_every=4)
     pool.handle(confirm(tentative=True), 0)
