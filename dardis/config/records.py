@@ -197,7 +197,14 @@ class RunRecord(AskedRecord):
     skipped: list[str] = Field(default_factory=list)
     rejected: list[Rejection] = Field(default_factory=list)
     started_utc: str | None = None
+
+
+class ComparedRecord(Record):
+    """What a comparison asks of a run.json: what the run was asked, and that its machine can be read."""
+
+    deadlines: str
     request: dict[str, Plain] = Field(default_factory=dict)
+    platform: PlatformRecord | None = None
 
 
 class Figures(Table):

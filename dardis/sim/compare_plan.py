@@ -13,7 +13,7 @@ from typing import Any, Final
 from dardis import __version__
 from dardis.config.comparison import Comparison, Contender, Workload
 from dardis.config.reach import REACH
-from dardis.config.records import RunRecord, read_metrics
+from dardis.config.records import ComparedRecord, read_metrics
 from dardis.config.toml_file import read_json
 from dardis.dispatch import CentralSetUp
 from dardis.metrics.comparison import RunResult
@@ -192,11 +192,10 @@ def _read_back(folder: Path) -> _Found | None:
         if not all((folder / name).exists() for name in _NEEDED):
             return None
         metrics = read_metrics(folder / METRICS)
-        run = read_json(folder / RUN_FILE, RunRecord)
-        run.machine(folder / RUN_FILE)
+        run = read_json(folder / RUN_FILE, ComparedRecord)
     except (InputError, OSError):
         return None
-    return _Found(metrics, run.deadlines, run.request) if run.deadlines is not None else None
+    return _Found(metrics, run.deadlines, run.request)
 
 
 def plan(comparison: Comparison, out: Path) -> list[PlannedRun]:

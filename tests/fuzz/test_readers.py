@@ -19,7 +19,6 @@ NO_READERS_OF_FILES = {
     ("dardis/sim/outputs.py", "sha256_of"): "bytes of which nothing is understood",
     ("dardis/sim/progress_file.py", "read"): "what another process of ours is writing",
     ("dardis/sim/compare_plan.py", "__init__"): "tests/unit/sim/test_compare_runs.py",
-    ("dardis/sim/compare_plan.py", "_read_back"): "tests/unit/sim/test_compare_runs.py",
 }
 
 

@@ -108,7 +108,7 @@ def test_a_profile_without_room_is_none():
     [
         ("profile.csv", "time_s", "when", r"profile\.csv:1: not one column time_s"),
         ("profile.csv", ",8600\n", ",5000\n", r"profile\.csv:2: end_s is not after time_s"),
-        ("profile.csv", ",8600\n", ",999999999\n", r"profile\.csv:2: end_s is more than a day after time_s"),
+        ("profile.csv", ",8600\n", ",999999999\n", r"profile\.csv:2: end_s is more than a year after the first"),
         ("profile.csv", "\n8600,", "\n8601,", r"profile\.csv:3: time_s is not the end_s"),
         ("profile.csv", "2023-07-03T01", "2023-07-03T02", r"profile\.csv:3: time_utc and time_s"),
         ("profile.csv", "2023-07-03T01:00:00Z", "", r"profile\.csv:3: time_utc ''; expected a moment"),
