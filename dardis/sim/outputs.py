@@ -15,6 +15,7 @@ from dardis.metrics.jobs import Number, makespan, write_metrics_by
 from dardis.metrics.power import PowerReport, power_metrics, write_power
 from dardis.metrics.system import schedule_metrics, trimmed, write_profile
 from dardis.metrics.table import write_jobs
+from dardis.model.errors import InputError
 from dardis.model.files import atomic_text
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
@@ -40,9 +41,13 @@ def sha256_of(path: Path | None) -> str | None:
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Write an object, indented; NaN is refused."""
+    """Write an object, indented. Raises InputError for a figure that is not finite: too large ones were given."""
     with atomic_text(path) as file:
-        json.dump(value, file, indent=2, allow_nan=False)
+        try:
+            json.dump(value, file, indent=2, allow_nan=False)
+        except ValueError:
+            found = "a figure that is beyond all numbers"
+            raise InputError(path, found, "a platform, prices and weather with figures that make sense") from None
         file.write("\n")
 
 

@@ -39,6 +39,18 @@ def test_what_64_bits_do_not_hold_is_refused(
     assert more[0] in capsys.readouterr().err
 
 
+def test_figures_that_no_number_holds_are_one_line(
+    asked: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    around = 'prices = 1e300\ncalendar_start = "2023-07-03T00:00Z"\n'
+    power = "power = { idle_w = 1e9, core_w = 1e9 }\n"
+    (tmp_path / "p.toml").write_text(around + PLATFORM + power + "[tariff]\ndemand_eur_per_kw = 1e308\n")
+    assert simulated(asked, tmp_path / "out") == 2
+    lines = [line for line in capsys.readouterr().err.splitlines() if "warning" not in line]
+    assert len(lines) == 1
+    assert "beyond all numbers" in lines[0]
+
+
 def test_a_link_in_the_lock_s_place_is_told(
     asked: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
