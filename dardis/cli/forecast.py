@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,20 +56,21 @@ def forecast(
     _check(out, day, method, days, backtest=backtest)
     if hours not in HORIZONS:
         raise InputError("--hours", f"{hours}", "24 or 48")
-    files = None if out is None else _files(out, force=force)
-    machine = load_platform(platform)
-    start = machine.facility.calendar_start if calendar_start is None else parse_utc(calendar_start)
-    history = read_trace(trace, strict=strict)
-    calendar, assumed = calendar_of(history, start)
-    jobs, left_out = that_fit(history, machine)
-    _notes(assumed, left_out)
-    if files is None:
-        _judge(trace.name, jobs, calendar, hours, None if days is None else days_of(days), seed)
-        return
-    chosen = calendar.day_of(int(jobs.submit.max())) + 1 if day is None else day
-    made = forecast(jobs, calendar, chosen, hours, method or DEFAULT, seed)
-    _notes(*made.notes)
-    _write(made, machine, calendar, files)
+    with ExitStack() as held:
+        files = None if out is None else held.enter_context(_held(out, force=force))
+        machine = load_platform(platform)
+        start = machine.facility.calendar_start if calendar_start is None else parse_utc(calendar_start)
+        history = read_trace(trace, strict=strict)
+        calendar, assumed = calendar_of(history, start)
+        jobs, left_out = that_fit(history, machine)
+        _notes(assumed, left_out)
+        if files is None:
+            _judge(trace.name, jobs, calendar, hours, None if days is None else days_of(days), seed)
+            return
+        chosen = calendar.day_of(int(jobs.submit.max())) + 1 if day is None else day
+        made = forecast(jobs, calendar, chosen, hours, method or DEFAULT, seed)
+        _notes(*made.notes)
+        _write(made, machine, calendar, files)
 
 
 def _check(out: Path | None, day: int | None, method: str | None, days: str | None, *, backtest: bool) -> None:
@@ -82,20 +85,32 @@ def _check(out: Path | None, day: int | None, method: str | None, days: str | No
         raise InputError("dardis forecast", "neither --out nor --backtest", "one of the two")
 
 
-def _files(out: Path, *, force: bool) -> tuple[Path, Path]:
-    """Where the jobs and the demand go; a folder is made."""
+@contextmanager
+def _held(out: Path, *, force: bool) -> Iterator[tuple[Path, Path]]:
+    """Where the jobs and the demand go, which nobody else writes meanwhile; a folder is made.
+
+    Raises InputError where that can't be, or a file exists and is not to be replaced.
+    """
+    from dardis.model.folder_lock import LOCK_FILE, locked
     from offline.forecast.files import DEMAND_FILE, JOBS_FILE
 
-    if out.name.removesuffix(".gz").endswith(".csv") and not out.is_dir():
+    a_table = out.name.removesuffix(".gz").endswith(".csv") and not out.is_dir()
+    if a_table:
         files = out, out.with_name(out.name.removesuffix(".gz").removesuffix(".csv") + "." + DEMAND_FILE)
+        lock = f".{files[1].name}{LOCK_FILE}"
     else:
-        files = out / JOBS_FILE, out / DEMAND_FILE
-    for file in files:
-        if file.exists() and not force:
-            raise InputError(file, "exists", "another --out, or --force to replace it")
-    if files[0].parent == out:
-        out.mkdir(parents=True, exist_ok=True)
-    return files
+        files, lock = (out / JOBS_FILE, out / DEMAND_FILE), LOCK_FILE
+    with ExitStack() as held:
+        try:
+            if not a_table:
+                out.mkdir(parents=True, exist_ok=True)
+            held.enter_context(locked(files[0].parent, f"--out {out}", lock))
+        except OSError as error:
+            raise InputError(f"--out {out}", error.strerror or "can't be written", "a place to write to") from None
+        for file in files:
+            if file.exists() and not force:
+                raise InputError(file, "exists", "another --out, or --force to replace it")
+        yield files
 
 
 def _notes(*notes: str | None) -> None:

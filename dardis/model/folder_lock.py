@@ -20,12 +20,13 @@ _NO_LOCKS: Final = frozenset({errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP})
 
 
 @contextmanager
-def locked(folder: Path, place: object) -> Iterator[None]:
+def locked(folder: Path, place: object, name: str = LOCK_FILE) -> Iterator[None]:
     """Hold the lock of a folder that exists; its file is gone when the block ends.
 
-    Raises InputError, which names `place`, when somebody else holds it, and OSError where its file can't be made.
+    Locks of different names do not hinder each other. Raises InputError, which names `place`, when somebody else holds
+    it, and OSError where its file can't be made.
     """
-    path = folder / LOCK_FILE
+    path = folder / name
     lock = _taken(path, place)
     try:
         yield

@@ -165,6 +165,30 @@ def test_a_disk_that_is_full_is_told_of_the_folder(folder, small_disk, capsys):
 # ---------------------------------------------------------------------------------------------- comparisons that die
 
 
+@pytest.mark.parametrize(
+    ("out", "lock"),
+    [("o", LOCK_FILE), ("jobs.csv.gz", f".jobs.demand.csv{LOCK_FILE}")],
+    ids=["a folder", "a table"],
+)
+def test_a_second_forecast_of_the_same_name_is_told(folder, capsys, monkeypatch, out, lock):
+    monkeypatch.chdir(folder)
+    command = ["forecast", "t.swf", "--platform", "p.toml", "--out"]
+    (folder / "o").mkdir()
+    with locked(folder / out if lock == LOCK_FILE else folder, "here", lock):
+        status, said = told(capsys, [*command, out])
+        assert (status, len(said)) == (2, 1)
+        assert f"--out {out}: is being written by another dardis (process {os.getpid()} on " in said[0]
+        assert run([*command, "other.csv"]) == 0
+    assert run([*command, out]) == 0
+    assert not list(folder.rglob(f"*{LOCK_FILE}"))
+    capsys.readouterr()
+    assert told(capsys, [*command, out])[0] == 2
+    assert run([*command, out, "--force"]) == 0
+    status, said = told(capsys, [*command, "none/jobs.csv"])
+    assert status == 2
+    assert "--out none/jobs.csv: No such file or directory; expected a place to write to" in said[-1]
+
+
 def children(pid):
     """Processes that this one has started."""
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
