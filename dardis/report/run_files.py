@@ -138,6 +138,8 @@ def _numbers(lines: list[str], columns: int, kind: DTypeLike) -> NDArray[Any]:
     """Lines of comma-separated numbers that can be drawn, shape (lines, columns). Raises ValueError."""
     if not lines:
         return np.zeros((0, columns), kind)
+    if not all(map(str.strip, lines)):
+        raise ValueError("an empty line")
     table = np.loadtxt(lines, delimiter=",", dtype=kind, ndmin=2, comments=None)
     if table.shape != (len(lines), columns) or not (np.abs(table.astype(np.float64)) <= _LARGEST).all():
         raise ValueError(f"no table of {columns} numbers in each line, each finite")
