@@ -1,0 +1,45 @@
+"""Every dispatcher makes the schedules that it made before, of a generated trace, and a plan has the same files."""
+
+import pytest
+
+from scripts.digests.cases import all_cases
+from scripts.digests.kept import Found, difference, read_kept, write_kept
+from scripts.digests.play import dardis, play
+from scripts.digests.sites import GENERATED, prepare
+
+CASES = {case.name: case for case in all_cases([GENERATED])}
+PLAN = next(name for name, case in CASES.items() if case.plans)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("digests")
+    prepare(GENERATED, made, made, dardis)
+    return made
+
+
+@pytest.fixture(scope="module")
+def plan(folder):
+    return play(CASES[PLAN], folder, folder)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_nothing_has_changed(folder, plan, name):
+    found = plan if name == PLAN else play(CASES[name], folder, folder)
+    assert difference(found, read_kept()[name]) is None
+    if name != PLAN:
+        dardis(["audit", str(folder / "out" / name.replace("/", "-"))])
+
+
+def test_what_is_kept_is_told_from_what_is_not(tmp_path):
+    kept = {"a": Found("12", 3, 4)}
+    write_kept(kept, tmp_path / "kept.csv")
+    assert read_kept(tmp_path / "kept.csv") == kept
+    assert difference(Found("12", 3, 4), kept["a"]) is None
+    assert difference(Found("13", 3, 4), kept["a"]) == "digest 13, kept is 12"
+    assert difference(Found("12", 5, 4), kept["a"]) == "messages 5, kept is 3"
+    assert difference(Found("12", 3, 4), None) == "is not kept"
+
+
+def test_every_case_is_kept_and_nothing_else():
+    assert set(read_kept()) == {case.name for case in all_cases()}
