@@ -13,7 +13,8 @@ from dardis.dispatch.setups import Ordering, checked
 from dardis.model.job import NO_TIME, Job
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
-from dardis.sim.central import CentralSimulation
+from dardis.sim.simulation import Simulation
+from dardis.turns import CentralTurns
 from offline.planner.cp.money import account_of
 from offline.planner.problem import Plan, Problem, Running
 
@@ -47,7 +48,7 @@ def rule_based(jobs: Sequence[Job], running: Running, platform: Platform, setup:
         ),
         key=lambda job: (job.submit, job.number),
     )  # fmt: skip
-    simulation = CentralSimulation(told, setup.event_order, dispatcher)
+    simulation = Simulation(told, CentralTurns(setup.event_order, dispatcher))
     simulation.run()
     return simulation.recorder.schedule(simulation.jobs, platform.kinds)
 

@@ -19,7 +19,8 @@ from dardis.model.schedule import Schedule
 from dardis.model.series import Floats, Ints
 from dardis.power.nodes import MachinePower
 from dardis.predict.recent import LastTwo
-from dardis.sim.central import CentralSimulation
+from dardis.sim.simulation import Simulation
+from dardis.turns import CentralTurns
 from dardis.workload.trace import UNKNOWN
 from offline.planner.problem import PlanJobs, Running
 
@@ -30,7 +31,7 @@ MOST_LATE = 0.02
 def replayed(jobs: Sequence[Job], platform: Platform) -> Schedule:
     """What EASY backfilling makes of the jobs: the past of a machine whose own starts are not known."""
     setup = checked(CENTRAL_SETUPS["easy"])
-    simulation = CentralSimulation(jobs, setup.event_order, CentralDispatcher(setup, platform, None, seed=1))
+    simulation = Simulation(jobs, CentralTurns(setup.event_order, CentralDispatcher(setup, platform, None, seed=1)))
     simulation.run()
     return simulation.recorder.schedule(simulation.jobs, platform.kinds)
 
@@ -52,7 +53,7 @@ def recorded(
         key=lambda job: (job.submit, job.number),
     )
     setup = checked(replace(CENTRAL_SETUPS["rules-fcfs"], ordering=Ordering.RELAXED, node_choice=NodeChoice.BEST_FIT))
-    simulation = CentralSimulation(arrivals, setup.event_order, CentralDispatcher(setup, platform, None, seed=1))
+    simulation = Simulation(arrivals, CentralTurns(setup.event_order, CentralDispatcher(setup, platform, None, seed=1)))
     simulation.run()
     schedule = simulation.recorder.schedule(simulation.jobs, platform.kinds)
     begun = schedule.ran & (schedule.submit < now)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dardis.engine.clock import monotonic_s
 
 if TYPE_CHECKING:
-    from dardis.sim.world import Progress
+    from dardis.sim.simulation import Progress
 
 PERIOD_S = 0.2
 

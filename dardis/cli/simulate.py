@@ -14,7 +14,7 @@ from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
 
 if TYPE_CHECKING:
     from dardis.sim.run import Outcome
-    from dardis.sim.world import Progress
+    from dardis.sim.simulation import Progress
 
 
 def simulate(

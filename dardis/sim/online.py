@@ -15,16 +15,14 @@ from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile, Target
 from dardis.node_manager.switching import Switcher
-from dardis.sim.central import CentralSimulation
 from dardis.sim.dispatchers import AnySetUp
-from dardis.sim.distributed import Simulation
-from dardis.sim.late import LateSimulation
 from dardis.sim.recorder import Recorder
+from dardis.sim.simulation import Progress, Simulation
 from dardis.sim.spread import even_bounds, host_from_plan, host_plan, layout_of
-from dardis.sim.world import Progress
 from dardis.task_manager import EVERY_HOST, LateManager, LateSetUp, Reach, SetUp, TaskManager
 from dardis.transport.base import Hosts
 from dardis.transport.local import LocalHosts
+from dardis.turns import CentralTurns, LateTurns, PlannedTurns, Turns
 
 
 @dataclass(frozen=True)
@@ -78,22 +76,23 @@ def play_over(
     """Run the jobs over hosts that hold the nodes: host h has [bounds[h], bounds[h+1])."""
     layout = layout_of(platform, bounds, heeded(setup, target))
     switcher = None if target.switching is None else Switcher(platform, target.switching, jobs[0].submit)
-    simulation: Simulation | LateSimulation
+    turns: Turns
     if isinstance(setup, LateSetUp):
         late = [LateManager(setup, layout, seed, None, reach, -1 - m) for m in range(task_managers)]
-        simulation = LateSimulation(jobs, setup.event_order, late, hosts, bounds, switcher)
+        turns = LateTurns(setup.event_order, late, bounds, switcher)
     else:
         early = [TaskManager(setup, layout, seed, None, reach, -1 - m) for m in range(task_managers)]
-        simulation = Simulation(jobs, setup, early, hosts, bounds, switcher)
+        turns = PlannedTurns(setup, early, bounds, switcher)
+    simulation = Simulation(jobs, turns, hosts)
     gc.freeze()  # what has been read lives as long as the run: not to look through it saves 5 % of the CPU
     simulation.run(progress)
     simulation.recorder.upkeep_ns += hosts.close()
     figures = {
         "ranks": len(bounds) - 1,
         "nodes_on_largest_rank": max(high - low for low, high in pairwise(bounds)),
-        "messages": simulation.messages,
+        "messages": turns.messages,
         "message_bytes": hosts.message_bytes,
-        "renegotiations": simulation.renegotiations,
+        "renegotiations": turns.renegotiations,
     }
     return Played(simulation.jobs, simulation.recorder, figures, platform.kinds)
 
@@ -103,7 +102,7 @@ def play_central(
 ) -> Played:
     """Run the jobs under a central dispatcher; it obeys no switching."""
     dispatcher = CentralDispatcher(setup, platform, heeded(setup, target), seed)
-    simulation = CentralSimulation(jobs, setup.event_order, dispatcher)
+    simulation = Simulation(jobs, CentralTurns(setup.event_order, dispatcher))
     gc.freeze()
     simulation.run(progress)
     nodes = platform.node_count

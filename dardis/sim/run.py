@@ -33,8 +33,8 @@ from dardis.sim.outputs import (
     write_tables,
 )
 from dardis.sim.request import Inputs, RunRequest, load_inputs
+from dardis.sim.simulation import Progress
 from dardis.sim.spread import even_bounds, host_from_plan, host_plan
-from dardis.sim.world import Progress
 from dardis.task_manager import LateSetUp, SetUp
 
 if TYPE_CHECKING:

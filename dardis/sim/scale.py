@@ -15,13 +15,13 @@ from dardis.model.schedule import Schedule
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.node_manager.state import VirtualHosts
 from dardis.sim import scale_load
-from dardis.sim.distributed import Simulation
 from dardis.sim.resident import resident_bytes, untouched_pages
 from dardis.sim.scale_tally import TalliedHosts, Tally
+from dardis.sim.simulation import Progress, Simulation
 from dardis.sim.spread import even_bounds, layout_of
-from dardis.sim.world import Progress
 from dardis.task_manager import SETUPS, Reach, TaskManager
 from dardis.transport.local import LocalHosts
+from dardis.turns import PlannedTurns
 
 if TYPE_CHECKING:
     from dardis.transport.mpi import Communicator
@@ -230,7 +230,7 @@ def _play(
     setup, reach = SETUPS[what.dispatcher], Reach(what.arity, what.sample)
     layout = layout_of(platform, bounds, None)
     managers = [TaskManager(setup, layout, what.seed, None, reach, -1 - m) for m in range(what.task_managers)]
-    simulation = Simulation(jobs, setup, managers, hosts, bounds)
+    simulation = Simulation(jobs, PlannedTurns(setup, managers, bounds), hosts)
     begun = monotonic_s()
     simulation.run(progress)
     wall_s = monotonic_s() - begun - hosts.noting_s

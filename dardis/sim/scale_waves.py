@@ -6,9 +6,9 @@ from dardis.engine.clock import cpu_ns, monotonic_s
 from dardis.node_manager import RelayingHost
 from dardis.sim import scale_load
 from dardis.sim.scale import Driven, Experiment, Ground, tally_of
+from dardis.sim.simulation import Progress
 from dardis.sim.spread import layout_of
 from dardis.sim.waves import Waves
-from dardis.sim.world import Progress
 from dardis.task_manager import SETUPS, Reach, TaskManager
 from dardis.transport.peers import Alone, MpiPeers, Peers
 

@@ -21,8 +21,8 @@ from dardis.engine.clock import cpu_ns, monotonic_s
 from dardis.model.job import Job
 from dardis.node_manager import NodePool
 from dardis.sim.recorder import Recorder
+from dardis.sim.simulation import Progress
 from dardis.sim.spread import hosts_of
-from dardis.sim.world import Progress
 from dardis.task_manager import TaskManager
 from dardis.task_manager.joint import taken_apart, together
 from dardis.transport.peers import Batch, Peers

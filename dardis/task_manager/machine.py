@@ -124,6 +124,10 @@ class TaskManager:
         search = self._states[number].search
         return 1 if search is None else search.attempt + 1
 
+    def hosts(self, number: int) -> tuple[int, ...]:
+        """The hosts of its reservation, ascending; none without one."""
+        return self._states[number].hosts
+
     def handle(self, message: say.Message, now: int) -> list[Effect]:
         """Take a message at time `now`; return what is to be done."""
         if isinstance(message, say.Offers):
@@ -271,7 +275,8 @@ class TaskManager:
         distinct = self._setup.units_per_node is UnitsPerNode.DISTINCT
         could = could_hold(state.job, self._layout.group_counts, self._layout.group_capacity, distinct=distinct)
         if could < state.job.units:
-            return [Rejected(state.job.number, too_large(state.job, self._layout.kinds, could))]
+            reason = too_large(state.job, self._layout.kinds, could)
+            return [Rejected(state.job.number, reason, self.attempts(state.job.number))]
         if self._agreement is not None:
             waiting = Waiting(state.job.number, "no start on the nodes that answered")
             return [waiting, *self._ask_later(state, now, slow=self._asking.lacks_answers(this))]
@@ -349,4 +354,5 @@ class TaskManager:
         effects += [Send(host, confirm) for host, confirm in confirms.items()]
         state.hosts, state.claim = tuple(confirms), state.asks
         delay = max(chosen.start - state.if_all_were_up, 0)
-        return [*effects, Placed(state.job.number, chosen.start, chosen.nodes, chosen.units, delay)]
+        attempts = self.attempts(state.job.number)
+        return [*effects, Placed(state.job.number, chosen.start, chosen.nodes, chosen.units, delay, attempts)]

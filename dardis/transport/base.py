@@ -36,11 +36,6 @@ def awaits_answer(message: Message) -> bool:
     return isinstance(message, Ask | Look | Relay) or (isinstance(message, Ended) and message.depth != 0)
 
 
-def answers_of(effects: list[Effect]) -> list[Message]:
-    """The messages among a node manager's effects: in virtual time nothing is really launched or killed."""
-    return [effect.message for effect in effects if isinstance(effect, Send)]
-
-
 class Outbox:
     """Messages that nobody answers, by host: they wait for the next one that is answered, and travel with it.
 

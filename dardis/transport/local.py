@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from dardis.engine.clock import cpu_ns
 from dardis.transport.base import Machine
+from dardis.transport.interpreter import Interpreter
 from dardis.wire.codec import decode, encode
 from dardis.wire.effects import ALL_HOSTS, Forward, Send
 from dardis.wire.messages import Gathered, Message
@@ -19,36 +20,43 @@ class LocalHosts:
         """Host h is `machines[h]`."""
         self._machines = machines
         self._encoded = encoded
+        self._interpreter = Interpreter(self)
+        self._under_way: deque[tuple[int, Message]] = deque()
+        self._answers: dict[int, list[Message]] = {}
         self.message_bytes = 0
 
     def exchange(self, sends: Sequence[Send], now: int) -> tuple[list[Message], int]:
         """Deliver at once; the answers of host 0 come first."""
-        answers: dict[int, list[Message]] = {}
+        self._answers = {}
         begun = cpu_ns()
         for send in sends:
             for host in range(len(self._machines)) if send.to == ALL_HOSTS else (send.to,):
-                self._deliver(host, send.message, now, answers)
+                self._deliver(host, send.message, now)
         spent = cpu_ns() - begun
-        flat = [message for host in sorted(answers) for message in answers[host]]
+        flat = [message for host in sorted(self._answers) for message in self._answers[host]]
         return [self._through_wire(message, now) for message in flat] if self._encoded else flat, spent
 
-    def _deliver(self, to: int, message: Message, now: int, answers: dict[int, list[Message]]) -> None:
+    def _deliver(self, to: int, message: Message, now: int) -> None:
         """Let a host take a message, and other hosts what it hands on."""
-        under_way = deque([(to, message)])
-        while under_way:
-            host, message = under_way.popleft()
-            for effect in self._machines[host].handle(
-                self._through_wire(message, now) if self._encoded else message, now
-            ):
-                match effect:
-                    case Send(message=answer):
-                        answers.setdefault(host, []).append(answer)
-                    case Forward(to=address, message=Gathered(answers=gathered)) if address < 0:
-                        answers.setdefault(host, []).extend(gathered)
-                    case Forward(to=address, message=handed_on) if address == host:
-                        under_way.appendleft((address, handed_on))
-                    case Forward(to=address, message=handed_on):
-                        under_way.append((address, handed_on))
+        self._under_way.append((to, message))
+        while self._under_way:
+            host, message = self._under_way.popleft()
+            heard = self._through_wire(message, now) if self._encoded else message
+            self._interpreter.obey(host, self._machines[host].handle(heard, now), now)
+
+    def send(self, who: int, send: Send, now: int) -> None:  # noqa: ARG002
+        """Take what a host says: an answer."""
+        self._answers.setdefault(who, []).append(send.message)
+
+    def forward(self, who: int, forward: Forward, now: int) -> None:  # noqa: ARG002
+        """Take what a host hands on: to itself it comes next; to a task manager it holds answers."""
+        match forward:
+            case Forward(to=to, message=Gathered(answers=gathered)) if to < 0:
+                self._answers.setdefault(who, []).extend(gathered)
+            case Forward(to=to, message=message) if to == who:
+                self._under_way.appendleft((to, message))
+            case Forward(to=to, message=message):
+                self._under_way.append((to, message))
 
     def close(self) -> int:
         """Nothing to end."""

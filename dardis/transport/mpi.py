@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dardis.engine.clock import cpu_ns
 from dardis.model.errors import INTERRUPTED, DardisError, ProtocolError
-from dardis.transport.base import Machine, Outbox, answers_of, awaits_answer
+from dardis.transport.base import Machine, Outbox, awaits_answer
+from dardis.transport.interpreter import Interpreter
 from dardis.wire.codec import NOTHING_SPENT, Spent, decode, encode, pack, unpack
-from dardis.wire.effects import ALL_HOSTS, Effect, Forward, Send
+from dardis.wire.effects import ALL_HOSTS, Forward, Send
 from dardis.wire.messages import Gathered, Message, Relay
 
 if TYPE_CHECKING:
@@ -93,13 +94,37 @@ class Rank:
         """What it has spent, and what others have told, that it has told nobody."""
         self.largest_message = 0
         """Bytes of the largest payload that this rank has sent or got."""
+        self._interpreter = Interpreter(self)
+        self._said: list[Message] = []
+        self._to_do: deque[tuple[int, Message]] = deque()
+        """What came through the tree, or is handed on here, with its time."""
+        self._posted: list[MPI.Request] = []
+        self._gathered: list[Message] | None = None
+        """What a task manager here is answered through the tree."""
 
-    def work(self, message: Message, now: int) -> list[Effect]:
-        """Let the machine take a message; count the CPU time."""
+    def answers(self, message: Message, now: int) -> list[Message]:
+        """Let the machine take a message, and count the CPU time; what it answers."""
         begun = cpu_ns()
         effects = self._machine.handle(message, now)
         self.spent.cpu_ns += cpu_ns() - begun
-        return effects
+        self._said = []
+        self._interpreter.obey(self._comm.rank, effects, now)
+        return self._said
+
+    def send(self, who: int, send: Send, now: int) -> None:  # noqa: ARG002
+        """Take an answer of the machine's."""
+        self._said.append(send.message)
+
+    def forward(self, who: int, forward: Forward, now: int) -> None:
+        """Take what the machine hands on: it takes next what is for itself; the rest goes to other ranks."""
+        match forward:
+            case Forward(to=to, message=message) if to == who:
+                self._to_do.appendleft((now, message))
+            case Forward(to=to, message=Gathered(answers=gathered)) if to < 0:
+                self._gathered = gathered
+            case Forward(to=to, message=message):
+                told = self.spent.take() if isinstance(message, Gathered) else NOTHING_SPENT
+                self._posted.append(self.post(to, TAG_TREE, self.encoded([(now, message)], told)))
 
     def encoded(self, batch: Sequence[tuple[int, Message]], told: Spent = NOTHING_SPENT) -> bytes:
         """The payload of what travels together; the CPU time that it takes is counted."""
@@ -141,24 +166,16 @@ class Rank:
 
     def hand_on(self, batch: Sequence[tuple[int, Message]]) -> list[Message] | None:
         """Take what came through the tree, and send on what others are to take; what the task manager is answered."""
-        posted, answers = [], None
-        to_do = deque(batch)
-        while to_do:
-            now, message = to_do.popleft()
-            for effect in self.work(message, now):
-                match effect:
-                    case Forward(to=to, message=handed_on) if to == self._comm.rank:
-                        to_do.appendleft((now, handed_on))
-                    case Forward(to=to, message=Gathered(answers=gathered)) if to < 0:
-                        answers = gathered
-                    case Forward(to=to, message=handed_on):
-                        told = self.spent.take() if isinstance(handed_on, Gathered) else NOTHING_SPENT
-                        posted.append(self.post(to, TAG_TREE, self.encoded([(now, handed_on)], told)))
-                    case Send(message=said):
-                        raise ProtocolError(f"a message on its way with a question was answered by {said}")
-        for request in posted:
+        self._to_do.extend(batch)
+        while self._to_do:
+            now, message = self._to_do.popleft()
+            for said in self.answers(message, now):
+                raise ProtocolError(f"a message on its way with a question was answered by {said}")
+        for request in self._posted:
             request.Wait()
-        return answers
+        self._posted.clear()
+        gathered, self._gathered = self._gathered, None
+        return gathered
 
 
 class MpiHosts:
@@ -217,9 +234,7 @@ class MpiHosts:
 
     def _answers_of(self, own: Sequence[Message], now: int) -> list[Message]:
         """What this rank's machine answers."""
-        return [
-            effect.message for message in own for effect in self._own.work(message, now) if isinstance(effect, Send)
-        ]
+        return [answer for message in own for answer in self._own.answers(message, now)]
 
     def _post_batches(self, hosts: Sequence[int]) -> list[MPI.Request]:
         """Send hosts what waits for them; what is the same for several is encoded once."""
@@ -265,7 +280,7 @@ def serve(comm: Communicator, machine: Machine) -> None:
             continue
         answers: list[tuple[int, Message]] = []
         for now, message in batch:
-            said = answers_of(own.work(message, now))
+            said = own.answers(message, now)
             if len(said) != awaits_answer(message):
                 raise ProtocolError(f"{type(message).__name__} of a turn was answered by {said}")
             answers += [(now, answer) for answer in said]

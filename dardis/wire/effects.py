@@ -70,14 +70,17 @@ class Placed:
     units: NDArray[np.int64]
     boot_delay: int = 0
     """How much earlier it could have started, had all nodes been up, as far as its task manager knows."""
+    attempts: int = 1
+    """Windows that it has tried (thesis 5.3.6), the first included."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """The job can never run on this machine."""
+    """The job can never run on this machine, whatever windows (`attempts`) it has tried."""
 
     job: int
     reason: str
+    attempts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,4 +98,13 @@ class Done:
     job: int
 
 
-Effect = Send | Forward | SetTimer | Launch | Kill | Placed | Rejected | Waiting | Done
+@dataclass(frozen=True, slots=True)
+class Switched:
+    """These nodes are shut down (begun at the moments, one a node), or booted, to be up at them."""
+
+    up: bool
+    nodes: NDArray[np.int64]
+    moments: NDArray[np.int64]
+
+
+Effect = Send | Forward | SetTimer | Launch | Kill | Placed | Rejected | Waiting | Done | Switched

@@ -10,19 +10,18 @@ import sys
 import time
 
 from dardis.cli.main import run
-from dardis.sim.central import CentralSimulation
-from dardis.sim.world import Progress
+from dardis.sim.simulation import Progress, Simulation
 
 
 def main(arguments: list[str]) -> None:
     """Run the command of a central dispatcher with these arguments; its own output goes to standard error."""
-    simulate, ended = CentralSimulation.run, []
+    simulate, ended = Simulation.run, []
 
-    def watched(simulation: CentralSimulation, progress: Progress | None = None) -> None:
+    def watched(simulation: Simulation, progress: Progress | None = None) -> None:
         simulate(simulation, progress)
         ended.append(time.process_time())
 
-    CentralSimulation.run = watched  # type: ignore[method-assign, assignment]
+    Simulation.run = watched  # type: ignore[method-assign, assignment]
     answers, sys.stdout = sys.stdout, sys.stderr
     if run(arguments) != 0:
         raise SystemExit(1)

@@ -10,12 +10,12 @@ from typing import Final
 from dardis.dispatch import CentralDispatcher, CentralSetUp
 from dardis.dispatch.base import Dispatcher
 from dardis.model.choices import EventOrder
-from dardis.sim.central import CentralSimulation
 from dardis.sim.dispatchers import find_setup
-from dardis.sim.distributed import Simulation
 from dardis.sim.online import warm
+from dardis.sim.simulation import Simulation
 from dardis.sim.spread import even_bounds, host_from_plan, host_plan, layout_of
 from dardis.task_manager import SetUp
+from dardis.turns import CentralTurns, PlannedTurns
 from scripts.decision_time.plain_rules import PlainRules, PrintedRules
 from scripts.decision_time.timed import Ledger, TimedDispatcher, TimedHosts, TimedTaskManager, WindowOver
 from scripts.decision_time.workloads import Case
@@ -41,7 +41,7 @@ def run_dardis(case: Case) -> Ledger:
     hosts = TimedHosts([host_from_plan(host_plan(case.platform, case.desired, bounds, SEED), 0)])
     manager = TimedTaskManager(setup, layout_of(case.platform, bounds, case.desired), SEED)
     manager.ledger = hosts.ledger = ledger
-    return until_over(Simulation(case.jobs, setup, [manager], hosts, bounds).run, ledger)
+    return until_over(Simulation(case.jobs, PlannedTurns(setup, [manager], bounds), hosts).run, ledger)
 
 
 def central(name: str, *settings: str) -> Run:
@@ -63,7 +63,7 @@ def central_plain(kind: type[PlainRules], *, backfill: bool) -> Run:
 def run_central(case: Case, dispatcher: Dispatcher) -> Ledger:
     """Ask a central dispatcher once an instant."""
     ledger = Ledger(case.since, case.until, case.most_decisions)
-    simulation = CentralSimulation(case.jobs, EventOrder.BATCHED, TimedDispatcher(dispatcher, ledger))
+    simulation = Simulation(case.jobs, CentralTurns(EventOrder.BATCHED, TimedDispatcher(dispatcher, ledger)))
     return until_over(simulation.run, ledger)
 
 

@@ -15,7 +15,8 @@ from dardis.model.choices import UnitsPerNode
 from dardis.model.job import NO_TIME, Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.target import DesiredProfile
-from dardis.sim.central import CentralSimulation
+from dardis.sim.simulation import Simulation
+from dardis.turns import CentralTurns
 from dardis.wire.effects import Placed
 
 Watch = Callable[[int, list[Placed], dict[int, int]], None]
@@ -65,7 +66,7 @@ def dispatch(
     """Run the jobs, which must be in (submit, number) order; the schedule has passed the audit."""
     dispatcher = Watched(setup, platform, desired, seed)
     dispatcher.watch = watch
-    simulation = CentralSimulation(jobs, setup.event_order, dispatcher)
+    simulation = Simulation(jobs, CentralTurns(setup.event_order, dispatcher))
     simulation.run()
     recorder = simulation.recorder
     schedule = recorder.schedule(simulation.jobs, platform.kinds)

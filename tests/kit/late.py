@@ -15,10 +15,11 @@ from dardis.model.job import Job
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.node_manager import NodePool, RelayingHost
-from dardis.sim.late import LateSimulation
+from dardis.sim.simulation import Simulation
 from dardis.sim.spread import layout_of
 from dardis.task_manager import LateManager, LateSetUp, Reach
 from dardis.transport.local import LocalHosts
+from dardis.turns import LateTurns
 
 MOST_WAKE_UPS = 5000
 Watch = Callable[[int, dict[int, int], list[int]], None]
@@ -33,19 +34,20 @@ class LateRun(Run):
     renegotiations: int = 0
 
 
-class Watched(LateSimulation):
+class Watched(LateTurns):
     """Looks at what the hosts hold after every wake-up."""
 
     pools: Sequence[NodePool] = ()
     watch: Watch | None = None
+    simulation: Simulation
 
     def __init__(self, *args) -> None:
         super().__init__(*args)
         self.wake_ups = 0
         self._begun: set[int] = set()
 
-    def _wake_up(self, now, *, whole):
-        super()._wake_up(now, whole=whole)
+    def _turns_of_all(self, now, *, whole):
+        yield from super()._turns_of_all(now, whole=whole)
         self.wake_ups += 1
         assert self.wake_ups < MOST_WAKE_UPS, "it does not end"
         reserved: dict[int, int] = {}
@@ -53,7 +55,8 @@ class Watched(LateSimulation):
             for job, claim in pool._claims.items():
                 if claim.start > now:
                     assert reserved.setdefault(job, claim.start) == claim.start
-        begun = {job.number for place, job in enumerate(self.jobs) if len(self.recorder.nodes_of(place))}
+        record = self.simulation.recorder
+        begun = {job.number for place, job in enumerate(self.simulation.jobs) if len(record.nodes_of(place))}
         if self.watch is not None:
             self.watch(now, reserved, sorted(begun - self._begun))
         self._begun = begun
@@ -84,8 +87,9 @@ def run_late(
     layout, reach = layout_of(platform, bounds, desired), Reach(arity)
     agents = [LateManager(setup, layout, seed, None, reach, -1 - manager) for manager in range(managers)]
     hosts = LocalHosts([RelayingHost(pool) for pool in pools], encoded=encoded)
-    simulation = Watched(jobs, setup.event_order, agents, hosts, bounds)
-    simulation.pools, simulation.watch = pools, watch
+    turns = Watched(setup.event_order, agents, bounds)
+    turns.pools, turns.watch = pools, watch
+    simulation = turns.simulation = Simulation(jobs, turns, hosts)
     simulation.run()
     recorder = simulation.recorder
     schedule = recorder.schedule(simulation.jobs, platform.kinds)
@@ -97,4 +101,4 @@ def run_late(
         assert all(job.groups >> int(platform.group_of_node[node]) & 1 for node in schedule.nodes[mine])
         assert setup.units_per_node is UnitsPerNode.PACK or (schedule.node_units[mine] == 1).all()
     assert np.all(schedule.start[schedule.ran] >= schedule.earliest[schedule.ran])
-    return LateRun(schedule, recorder.reasons, messages=simulation.messages, renegotiations=simulation.renegotiations)
+    return LateRun(schedule, recorder.reasons, messages=turns.messages, renegotiations=turns.renegotiations)

@@ -10,10 +10,11 @@ from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile
 from dardis.node_manager import NodePool, RelayingHost
-from dardis.sim.distributed import Simulation
+from dardis.sim.simulation import Simulation
 from dardis.sim.spread import layout_of
 from dardis.task_manager import Reach, SetUp, TaskManager
 from dardis.transport.local import LocalHosts
+from dardis.turns import PlannedTurns
 
 
 @dataclass
@@ -47,7 +48,7 @@ def simulate(
     layout = layout_of(platform, tuple(bounds), desired)
     agents = [TaskManager(setup, layout, seed, reach=Reach(arity, sample)) for _ in range(managers)]
     machines = [RelayingHost(pool) for pool in pools]
-    simulation = Simulation(jobs, setup, agents, LocalHosts(machines, encoded=True), layout.bounds)
+    simulation = Simulation(jobs, PlannedTurns(setup, agents, layout.bounds), LocalHosts(machines, encoded=True))
     starts: dict[int, list[int]] = {}
     note = simulation.recorder.placed
 

@@ -22,12 +22,12 @@ from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile, Switching
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.node_manager.switching import Switcher
-from dardis.sim.distributed import Simulation
-from dardis.sim.late import LateSimulation
+from dardis.sim.simulation import Simulation
 from dardis.sim.spread import layout_of
 from dardis.task_manager import LATE_SETUPS, SETUPS, LateManager, LateSetUp, Reach, SetUp, TaskManager
 from dardis.task_manager.setups import BackfillScope
 from dardis.transport.local import LocalHosts
+from dardis.turns import LateTurns, PlannedTurns, Turns
 
 LATE = LATE_SETUPS["dardis-late"]
 THROUGHPUT = SETUPS["dardis-throughput"]
@@ -59,13 +59,14 @@ class Case:
         pools = [RelayingHost(NodePool(self.platform, *span, desired=self.desired, host=host)) for host, span in spans]
         hosts, layout = LocalHosts(pools, encoded=True), layout_of(self.platform, bounds, self.desired)
         switcher = Switcher(self.platform, self.switching, self.jobs[0].submit) if self.switching else None
-        simulation: Simulation | LateSimulation
+        turns: Turns
         if isinstance(self.setup, LateSetUp):
             late = [LateManager(self.setup, layout, 1, None, Reach(arity), -1 - m) for m in range(managers)]
-            simulation = LateSimulation(self.jobs, self.setup.event_order, late, hosts, bounds, switcher)
+            turns = LateTurns(self.setup.event_order, late, bounds, switcher)
         else:
             early = [TaskManager(self.setup, layout, 1, None, Reach(arity), -1 - m) for m in range(managers)]
-            simulation = Simulation(self.jobs, self.setup, early, hosts, bounds, switcher)
+            turns = PlannedTurns(self.setup, early, bounds, switcher)
+        simulation = Simulation(self.jobs, turns, hosts)
         simulation.run()
         recorder = simulation.recorder
         schedule = recorder.schedule(simulation.jobs, self.platform.kinds)

@@ -15,11 +15,12 @@ from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.schedule import Schedule
 from dardis.node_manager import NodePool
-from dardis.sim.distributed import Simulation
+from dardis.sim.simulation import Simulation
 from dardis.sim.spread import layout_of
 from dardis.sim.waves import Waves
 from dardis.task_manager import SETUPS, Reach, SetUp, TaskManager
 from dardis.transport.local import LocalHosts
+from dardis.turns import PlannedTurns
 
 
 @dataclass
@@ -55,7 +56,7 @@ class Case:
         layout = layout_of(self.platform, bounds, None)
         agents = [TaskManager(self.setup, layout, 1, reach=Reach(0, self.sample)) for _ in range(self.managers)]
         hosts = LocalHosts([NodePool(self.platform, *bounds)])
-        simulation = Simulation(self.jobs, self.setup, agents, hosts, bounds)
+        simulation = Simulation(self.jobs, PlannedTurns(self.setup, agents, bounds), hosts)
         simulation.run()
         return simulation.recorder.schedule(simulation.jobs, self.platform.kinds)
 

@@ -18,8 +18,9 @@ from dardis.model.job import FOREVER, Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile
-from dardis.sim.central import CentralSimulation
 from dardis.sim.dispatchers import find_setup
+from dardis.sim.simulation import Simulation
+from dardis.turns import CentralTurns
 
 ROOT = Path(__file__).resolve().parents[3]
 HOUR_S = 3600
@@ -63,7 +64,7 @@ def fitting(jobs: list[Job]) -> list[Job]:
 
 
 def schedule_under(dispatcher, jobs):
-    simulation = CentralSimulation(jobs, EventOrder.BATCHED, dispatcher)
+    simulation = Simulation(jobs, CentralTurns(EventOrder.BATCHED, dispatcher))
     simulation.run()
     return simulation.recorder.schedule(simulation.jobs, PLATFORM.kinds)
 

@@ -10,12 +10,13 @@ from dardis.model.loggp import LogGP, flat_chain, tree_chain, wave_job_ns
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.node_manager.state import VirtualHosts
 from dardis.sim import scale_load
-from dardis.sim.distributed import Simulation
 from dardis.sim.scale import Driven, Experiment, Ground, measure, predicted_s
 from dardis.sim.scale_tally import depth_of, size_of
+from dardis.sim.simulation import Simulation
 from dardis.sim.spread import layout_of
 from dardis.task_manager import SETUPS, Reach, TaskManager
 from dardis.transport.local import LocalHosts
+from dardis.turns import PlannedTurns
 from dardis.wire.effects import Forward, Send
 from dardis.wire.messages import Confirm, Gathered, Offers, Relay
 
@@ -64,9 +65,8 @@ def by_real_hosts(what):
         machines.append(Heard(RelayingHost(pool), traffic))
     layout, setup = layout_of(platform, bounds, None), SETUPS[what.dispatcher]
     jobs = scale_load.jobs(what.jobs, what.window, what.seed)
-    simulation = Simulation(
-        jobs, setup, [TaskManager(setup, layout, what.seed, None, Reach(what.arity))], LocalHosts(machines), bounds
-    )
+    turns = PlannedTurns(setup, [TaskManager(setup, layout, what.seed, None, Reach(what.arity))], bounds)
+    simulation = Simulation(jobs, turns, LocalHosts(machines))
     simulation.run()
     return simulation.recorder.schedule(jobs, platform.kinds), traffic
 
@@ -105,7 +105,7 @@ def test_rows_between_virtual_hosts_are_counted_exactly():
     bounds, setup = (0, what.nodes), SETUPS[what.dispatcher]
     manager = TaskManager(setup, layout_of(platform, bounds, None), what.seed, None, Reach(what.arity))
     jobs = scale_load.jobs(what.jobs, what.window, what.seed)
-    Simulation(jobs, setup, [manager], Watched([RelayingHost(pool)]), bounds).run()
+    Simulation(jobs, PlannedTurns(setup, [manager], bounds), Watched([RelayingHost(pool)])).run()
     assert rows == traffic["rows"] > 0
 
 

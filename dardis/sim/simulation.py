@@ -1,0 +1,148 @@
+"""What happens to jobs, whoever decides: they arrive, follow each other and end, in one order of events.
+
+It is the world, not a scheduler: it alone knows runtimes, lets time pass, tells those who give turns what has happened,
+and keeps the record of what they say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from dardis.engine.queue import EventQueue
+from dardis.model.errors import ProtocolError
+from dardis.model.job import FOREVER, Job
+from dardis.sim.recorder import Recorder
+from dardis.transport.base import Hosts
+from dardis.transport.interpreter import Deed
+from dardis.transport.local import LocalHosts
+from dardis.transport.lockstep import Lockstep
+from dardis.turns import Turn, Turns
+from dardis.wire.effects import Placed, Rejected, Switched
+
+Progress = Callable[[int, int], None]
+"""What is called with (jobs settled, jobs in all)."""
+NO_HOSTS = LocalHosts(())
+"""For turns that ask nobody."""
+
+
+class Simulation:
+    """One run of jobs in (submit, number) order.
+
+    At one instant ends come first, then arrivals (batched); or arrivals, then each end by itself.
+    """
+
+    def __init__(self, jobs: Sequence[Job], turns: Turns, hosts: Hosts = NO_HOSTS) -> None:
+        """Fill the queue of events with the arrivals of all jobs that follow no other."""
+        self.jobs = list(jobs)
+        self.recorder = Recorder(len(self.jobs))
+        self._turns = turns
+        self._lockstep = Lockstep(hosts, self)
+        self._arrival, self._ending = (1, 0) if turns.batched else (0, 1)
+        self._events = EventQueue()
+        self._place = {job.number: place for place, job in enumerate(self.jobs)}
+        self._version = [0] * len(self.jobs)
+        """How often each job was placed: an end that was expected before is void."""
+        self._followers: dict[int, list[int]] = {}
+        first = []
+        for place, job in enumerate(self.jobs):
+            leader = None if job.after is None else self._place.get(job.after)
+            if leader is not None and leader < place:
+                self._followers.setdefault(leader, []).append(place)
+            else:
+                first.append((job.submit, self._arrival, job.number, place))
+        self._events.fill(first)
+
+    def run(self, progress: Progress | None = None) -> None:
+        """Run until every job has ended or been rejected."""
+        events, turns = self._events, self._turns
+        while True:
+            following, wake = events.next_time(), turns.wake()
+            if following is None and wake == FOREVER:
+                break
+            now = wake if following is None else min(following, wake)
+            switches = turns.switches()
+            if switches < now:
+                self._take(turns.switch(switches), switches)
+                continue
+            if wake == now:
+                turns.woken(now)
+            spent = self._instant(now)
+            spent += self._take(turns.over(now, last=events.next_time() is None), now)
+            if turns.by_instant:
+                self.recorder.decision_ns.append(spent)
+            if progress is not None:
+                progress(self.recorder.settled, len(self.jobs))
+        if self.recorder.settled != len(self.jobs):  # a machine has forgotten one: a defect, not a result
+            raise ProtocolError(f"{len(self.jobs) - self.recorder.settled} jobs neither ran nor were rejected")
+
+    def _instant(self, now: int) -> int:
+        """Let all events of an instant happen; return the CPU ns of what was decided that is no decision yet."""
+        spent = 0
+        while self._events.next_time() == now:
+            if self._events.next_priority() == self._arrival:
+                place = self._events.pop()[3]
+                spent += self._take(self._turns.submitted(self._arriving(place, now), place, now), now)
+            elif ended := self._ends(now):
+                spent += self._take(self._turns.ended(ended, now), now)
+        return spent
+
+    def _take(self, turns: Iterable[Turn], now: int) -> int:
+        """Take turns, each to its end; return the CPU ns of those that are a part of the instant's decision."""
+        decided = 0
+        for turn in turns:
+            spent = self._lockstep.hold(turn.talk, now)
+            if turn.upkeep:
+                self.recorder.upkeep_ns += spent
+            elif self._turns.by_instant:
+                decided += spent
+            else:
+                self.recorder.decision_ns.append(spent)
+        return decided
+
+    def _arriving(self, place: int, now: int) -> Job:
+        """The job that arrives, with its own times if it arrives later than its trace says."""
+        job = self.jobs[place]
+        if now > job.submit:
+            # A job that follows another is submitted when its user has seen the result.
+            late = None if job.latest is None else job.latest + now - job.submit
+            job = self.jobs[place] = replace(job, submit=now, earliest=max(job.earliest, now), latest=late)
+        return job
+
+    def _ends(self, now: int) -> list[int]:
+        """Let the next end happen, or all ends of this instant; the jobs that have ended."""
+        ended = []
+        priority = self._events.next_priority()
+        while self._events.next_time() == now and self._events.next_priority() == priority:
+            _, _, place, version = self._events.pop()
+            if version == self._version[place]:
+                self.recorder.ended(place, now)
+                self._submit_followers(place, now)
+                ended.append(self.jobs[place].number)
+            if not self._turns.batched:
+                break
+        return ended
+
+    def _submit_followers(self, place: int, now: int) -> None:
+        for follower in self._followers.pop(place, ()):
+            job = self.jobs[follower]
+            self._events.put(max(job.submit, now + job.think), self._arrival, job.number, follower)
+
+    def execute(self, who: int, deed: Deed, now: int) -> None:  # noqa: ARG002 (whoever says it)
+        """Keep the record of what becomes of jobs and nodes, and let what is placed end in its time."""
+        match deed:
+            case Placed():
+                place = self._place[deed.job]
+                self.recorder.placed(place, deed.start, deed.nodes, deed.units)
+                self.recorder.boot_delay[place] = deed.boot_delay
+                self.recorder.attempts[place] = deed.attempts
+                self._version[place] += 1
+                end = deed.start + self.jobs[place].duration
+                self._events.put(end, self._ending, place, self._version[place])
+            case Rejected():
+                place = self._place[deed.job]
+                self.recorder.attempts[place] = deed.attempts
+                self.recorder.rejected(place, deed.reason)
+                self._submit_followers(place, now)
+            case Switched():
+                self.recorder.switched(deed.nodes, deed.moments, up=deed.up)

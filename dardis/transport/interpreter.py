@@ -1,0 +1,74 @@
+"""Carries out what machines ask for: says messages, sets timers, and leaves the rest to whoever runs jobs and nodes.
+
+Every host of machines uses it: one process, ranks, the fault world. What differs is network, timers and executor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from dardis.wire.effects import Done, Effect, Forward, Kill, Launch, Placed, Rejected, Send, SetTimer, Switched, Waiting
+
+Deed = Launch | Kill | Placed | Rejected | Waiting | Done | Switched
+"""What is neither said nor waited for."""
+
+
+class Network(Protocol):
+    """What messages go by. `who` is the address of the machine that speaks: a host, or -1 - m for task manager m."""
+
+    def send(self, who: int, send: Send, now: int) -> None:
+        """Take a message to a host, or from a host to a job's task manager."""
+
+    def forward(self, who: int, forward: Forward, now: int) -> None:
+        """Take a message that a host hands on."""
+
+
+class Timers(Protocol):
+    """What gives timers back when their time has come."""
+
+    def set(self, who: int, timer: SetTimer) -> None:
+        """Give the machine `who` its timer back then."""
+
+
+class Executor(Protocol):
+    """What runs jobs and switches nodes, and takes note of what becomes of jobs; in virtual time it is the world."""
+
+    def execute(self, who: int, deed: Deed, now: int) -> None:
+        """Do, or take note of, what the machine `who` says."""
+
+
+class Nothing:
+    """No timers and no executor: where nothing is late, and hosts run nothing themselves."""
+
+    def set(self, who: int, timer: SetTimer) -> None:
+        """Nobody needs to be reminded."""
+
+    def execute(self, who: int, deed: Deed, now: int) -> None:
+        """What is launched or killed is so in the world."""
+
+
+NOTHING = Nothing()
+
+
+class Interpreter:
+    """The one place that looks into effects to carry them out."""
+
+    def __init__(self, network: Network, timers: Timers = NOTHING, executor: Executor = NOTHING) -> None:
+        """Carry out by these."""
+        self._network = network
+        self._timers = timers
+        self._executor = executor
+
+    def obey(self, who: int, effects: Iterable[Effect], now: int) -> None:
+        """Carry out what the machine at address `who` asks for, in order."""
+        for effect in effects:
+            match effect:
+                case Send():
+                    self._network.send(who, effect, now)
+                case Forward():
+                    self._network.forward(who, effect, now)
+                case SetTimer():
+                    self._timers.set(who, effect)
+                case _:
+                    self._executor.execute(who, effect, now)

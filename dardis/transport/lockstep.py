@@ -1,0 +1,55 @@
+"""Talks with hosts where nothing is late: what is said is answered before anybody says anything else."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+from dardis.engine.clock import cpu_ns
+from dardis.model.errors import ProtocolError
+from dardis.transport.base import Hosts
+from dardis.transport.interpreter import NOTHING, Executor, Interpreter
+from dardis.wire.effects import Effect, Forward, Send
+from dardis.wire.messages import Message
+
+Talk = Generator[Sequence[Effect], Sequence[Message], None]
+"""Yields effects, and is sent what hosts have answered to the messages among them, until nothing more is to be said."""
+TASK_MANAGERS = -1
+"""The address of all task managers: in one process they speak in turns, whoever it is."""
+
+
+class Lockstep:
+    """Task managers here, hosts there; what is neither said nor answered is the executor's."""
+
+    def __init__(self, hosts: Hosts, executor: Executor) -> None:
+        """Talk with these hosts."""
+        self._hosts = hosts
+        self._interpreter = Interpreter(self, NOTHING, executor)
+        self._said: list[Send] = []
+
+    def send(self, who: int, send: Send, now: int) -> None:  # noqa: ARG002
+        """Say it when all effects are carried out, together with the rest."""
+        self._said.append(send)
+
+    def forward(self, who: int, forward: Forward, now: int) -> None:  # noqa: ARG002
+        """Hosts alone hand on."""
+        raise ProtocolError(f"a task manager hands on {type(forward.message).__name__}")
+
+    def hold(self, talk: Talk, now: int) -> int:
+        """Hold a talk to its end; return the CPU time inside the machines of both sides, in ns."""
+        spent = 0
+        begun = cpu_ns()
+        effects = next(talk, None)
+        while effects is not None:
+            spent += cpu_ns() - begun
+            answers: Sequence[Message] = ()
+            self._interpreter.obey(TASK_MANAGERS, effects, now)
+            if self._said:
+                said, self._said = self._said, []
+                answers, remote = self._hosts.exchange(said, now)
+                spent += remote
+            begun = cpu_ns()
+            try:
+                effects = talk.send(answers)
+            except StopIteration:
+                effects = None
+        return spent + cpu_ns() - begun

@@ -1,0 +1,165 @@
+"""Turns of task managers that bind late: whenever something has happened, in the agreed order of their jobs' keys.
+
+It stands for what takes time where messages do: a better key speaks earlier, and all see what was taken before the next
+speaks. At the end of an instant in which something happened, nodes publish and the waiting jobs have their turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from dardis.model.choices import EventOrder
+from dardis.model.errors import ProtocolError
+from dardis.model.job import Job
+from dardis.node_manager.switching import Switcher
+from dardis.task_manager import LateManager
+from dardis.transport.lockstep import Talk
+from dardis.turns.switches import Switches
+from dardis.turns.turn import Turn
+from dardis.wire.effects import Effect, Placed, Rejected, Send
+from dardis.wire.messages import Ended, Look, Published, Release
+
+
+class LateTurns:
+    """The turns of task managers whose jobs bind late; job i is manager i mod M's."""
+
+    by_instant = True
+
+    def __init__(
+        self, event_order: EventOrder, managers: Sequence[LateManager], bounds: Sequence[int],
+        switcher: Switcher | None = None,
+    ) -> None:  # fmt: skip
+        """Host h holds the nodes [bounds[h], bounds[h+1])."""
+        self.batched = event_order is EventOrder.BATCHED
+        self._managers = managers
+        self._switches = Switches(switcher, np.array(bounds))
+        self._homes: dict[int, LateManager] = {}
+        """Whose each job in the system is."""
+        self._news = True
+        """Whether nodes may have something to publish."""
+        self._whole = self._is_woken = False
+        """Whether all that wait are to have a turn in this instant, not only new ones; whether somebody has asked."""
+
+    @property
+    def messages(self) -> int:
+        """Messages between task managers and node managers so far."""
+        return sum(manager.messages for manager in self._managers)
+
+    @property
+    def renegotiations(self) -> int:
+        """Asks and claims after the first so far, over all jobs."""
+        return sum(manager.renegotiations for manager in self._managers)
+
+    def wake(self) -> int:
+        """The next time at which a job's turn may come without an event (FOREVER: never)."""
+        return min(manager.wake() for manager in self._managers)
+
+    def woken(self, now: int) -> None:  # noqa: ARG002 (turns come when the instant is over)
+        """All that wait are to have a turn."""
+        self._whole = self._is_woken = self._news = True
+
+    def submitted(self, job: Job, place: int, now: int) -> Iterator[Turn]:
+        """The job waits for its turn."""
+        manager = self._homes[job.number] = self._managers[place % len(self._managers)]
+        yield Turn(self._talk(manager, lambda: manager.submit(job, now), now))
+        if not self.batched:
+            yield from self._turns_of_all(now, whole=True)
+
+    def ended(self, jobs: Sequence[int], now: int) -> Iterator[Turn]:
+        """Their nodes are told; all that wait are to have a turn."""
+        for job in jobs:
+            yield Turn(self._free(job, now))
+        self._whole = True
+        if not self.batched:
+            yield from self._turns_of_all(now, whole=True)
+
+    def _free(self, job: int, now: int) -> Talk:
+        """End a job on its nodes."""
+        self._switches.ended(job, now)
+        manager = self._homes.pop(job)
+        hosts = manager.hosts(job)
+        manager.forget(job)
+        self._news = True
+        yield [Send(host, Ended(job, 0)) for host in hosts]
+
+    def over(self, now: int, *, last: bool) -> Iterator[Turn]:  # noqa: ARG002 (who waits for a change has told when)
+        """The waiting jobs have their turns; nodes are switched."""
+        whole, is_woken = self._whole, self._is_woken
+        self._whole = self._is_woken = False
+        if self.batched or is_woken:
+            yield from self._turns_of_all(now, whole=whole)
+        yield from self.switch(now)
+
+    def _turns_of_all(self, now: int, *, whole: bool) -> Iterator[Turn]:
+        """Give all waiting jobs their turn, or, where nothing was freed, the new ones."""
+        managers = self._managers
+        for manager in managers:
+            manager.open(now, whole=whole)
+        if self._news and any(manager.next_key() for manager in managers):
+            yield Turn(self._publish(now))
+        if not whole and any(manager.overtakes(now) for manager in managers):
+            whole = True
+            for manager in managers:
+                manager.open(now, whole=True)
+        if whole and any(manager.next_key() for manager in managers):
+            for manager in managers:
+                yield Turn(self._talk(manager, manager.drop_reservations, now))
+        while True:
+            keys = sorted((key, m) for m, manager in enumerate(managers) if (key := manager.next_key()))
+            if not keys:
+                break
+            if self._news:
+                yield Turn(self._publish(now))
+            until = keys[1][0] if len(keys) > 1 else None
+            best = managers[keys[0][1]]
+            yield Turn(self._talk(best, lambda m=best, until=until: m.turn(until, now), now))  # type: ignore[misc]
+        for manager in managers:
+            manager.close()
+
+    def _publish(self, now: int) -> Talk:
+        """Let nodes tell everybody what they can hold."""
+        self._news = False
+        for answer in (yield [self._managers[0].to_all(Look())]):
+            if not isinstance(answer, Published):
+                raise ProtocolError(f"a look was answered by {type(answer).__name__}")
+            for manager in self._managers:
+                manager.handle(answer, now)
+
+    def _talk(self, manager: LateManager, event: Callable[[], list[Effect]], now: int) -> Talk:
+        """Let a task manager speak until nothing more is to be said."""
+        effects = event()
+        while effects:
+            self._news |= any(isinstance(effect, Send) for effect in effects)
+            self._drop(effects)
+            answers = yield [effect for effect in effects if self._is_final(effect)]
+            effects = [effect for answer in answers for effect in manager.handle(answer, now)]
+
+    def _drop(self, effects: Sequence[Effect]) -> None:
+        """Take note of what is given back, before what is taken instead."""
+        for effect in effects:
+            if isinstance(effect, Send) and isinstance(effect.message, Release):
+                self._switches.dropped(effect.message.job)
+
+    def _is_final(self, effect: Effect) -> bool:
+        """Take note of an effect; whether it is one to carry out: a reservation may be given back, a start not."""
+        match effect:
+            case Placed(job=job, start=start, nodes=nodes):
+                self._switches.reserved(job, start, nodes)
+                return not self._homes[job].waits(job)
+            case Rejected(job=job):
+                self._homes.pop(job).forget(job)
+        return True
+
+    def switches(self) -> int:
+        """When nodes may be due to be switched (FOREVER: never)."""
+        return self._switches.wake()
+
+    def switch(self, now: int) -> Iterator[Turn]:
+        """Nodes are switched, and those who wait are told: nodes that are booted will wake them."""
+        switched = yield from self._switches.switch(now)
+        if switched:
+            self._news = True
+            if any(manager.anybody_waits for manager in self._managers):
+                yield Turn(self._publish(now))

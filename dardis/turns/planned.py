@@ -1,0 +1,181 @@
+"""Turns of task managers that plan: in (submit, job number) order, and who asks again after an early end.
+
+A job asks when it is submitted. When something is freed, those who wait ask again, then those that have a reservation
+and may gain by it: the next jobs on the freed nodes, or all, as the set-up's scope and depth of backfilling say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from dardis.model.choices import EventOrder
+from dardis.model.choices import Switch as OnOff
+from dardis.model.errors import ProtocolError
+from dardis.model.job import FOREVER, NO_TIME, Job
+from dardis.node_manager.switching import Switcher
+from dardis.task_manager import SetUp, TaskManager
+from dardis.task_manager.setups import BackfillScope
+from dardis.transport.lockstep import Talk
+from dardis.turns.switches import Switches
+from dardis.turns.turn import Turn
+from dardis.wire.effects import Effect, Placed, Rejected, Send, Waiting
+from dardis.wire.messages import Ended, Later
+
+
+@dataclass(slots=True)
+class _Agent:
+    """A job in the system: whose it is, what orders turns, and the reservation that it has."""
+
+    manager: TaskManager
+    submit: int
+    walltime: int
+    start: int = NO_TIME
+
+
+class PlannedTurns:
+    """The turns of task managers whose jobs reserve as soon as they are submitted; job i is manager i mod M's."""
+
+    by_instant = False
+
+    def __init__(
+        self, setup: SetUp, managers: Sequence[TaskManager], bounds: Sequence[int], switcher: Switcher | None = None
+    ) -> None:
+        """Host h holds the nodes [bounds[h], bounds[h+1])."""
+        self.batched = setup.event_order is EventOrder.BATCHED
+        self._managers = managers
+        self._switches = Switches(switcher, np.array(bounds))
+        self._backfills = setup.backfill is OnOff.ON
+        self._of_all_nodes = setup.backfill_scope is BackfillScope.ALL_NODES
+        self._depth = setup.backfill_depth
+        self._agents: dict[int, _Agent] = {}
+        self._ahead: set[int] = set()
+        """Jobs that had not begun when last looked at; only kept where these ask again of all nodes."""
+        self._waiting: dict[int, str] = {}
+        """Jobs without any start, and why."""
+        self._moved_until = 0
+        """Until when what moved jobs have left was reserved, since they last began to ask."""
+        self._notices = 0
+        """Messages of node managers to jobs that may gain by an early end."""
+
+    @property
+    def messages(self) -> int:
+        """Messages between task managers and node managers so far."""
+        return sum(manager.messages for manager in self._managers) + self._notices
+
+    @property
+    def renegotiations(self) -> int:
+        """Asks and claims after the first so far, over all jobs."""
+        return sum(manager.renegotiations for manager in self._managers)
+
+    def wake(self) -> int:
+        """Nobody wants a turn unless something happens."""
+        return FOREVER
+
+    def woken(self, now: int) -> None:
+        """Nobody has asked for it."""
+
+    def submitted(self, job: Job, place: int, now: int) -> Iterator[Turn]:
+        """The job asks."""
+        manager = self._managers[place % len(self._managers)]
+        self._agents[job.number] = _Agent(manager, job.submit, job.walltime)
+        yield Turn(self._talk(manager, lambda: manager.submit(job, now), now))
+
+    def ended(self, jobs: Sequence[int], now: int) -> Iterator[Turn]:
+        """Their nodes are told, and those ask again who may gain by what is free now."""
+        later: set[int] = set()
+        freed_until = NO_TIME
+        for job in jobs:
+            agent = self._agents.pop(job)
+            reserved_until = agent.start + agent.walltime
+            freed_until = max(freed_until, reserved_until)
+            yield Turn(self._free(job, agent, reserved_until, later, now), upkeep=True)
+        # What one job leaves when it moves may be of use to those before it only at the next end, however on time.
+        if freed_until >= (now if self._of_all_nodes else now + 1):
+            yield from self._repair(later, freed_until, now)
+
+    def _free(self, job: int, agent: _Agent, reserved_until: int, later: set[int], now: int) -> Talk:
+        """End a job on its nodes; add to `later` whom these tell."""
+        self._switches.ended(job, now)
+        self._ahead.discard(job)
+        tells = now < reserved_until and self._backfills and not self._of_all_nodes
+        message = Ended(job, (self._depth or -1) if tells else 0)
+        hosts = agent.manager.hosts(job)
+        agent.manager.forget(job)
+        for answer in (yield [Send(host, message) for host in hosts]):
+            if not isinstance(answer, Later):
+                raise ProtocolError(f"job {job}: its end was answered by {type(answer).__name__}")
+            self._notices += answer.told
+            later.update(answer.jobs.tolist())
+
+    def _repair(self, later: set[int], freed_until: int, now: int) -> Iterator[Turn]:
+        """Let those ask again who may gain by what has been freed: who waits, then who has a later start."""
+        yield from self._ask_again(self._waiting, freed_until, now)
+        if not self._backfills:
+            return
+        if self._of_all_nodes:
+            later = self._ahead = {job for job in self._ahead if self._agents[job].start > now}
+        self._moved_until = 0
+        yield from self._ask_again(later, 0, now, self._depth if self._of_all_nodes else 0)
+        if self._moved_until > now:
+            yield from self._ask_again(self._waiting, self._moved_until, now)
+
+    def _ask_again(self, jobs: Iterable[int], freed_until: int, now: int, most: int = 0) -> Iterator[Turn]:
+        """Let jobs ask again in the order of their submission, the first `most` of them (0: all)."""
+        order = sorted(jobs, key=self._place_in_order)[: most or None]
+        for _, group in groupby(order, key=lambda job: id(self._agents[job].manager)):
+            mine = list(group)
+            manager = self._agents[mine[0]].manager
+            yield Turn(self._talk(manager, lambda m=manager, ask=mine: m.ask_again(ask, now, freed_until), now))  # type: ignore[misc]
+
+    def _place_in_order(self, job: int) -> tuple[int, int]:
+        return self._agents[job].submit, job
+
+    def _talk(self, manager: TaskManager, event: Callable[[], list[Effect]], now: int) -> Talk:
+        """Let a task manager speak until nothing more is to be said."""
+        effects = event()
+        while effects:
+            for effect in effects:
+                self._note(effect)
+            answers = yield effects
+            effects = [effect for answer in answers for effect in manager.handle(answer, now)]
+
+    def _note(self, effect: Effect) -> None:
+        match effect:
+            case Placed(job=job, start=start, nodes=nodes):
+                agent = self._agents[job]
+                if self._waiting.pop(job, None) is None and agent.start != NO_TIME:
+                    self._moved_until = max(self._moved_until, agent.start + agent.walltime)
+                agent.start = start
+                self._switches.reserved(job, start, nodes)
+                if self._of_all_nodes and self._backfills:
+                    self._ahead.add(job)
+            case Rejected(job=job):
+                self._agents.pop(job).manager.forget(job)
+            case Waiting(job=job, reason=reason):
+                self._waiting[job] = reason
+
+    def over(self, now: int, *, last: bool) -> Iterator[Turn]:
+        """Who waits when nothing will change any more is rejected; nodes are switched."""
+        if last and self._waiting:
+            yield Turn(self._give_up(), upkeep=True)
+        yield from self._switches.switch(now)
+
+    def _give_up(self) -> Talk:
+        rejected = []
+        for job in sorted(self._waiting, key=self._place_in_order):
+            rejected.append(Rejected(job, self._waiting[job], self._agents[job].manager.attempts(job)))
+            self._note(rejected[-1])
+        self._waiting.clear()
+        yield rejected
+
+    def switches(self) -> int:
+        """When nodes may be due to be switched (FOREVER: never)."""
+        return self._switches.wake()
+
+    def switch(self, now: int) -> Iterator[Turn]:
+        """Nodes are switched."""
+        yield from self._switches.switch(now)

@@ -1,0 +1,57 @@
+"""What a turn is, and what whoever lets time pass may ask of those who give turns. Pure: time is an argument."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from dardis.model.job import Job
+from dardis.transport.lockstep import Talk
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What somebody does before anybody else may: a talk with hosts, to its end."""
+
+    talk: Talk
+    upkeep: bool = False
+    """Whether it belongs to no decision: an end is told, or nodes are switched."""
+
+
+class Turns(Protocol):
+    """Who has a turn when something happens. Turns are taken one after the other, each before the next is asked for."""
+
+    batched: bool
+    """Whether all that ends in one instant is told together, before what arrives; else each event by itself."""
+    by_instant: bool
+    """Whether an instant is one decision, however many turns it takes; else each turn is."""
+
+    @property
+    def messages(self) -> int:
+        """Messages between task managers and node managers so far."""
+
+    @property
+    def renegotiations(self) -> int:
+        """Asks and claims after the first so far, over all jobs."""
+
+    def wake(self) -> int:
+        """The next time at which somebody wants a turn though no job arrives or ends (FOREVER: never)."""
+
+    def woken(self, now: int) -> None:
+        """The time that `wake` told has come: an instant begins in which somebody wants a turn."""
+
+    def submitted(self, job: Job, place: int, now: int) -> Iterator[Turn]:
+        """A job is there, the `place`-th of all from 0 on."""
+
+    def ended(self, jobs: Sequence[int], now: int) -> Iterator[Turn]:
+        """These have ended, in this order: at their walltimes or before."""
+
+    def over(self, now: int, *, last: bool) -> Iterator[Turn]:
+        """All that happens in this instant has happened; `last`: and so far nothing is to happen after it."""
+
+    def switches(self) -> int:
+        """When nodes may be due to be switched, if nothing else happens before (FOREVER: never)."""
+
+    def switch(self, now: int) -> Iterator[Turn]:
+        """Nothing has happened, but nodes may be due to be switched."""
