@@ -18,8 +18,8 @@ from dardis.model.target import DesiredProfile
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.node_manager.pool import EVERYBODY
 from dardis.sim.spread import layout_of
-from dardis.task_manager import LateSetUp, RacingManager, Reach, SetUp, TaskManager
-from dardis.task_manager.agreement import SLOWEST, Pace
+from dardis.task_manager import LateByTimers, LateSetUp, PlannedManager, Reach, SetUp
+from dardis.task_manager.claims.agreed import SLOWEST, Pace
 from dardis.task_manager.layout import Layout
 from dardis.transport.virtual import Faults, VirtualNetwork
 from dardis.wire.effects import ALL_HOSTS, Done, Effect, Forward, Kill, Launch, Placed, Rejected, Send, SetTimer
@@ -127,11 +127,11 @@ class FaultSimulation:
         self._managers = [self._new_manager(layout, -1 - manager) for manager in range(scenario.managers)]
         self._plan()
 
-    def _new_manager(self, layout: Layout, address: int) -> TaskManager:
+    def _new_manager(self, layout: Layout, address: int) -> PlannedManager | LateByTimers:
         scenario, reach = self.scenario, Reach(self.scenario.arity, self.scenario.sample)
         if isinstance(scenario.setup, LateSetUp):
-            return RacingManager(scenario.setup, layout, scenario.seed, scenario.pace, reach, address)
-        return TaskManager(scenario.setup, layout, scenario.seed, scenario.pace, reach, address)
+            return LateByTimers(scenario.setup, layout, scenario.seed, scenario.pace, reach, address)
+        return PlannedManager(scenario.setup, layout, scenario.seed, scenario.pace, reach, address)
 
     def _new_host(self, host: int) -> Host:
         scenario = self.scenario

@@ -19,7 +19,7 @@ from dardis.sim.dispatchers import AnySetUp
 from dardis.sim.recorder import Recorder
 from dardis.sim.simulation import Progress, Simulation
 from dardis.sim.spread import even_bounds, host_from_plan, host_plan, layout_of
-from dardis.task_manager import EVERY_HOST, LateManager, LateSetUp, Reach, SetUp, TaskManager
+from dardis.task_manager import EVERY_HOST, LateByTurns, LateSetUp, PlannedManager, Reach, SetUp
 from dardis.transport.base import Hosts
 from dardis.transport.local import LocalHosts
 from dardis.turns import CentralTurns, LateTurns, PlannedTurns, Turns
@@ -78,10 +78,10 @@ def play_over(
     switcher = None if target.switching is None else Switcher(platform, target.switching, jobs[0].submit)
     turns: Turns
     if isinstance(setup, LateSetUp):
-        late = [LateManager(setup, layout, seed, None, reach, -1 - m) for m in range(task_managers)]
+        late = [LateByTurns(setup, layout, seed, reach, -1 - m) for m in range(task_managers)]
         turns = LateTurns(setup.event_order, late, bounds, switcher)
     else:
-        early = [TaskManager(setup, layout, seed, None, reach, -1 - m) for m in range(task_managers)]
+        early = [PlannedManager(setup, layout, seed, None, reach, -1 - m) for m in range(task_managers)]
         turns = PlannedTurns(setup, early, bounds, switcher)
     simulation = Simulation(jobs, turns, hosts)
     gc.freeze()  # what has been read lives as long as the run: not to look through it saves 5 % of the CPU

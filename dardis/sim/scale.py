@@ -19,7 +19,7 @@ from dardis.sim.resident import resident_bytes, untouched_pages
 from dardis.sim.scale_tally import TalliedHosts, Tally
 from dardis.sim.simulation import Progress, Simulation
 from dardis.sim.spread import even_bounds, layout_of
-from dardis.task_manager import SETUPS, Reach, TaskManager
+from dardis.task_manager import SETUPS, PlannedManager, Reach
 from dardis.transport.local import LocalHosts
 from dardis.turns import PlannedTurns
 
@@ -229,7 +229,7 @@ def _play(
     platform = scale_load.machine(what.nodes)
     setup, reach = SETUPS[what.dispatcher], Reach(what.arity, what.sample)
     layout = layout_of(platform, bounds, None)
-    managers = [TaskManager(setup, layout, what.seed, None, reach, -1 - m) for m in range(what.task_managers)]
+    managers = [PlannedManager(setup, layout, what.seed, None, reach, -1 - m) for m in range(what.task_managers)]
     simulation = Simulation(jobs, PlannedTurns(setup, managers, bounds), hosts)
     begun = monotonic_s()
     simulation.run(progress)

@@ -9,7 +9,7 @@ from dardis.sim.scale import Driven, Experiment, Ground, tally_of
 from dardis.sim.simulation import Progress
 from dardis.sim.spread import layout_of
 from dardis.sim.waves import Waves
-from dardis.task_manager import SETUPS, Reach, TaskManager
+from dardis.task_manager import SETUPS, PlannedManager, Reach
 from dardis.transport.peers import Alone, MpiPeers, Peers
 
 
@@ -21,7 +21,7 @@ def drive_waves(
     peers: Peers = Alone() if ground.comm is None else MpiPeers(ground.comm)
     jobs = scale_load.jobs(what.jobs, what.window, what.seed)
     layout, reach = layout_of(platform, bounds, None), Reach(sample=what.sample)
-    managers = [TaskManager(setup, layout, what.seed, None, reach, -1 - m) for m in range(what.task_managers)]
+    managers = [PlannedManager(setup, layout, what.seed, None, reach, -1 - m) for m in range(what.task_managers)]
     tally = tally_of(what, host)
     waves = Waves(jobs, managers, host.pool, bounds, peers, what.overlap, tally.note)
     peers.share(0)  # nobody begins before all have filled their nodes

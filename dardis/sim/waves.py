@@ -23,8 +23,8 @@ from dardis.node_manager import NodePool
 from dardis.sim.recorder import Recorder
 from dardis.sim.simulation import Progress
 from dardis.sim.spread import hosts_of
-from dardis.task_manager import TaskManager
-from dardis.task_manager.joint import taken_apart, together
+from dardis.task_manager import PlannedManager
+from dardis.task_manager.shared_messages import taken_apart, together
 from dardis.transport.peers import Batch, Peers
 from dardis.wire.effects import ALL_HOSTS, Effect, Placed, Rejected, Send, Waiting
 from dardis.wire.messages import Ask, Confirm, Ended, JointAsk, JointOffers, Message, Offers, Refused
@@ -49,8 +49,8 @@ class Waves:
     """One rank's part of a run; job i is served by task manager i mod M, and that by rank i mod M mod R."""
 
     def __init__(
-        self, jobs: Sequence[Job], managers: Sequence[TaskManager], pool: NodePool, bounds: Sequence[int], peers: Peers,
-        overlap: int, note: Note | None = None,
+        self, jobs: Sequence[Job], managers: Sequence[PlannedManager], pool: NodePool, bounds: Sequence[int],
+        peers: Peers, overlap: int, note: Note | None = None,
     ) -> None:  # fmt: skip
         """`managers` are all M, of which this rank uses its own; rank r holds the nodes [bounds[r], bounds[r + 1])."""
         self.jobs = jobs
@@ -232,7 +232,7 @@ class Waves:
                 settled += 1
         return settled
 
-    def _manager(self, place: int) -> TaskManager:
+    def _manager(self, place: int) -> PlannedManager:
         return self._managers[place % len(self._managers)]
 
     def _rank_of(self, place: int) -> int:

@@ -12,6 +12,7 @@ from dardis.model.job import FOREVER
 from dardis.task_manager.layout import Layout
 from dardis.task_manager.rounds import JobState, Round
 from dardis.task_manager.sampling import part_of
+from dardis.task_manager.setups import Reach
 from dardis.wire import messages as say
 from dardis.wire.effects import ALL_HOSTS, Send
 
@@ -19,15 +20,15 @@ from dardis.wire.effects import ALL_HOSTS, Send
 class Asking:
     """The questions of a task manager to hosts."""
 
-    def __init__(self, layout: Layout, arity: int, levels: int, address: int, resend: int, gone: set[int]) -> None:
-        """A tree has an `arity`, and `levels` below its root; its hosts ask again after `resend` s (0: never).
+    def __init__(self, layout: Layout, reach: Reach, address: int, resend: int, gone: set[int]) -> None:
+        """Hosts of a tree ask again after `resend` s (0: never).
 
         Answers go to `address`. Nobody waits for hosts that are `gone`, which others add and take away.
         """
         self._layout = layout
-        self._hosts = len(layout.bounds) - 1
-        self._arity = arity
-        self._levels = levels
+        self._hosts = layout.hosts
+        self._arity = reach.arity
+        self._levels = reach.levels(layout.hosts)
         self._address = address
         self._resend = resend
         self._gone = gone

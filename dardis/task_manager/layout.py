@@ -28,6 +28,11 @@ class Layout:
         """Keep the bounds as an array, too."""
         object.__setattr__(self, "_cuts", np.array(self.bounds, dtype=np.int64))
 
+    @property
+    def hosts(self) -> int:
+        """How many hosts there are."""
+        return len(self.bounds) - 1
+
     def host_of(self, nodes: Ints) -> Ints:
         """The host that holds each of the nodes."""
         return np.searchsorted(self._cuts, nodes, side="right") - 1

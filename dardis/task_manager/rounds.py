@@ -15,6 +15,7 @@ from dardis.task_manager.layout import Layout
 from dardis.task_manager.search import Search
 from dardis.task_manager.setups import Generator, Selection, SetUp
 from dardis.wire import messages as say
+from dardis.wire.effects import Effect, Send
 
 Ints = NDArray[np.int64]
 
@@ -63,6 +64,17 @@ class JobState:
     if_all_were_up: int = FOREVER
     """The earliest start known that it could have had, had all nodes been up (never: none was held back)."""
 
+    def give_back(self) -> list[Effect]:
+        """Hold nothing any more, where that is final at once; what its hosts are told."""
+        told: list[Effect] = [Send(host, say.Release(self.job.number, self.claim)) for host in self.hosts]
+        self.nodes, self.units, self.hosts = None, None, ()
+        return told
+
+    @property
+    def tried(self) -> int:
+        """Windows that it has tried in its last search (thesis 5.3.6); 0 where it did not search."""
+        return 0 if self.search is None else self.search.attempt + 1
+
     def holds(self, pick: Pick) -> bool:
         """Whether that is what it has reserved."""
         return (
@@ -84,7 +96,7 @@ class Round:
     ask: say.Ask
     hosts: tuple[int, ...]
     """Who was asked: `ALL_HOSTS`, or some by name."""
-    moving: bool
+    asks_again: bool
     """Whether the jobs ask again after something was freed (earlier starts, or any), instead of searching."""
     offers: dict[int, say.Offers] = field(default_factory=dict)
     sent: say.Ask = field(init=False)
@@ -173,14 +185,15 @@ def note_whether_full(state: JobState, layout: Layout, setup: SetUp) -> None:
 
 def make_ask(
     number: int, setup: SetUp, states: list[JobState], searches: list[Search], quotas: list[int], *,
-    moving: bool, held_only: bool, as_if_up: bool = False, want: int = say.ROWS, sample: tuple[Ints, Ints] = ALL_NODES,
+    asks_again: bool, held_only: bool, as_if_up: bool = False, want: int = say.ROWS,
+    sample: tuple[Ints, Ints] = ALL_NODES,
 ) -> say.Ask:  # fmt: skip
     """Build the message that asks for all these jobs at once.
 
-    A job that wants to move may ask several times in one instant, as others in its message move: its draws are keyed
+    A job that asks again may do so several times in one instant, as others in its message move: its draws are keyed
     by that instant, so that they do not depend on who shares a message.
     """
-    draws = [search.first if moving else state.asks for state, search in zip(states, searches, strict=True)]
+    draws = [search.first if asks_again else state.asks for state, search in zip(states, searches, strict=True)]
     rows = [
         (job.number, draw, search.first, search.last, job.walltime, job.units, quota, job.groups)
         for job, draw, search, quota in zip((state.job for state in states), draws, searches, quotas, strict=True)

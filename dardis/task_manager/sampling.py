@@ -50,13 +50,15 @@ class Sampling:
         """Half of the nodes are not worth a sample."""
         return size if 2 * size < self._layout.asked(job.groups) else 0
 
-    def nodes_of(self, states: Sequence[JobState], searches: Sequence[Search], *, moving: bool) -> tuple[Ints, Ints]:
+    def nodes_of(
+        self, states: Sequence[JobState], searches: Sequence[Search], *, asks_again: bool
+    ) -> tuple[Ints, Ints]:
         """The samples of jobs that share a message, as (offset, nodes); who moves asks his own nodes, too."""
         parts = []
         for state, search in zip(states, searches, strict=True):
             job, nodes = state.job, np.empty(search.sample, dtype=np.int64)
             draw_sample(self._seed, job.number, search.draw, self._counts, job.groups, self.hints, nodes)
-            if moving and state.nodes is not None:
+            if asks_again and state.nodes is not None:
                 nodes = np.union1d(nodes, state.nodes)
             else:
                 nodes.sort()

@@ -49,6 +49,15 @@ class SearchRules:
     grain: int = 1
     """Distance of the start times that are considered, in s."""
 
+    @property
+    def hard(self) -> bool:
+        """Whether no start is ever taken that the desired profile does not allow."""
+        return self.respect and not self.soft
+
+    def respects(self, job: Job, now: int) -> bool:
+        """Whether a start at `now` keeps to the desired profile: a soft one counts less than the job's deadline."""
+        return self.respect and not (self.soft and job.latest is not None and now >= job.latest)
+
 
 def _limit(search: Search, rules: SearchRules, horizon: int) -> int:
     """Last start of the attempt's whole window; without a deadline the first of the grid after all changes."""
@@ -112,7 +121,7 @@ def advance(search: Search, job: Job, rules: SearchRules, horizon: int, last_end
     else:
         earliest = max(last_end, search.earliest)
         # A hard profile may allow the job only when it changes for the last time.
-        free = max(earliest, horizon) if rules.respect and not rules.soft else earliest
+        free = max(earliest, horizon) if rules.hard else earliest
         latest = free + max(length, rules.grain - 1)
     shifted = replace(search, attempt=search.attempt + 1, earliest=earliest, latest=latest, respect=rules.respect)
     return open_window(shifted, job, rules, horizon)

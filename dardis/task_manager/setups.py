@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from dardis.config.settings import setting
 from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, Switch, UnitsPerNode
+from dardis.model.host_tree import levels_below
 from dardis.model.target import Split
 
 
@@ -99,6 +100,15 @@ class Reach:
     """Children of a host in the tree that sums offers; 0: every host answers the task manager (flat)."""
     sample: int = 0
     """Nodes that are asked first, for each unit of the job; 0: all."""
+
+    def levels(self, hosts: int) -> int:
+        """Levels below the root of the tree of so many hosts; 0 without one."""
+        return levels_below(hosts, self.arity) if self.arity else 0
+
+    @property
+    def questions(self) -> int:
+        """Questions of a round, one after the other, at most: a tree is asked for sums, then for candidates."""
+        return 2 if self.arity else 1
 
 
 EVERY_HOST = Reach()

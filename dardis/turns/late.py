@@ -14,7 +14,7 @@ from dardis.model.choices import EventOrder
 from dardis.model.errors import ProtocolError
 from dardis.model.job import Job
 from dardis.node_manager.switching import Switcher
-from dardis.task_manager import LateManager
+from dardis.task_manager import LateByTurns
 from dardis.transport.lockstep import Talk
 from dardis.turns.switches import Switches
 from dardis.turns.turn import Turn
@@ -28,14 +28,14 @@ class LateTurns:
     by_instant = True
 
     def __init__(
-        self, event_order: EventOrder, managers: Sequence[LateManager], bounds: Sequence[int],
+        self, event_order: EventOrder, managers: Sequence[LateByTurns], bounds: Sequence[int],
         switcher: Switcher | None = None,
     ) -> None:  # fmt: skip
         """Host h holds the nodes [bounds[h], bounds[h+1])."""
         self.batched = event_order is EventOrder.BATCHED
         self._managers = managers
         self._switches = Switches(switcher, np.array(bounds))
-        self._homes: dict[int, LateManager] = {}
+        self._homes: dict[int, LateByTurns] = {}
         """Whose each job in the system is."""
         self._news = True
         """Whether nodes may have something to publish."""
@@ -127,7 +127,7 @@ class LateTurns:
             for manager in self._managers:
                 manager.handle(answer, now)
 
-    def _talk(self, manager: LateManager, event: Callable[[], list[Effect]], now: int) -> Talk:
+    def _talk(self, manager: LateByTurns, event: Callable[[], list[Effect]], now: int) -> Talk:
         """Let a task manager speak until nothing more is to be said."""
         effects = event()
         while effects:

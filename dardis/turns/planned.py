@@ -17,7 +17,7 @@ from dardis.model.choices import Switch as OnOff
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.node_manager.switching import Switcher
-from dardis.task_manager import SetUp, TaskManager
+from dardis.task_manager import PlannedManager, SetUp
 from dardis.task_manager.setups import BackfillScope
 from dardis.transport.lockstep import Talk
 from dardis.turns.switches import Switches
@@ -30,7 +30,7 @@ from dardis.wire.messages import Ended, Later
 class _Agent:
     """A job in the system: whose it is, what orders turns, and the reservation that it has."""
 
-    manager: TaskManager
+    manager: PlannedManager
     submit: int
     walltime: int
     start: int = NO_TIME
@@ -42,7 +42,7 @@ class PlannedTurns:
     by_instant = False
 
     def __init__(
-        self, setup: SetUp, managers: Sequence[TaskManager], bounds: Sequence[int], switcher: Switcher | None = None
+        self, setup: SetUp, managers: Sequence[PlannedManager], bounds: Sequence[int], switcher: Switcher | None = None
     ) -> None:
         """Host h holds the nodes [bounds[h], bounds[h+1])."""
         self.batched = setup.event_order is EventOrder.BATCHED
@@ -134,7 +134,7 @@ class PlannedTurns:
     def _place_in_order(self, job: int) -> tuple[int, int]:
         return self._agents[job].submit, job
 
-    def _talk(self, manager: TaskManager, event: Callable[[], list[Effect]], now: int) -> Talk:
+    def _talk(self, manager: PlannedManager, event: Callable[[], list[Effect]], now: int) -> Talk:
         """Let a task manager speak until nothing more is to be said."""
         effects = event()
         while effects:

@@ -14,7 +14,7 @@ from dardis.node_manager.state import VirtualHosts
 from dardis.sim import scale_load
 from dardis.sim.resident import resident_bytes
 from dardis.sim.spread import layout_of
-from dardis.task_manager import SETUPS, Reach, TaskManager
+from dardis.task_manager import SETUPS, PlannedManager, Reach
 from dardis.transport.local import LocalHosts
 from dardis.wire.effects import Effect, Send
 from scripts.bench_peers.measure import Spread
@@ -44,7 +44,7 @@ class Machine:
 
     def rounds(self, reach: Reach, count: int) -> float:
         """CPU seconds a job of placing so many more jobs, one after the other."""
-        manager = TaskManager(SETUPS["dardis-throughput"], self._layout, SEED, reach=reach)
+        manager = PlannedManager(SETUPS["dardis-throughput"], self._layout, SEED, reach=reach)
         jobs = scale_load.jobs(self._placed + count, WINDOW_S, SEED)[self._placed :]
         self._placed += count
         begun = time.process_time()

@@ -13,7 +13,7 @@ from enum import Enum, auto
 from dardis.dispatch.base import Dispatcher
 from dardis.engine.clock import cpu_ns
 from dardis.model.job import Job
-from dardis.task_manager import TaskManager
+from dardis.task_manager import PlannedManager
 from dardis.transport.local import LocalHosts
 from dardis.wire.effects import Effect, Placed, Rejected, Send
 from dardis.wire.messages import Ended, Message
@@ -74,7 +74,7 @@ class Ledger:
         return math.sqrt(sum((time - mean) ** 2 for time in times) / len(times)) / 1e9
 
 
-class TimedTaskManager(TaskManager):
+class TimedTaskManager(PlannedManager):
     """A task manager whose turns are counted."""
 
     ledger: Ledger

@@ -11,9 +11,9 @@ TASKS = "dardis/task_manager"
 OF_POOL = ("tests/unit/node_manager/test_node_pool.py", "tests/unit/node_manager/test_published.py")
 FAULTS = ("tests/faults/test_agreement.py", "tests/faults/test_faults.py")
 TREES = ("tests/unit/node_manager/test_relay.py", "tests/faults/test_tree_faults.py")
-OF_TASKS = ("tests/unit/task_manager/test_task_manager.py", "tests/properties/test_simulation.py")
+OF_TASKS = ("tests/unit/task_manager/test_planned.py", "tests/properties/test_simulation.py")
 STALE = ("tests/faults/test_stale_copies.py",)
-LATE = ("tests/unit/task_manager/test_late_manager.py", "tests/properties/test_late.py")
+LATE = ("tests/unit/task_manager/test_late_by_turns.py", "tests/properties/test_late.py")
 
 PROTOCOL = (
     Mutation(
@@ -29,11 +29,11 @@ PROTOCOL = (
         "if self._closed.get(timer.job, (0, FOREVER))[1] <= now:", "if timer.job in self._closed:", (*STALE, *OF_POOL),
     ),
     Mutation(
-        "a claim does not say when it expires", f"{TASKS}/agreement.py",
+        "a claim does not say when it expires", f"{TASKS}/claims/agreed.py",
         "return replace(self.confirms[host], expires=self.expires)", "return self.confirms[host]", STALE,
     ),
     Mutation(
-        "waits that a slow tree needs do not grow any longer than others", f"{TASKS}/agreement.py",
+        "waits that a slow tree needs do not grow any longer than others", f"{TASKS}/claims/agreed.py",
         "(self._longest_growth if slow else LONGEST_BACKOFF)", "LONGEST_BACKOFF", TREES,
     ),
     Mutation(
@@ -91,25 +91,25 @@ PROTOCOL = (
         "if not any(first <= host < last", "if any(first <= host < last", TREES,
     ),
     Mutation(
-        "a last word of a dead incarnation is taken for a host that lives", f"{TASKS}/agreement.py",
-        "if self._alive[host] > self._dead.get(host, -1):", "if self._alive[host] >= self._dead.get(host, -1):", FAULTS,
+        "a last word of a dead incarnation is taken for a host that lives", f"{TASKS}/claims/agreed.py",
+        "if not self.is_dead(host, self._alive[host]):", "if not self.is_dead(host, self._alive[host] + 1):", FAULTS,
     ),
     Mutation(
-        "nodes of an incarnation that is known to be dead are claimed", f"{TASKS}/agreement.py",
-        "        if any(confirm.incarnation <= self._dead", "        if any(confirm.incarnation < self._dead", FAULTS,
+        "nodes of an incarnation that is known to be dead are claimed", f"{TASKS}/claims/agreed.py",
+        "if any(self.is_dead(host, confirm.incarnation)", "if any(self.is_dead(host, confirm.incarnation + 1)", FAULTS,
     ),
     Mutation(
-        "a job waits for ever for what a dead host has to release", f"{TASKS}/agreement.py",
+        "a job waits for ever for what a dead host has to release", f"{TASKS}/claims/agreed.py",
         "                effects += self._answered(proposal, host, now)\n            elif",
         "                pass\n            elif", FAULTS,
     ),
     Mutation(
-        "a job asks anew while its last claim is still held somewhere", f"{TASKS}/agreement.py",
-        "timer.token == RETRY and timer.job not in self._open", "timer.token == RETRY", FAULTS,
+        "a job asks anew while its last claim is still held somewhere", f"{TASKS}/claims/agreed.py",
+        "if job in self._open else self._retry", "if False else self._retry", FAULTS,
     ),
     Mutation(
-        "a job that moves keeps what it had on the hosts that it leaves", f"{TASKS}/machine.py",
-        "for host in old_hosts if host not in confirms", "for host in old_hosts if host in confirms", OF_TASKS,
+        "a job that moves keeps what it had on the hosts that it leaves", f"{TASKS}/claims/final.py",
+        "for host in state.hosts if host not in confirms", "for host in state.hosts if host in confirms", OF_TASKS,
     ),
     Mutation(
         "offers are joined in the order in which hosts answered", f"{TASKS}/rounds.py",
@@ -121,7 +121,7 @@ PROTOCOL = (
         ("tests/unit/task_manager/test_search.py",),
     ),
     Mutation(
-        "those that came after one that moved ask again the other way round", f"{TASKS}/moving.py",
+        "those that came after one that moved ask again the other way round", f"{TASKS}/asking_again.py",
         "extendleft(reversed(later))", "extendleft(later)", OF_TASKS,
     ),
     Mutation(
@@ -134,21 +134,21 @@ PROTOCOL = (
         "        assert state.units is not None\n", ("tests/unit/task_manager/test_sampling.py",),
     ),
     Mutation(
-        "of equals the one with the lower number goes first, whenever it was submitted", f"{TASKS}/late.py",
+        "of equals the one with the lower number goes first, whenever it was submitted", f"{TASKS}/late/order.py",
         "(table[:, columns.NUMBER], table[:, columns.SUBMIT], key, ~aged)",
         "(table[:, columns.SUBMIT], table[:, columns.NUMBER], key, ~aged)", LATE,
     ),
     Mutation(
-        "a second aged job takes the reservation of the first", f"{TASKS}/late.py",
+        "a second aged job takes the reservation of the first", f"{TASKS}/late/turns.py",
         "AGED if aged and AGED not in self._heads else HEAD", "AGED if aged else HEAD", LATE,
     ),
     Mutation(
-        "a job that waits has no turn when the profile changes", f"{TASKS}/late.py",
-        "        soonest = min(soonest, *self._next_change.values())\n", "", LATE,
+        "a job that waits has no turn when the profile changes", f"{TASKS}/late/turns.py",
+        "        soonest = min(soonest, *self._view.next_change.values())\n", "", LATE,
     ),
     Mutation(
-        "what a host published before, and comes late, replaces what is known of it", f"{TASKS}/racing.py",
+        "what a host published before, and comes late, replaces what is known of it", f"{TASKS}/late/timers.py",
         " or published.at < self._seen.get(source, published.at):", ":",
-        ("tests/unit/task_manager/test_racing_manager.py", "tests/faults/test_late_faults.py"),
+        ("tests/unit/task_manager/test_late_by_timers.py", "tests/faults/test_late_faults.py"),
     ),
 )  # fmt: skip

@@ -15,7 +15,7 @@ from dardis.model.randomness import stream
 from dardis.model.target import DesiredProfile
 from dardis.sim.faults import Crash, Scenario
 from dardis.task_manager import SETUPS, LateSetUp, SetUp
-from dardis.task_manager.agreement import Pace
+from dardis.task_manager.claims.agreed import Pace
 from dardis.task_manager.setups import OfferRule
 from dardis.transport.virtual import Faults
 

@@ -16,7 +16,7 @@ from dardis.model.job import Job
 from dardis.node_manager import NodePool
 from dardis.sim.faults import Fate, FaultSimulation, Log, PoolMaker, Scenario, UnitRun
 from dardis.sim.recorder import Recorder
-from dardis.task_manager import RacingManager
+from dardis.task_manager import LateByTimers
 from dardis.wire.effects import Done
 
 MOST_EVENTS = 400_000
@@ -267,8 +267,12 @@ class Verdict:
             if any(expires < now for _, expires in host.machine.pool._closed.values()):
                 yield f"host {address} has not forgotten a claim that has expired at {now} s"
         for address, manager in enumerate(self.simulation._managers):
-            known = {*manager._states, *manager._agreement._open, *manager._agreement._failures}
+            known = {
+                *manager._negotiation.states,
+                *manager._negotiation._claims._open,
+                *manager._negotiation._claims._failures,
+            }
             if ended := known & self.simulation.told.keys():
                 yield f"task manager {address} has not forgotten jobs that have ended: {sorted(ended)}"
-            if isinstance(manager, RacingManager) and any(manager._is_dead(*source) for source in manager._seen):
+            if isinstance(manager, LateByTimers) and any(manager._claims.is_dead(*source) for source in manager._seen):
                 yield f"task manager {address} has not forgotten hosts that are dead"

@@ -10,7 +10,7 @@ from dardis.model.randomness import stream
 from dardis.node_manager import NodePool
 from dardis.sim.faults import FaultSimulation, PoolMaker, Scenario
 from dardis.task_manager import SETUPS, LateSetUp, SetUp
-from dardis.task_manager.agreement import Pace
+from dardis.task_manager.claims.agreed import Pace
 from dardis.transport.virtual import Faults
 from dardis.wire.effects import Done, Effect, Rejected
 

@@ -12,8 +12,8 @@ from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.node_manager.pool import FORGET, LAPSE
 from dardis.sim.spread import layout_of
-from dardis.task_manager import SETUPS, TaskManager
-from dardis.task_manager.agreement import OFFERS, RETRY, SILENT, Pace
+from dardis.task_manager import SETUPS, PlannedManager
+from dardis.task_manager.claims.agreed import OFFERS, RETRY, SILENT, Pace
 from dardis.wire import messages as say
 from dardis.wire.effects import Done, Effect, Kill, Launch, Placed, Send, SetTimer, Waiting
 
@@ -148,7 +148,7 @@ class Talk:
     """A task manager with one job that needs both hosts, and the pools to ask for their offers."""
 
     def __init__(self) -> None:
-        self.manager = TaskManager(SETUPS["dardis-throughput"], layout_of(PLATFORM, (0, 1, 2), None), 1, PACE)
+        self.manager = PlannedManager(SETUPS["dardis-throughput"], layout_of(PLATFORM, (0, 1, 2), None), 1, PACE)
         self.asked = self.manager.submit(JOB, 0)
 
     def tell(self, message: say.Message, now: int) -> list[Effect]:
@@ -204,7 +204,7 @@ class TestTaskManager:
 
     def test_a_claim_expires_at_its_start_or_when_it_should_have_come_long_ago(self, talk):
         late = replace(JOB, earliest=500)
-        talk.manager = TaskManager(SETUPS["dardis-throughput"], layout_of(PLATFORM, (0, 1, 2), None), 1, PACE)
+        talk.manager = PlannedManager(SETUPS["dardis-throughput"], layout_of(PLATFORM, (0, 1, 2), None), 1, PACE)
         talk.asked = talk.manager.submit(late, 0)
         effects = talk.claim()
         assert [(claim.start, claim.expires) for claim in said(effects)] == [(500, 2 + PACE.lead)] * 2
@@ -215,9 +215,9 @@ class TestTaskManager:
     def test_failures_of_a_job_are_forgotten_with_it(self, talk):
         (late,) = timers(talk.asked, OFFERS)
         talk.tell(late.timer, late.at)
-        assert talk.manager._agreement._failures == {5: 1}
+        assert talk.manager._negotiation._claims._failures == {5: 1}
         talk.manager.forget(5)
-        assert talk.manager._agreement._failures == {}
+        assert talk.manager._negotiation._claims._failures == {}
 
     def test_silence_calls_off_a_claim_but_not_a_commit(self, talk):
         effects = talk.claim()

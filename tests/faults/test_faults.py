@@ -12,7 +12,7 @@ from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.sim.faults import FaultSimulation, PoolMaker, Scenario
 from dardis.task_manager import SETUPS
-from dardis.task_manager.agreement import Agreement, Pace
+from dardis.task_manager.claims.agreed import AgreedClaims, Pace
 from dardis.transport.virtual import Faults
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect
@@ -131,18 +131,18 @@ def finds(found: str, pool: PoolMaker = NodePool) -> bool:
 
 
 def test_taking_a_new_incarnation_for_the_dead_one_is_found_out(monkeypatch):
-    monkeypatch.setattr(Agreement, "_died", lambda self, _, host: host in self._dead)
+    monkeypatch.setattr(AgreedClaims, "_died", lambda self, _, host: host in self._dead)
     assert finds("while an earlier one does")
 
 
 def test_calling_off_what_is_committed_for_silence_is_found_out(monkeypatch):
-    right = Agreement._demand
+    right = AgreedClaims._demand
 
     def impatient(self, proposal, now):
         late = now > proposal.state.start and proposal.phase.value == "committing"
         return self._abort(proposal, now) if late else right(self, proposal, now)
 
-    monkeypatch.setattr(Agreement, "_demand", impatient)
+    monkeypatch.setattr(AgreedClaims, "_demand", impatient)
     assert finds("all its hosts lived, and the job was not done")
 
 

@@ -13,8 +13,8 @@ from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.sim.faults import FaultSimulation, PoolMaker, Scenario
-from dardis.task_manager import LateSetUp, RacingManager, machine
-from dardis.task_manager.agreement import Agreement, Pace
+from dardis.task_manager import LateByTimers, LateSetUp, negotiation
+from dardis.task_manager.claims.agreed import AgreedClaims, Pace
 from dardis.transport.virtual import Faults
 from dardis.wire.effects import Done, Send
 
@@ -99,7 +99,7 @@ def test_a_wide_job_starts_soon_after_it_has_grown_old(seed, drop, failed_claims
 
 
 def test_without_age_and_heads_it_starves(monkeypatch):
-    monkeypatch.setattr(RacingManager, "_is_best", lambda *_: False)
+    monkeypatch.setattr(LateByTimers, "_is_best", lambda *_: False)
     never = wide_among_narrow(0, drop=0.0, aged_after=1 << 40)
     assert start_of_the_wide(never) >= BUSY_UNTIL
 
@@ -126,7 +126,7 @@ def test_the_worse_head_gives_way():
 
 
 def test_if_it_does_not_the_better_one_comes_later(monkeypatch):
-    monkeypatch.setattr(Agreement, "call_off", lambda *_: [])
+    monkeypatch.setattr(AgreedClaims, "call_off", lambda *_: [])
     simulation = FaultSimulation(two_heads())
     simulation.run(lambda: False, most_events=20_000)
     assert simulation.placed[2].start == 620
@@ -154,14 +154,14 @@ def test_a_task_manager_serves_any_number_of_jobs_in_turn():
 
 def test_a_head_finds_its_earlier_start_though_nobody_publishes_again(monkeypatch):
     """Job 1 ends long before its walltime. What job 2 asks then is answered too late, and nothing else happens."""
-    peek, peeks = RacingManager._peek, []
+    peek, peeks = LateByTimers._peek, []
 
     def too_late(self, state, start, now):
         peeks.append(now)
         asked = peek(self, state, start, now)
         return [effect for effect in asked if not isinstance(effect, Send)] if len(peeks) == 1 else asked
 
-    monkeypatch.setattr(RacingManager, "_peek", too_late)
+    monkeypatch.setattr(LateByTimers, "_peek", too_late)
     long, wide = Job(1, 0, 0, None, 50_000, 600, 2, (2,), 1), Job(2, 30, 30, None, 100, 100, 2, (4,), 1)
     simulation = on_two_nodes(long, wide, managers=2)
     assert peeks[0] < 650
@@ -185,8 +185,8 @@ def test_a_broken_node_manager_is_found_out(pool: PoolMaker, monkeypatch):
 
 def test_claims_without_two_phases_are_found_out(monkeypatch):
     """Who takes a claim for final runs it, whatever the other hosts say to theirs."""
-    right = machine.confirms_of
-    monkeypatch.setattr(machine, "confirms_of", lambda *args, tentative: right(*args, tentative=not tentative))
+    right = negotiation.confirms_of
+    monkeypatch.setattr(negotiation, "confirms_of", lambda *args, tentative: right(*args, tentative=not tentative))
     monkeypatch.setattr("faults.seeds.MOST_EVENTS", 10_000)
     assert finds("ran in full, all its hosts lived, and the job was not done")
 
@@ -194,6 +194,6 @@ def test_claims_without_two_phases_are_found_out(monkeypatch):
 def test_a_job_that_never_asks_again_is_found_out(monkeypatch):
     """Publications alone may be lost."""
     monkeypatch.setattr(
-        RacingManager, "_ask_later", lambda self, state, *_, **__: self._idle.add(state.job.number) or []
+        LateByTimers, "_ask_later", lambda self, this, _: self._idle.add(this.states[0].job.number) or []
     )
     assert finds("is lost")

@@ -10,7 +10,7 @@ from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.sim.faults import Crash, FaultSimulation, Scenario
 from dardis.task_manager import SETUPS
-from dardis.task_manager.agreement import Pace
+from dardis.task_manager.claims.agreed import Pace
 from dardis.task_manager.sampling import Sampling
 from dardis.transport.virtual import Faults
 
@@ -41,9 +41,9 @@ def test_samples_are_asked_in_the_scenarios(monkeypatch):
     asked = [0] * len(FEW)
     right = Sampling.nodes_of
 
-    def counted(self, states, searches, *, moving):
+    def counted(self, states, searches, *, asks_again):
         asked[seed] += 1
-        return right(self, states, searches, moving=moving)
+        return right(self, states, searches, asks_again=asks_again)
 
     monkeypatch.setattr(Sampling, "nodes_of", counted)
     for seed in FEW:

@@ -10,7 +10,7 @@ from faults.seeds import check, run_seed
 
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.sim.faults import FaultSimulation, PoolMaker
-from dardis.task_manager.agreement import Proposal
+from dardis.task_manager.claims.agreed import Proposal
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect
 

@@ -16,7 +16,7 @@ from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import RelayingHost, relay
 from dardis.sim.faults import Crash, FaultSimulation, Scenario
 from dardis.task_manager import SETUPS, LateSetUp, asking
-from dardis.task_manager.agreement import LONGEST_BACKOFF, SLOWEST, Agreement, Pace
+from dardis.task_manager.claims.agreed import LONGEST_BACKOFF, SLOWEST, AgreedClaims, Pace
 from dardis.transport.virtual import Faults
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Forward
@@ -168,12 +168,16 @@ def test_a_network_that_is_too_slow_for_any_patience_is_refused():
         replace(one, pace=pace, faults=Faults(61))
 
 
+def never_again(number: int, now: int) -> list[Effect]:
+    raise AssertionError(f"job {number} asks anew at {now}")
+
+
 @pytest.mark.parametrize("levels", [0, 1, 2, 6, 20, 40])
 @pytest.mark.parametrize("questions", [1, 2])
 def test_in_time_a_job_waits_long_enough_for_the_slowest_network(levels, questions):
     """Whatever its first pace: a level waits for the way there and back, and after a round there are three left."""
     for resend in (1, 7, 60):
-        agreement, delay = Agreement(Pace(1, resend, 1), 1, levels, questions), SLOWEST * resend
+        agreement, delay = AgreedClaims(Pace(1, resend, 1), 1, never_again, levels, questions), SLOWEST * resend
         for _ in range(50):
             agreement.failed(5, slow=True)
         assert agreement.patience(5) >= 2 * delay
@@ -182,7 +186,7 @@ def test_in_time_a_job_waits_long_enough_for_the_slowest_network(levels, questio
 
 
 def test_failures_that_more_patience_would_not_have_helped_make_nobody_wait_longer():
-    agreement = Agreement(Pace(10, 4, 30), 1, levels=20, questions=2)
+    agreement = AgreedClaims(Pace(10, 4, 30), 1, never_again, levels=20, questions=2)
     for _ in range(50):
         agreement.failed(5, slow=False)
     assert agreement._allowance(5) == 4 << LONGEST_BACKOFF
@@ -192,7 +196,7 @@ def test_failures_that_more_patience_would_not_have_helped_make_nobody_wait_long
 def test_a_level_has_answered_before_the_one_above_it_gives_up(levels):
     """With the waits of each failure; a start lies beyond both questions, sums and candidates, and time to agree."""
     pace = Pace(patience=10, resend=4, lead=30)
-    agreement, five = Agreement(pace, 1, levels, questions=2), job(5, 0, 1)
+    agreement, five = AgreedClaims(pace, 1, never_again, levels, questions=2), job(5, 0, 1)
     for failures in range(LONGEST_BACKOFF + 1):
         (given_up, _) = agreement.watch(five, 1, 1000)
         assert given_up.at == 1000 + (levels + 1) * agreement.patience(5)

@@ -17,7 +17,7 @@ from dardis.model.target import DesiredProfile
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.sim.simulation import Simulation
 from dardis.sim.spread import layout_of
-from dardis.task_manager import LateManager, LateSetUp, Reach
+from dardis.task_manager import LateByTurns, LateSetUp, Reach
 from dardis.transport.local import LocalHosts
 from dardis.turns import LateTurns
 
@@ -85,7 +85,7 @@ def run_late(
         for host, (first, last) in enumerate(pairwise(bounds))
     ]
     layout, reach = layout_of(platform, bounds, desired), Reach(arity)
-    agents = [LateManager(setup, layout, seed, None, reach, -1 - manager) for manager in range(managers)]
+    agents = [LateByTurns(setup, layout, seed, reach, -1 - manager) for manager in range(managers)]
     hosts = LocalHosts([RelayingHost(pool) for pool in pools], encoded=encoded)
     turns = Watched(setup.event_order, agents, bounds)
     turns.pools, turns.watch = pools, watch

@@ -12,7 +12,7 @@ from dardis.model.target import DesiredProfile
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.sim.simulation import Simulation
 from dardis.sim.spread import layout_of
-from dardis.task_manager import Reach, SetUp, TaskManager
+from dardis.task_manager import PlannedManager, Reach, SetUp
 from dardis.transport.local import LocalHosts
 from dardis.turns import PlannedTurns
 
@@ -24,7 +24,7 @@ class Run:
     schedule: Schedule
     reasons: dict[int, str]
     starts: dict[int, list[int]] = field(default_factory=dict)
-    agents: list[TaskManager] = field(default_factory=list)
+    agents: list[PlannedManager] = field(default_factory=list)
 
 
 def simulate(
@@ -46,7 +46,7 @@ def simulate(
         for host in range(len(bounds) - 1)
     ]
     layout = layout_of(platform, tuple(bounds), desired)
-    agents = [TaskManager(setup, layout, seed, reach=Reach(arity, sample)) for _ in range(managers)]
+    agents = [PlannedManager(setup, layout, seed, reach=Reach(arity, sample)) for _ in range(managers)]
     machines = [RelayingHost(pool) for pool in pools]
     simulation = Simulation(jobs, PlannedTurns(setup, agents, layout.bounds), LocalHosts(machines, encoded=True))
     starts: dict[int, list[int]] = {}

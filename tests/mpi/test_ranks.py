@@ -19,7 +19,7 @@ from dardis.sim.request import RunRequest
 from dardis.sim.run import Outcome, run, run_over_ranks
 from dardis.sim.spread import layout_of
 from dardis.task_manager import SETUPS as NAMED
-from dardis.task_manager import Reach, TaskManager
+from dardis.task_manager import PlannedManager, Reach
 from dardis.transport.mpi import MpiHosts, broadcast, serve
 from dardis.wire.effects import Send
 from dardis.wire.messages import Later, Look, Noted
@@ -187,7 +187,7 @@ def test_what_nobody_answers_arrives_before_what_is_asked_later_whichever_way_th
         return
     ranks = Platform("ranks", (NodeGroup("n", COMM.size, {"cores": 1}),))
     layout = layout_of(ranks, tuple(range(COMM.size + 1)), None)
-    manager = TaskManager(NAMED["dardis-throughput"], layout, 1, reach=Reach(2))
+    manager = PlannedManager(NAMED["dardis-throughput"], layout, 1, reach=Reach(2))
     hosts, expected, others = MpiHosts(COMM, machine), [[] for _ in range(COMM.size)], COMM.size - 1
     payloads = 2 * others  # at the end
     for now in range(1, 41):

@@ -12,7 +12,7 @@ from kit.run import simulate
 
 from dardis.kernels.offers import keep_common, meet
 from dardis.model.choices import NodeChoice, Switch, UnitsPerNode
-from dardis.task_manager import SETUPS, machine
+from dardis.task_manager import SETUPS, negotiation
 from dardis.task_manager.setups import Generator, Selection
 
 
@@ -31,7 +31,7 @@ def test_what_is_not_said_would_not_have_been_taken(data):
     )
     cut = [data.draw(st.integers(1, platform.node_count - 1))] if platform.node_count > 1 else []
     silent = simulate(platform, queue, setup, cuts=cut)
-    with patch.object(machine, "note_whether_full", lambda *_: None):
+    with patch.object(negotiation, "note_whether_full", lambda *_: None):
         told = simulate(platform, queue, setup, cuts=cut)
     assert silent.schedule.digest() == told.schedule.digest()
     assert silent.starts == told.starts

@@ -24,7 +24,7 @@ from dardis.node_manager import NodePool, RelayingHost
 from dardis.node_manager.switching import Switcher
 from dardis.sim.simulation import Simulation
 from dardis.sim.spread import layout_of
-from dardis.task_manager import LATE_SETUPS, SETUPS, LateManager, LateSetUp, Reach, SetUp, TaskManager
+from dardis.task_manager import LATE_SETUPS, SETUPS, LateByTurns, LateSetUp, PlannedManager, Reach, SetUp
 from dardis.task_manager.setups import BackfillScope
 from dardis.transport.local import LocalHosts
 from dardis.turns import LateTurns, PlannedTurns, Turns
@@ -61,10 +61,10 @@ class Case:
         switcher = Switcher(self.platform, self.switching, self.jobs[0].submit) if self.switching else None
         turns: Turns
         if isinstance(self.setup, LateSetUp):
-            late = [LateManager(self.setup, layout, 1, None, Reach(arity), -1 - m) for m in range(managers)]
+            late = [LateByTurns(self.setup, layout, 1, Reach(arity), -1 - m) for m in range(managers)]
             turns = LateTurns(self.setup.event_order, late, bounds, switcher)
         else:
-            early = [TaskManager(self.setup, layout, 1, None, Reach(arity), -1 - m) for m in range(managers)]
+            early = [PlannedManager(self.setup, layout, 1, None, Reach(arity), -1 - m) for m in range(managers)]
             turns = PlannedTurns(self.setup, early, bounds, switcher)
         simulation = Simulation(self.jobs, turns, hosts)
         simulation.run()

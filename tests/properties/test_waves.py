@@ -18,7 +18,7 @@ from dardis.node_manager import NodePool
 from dardis.sim.simulation import Simulation
 from dardis.sim.spread import layout_of
 from dardis.sim.waves import Waves
-from dardis.task_manager import SETUPS, Reach, SetUp, TaskManager
+from dardis.task_manager import SETUPS, PlannedManager, Reach, SetUp
 from dardis.transport.local import LocalHosts
 from dardis.turns import PlannedTurns
 
@@ -39,7 +39,7 @@ class Case:
         def work(peers):
             pool = NodePool(self.platform, *bounds[peers.rank : peers.rank + 2], host=peers.rank)
             layout = layout_of(self.platform, bounds, None)
-            agents = [TaskManager(self.setup, layout, 1, reach=Reach(0, self.sample)) for _ in range(self.managers)]
+            agents = [PlannedManager(self.setup, layout, 1, reach=Reach(0, self.sample)) for _ in range(self.managers)]
             waves = Waves(self.jobs, agents, pool, bounds, peers, overlap)
             waves.run()
             recorder = waves.record()
@@ -54,7 +54,7 @@ class Case:
     def turns(self) -> Schedule:
         bounds = (0, self.platform.node_count)
         layout = layout_of(self.platform, bounds, None)
-        agents = [TaskManager(self.setup, layout, 1, reach=Reach(0, self.sample)) for _ in range(self.managers)]
+        agents = [PlannedManager(self.setup, layout, 1, reach=Reach(0, self.sample)) for _ in range(self.managers)]
         hosts = LocalHosts([NodePool(self.platform, *bounds)])
         simulation = Simulation(self.jobs, PlannedTurns(self.setup, agents, bounds), hosts)
         simulation.run()
@@ -108,13 +108,13 @@ def test_jobs_that_want_the_same_nodes_are_all_placed(count, managers):
 def test_a_task_manager_hears_in_the_order_of_its_jobs_wherever_their_nodes_are(monkeypatch, bounds):
     """What the first reserves is a hint to the second's next sample: it must not depend on which rank answers first."""
     heard = []
-    handle = TaskManager.handle
+    handle = PlannedManager.handle
 
     def noted(manager, message, now):
-        heard.append(manager._rounds[message.round].states[0].job.number)
+        heard.append(manager._negotiation._rounds[message.round].states[0].job.number)
         return handle(manager, message, now)
 
-    monkeypatch.setattr(TaskManager, "handle", noted)
+    monkeypatch.setattr(PlannedManager, "handle", noted)
     platform = Platform("two", (NodeGroup("a", 4, {"cores": 1}), NodeGroup("b", 4, {"cores": 1})))
     pair = [Job(1, 0, 0, None, 5, 5, 1, (1,), 0b10), Job(2, 0, 0, None, 5, 5, 1, (1,), 0b01)]
     setup = replace(SETUPS["dardis-throughput"], backfill=Switch.OFF)

@@ -183,7 +183,8 @@ def test_a_missing_file_is_named(name: str, tmp_path: Path) -> None:
         ("profile.csv", "time_s,cores_used\n1,x"),
         ("profile.csv", "t,cores_used\n1,2"), ("decisions.csv", "a,b\n"), ("power.csv", ",".join(COLUMNS) + "\n \n"),
         ("decisions.csv", "cpu_s_from,cpu_s_to,decisions\n0,1e308,3\n"), ("metrics.json", '{"jobs": "5"}'),
-        ("decisions.csv", "cpu_s_from,cpu_s_to,decisions\n0,nan,3\n"), ("decisions.csv", "cpu_s_from,cpu_s_to,decisions\n\n"), ("profile.csv", ""), ("metrics_by.csv", ""),
+        ("decisions.csv", "cpu_s_from,cpu_s_to,decisions\n0,nan,3\n"), ("profile.csv", ""), ("metrics_by.csv", ""),
+        ("decisions.csv", "cpu_s_from,cpu_s_to,decisions\n\n"),
     ],
 )  # fmt: skip
 def test_a_damaged_file_is_named(name: str, content: str, tmp_path: Path) -> None:

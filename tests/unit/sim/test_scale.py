@@ -14,7 +14,7 @@ from dardis.sim.scale import Driven, Experiment, Ground, measure, predicted_s
 from dardis.sim.scale_tally import depth_of, size_of
 from dardis.sim.simulation import Simulation
 from dardis.sim.spread import layout_of
-from dardis.task_manager import SETUPS, Reach, TaskManager
+from dardis.task_manager import SETUPS, PlannedManager, Reach
 from dardis.transport.local import LocalHosts
 from dardis.turns import PlannedTurns
 from dardis.wire.effects import Forward, Send
@@ -65,7 +65,7 @@ def by_real_hosts(what):
         machines.append(Heard(RelayingHost(pool), traffic))
     layout, setup = layout_of(platform, bounds, None), SETUPS[what.dispatcher]
     jobs = scale_load.jobs(what.jobs, what.window, what.seed)
-    turns = PlannedTurns(setup, [TaskManager(setup, layout, what.seed, None, Reach(what.arity))], bounds)
+    turns = PlannedTurns(setup, [PlannedManager(setup, layout, what.seed, None, Reach(what.arity))], bounds)
     simulation = Simulation(jobs, turns, LocalHosts(machines))
     simulation.run()
     return simulation.recorder.schedule(jobs, platform.kinds), traffic
@@ -103,7 +103,7 @@ def test_rows_between_virtual_hosts_are_counted_exactly():
             return answered
 
     bounds, setup = (0, what.nodes), SETUPS[what.dispatcher]
-    manager = TaskManager(setup, layout_of(platform, bounds, None), what.seed, None, Reach(what.arity))
+    manager = PlannedManager(setup, layout_of(platform, bounds, None), what.seed, None, Reach(what.arity))
     jobs = scale_load.jobs(what.jobs, what.window, what.seed)
     Simulation(jobs, PlannedTurns(setup, [manager], bounds), Watched([RelayingHost(pool)])).run()
     assert rows == traffic["rows"] > 0

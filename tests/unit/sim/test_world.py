@@ -9,13 +9,13 @@ from dardis.dispatch import CentralDispatcher
 from dardis.model.errors import ProtocolError
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
-from dardis.task_manager import SETUPS, LateManager, LateSetUp, TaskManager
+from dardis.task_manager import SETUPS, LateByTurns, LateSetUp, PlannedManager
 
 FOUR = Platform("four", (NodeGroup("n", 1, {"cores": 4}),))
 RUNS = {
     "central": (CentralDispatcher, None, lambda jobs: dispatch(FOUR, jobs, setup_of("easy"))),
-    "late": (LateManager, [], lambda jobs: run_late(FOUR, jobs, LateSetUp())),
-    "distributed": (TaskManager, [], lambda jobs: simulate(FOUR, jobs, SETUPS["dardis-balance"])),
+    "late": (LateByTurns, [], lambda jobs: run_late(FOUR, jobs, LateSetUp())),
+    "distributed": (PlannedManager, [], lambda jobs: simulate(FOUR, jobs, SETUPS["dardis-balance"])),
 }
 """The machine that is told of jobs, what it says to one that it forgets, and how to run jobs on it."""
 

@@ -9,7 +9,7 @@ from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.sim.spread import layout_of
-from dardis.task_manager import SETUPS, Reach, TaskManager
+from dardis.task_manager import SETUPS, PlannedManager, Reach
 from dardis.task_manager.sampling import part_of
 from dardis.task_manager.setups import BackfillScope
 from dardis.wire.effects import ALL_HOSTS, Placed, Send
@@ -30,7 +30,7 @@ class Machine:
         hosts = range(len(bounds) - 1)
         self.bounds = bounds
         self.pools = [NodePool(MACHINE, bounds[h], bounds[h + 1], host=h) for h in hosts]
-        self.manager = TaskManager(setup, layout_of(MACHINE, bounds, None), 1, reach=Reach(arity, sample))
+        self.manager = PlannedManager(setup, layout_of(MACHINE, bounds, None), 1, reach=Reach(arity, sample))
         self.asked: list[tuple[int, Ask]] = []
         self.sizes: list[int] = []
         """Nodes of each round; 0 for all."""
@@ -55,7 +55,7 @@ class Machine:
 
     @property
     def hints(self) -> np.ndarray:
-        return self.manager._sampling.hints
+        return self.manager._negotiation.sampling.hints
 
 
 def test_a_sample_is_asked_at_its_hosts_alone():
@@ -71,7 +71,7 @@ def test_a_sample_is_asked_at_its_hosts_alone():
     nodes = np.concatenate([ask.sample for _, ask in machine.asked])
     assert (np.diff(nodes) > 0).all()
     # Asked, answered, and the chosen confirmed.
-    assert machine.manager.messages == 2 * 12 + len(machine.manager._states[1].nodes)
+    assert machine.manager.messages == 2 * 12 + len(machine.manager._negotiation.states[1].nodes)
 
 
 def test_of_its_groups_only():
@@ -83,7 +83,7 @@ def test_of_its_groups_only():
     machine = Machine(sample=25)
     machine.submit(job_of(units=2, groups=0b10))
     assert machine.sizes == [0]
-    assert machine.manager.messages == 2 * 200 + len(machine.manager._states[1].nodes)
+    assert machine.manager.messages == 2 * 200 + len(machine.manager._negotiation.states[1].nodes)
 
 
 def test_a_sample_that_does_not_hold_it_is_widened_then_all_are_asked():
@@ -104,7 +104,7 @@ def test_a_sample_that_does_not_hold_it_is_widened_then_all_are_asked():
 
 
 def test_all_nodes_are_asked_through_the_tree_and_a_sample_is_not():
-    manager = TaskManager(THROUGHPUT, layout_of(MACHINE, (0, 100, 200), None), 1, reach=Reach(2, 4))
+    manager = PlannedManager(THROUGHPUT, layout_of(MACHINE, (0, 100, 200), None), 1, reach=Reach(2, 4))
     sends = manager.submit(job_of(1, units=2), 0)
     assert all(isinstance(send.message, Ask) and send.message.want != SUMS for send in sends)
     (send,) = manager.submit(job_of(2, units=50), 0)
@@ -136,7 +136,7 @@ def test_hints_are_what_its_jobs_have_reserved():
     machine = Machine()
     machine.submit(job_of(1, units=3, cores=2))
     machine.submit(job_of(2, units=5, cores=4))
-    states = machine.manager._states
+    states = machine.manager._negotiation.states
     expected = np.zeros(200, dtype=np.int64)
     for state in states.values():
         np.add.at(expected, state.nodes, state.units * state.job.request[0])
@@ -152,7 +152,7 @@ def test_who_moves_asks_a_sample_and_his_own_nodes():
     machine = Machine(replace(THROUGHPUT, backfill_scope=BackfillScope.ALL_NODES), sample=2)
     machine.submit(job_of(1, units=300, cores=4, walltime=500))
     assert machine.submit(job_of(2, units=2, cores=4, walltime=300)).start == 500
-    own = machine.manager._states[2].nodes.tolist()
+    own = machine.manager._negotiation.states[2].nodes.tolist()
     for pool in machine.pools:  # the first job has ended early
         pool.handle(Release(1, 1), 100)
     machine.manager.forget(1)

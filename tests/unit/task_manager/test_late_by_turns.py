@@ -17,8 +17,8 @@ from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Split
 from dardis.sim.spread import layout_of
-from dardis.task_manager import LATE_SETUPS, LateManager, LateSetUp
-from dardis.task_manager.late import key_of
+from dardis.task_manager import LATE_SETUPS, LateByTurns, LateSetUp
+from dardis.task_manager.late.order import key_of
 from dardis.wire.effects import Rejected
 from dardis.wire.messages import Reserved
 
@@ -168,14 +168,14 @@ def test_who_finds_no_start_any_more_is_given_up_and_its_followers_go_on():
 
 
 def test_what_no_machine_holds_is_rejected_with_the_reason():
-    (effect,) = LateManager(LATE, layout_of(FOUR, (0, 1), None), 1).submit(job_of(1, 0, 10, 5), 0)
+    (effect,) = LateByTurns(LATE, layout_of(FOUR, (0, 1), None), 1).submit(job_of(1, 0, 10, 5), 0)
     assert isinstance(effect, Rejected)
     assert effect.reason == "asks for 1 units of (5 cores); the machine holds 0"
 
 
 def test_an_answer_to_nothing_asked_is_a_defect():
     with pytest.raises(ProtocolError, match="out of turn"):
-        LateManager(LATE, layout_of(FOUR, (0, 1), None), 1).handle(Reserved(1, 1, 0), 0)
+        LateByTurns(LATE, layout_of(FOUR, (0, 1), None), 1).handle(Reserved(1, 1, 0), 0)
 
 
 def test_every_setting_that_is_told_can_be_set_again():

@@ -14,7 +14,7 @@ FIRST_BATCH, LARGEST_BATCH = 4, 64
 """How many jobs ask again in one message: few at first, since one that moves makes the later answers void."""
 
 
-class Moving:
+class AskingAgain:
     """The jobs of a task manager that are to ask again, in order."""
 
     def __init__(self, scope: BackfillScope, rules: SearchRules, sampling: Sampling | None) -> None:

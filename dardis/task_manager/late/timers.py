@@ -1,4 +1,4 @@
-"""The late set-up where messages are late or lost and claims race: the same order, kept by delays and patience.
+"""Late binding where messages are late or lost: the same order, kept by delays and patience instead of turns.
 
 A waiting job tries to start when nodes publish that it may fit, the sooner the better its key, and asks anyway now and
 then, since what is published may be lost. Claims are agreed in two phases, so races end in refusals, never in too much
@@ -8,20 +8,22 @@ that has waited too long reserves for good, so nobody starves.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import log2
 
-from dardis.kernels import search
 from dardis.kernels.rows import Ints
 from dardis.model.job import Job
-from dardis.task_manager.agreement import RETRY, Pace
-from dardis.task_manager.late import HEAD, Key, LateManager
+from dardis.task_manager.claims import AgreedClaims, Pace
+from dardis.task_manager.claims.agreed import NO_START
+from dardis.task_manager.claims.base import RETRY
+from dardis.task_manager.late.order import HEAD, Key, Order
+from dardis.task_manager.late.view import View
 from dardis.task_manager.layout import Layout
+from dardis.task_manager.negotiation import Negotiation
 from dardis.task_manager.rounds import JobState, Pick, Round
 from dardis.task_manager.search import Search
 from dardis.task_manager.setups import EVERY_HOST, LateSetUp, Reach
 from dardis.wire import messages as say
-from dardis.wire.effects import ALL_HOSTS, Effect, Send, SetTimer
+from dardis.wire.effects import ALL_HOSTS, Effect, Send, SetTimer, Waiting
 
 TURN, RENEW = 100, 101
 """Tokens of timers: for a job's turn after nodes have published; for a head to look again, and to announce itself."""
@@ -33,14 +35,19 @@ POLLS_APART = 4
 """Resend times between two polls of a job that waits."""
 
 
-class RacingManager(LateManager):
+class LateByTimers:
     """The agents of some jobs that bind late, on a network with faults."""
 
     def __init__(
         self, setup: LateSetUp, layout: Layout, seed: int, pace: Pace, reach: Reach = EVERY_HOST, address: int = -1
     ) -> None:
-        """Hold no jobs."""
-        super().__init__(setup, layout, seed, pace, reach, address)
+        """Hold no jobs; `address` is where hosts of a tree send their answers, less than 0."""
+        self._claims = AgreedClaims(pace, seed, self.retry, reach.levels(layout.hosts), reach.questions)
+        self._negotiation = Negotiation(setup.search, layout, seed, reach, address, self._claims, self._conclude)
+        self._rules = self._negotiation.rules
+        self._order = Order(setup, layout)
+        self._view = View(setup, self._rules, layout, seed)
+        self._hosts = range(layout.hosts)
         self._pace = pace
         self._idle: set[int] = set()
         """Jobs that wait with nothing under way but timers."""
@@ -54,107 +61,133 @@ class RacingManager(LateManager):
         """When each host and incarnation last published."""
         self._turns: set[int] = set()
         """Jobs whose turn is to come."""
-        self._dead: dict[int, int] = {}
-        """The last incarnation of each host that is known to be dead."""
+
+    @property
+    def renegotiations(self) -> int:
+        """Asks and claims after the first, over its jobs."""
+        return self._negotiation.renegotiations
 
     def submit(self, job: Job, now: int) -> list[Effect]:
         """Take a new job, and see whether it can start."""
-        rejected = super().submit(job, now)
-        return rejected or self.retry(job.number, now)
-
-    def _enlist(self, job: Job) -> None:
-        self._slot[job.number] = self._waiting.add(job)  # turns come by timers here, not down a list
+        if rejected := self._negotiation.cannot_hold(self._negotiation.add(job)):
+            return rejected
+        self._view.add(job)
+        return self.retry(job.number, now)
 
     def forget(self, number: int) -> None:
         """Drop a job that has ended."""
-        super().forget(number)
+        self._negotiation.forget(number)
         self._mine.pop(number, None)
         self._idle.discard(number)
         self._peeking.discard(number)
         self._turns.discard(number)
-        slot = self._slot.pop(number, None)
-        if slot is not None:
-            self._waiting.remove(slot)
+        if number in self._view.slots:
+            self._view.remove(number)
 
     def handle(self, message: say.Message, now: int) -> list[Effect]:
         """Take a message at time `now`; return what is to be done."""
         if isinstance(message, say.Published):
             return self._hear(message, now)
         if isinstance(message, say.Timer) and message.token in {TURN, RENEW, RETRY}:
-            state = self._states.get(message.job)
-            if message.token == TURN:
-                self._turns.discard(message.job)
-                waits = state is not None and message.job in self._idle and self._may_fit(state.job, now)
-                return self.retry(message.job, now) if waits else []
-            if state is None or message.attempt != (state.claims if message.token == RENEW else state.asks):
-                return []
-            if message.token == RENEW:
-                return self._renew(state, now)
+            return self._wake(message, now)
+        effects = self._negotiation.handle(message, now)
         if isinstance(message, say.HostDown):
-            self._dead[message.host] = max(message.incarnation, self._dead.get(message.host, -1))
-            self._others = {source: heads for source, heads in self._others.items() if not self._is_dead(*source)}
-            self._seen = {source: at for source, at in self._seen.items() if not self._is_dead(*source)}
-            alive = {host: number for host, number in self._incarnations.items() if not self._is_dead(host, number)}
-            self._incarnations = alive
-        return super().handle(message, now)
+            self._forget_the_dead()
+        return effects
+
+    def _wake(self, timer: say.Timer, now: int) -> list[Effect]:
+        """Let a job have its turn, look again or ask anew, unless that has become pointless."""
+        state = self._negotiation.states.get(timer.job)
+        if timer.token == TURN:
+            self._turns.discard(timer.job)
+            waits = state is not None and timer.job in self._idle and self._may_fit(state.job, now)
+            return self.retry(timer.job, now) if waits else []
+        if state is None or timer.attempt != (state.claims if timer.token == RENEW else state.asks):
+            return []
+        return self._renew(state, now) if timer.token == RENEW else self._claims.handle(timer, now)
+
+    def _forget_the_dead(self) -> None:
+        """Forget what incarnations that are dead have said."""
+        is_dead, known = self._claims.is_dead, self._view.incarnations
+        self._others = {source: heads for source, heads in self._others.items() if not is_dead(*source)}
+        self._seen = {source: at for source, at in self._seen.items() if not is_dead(*source)}
+        self._view.incarnations = {host: last for host, last in known.items() if not is_dead(host, last)}
 
     def retry(self, number: int, now: int) -> list[Effect]:
         """Ask whether a waiting job can start at once; one that may reserve asks for its earliest start."""
-        state = self._states[number]
+        state = self._negotiation.states[number]
+        job = state.job
         self._idle.discard(number)
         self._mine.pop(number, None)
-        hosts = range(len(self._layout.bounds) - 1)
-        effects: list[Effect] = [Send(host, say.Look()) for host in hosts if host not in self._incarnations]
-        if self._is_aged(state.job, now) or self._is_best(state.job, now):
-            return effects + super().retry(number, now)
-        soonest, rules = max(self._soonest(state.job, now), state.job.earliest), self._rules
-        respect = rules.respect and not (rules.soft and state.job.latest is not None and now >= state.job.latest)
+        effects: list[Effect] = [Send(host, say.Look()) for host in self._hosts if host not in self._view.incarnations]
+        if self._order.is_aged(job, now) or self._is_best(job, now):
+            return effects + self._negotiation.search(number, now)
+        soonest = max(self._claims.soonest(job, now), job.earliest)
+        respect = self._rules.respects(job, now)
         search = Search(0, soonest, soonest, soonest, soonest, respect, quota=False, once=True)
-        return effects + self._ask_for(state, search, now)
+        return effects + self._negotiation.ask_for(state, search, now)
 
-    def _is_dead(self, host: int, incarnation: int) -> bool:
-        return incarnation <= self._dead.get(host, -1)
+    def _conclude(self, this: Round, now: int) -> list[Effect]:
+        """Claim what a round has found, or look on; a head that has peeked may do better."""
+        found = self._negotiation.found(this)
+        if this.asks_again:
+            return self._peeked(this, next((pick for pick in found if not this.states[0].holds(pick)), None), now)
+        chosen = next(found, None)
+        if chosen is not None:
+            return self._claim(this, chosen, now)
+        return self._negotiation.look_on(this, now) or self._ask_later(this, now)
 
-    def _ask_later(self, state: JobState, now: int, *, slow: bool) -> list[Effect]:
+    def _claim(self, this: Round, chosen: Pick, now: int) -> list[Effect]:
+        """Claim what was found; one that is not to start at once is a head."""
+        state = this.states[0]
+        effects = self._negotiation.claim(this, chosen, now)
+        if this.searches[0].once or self._order.is_aged(state.job, now):
+            return effects  # an aged one keeps what it has reserved, whoever is a head
+        self._mine[state.job.number] = chosen.start
+        return effects + self._announce(state, now)
+
+    def _ask_later(self, this: Round, now: int) -> list[Effect]:
         """Wait for nodes to publish, and ask anyway after a while."""
+        state = this.states[0]
         number = state.job.number
-        if slow:
-            assert self._agreement is not None
-            self._agreement.failed(number, slow=True)
+        if self._negotiation.lacks_answers(this):
+            self._claims.failed(number, slow=True)
         self._idle.add(number)
-        return [SetTimer(now + POLLS_APART * self._pace.resend, say.Timer(number, state.asks, RETRY))]
+        poll = SetTimer(now + POLLS_APART * self._pace.resend, say.Timer(number, state.asks, RETRY))
+        return [Waiting(number, NO_START), poll]
 
     def _hear(self, published: say.Published, now: int) -> list[Effect]:
         """Take what a host publishes: those that wait get their turns; a head gives way to a better one, or moves."""
         source = (published.host, published.incarnation)
-        if self._is_dead(*source) or published.at < self._seen.get(source, published.at):
+        if self._claims.is_dead(*source) or published.at < self._seen.get(source, published.at):
             return []
         self._seen[source] = published.at
-        self._see(published)
+        self._view.see(published)
         self._others[source] = {
-            int(row[1]): row[1:] for row in published.heads if row[0] == HEAD and int(row[1]) not in self._states
+            int(row[1]): row[1:]
+            for row in published.heads
+            if row[0] == HEAD and int(row[1]) not in self._negotiation.states
         }
         effects = [effect for number in list(self._mine) for effect in self._look_again(number, now)]
         for number in sorted(self._idle - self._turns):
             self._turns.add(number)
-            state = self._states[number]
+            state = self._negotiation.states[number]
             effects.append(SetTimer(now + self._delay(state.job, now), say.Timer(number, state.asks, TURN)))
         return effects
 
     def _look_again(self, number: int, now: int) -> list[Effect]:
         """Let a head whose start is far off give way to a better one, or look for an earlier start."""
-        assert self._agreement is not None
-        if not self._agreement.stands(number):
+        if not self._claims.stands(number):
             del self._mine[number]
             return []
         start = self._mine[number]
         if start - now <= 2 * (self._pace.lead + self._pace.resend):
             return []
-        job = self._states[number].job
-        if self._is_outranked(job, now):
-            gone = say.Announce(HEAD, self._row_of_head(job, now), standing=False)
+        state = self._negotiation.states[number]
+        if self._is_outranked(state.job, now):
+            gone = say.Announce(HEAD, self._order.head(state.job, now), standing=False)
             return [*self._give_up(number, now), Send(ALL_HOSTS, gone)]
-        return [] if number in self._peeking else self._peek(self._states[number], start, now)
+        return [] if number in self._peeking else self._peek(state, start, now)
 
     def _renew(self, state: JobState, now: int) -> list[Effect]:
         """Look again though nobody has published, since that may be lost; announce a head for another while."""
@@ -168,74 +201,54 @@ class RacingManager(LateManager):
     def _announce(self, state: JobState, now: int) -> list[Effect]:
         """Tell all nodes that a job is a head, for a while."""
         period = POLLS_APART * self._pace.resend
-        head = self._row_of_head(state.job, now + LEASE * period)
+        head = self._order.head(state.job, now + LEASE * period)
         renew = SetTimer(now + period, say.Timer(state.job.number, state.claims, RENEW))
         return [Send(ALL_HOSTS, say.Announce(HEAD, head, standing=True)), renew]
 
     def _peek(self, state: JobState, start: int, now: int) -> list[Effect]:
         """Ask whether a head could start earlier than it has reserved."""
-        first = max(self._soonest(state.job, now), state.job.earliest)
+        first = max(self._claims.soonest(state.job, now), state.job.earliest)
         if first >= start:
             return []
         self._peeking.add(state.job.number)
         search = Search(0, first, start - 1, first, start - 1, self._rules.respect, quota=False)
-        return self._ask([state], [search], [-1], now, moving=True)
+        return self._negotiation.ask([state], [search], [-1], now, asks_again=True)
 
-    def _move(self, this: Round, chosen: Pick | None, now: int) -> list[Effect]:
+    def _peeked(self, this: Round, chosen: Pick | None, now: int) -> list[Effect]:
         """Let a head that could start earlier reserve anew; its announcement stands, so that nobody worse does."""
         number = this.states[0].job.number
         self._peeking.discard(number)
         gains = chosen is not None and chosen.start < self._mine.get(number, chosen.start)
-        assert self._agreement is not None
-        return self._give_up(number, now) if gains and self._agreement.stands(number) else []
+        return self._give_up(number, now) if gains and self._claims.stands(number) else []
 
     def _give_up(self, number: int, now: int) -> list[Effect]:
-        assert self._agreement is not None
         del self._mine[number]
-        return self._agreement.call_off(number, now)
+        return self._claims.call_off(number, now)
 
     def _delay(self, job: Job, now: int) -> int:
         """How much later a job speaks for its key: by its bucket of the key's logarithm."""
         key = -self._key(job, now)[1]
-        bucket = 0 if self._is_aged(job, now) else min(max(int((BEST_KEY - log2(key)) / WIDTH), 0), BUCKETS - 1)
+        bucket = 0 if self._order.is_aged(job, now) else min(max(int((BEST_KEY - log2(key)) / WIDTH), 0), BUCKETS - 1)
         return 1 + bucket * max(self._pace.resend // BUCKETS, 1)
 
     def _may_fit(self, job: Job, now: int) -> bool:
         """Whether what nodes have published lets it start at once."""
-        soonest = self._soonest(job, now)
-        if job.earliest > soonest:
-            return False
-        table = self._waiting.queue.table
-        return bool(
-            search.fits_now(self._view, self._group, table, self._slot[job.number], self._rules_of_pass, soonest, 0)
-        )
+        soonest = self._claims.soonest(job, now)
+        return job.earliest <= soonest and self._view.fits(job.number, soonest)
 
     def _key(self, job: Job, now: int) -> Key:
-        return self._key_of_head(self._row_of_head(job, 0), now)
-
-    def _is_aged(self, job: Job, now: int) -> bool:
-        return now - job.submit > self._aged_after
+        return self._order.key(self._order.head(job, 0), now)
 
     def _is_outranked(self, job: Job, now: int) -> bool:
         """Whether another task manager has announced a better head."""
         key = self._key(job, now)
         rows = [row for heads in self._others.values() for row in heads.values() if row[-1] >= now]
-        return any(self._key_of_head(row, now) < key for row in rows)
+        return any(self._order.key(row, now) < key for row in rows)
 
     def _is_best(self, job: Job, now: int) -> bool:
         """Whether it goes before all that wait here, and no better one is known to hold a reservation."""
         key = self._key(job, now)
         waiting = self._idle | set(self._mine)
         return not self._is_outranked(job, now) and all(
-            key <= self._key(self._states[number].job, now) for number in waiting
+            key <= self._key(self._negotiation.states[number].job, now) for number in waiting
         )
-
-    def _claim(self, state: JobState, incarnations: Mapping[int, int], chosen: Pick, now: int) -> list[Effect]:
-        effects = super(LateManager, self)._claim(state, incarnations, chosen, now)
-        job, search = state.job, state.search
-        if search is None or search.once:
-            return effects
-        if self._is_aged(job, now):
-            return effects  # it keeps what it has reserved, whoever is a head
-        self._mine[job.number] = chosen.start
-        return effects + self._announce(state, now)

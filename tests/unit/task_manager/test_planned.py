@@ -15,7 +15,7 @@ from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile
 from dardis.node_manager import NodePool
-from dardis.task_manager import SETUPS, TaskManager
+from dardis.task_manager import SETUPS, PlannedManager
 from dardis.task_manager.setups import BackfillScope
 from dardis.wire.effects import Effect, Placed, Rejected, Send, Waiting
 from dardis.wire.messages import Ask, Confirm, Ended, Reserved
@@ -33,7 +33,7 @@ class Machine:
 
     def __init__(self, setup=THROUGHPUT, desired=None) -> None:
         self.pool = NodePool(MACHINE, 0, 4, desired=desired)
-        self.manager = TaskManager(setup, layout_of(MACHINE, (0, 4), desired), 1)
+        self.manager = PlannedManager(setup, layout_of(MACHINE, (0, 4), desired), 1)
         self.said: list[object] = []
 
     def settle(self, effects: list[Effect], now: int = 0) -> list[Effect]:
@@ -72,7 +72,7 @@ def test_a_round_is_ask_offers_confirm():
 def test_the_order_in_which_hosts_answer_decides_nothing(order):
     bounds = (0, 1, 2, 4)
     pools = [NodePool(MACHINE, *span, host=host) for host, span in enumerate(pairwise(bounds))]
-    manager = TaskManager(THROUGHPUT, layout_of(MACHINE, bounds, None), 1)
+    manager = PlannedManager(THROUGHPUT, layout_of(MACHINE, bounds, None), 1)
     (asked,) = manager.submit(job_of(units=11), 0)
     answers = [answer.message for pool in pools for answer in pool.handle(asked.message, 0)]
     *none, effects = [manager.handle(answers[host], 0) for host in order]

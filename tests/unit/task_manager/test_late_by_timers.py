@@ -9,9 +9,9 @@ from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.sim.spread import layout_of
-from dardis.task_manager import LATE_SETUPS, RacingManager
-from dardis.task_manager.agreement import Pace
-from dardis.task_manager.racing import TURN
+from dardis.task_manager import LATE_SETUPS, LateByTimers
+from dardis.task_manager.claims.agreed import Pace
+from dardis.task_manager.late.timers import TURN
 from dardis.wire.effects import Effect, Send, SetTimer
 from dardis.wire.messages import Ask, Confirm, Look, Published
 
@@ -31,7 +31,7 @@ def asked(effects: list[Effect]) -> list[Ask]:
     return [effect.message for effect in effects if isinstance(effect, Send) and isinstance(effect.message, Ask)]
 
 
-def settle(manager: RacingManager, pool: NodePool, effects: list[Effect]) -> None:
+def settle(manager: LateByTimers, pool: NodePool, effects: list[Effect]) -> None:
     """Let the pool answer what is asked, until nothing is."""
     while asks := asked(effects):
         answers = [answer.message for ask in asks for answer in pool.handle(ask, 2)]
@@ -42,7 +42,7 @@ def settle(manager: RacingManager, pool: NodePool, effects: list[Effect]) -> Non
 def test_a_turn_goes_by_what_was_published_last_whenever_it_comes(heard, asks):
     """The node is empty at 0 and full at 1. Job 1 reserves it for later; job 2 has a turn."""
     pool = NodePool(FOUR, 0, 1, report_every=6)
-    manager = RacingManager(LATE_SETUPS["dardis-late"], layout_of(FOUR, (0, 1), None), 1, Pace(10, 6, 20))
+    manager = LateByTimers(LATE_SETUPS["dardis-late"], layout_of(FOUR, (0, 1), None), 1, Pace(10, 6, 20))
     said = [published(pool, 0)]
     pool.handle(Confirm(9, 1, 0, 0, 10_000, *(np.array([n]) for n in (4, 0, 1)), tentative=False), 0)
     said.append(published(pool, 1))

@@ -11,23 +11,26 @@ when its last claim is released everywhere, so no two of its attempts are ever h
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from dardis.model.job import Job
 from dardis.model.randomness import stream
+from dardis.task_manager.claims.base import OFFERS, RESEND, RETRY, SILENT
 from dardis.task_manager.rounds import JobState
 from dardis.wire import messages as say
-from dardis.wire.effects import Done, Effect, Placed, Send, SetTimer
+from dardis.wire.effects import Done, Effect, Placed, Send, SetTimer, Waiting
 
-OFFERS, SILENT, RESEND, RETRY = range(4)
-"""Tokens of timers: go on with the offers that are there; ask again who has not answered; send again what was not
-answered; ask anew."""
 LONGEST_BACKOFF = 6
 """All waits of a job grow with each of its failures, this often at most. Where somebody was too slow they go on
 growing, until each single wait of a round is `resend << LONGEST_BACKOFF` longer."""
 SLOWEST = 20
 """How many resend times a message may take: the longest wait has room for three such messages, one after the other."""
+NO_START = "no start on the nodes that answered"
+"""Why a job waits."""
+Retry = Callable[[int, int], list[Effect]]
+"""Called with a job that is to ask anew, and the time; says what is to be done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +85,19 @@ class Proposal:
                 return say.Release(self.state.job.number, self.attempt, self.expires)
 
 
-class Agreement:
-    """The claims of a task manager's jobs, at most one a job."""
+class AgreedClaims:
+    """The claims of a task manager's jobs where messages take time, at most one a job."""
 
-    def __init__(self, pace: Pace, seed: int, levels: int = 0, questions: int = 1) -> None:
+    tentative = True
+
+    def __init__(self, pace: Pace, seed: int, retry: Retry, levels: int = 0, questions: int = 1) -> None:
         """Begin with no claims. Asks and offers go through a tree with `levels` below its root.
 
         A round has up to so many `questions`, one after the other.
         """
         self._pace = pace
+        self._retry = retry
+        self.resend = pace.resend
         self._waits = levels + 1
         """Waits that a question may cost: its task manager's, and in it one of each level."""
         self._waits_of_round = questions * self._waits
@@ -105,9 +112,10 @@ class Agreement:
         """Hosts that died and were not heard of since: nobody waits for their answers."""
         self._failures: dict[int, int] = {}
 
-    def propose(self, state: JobState, confirms: dict[int, say.Confirm], now: int) -> list[Effect]:
-        """Claim the chosen nodes."""
-        if any(confirm.incarnation <= self._dead.get(host, -1) for host, confirm in confirms.items()):
+    def claim(self, state: JobState, confirms: dict[int, say.Confirm], now: int) -> list[Effect]:
+        """Claim the chosen nodes everywhere."""
+        state.hosts, state.claim = tuple(confirms), state.asks
+        if any(self.is_dead(host, confirm.incarnation) for host, confirm in confirms.items()):
             return self.later(state, now, slow=False)
         first_expires = now + self.lead(state.job)
         proposal = self._open[state.job.number] = Proposal(state, state.asks, confirms, set(confirms), first_expires)
@@ -116,7 +124,11 @@ class Agreement:
     def _allowance(self, job: int) -> int:
         """What a job's failures add to the waits of a round: whatever made it fail, in time they are long enough."""
         failures = self._failures.get(job, 0)
-        return self._pace.resend << failures if failures else 0
+        return self.resend << failures if failures else 0
+
+    def soonest(self, job: Job, now: int) -> int:
+        """The first start that can still be agreed on."""
+        return now + self.lead(job)
 
     def patience(self, job: int) -> int:
         """How long the job waits for those who answer at once; for a part of a tree as much more with each level."""
@@ -133,8 +145,12 @@ class Agreement:
     def hear(self, host: int, incarnation: int) -> None:
         """Take note that a host has answered."""
         self._alive[host] = max(incarnation, self._alive.get(host, -1))
-        if self._alive[host] > self._dead.get(host, -1):
+        if not self.is_dead(host, self._alive[host]):
             self.gone.discard(host)
+
+    def is_dead(self, host: int, incarnation: int) -> bool:
+        """Whether this incarnation of a host is known to be dead."""
+        return incarnation <= self._dead.get(host, -1)
 
     def round_ends(self, job: int, now: int) -> int:
         """When a round goes on without those who have not answered."""
@@ -144,12 +160,8 @@ class Agreement:
         """Set the timers of a round, whose number they bear."""
         return [
             SetTimer(self.round_ends(job.number, now), say.Timer(job.number, number, OFFERS)),
-            self.again(say.Timer(job.number, number, SILENT), now),
+            SetTimer(now + self.resend, say.Timer(job.number, number, SILENT)),
         ]
-
-    def again(self, timer: say.Timer, now: int) -> SetTimer:
-        """Set the timer for when it is time to send again."""
-        return SetTimer(now + self._pace.resend, timer)
 
     def failed(self, job: int, *, slow: bool) -> None:
         """Take note of a failure; `slow`: longer waits might have helped."""
@@ -164,6 +176,10 @@ class Agreement:
         wait = 1 + int(stream(self._seed, "backoff", job, state.asks).integers(self._allowance(job)))
         return [SetTimer(now + wait, say.Timer(job, state.asks, RETRY))]
 
+    def nowhere(self, state: JobState, never: str, now: int, *, slow: bool) -> list[Effect]:
+        """Say so, and ask anew later: those who have not answered may hold it, or others give something back."""
+        return [Waiting(state.job.number, NO_START), *self.later(state, now, slow=slow)]
+
     def forget(self, job: int) -> None:
         """Drop what is known of a job that has ended."""
         self._failures.pop(job, None)
@@ -177,17 +193,14 @@ class Agreement:
         """Give up a claim that stands, long before its start, and ask anew later."""
         return self._abort(self._open[job], now, slow=False)
 
-    def wants_retry(self, timer: say.Timer) -> bool:
-        """Whether this timer means that its job is to ask anew: not before its last claim is released everywhere."""
-        return timer.token == RETRY and timer.job not in self._open
-
     def handle(self, message: say.Message, now: int) -> list[Effect]:
         """Take an answer, a timer or the news of a death; return what is to be done."""
         match message:
             case say.HostDown(host=host, incarnation=incarnation):
                 return self._host_down(host, incarnation, now)
             case say.Timer(job=job, token=token) if token == RETRY:
-                return [self.again(message, now)] if job in self._open else []
+                # Not before its last claim is released everywhere.
+                return [SetTimer(now + self.resend, message)] if job in self._open else self._retry(job, now)
             case say.Finished(job=job, attempt=attempt, host=host):
                 return [Send(host, say.Noted(job, attempt)), *self._finish(job, attempt, host, now)]
         if not isinstance(message, say.Timer | say.Reserved | say.Committed | say.Refused | say.Released):
@@ -214,7 +227,8 @@ class Agreement:
         effects: list[Effect] = [Send(host, proposal.demand(host)) for host in sorted(proposal.missing)]
         if effects and not proposal.reminded:
             proposal.reminded = True
-            effects.append(self.again(say.Timer(proposal.state.job.number, proposal.attempt, RESEND), now))
+            timer = say.Timer(proposal.state.job.number, proposal.attempt, RESEND)
+            effects.append(SetTimer(now + self.resend, timer))
         return effects
 
     def _answered(self, proposal: Proposal, host: int, now: int) -> list[Effect]:
@@ -259,11 +273,11 @@ class Agreement:
         return self._demand(proposal, now) + self.later(proposal.state, now, slow=slow)
 
     def _died(self, proposal: Proposal, host: int) -> bool:
-        return proposal.confirms[host].incarnation <= self._dead.get(host, -1)
+        return self.is_dead(host, proposal.confirms[host].incarnation)
 
     def _host_down(self, host: int, incarnation: int, now: int) -> list[Effect]:
         self._dead[host] = max(incarnation, self._dead.get(host, -1))
-        if self._alive.get(host, -1) <= self._dead[host]:
+        if self.is_dead(host, self._alive.get(host, -1)):
             self.gone.add(host)
         effects: list[Effect] = []
         for proposal in list(self._open.values()):

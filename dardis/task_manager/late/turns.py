@@ -1,0 +1,299 @@
+"""Late binding in lock-step: jobs start in the agreed order, in turns that their task managers are given.
+
+Each task manager holds its own waiting jobs and a view of what all nodes have published. The best job that can't start
+reserves (the head), and the best aged one that can't holds one reservation more. Nobody else holds anything. A job that
+only sleeping nodes keep from starting is as good as started: it binds itself to nodes from when they can be up.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import replace
+from heapq import heappop, heappush
+
+import numpy as np
+
+from dardis.kernels import late as kernel
+from dardis.kernels import passes
+from dardis.kernels import queue as columns
+from dardis.kernels import search as placing
+from dardis.kernels.offers import make_scratch
+from dardis.kernels.profile import FULL
+from dardis.kernels.rows import Ints
+from dardis.model.job import FOREVER, NO_TIME, Job
+from dardis.task_manager.claims import FinalClaims
+from dardis.task_manager.late.order import AGED, HEAD, Key, Order
+from dardis.task_manager.late.view import View
+from dardis.task_manager.layout import Layout
+from dardis.task_manager.negotiation import Negotiation
+from dardis.task_manager.rounds import JobState, Pick, Round
+from dardis.task_manager.search import Search, open_window
+from dardis.task_manager.setups import EVERY_HOST, LateSetUp, Reach
+from dardis.wire import messages as say
+from dardis.wire.effects import ALL_HOSTS, Effect, Rejected, Send
+
+
+class LateByTurns:
+    """The agents of some jobs that bind late. Turns are given to the managers in the order of their jobs' keys."""
+
+    def __init__(
+        self, setup: LateSetUp, layout: Layout, seed: int, reach: Reach = EVERY_HOST, address: int = -1
+    ) -> None:
+        """Hold no jobs; `address` is where hosts of a tree send their answers, less than 0."""
+        self._negotiation = Negotiation(setup.search, layout, seed, reach, address, FinalClaims(), self._conclude)
+        self._rules = self._negotiation.rules
+        self._order = Order(setup, layout)
+        self._view = view = View(setup, self._rules, layout, seed)
+        most_offers, slots = max(1024, 2 * layout.bounds[-1]), view.waiting.slots
+        self._room = columns.make_room(len(layout.kinds), make_scratch(16, view.rows, 0, 0), most_offers, slots)
+        self._later: list[tuple[int, int, Job]] = []
+        """From when on jobs have turns that may not start yet, or find no start before the profile changes."""
+        self._waking: set[int] = set()
+        """Jobs that ask for a start at which nodes that are down are up."""
+        self._heads: dict[int, Ints] = {}
+        """Who holds reservations, by label, as announced."""
+        self._keys: list[Key] = []
+        """The keys of its waiting jobs at the last opening, best first."""
+        self._aged = 0
+        """How many of them are aged."""
+        self._opened_at = NO_TIME
+
+    @property
+    def messages(self) -> int:
+        """Messages between its jobs and node managers, one for each node."""
+        return self._negotiation.messages
+
+    @property
+    def renegotiations(self) -> int:
+        """Asks and claims after the first, over its jobs."""
+        return self._negotiation.renegotiations
+
+    def hosts(self, number: int) -> tuple[int, ...]:
+        """The hosts of its reservation, ascending; none without one."""
+        return self._negotiation.states[number].hosts
+
+    def to_all(self, message: say.Message) -> Send:
+        """A message that all hosts answer."""
+        return self._negotiation.to_all(message)
+
+    def submit(self, job: Job, now: int) -> list[Effect]:
+        """Take a new job; it waits for its turn."""
+        if rejected := self._negotiation.cannot_hold(self._negotiation.add(job)):
+            return rejected
+        if job.earliest > now:
+            heappush(self._later, (job.earliest, job.number, job))
+        else:
+            self._enlist(job)
+        return []
+
+    def _enlist(self, job: Job) -> None:
+        """Put a job among those that have turns."""
+        slot, waiting = self._view.add(job), self._view.waiting
+        if waiting.slots > len(self._room.started):
+            self._room = self._room._replace(started=np.zeros(waiting.slots, dtype=np.int64))
+        waiting.queue.lists[columns.RULE, waiting.queue.size[columns.RULE]] = slot
+        waiting.queue.size[columns.RULE] += 1
+
+    def forget(self, number: int) -> None:
+        """Drop a job that has ended."""
+        self._negotiation.forget(number)
+
+    def handle(self, message: say.Message, now: int) -> list[Effect]:
+        """Take a message at time `now`; return what is to be done."""
+        if not isinstance(message, say.Published):
+            return self._negotiation.handle(message, now)
+        self._view.see(message)
+        self._heads = {row[0]: row[1:] for row in message.heads}
+        self._negotiation.messages += len(message.node)
+        return []
+
+    # ------------------------------------------------------------------------------------------------------------------
+    # Turns.
+
+    def open(self, now: int, *, whole: bool) -> None:
+        """Begin a wake-up: put the waiting jobs in order. All are tried if it is `whole`, else new ones."""
+        while self._later and self._later[0][0] <= now:
+            self._enlist(heappop(self._later)[2])
+        queue, state = self._view.waiting.queue, self._room.state
+        count = int(queue.size[0])
+        self._opened_at = now
+        self._keys, self._aged = [], 0
+        state[columns.PLACE] = state[columns.LOOKED_AT] = 0
+        state[columns.WHOLE] = whole
+        if count == 0:
+            return
+        slots = queue.lists[columns.RULE, :count]
+        order, self._keys, self._aged = self._order.sort(queue.table[slots], now)
+        queue.lists[columns.RULE, :count] = slots[order]
+
+    def overtakes(self, now: int) -> bool:
+        """Whether a new job goes before one that holds a reservation, so that all must have their turn again."""
+        worst = max((self._order.key(head, now) for head in self._heads.values()), default=None)
+        if worst is None:
+            return False
+        queue = self._view.waiting.queue
+        fresh = queue.table[queue.lists[columns.RULE, : len(self._keys)], columns.FRESH] != 0
+        return bool(fresh.any()) and self._keys[int(np.argmax(fresh))] < worst
+
+    def waits(self, number: int) -> bool:
+        """Whether the job has not bound itself yet: what it holds it may give back."""
+        return number in self._view.slots
+
+    @property
+    def anybody_waits(self) -> bool:
+        """Whether any job has not bound itself yet."""
+        return len(self._view.slots) > 0
+
+    def next_key(self) -> Key | None:
+        """The key of the job whose turn is next; None when all have had theirs."""
+        place = int(self._room.state[columns.PLACE])
+        return self._keys[place] if place < len(self._keys) else None
+
+    def turn(self, until: Key | None, now: int) -> list[Effect]:
+        """Let jobs start, in order, while they go before `until`; stop at one that reserves or wakes nodes."""
+        stop = len(self._keys) if until is None else bisect_left(self._keys, until)
+        reserving = stop if HEAD not in self._heads else self._aged if AGED not in self._heads else 0
+        state, waiting = self._room.state, self._view.waiting
+        passes.count_free(self._view.rows, self._room, now)
+        state[columns.STARTED] = 0
+        somebody_reserves = self._pass(now, stop, reserving)
+        effects: list[Effect] = []
+        for slot in self._room.started[: state[columns.STARTED]].tolist():
+            effects += self._start(waiting.jobs[slot].number, slot, now)
+        if somebody_reserves:
+            job = waiting.jobs[int(waiting.queue.lists[columns.RULE, state[columns.PLACE]])]
+            state[columns.PLACE] += 1
+            effects += self._reserve(self._negotiation.states[job.number], now)
+        return effects
+
+    def _pass(self, now: int, stop: int, reserving: int) -> bool:
+        """Find nodes for jobs up to the place `stop`; return whether it stops at one that is to reserve."""
+        state, view = self._room.state, self._view
+        awake, delay = view.awake(now)
+        while True:
+            answer = kernel.take_turn(
+                view.rows, view.groups, awake, view.waiting.queue, view.rules, self._room, now, stop, reserving
+            )
+            if answer == FULL:
+                view.enlarge()
+            elif answer == placing.ROOM:
+                self._enlarge_room()
+            elif answer == kernel.ASLEEP and not self._wakes(now, delay):
+                if state[columns.PLACE] < reserving:
+                    return True
+                state[columns.PLACE] += 1
+            else:
+                return answer in (kernel.BLOCKED, kernel.ASLEEP)
+
+    def _wakes(self, now: int, delay: int) -> bool:
+        """Whether the job at the turn's place, which only sleeping nodes keep from starting, can still start then."""
+        waiting = self._view.waiting
+        slot = int(waiting.queue.lists[columns.RULE, self._room.state[columns.PLACE]])
+        number = waiting.jobs[slot].number
+        state = self._negotiation.states[number]
+        state.if_all_were_up = min(state.if_all_were_up, now)
+        if self._view.fits(number, now, delay):
+            self._waking.add(number)
+        return number in self._waking
+
+    def _enlarge_room(self) -> None:
+        rows = self._view.rows
+        longest = int(rows.size.max(initial=0))
+        if longest + 4 > len(self._room.scratch.time):
+            self._room = self._room._replace(scratch=make_scratch(2 * longest, rows, 0, 0))
+        else:
+            self._room = self._room._replace(out=np.empty((2 * len(self._room.out), 6), dtype=np.int64))
+
+    def _start(self, number: int, slot: int, now: int) -> list[Effect]:
+        """Bind a job to the nodes that its turn has found."""
+        nodes, units = self._view.waiting.nodes_of(slot)
+        state = self._negotiation.states[number]
+        state.asks += 1  # names the claim
+        state.search = None
+        effects = self._negotiation.take(state, self._view.incarnations, Pick(0, now, nodes, units), now)
+        self._bind(number)
+        return effects
+
+    def _bind(self, number: int) -> None:
+        """Give a job no more turns."""
+        self._view.remove(number)
+        self._waking.discard(number)
+
+    def close(self) -> None:
+        """End a wake-up: what has been tried is not new any more, what has started waits no more."""
+        queue = self._view.waiting.queue
+        count = int(queue.size[0])
+        slots = queue.lists[columns.RULE, :count]
+        table = queue.table
+        table[slots, columns.FRESH] = 0
+        kept = slots[table[slots, columns.GONE] == 0]
+        queue.lists[columns.RULE, : len(kept)] = kept
+        queue.size[0] = len(kept)
+        self._keys = []
+
+    def wake(self) -> int:
+        """The next time at which a waiting job's turn may come without an event (FOREVER: never)."""
+        soonest = self._later[0][0] if self._later else FOREVER
+        queue = self._view.waiting.queue
+        if not queue.size[0]:
+            return soonest
+        soonest = min(soonest, *self._view.next_change.values())
+        soonest = min(soonest, self._view.next_up(self._opened_at))
+        for head in self._heads.values():
+            state = self._negotiation.states.get(int(head[0]))
+            if state is not None and state.nodes is not None:
+                soonest = min(soonest, state.start)
+        if self._rules.respect and self._rules.soft:
+            latest = queue.table[queue.lists[columns.RULE, : queue.size[0]], columns.LATEST]
+            soonest = min(soonest, int(latest[latest > self._opened_at].min(initial=FOREVER)))
+        return soonest
+
+    # ------------------------------------------------------------------------------------------------------------------
+    # Reservations.
+
+    def _reserve(self, state: JobState, now: int) -> list[Effect]:
+        """Ask for the earliest start; one that had a reservation asks up to its start first."""
+        search = Search(0, now, None, now, now, self._rules.respects(state.job, now), quota=False)
+        search = open_window(search, state.job, self._rules, now)
+        if state.claims and state.start > now:
+            search = replace(search, last=state.start)
+        return self._negotiation.ask_for(state, search, now)
+
+    def _conclude(self, this: Round, now: int) -> list[Effect]:
+        """Reserve the start that a round has found, or look on."""
+        state, search = this.states[0], this.searches[0]
+        job, chosen = state.job, next(self._negotiation.found(this), None)
+        if chosen is None:
+            return self._negotiation.look_on(this, now) or self._wait_for_change(this, now)
+        if job.latest is not None and chosen.start > job.latest and self._rules.soft and search.respect:
+            # A deadline counts more than a soft profile.
+            free = open_window(replace(search, earliest=now, respect=False), job, self._rules, now)
+            return self._negotiation.ask_for(state, free, now)
+        effects = self._negotiation.claim(this, chosen, now)
+        if chosen.start == now or job.number in self._waking:
+            self._bind(job.number)
+            return effects
+        aged = self._order.is_aged(job, now)
+        label = AGED if aged and AGED not in self._heads else HEAD
+        self._heads[label] = self._order.head(job, chosen.start)
+        return [*effects, Send(ALL_HOSTS, say.Announce(label, self._heads[label], standing=True))]
+
+    def _wait_for_change(self, this: Round, now: int) -> list[Effect]:
+        """Have no turns until the profile or capacity changes; be rejected if they never will."""
+        waiting = self._negotiation.nowhere(this, now)
+        job = self._view.remove(this.states[0].job.number)
+        change = min(self._view.next_change.values())
+        if change == FOREVER:
+            return [Rejected(job.number, self._negotiation.never_wished)]
+        heappush(self._later, (change, job.number, job))
+        return waiting
+
+    def drop_reservations(self) -> list[Effect]:
+        """Give back what its waiting jobs hold: in a whole wake-up reservations are worked out anew."""
+        effects: list[Effect] = []
+        for label, head in list(self._heads.items()):
+            state = self._negotiation.states.get(int(head[0]))
+            if state is None or state.nodes is None or not self.waits(state.job.number):
+                continue
+            effects += [*state.give_back(), Send(ALL_HOSTS, say.Announce(label, head, standing=False))]
+        return effects

@@ -1,0 +1,273 @@
+"""What a task manager says to node managers for its jobs: rounds of questions, where to look next, and claims.
+
+It finds starts and takes what it is told to take; what becomes of a round that is over, whoever holds it decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from dardis.model.capacity import could_hold, never_wished, too_large
+from dardis.model.choices import ProfileRule, UnitsPerNode
+from dardis.model.job import Job
+from dardis.task_manager.asking import Asking
+from dardis.task_manager.claims import Claims
+from dardis.task_manager.claims.base import OFFERS, SILENT
+from dardis.task_manager.layout import Layout
+from dardis.task_manager.rounds import (
+    ALL_NODES,
+    JobState,
+    Pick,
+    Round,
+    ask_for_candidates,
+    confirms_of,
+    make_ask,
+    note_whether_full,
+    picks,
+    picks_of_candidates,
+    quota_of,
+    starts_of,
+)  # fmt: skip
+from dardis.task_manager.sampling import Sampling, only
+from dardis.task_manager.search import Search, SearchRules, advance, begin, first_search
+from dardis.task_manager.setups import BackfillScope, Reach, SetUp
+from dardis.wire import messages as say
+from dardis.wire.effects import Effect, Rejected, Send, SetTimer
+
+Conclude = Callable[[Round, int], list[Effect]]
+"""Called with a round that is over, and the time; says what is to be done."""
+
+
+class Negotiation:
+    """The rounds and the claims of a task manager's jobs."""
+
+    def __init__(
+        self, setup: SetUp, layout: Layout, seed: int, reach: Reach, address: int, claims: Claims, conclude: Conclude,
+    ) -> None:  # fmt: skip
+        """`address` is where hosts of a tree send their answers, less than 0."""
+        self._setup = setup
+        self._reach = reach
+        self._layout = layout
+        self._seed = seed
+        self._claims = claims
+        self._conclude = conclude
+        respect = setup.profile is not ProfileRule.OFF and layout.has_desired
+        self.rules = SearchRules(setup.drawn, respect, setup.profile is ProfileRule.SOFT, setup.grain)
+        self.never_wished = never_wished(setup.profile_split) if self.rules.hard else ""
+        """Why a hard profile may allow a job no start; else empty."""
+        self._asking = Asking(layout, reach, address, claims.resend, claims.gone)
+        self.states: dict[int, JobState] = {}
+        self._rounds: dict[int, Round] = {}
+        self._next_round = 0
+        self.sampling = Sampling(layout, reach.sample, seed) if reach.sample else None
+        """Whom jobs ask first; None: all."""
+        self.messages = 0
+        """Messages between its jobs and node managers, one for each node, less those that only measure."""
+        self.renegotiations = 0
+        """Asks and claims after the first, over its jobs."""
+
+    def add(self, job: Job) -> JobState:
+        """Take a new job; what is known of it."""
+        state = self.states[job.number] = JobState(job)
+        return state
+
+    def forget(self, number: int) -> None:
+        """Drop a job that has ended."""
+        del self.states[number]
+        self._claims.forget(number)
+        if self.sampling is not None:
+            self.sampling.drop(number)
+
+    def cannot_hold(self, state: JobState) -> list[Effect]:
+        """Reject a job that the empty machine could not hold."""
+        job = state.job
+        distinct = self._setup.units_per_node is UnitsPerNode.DISTINCT
+        could = could_hold(job, self._layout.group_counts, self._layout.group_capacity, distinct=distinct)
+        if could >= job.units:
+            return []
+        return [Rejected(job.number, too_large(job, self._layout.kinds, could), state.tried)]
+
+    def to_all(self, message: say.Message) -> Send:
+        """A message that all hosts answer, where none is lost."""
+        return self._asking.all_hosts(message)
+
+    # ------------------------------------------------------------------------------------------------------------------
+    # Questions.
+
+    def search(self, number: int, now: int) -> list[Effect]:
+        """Search anew for a job that has no reservation."""
+        state, sample = self.states[number], 0
+        if self.sampling is not None:
+            self.sampling.drop(number)
+            sample = self.sampling.first(state.job)
+        return self.ask_for(state, self._first_search(state, sample, now), now)
+
+    def _first_search(self, state: JobState, sample: int, now: int) -> Search:
+        return first_search(state.job, self._claims.soonest(state.job, now), now, self.rules, sample, state.asks)
+
+    def ask_for(self, state: JobState, search: Search, now: int) -> list[Effect]:
+        """Ask for a job's starts in a window."""
+        nodes = search.sample or self._layout.asked(state.job.groups)
+        quota = quota_of(search, state.job.units, nodes, self._setup.grain)
+        return self.ask([state], [search], [quota], now)
+
+    def ask(
+        self, states: list[JobState], searches: list[Search], quotas: list[int], now: int, *, asks_again: bool = False
+    ) -> list[Effect]:
+        """Ask for starts of some jobs in one message; who only asks again goes on with his search if it brings none."""
+        for state, search in zip(states, searches, strict=True):
+            self.renegotiations += state.asks > 0
+            state.asks += 1
+            if not asks_again:
+                state.search = search
+        same_nodes = self._setup.backfill_scope is BackfillScope.SAME_NODES
+        held_only = asks_again and same_nodes and states[0].nodes is not None
+        for state in states if held_only else ():
+            note_whether_full(state, self._layout, self._setup)
+        sample, want = ALL_NODES, say.SUMS if self._reach.arity and not held_only else say.ROWS
+        if self.sampling is not None and searches[0].sample:
+            sample, want = self.sampling.nodes_of(states, searches, asks_again=asks_again), say.ROWS
+        ask = make_ask(
+            self._next_round, self._setup, states, searches, quotas, asks_again=asks_again, held_only=held_only,
+            want=want, sample=sample,
+        )  # fmt: skip
+        return self._send(Round(ask.round, states, searches, ask, self._asking.whom(ask, states), asks_again), ask, now)
+
+    def measure(self, this: Round, chosen: Pick, now: int) -> list[Effect]:
+        """Ask for what was chosen of a round as if all nodes were up, where one that is down could have held it."""
+        state, respect = this.states[chosen.place], this.searches[chosen.place].respect
+        first, last = max(now, state.job.earliest), min(chosen.start, this.down_until) - 1
+        if last < first:
+            return []
+        search = Search(0, first, last, first, last, respect, quota=False)
+        ask = make_ask(
+            self._next_round, self._setup, [state], [search], [-1], asks_again=this.asks_again,
+            held_only=this.ask.held_only, as_if_up=True, want=this.ask.want, sample=only(this.ask, chosen.place),
+        )  # fmt: skip
+        hosts = self._asking.whom(ask, [state])
+        return self._send(
+            Round(ask.round, [state], [search], ask, hosts, this.asks_again, measures=(this, chosen)), ask, now
+        )
+
+    def note_measured(self, this: Round) -> None:
+        """Take note of what start a job would have had, had all nodes been up, by a round that measures."""
+        state = this.states[0]
+        first = next(picks(this, self._seed), None) if this.offers else None
+        earlier = [first.start] if first is not None else [start for _, start in this.starts]
+        state.if_all_were_up = min([state.if_all_were_up, *earlier])
+
+    def _send(self, this: Round, ask: say.Ask, now: int) -> list[Effect]:
+        """Send a round's message, and remember that answers to it are the round's."""
+        job = this.states[0].job
+        this.number, this.sent, this.relay, this.passed_over = ask.round, ask, None, 0
+        self._rounds[ask.round] = this
+        self._next_round += 1
+        if this.measures is None:
+            asked = this.nodes_asked
+            self.messages += 2 * (len(ask.job) * self._layout.bounds[-1] if asked is None else asked)
+        this.expires = self._claims.round_ends(job.number, now)
+        effects: list[Effect] = list(self._asking.first(this, self._claims.patience(job.number)))
+        return effects + self._claims.watch(job, ask.round, now)
+
+    # ------------------------------------------------------------------------------------------------------------------
+    # Answers.
+
+    def handle(self, message: say.Message, now: int) -> list[Effect]:
+        """Take an answer, a timer or the news of a death; return what is to be done."""
+        match message:
+            case say.Offers():
+                self._claims.hear(message.host, message.incarnation)
+                this = self._rounds.get(message.round)
+                if this is None:
+                    return []
+                this.offers[message.host] = message
+                return [] if self._asking.awaits(this) else self._over(this, now)
+            case say.Gathered():
+                self._claims.hear(message.first, message.incarnation)
+                return [effect for answer in message.answers for effect in self.handle(answer, now)]
+            case say.Sums() | say.Candidates():
+                this = self._rounds.get(message.round)
+                if this is None:
+                    return []
+                if isinstance(message, say.Sums):
+                    this.sums = message
+                else:
+                    this.candidates = message
+                return self._over(this, now)
+            case say.Timer(attempt=number, token=token) if token in {OFFERS, SILENT}:
+                this = self._rounds.get(number)
+                if this is None:
+                    return []
+                return self._over(this, now) if token == OFFERS else self._ask_the_silent(this, message, now)
+        return self._claims.handle(message, now)
+
+    def _ask_the_silent(self, this: Round, timer: say.Timer, now: int) -> list[Effect]:
+        """Ask those again that have not answered: the ask or the answer may be lost."""
+        sends = self._asking.again(this, self._claims.patience(this.states[0].job.number))
+        return [*sends, SetTimer(now + self._claims.resend, timer)]
+
+    def _over(self, this: Round, now: int) -> list[Effect]:
+        """Go on with what was answered: sums that hold a start are followed by an ask for candidates."""
+        del self._rounds[this.number]
+        if this.sums is not None and not this.starts:
+            this.starts = starts_of(this, self._seed)
+            if this.starts and this.measures is None:
+                return self._send(this, ask_for_candidates(self._next_round, this), now)
+        return self._conclude(this, now)
+
+    def found(self, this: Round) -> Iterator[Pick]:
+        """What the set-up takes of each ask of a round that is over, in turn, which has a start."""
+        if this.offers:
+            return picks(this, self._seed)
+        return iter(()) if this.candidates is None else picks_of_candidates(this)
+
+    def lacks_answers(self, this: Round) -> bool:
+        """Whether a round lacks answers of hosts that are not known to be dead."""
+        return self._asking.lacks_answers(this)
+
+    def look_on(self, this: Round, now: int) -> list[Effect]:
+        """Ask for the next window of a job whose round brought no start; nothing when no window is left."""
+        state, search = this.states[0], this.searches[0]
+        if this.starts or not this.answered:
+            return self._claims.later(state, now, slow=self.lacks_answers(this))
+        following = self._following(state, search, this, now)
+        if following is None:
+            return []
+        # Where answers take time, a window gets old.
+        first = max(following.first, self._claims.soonest(state.job, now))
+        return self.ask_for(state, replace(following, first=first, last=max(following.last, first)), now)
+
+    def _following(self, state: JobState, search: Search, this: Round, now: int) -> Search | None:
+        """What a job asks after a round without a start: a sample that does not hold it is widened, up to all nodes."""
+        if search.hears:
+            window = begin(state.job, self._claims.soonest(state.job, now), self.rules, this.horizon)
+            return replace(window, sample=search.sample, draw=search.draw)
+        if self.sampling is None or not search.sample or search.quota:
+            return advance(search, state.job, self.rules, this.horizon, this.last_end)
+        wider = self.sampling.wider(state.job, search.sample)
+        return replace(search, sample=wider, quota=self.rules.drawn) if wider else self._first_search(state, 0, now)
+
+    def nowhere(self, this: Round, now: int) -> list[Effect]:
+        """What a job does that has found no start anywhere."""
+        return self._claims.nowhere(this.states[0], self.never_wished, now, slow=self.lacks_answers(this))
+
+    # ------------------------------------------------------------------------------------------------------------------
+    # Claims.
+
+    def claim(self, this: Round, chosen: Pick, now: int) -> list[Effect]:
+        """Claim what was chosen of a round that is over."""
+        return self.take(this.states[chosen.place], this.incarnations(self._layout.host_of), chosen, now)
+
+    def take(self, state: JobState, incarnations: Mapping[int, int], chosen: Pick, now: int) -> list[Effect]:
+        """Claim nodes for a job, of hosts in these incarnations."""
+        self.renegotiations += state.claims > 0
+        state.claims += 1
+        hosts = self._layout.host_of(chosen.nodes)
+        confirms = confirms_of(state, incarnations, chosen, hosts, tentative=self._claims.tentative)
+        state.start, state.nodes, state.units = chosen.start, chosen.nodes, chosen.units
+        state.fills = None
+        if self.sampling is not None:
+            self.sampling.place(state)
+        self.messages += len(chosen.nodes)
+        return self._claims.claim(state, confirms, now)
