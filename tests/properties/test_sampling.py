@@ -25,7 +25,7 @@ def cases(draw, **fixed) -> Case:
 
 
 def nothing_left(run) -> bool:
-    return not any(agent._sampling.hints.any() for agent in run.agents)
+    return not any(agent._negotiation.sampling.hints.any() for agent in run.agents)
 
 
 @given(cases())
