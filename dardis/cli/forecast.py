@@ -16,9 +16,9 @@ from dardis.model.errors import InputError
 if TYPE_CHECKING:
     from dardis.model.platform import Platform
     from dardis.workload.trace import Trace
-    from offline.calendar import Calendar
     from offline.forecast.backtest import Backtest
     from offline.forecast.forecast import Forecast
+    from offline.site.calendar import Calendar
 
 
 def forecast(
@@ -48,10 +48,10 @@ def forecast(
     """Forecast what will be submitted in a day or two from what was submitted before."""
     from dardis.config.platform import load_platform
     from dardis.workload.read import read_trace
-    from offline.calendar import calendar_of, parse_utc
     from offline.forecast.donors import DEFAULT
     from offline.forecast.forecast import HORIZONS, forecast
-    from offline.forecast.past import that_fit
+    from offline.site.calendar import calendar_of, parse_utc
+    from offline.site.fitting import trace_that_fits
 
     _check(out, day, method, days, backtest=backtest)
     if hours not in HORIZONS:
@@ -62,7 +62,7 @@ def forecast(
         start = machine.facility.calendar_start if calendar_start is None else parse_utc(calendar_start)
         history = read_trace(trace, strict=strict)
         calendar, assumed = calendar_of(history, start)
-        jobs, left_out = that_fit(history, machine)
+        jobs, left_out = trace_that_fits(history, machine)
         _notes(assumed, left_out)
         if files is None:
             _judge(trace.name, jobs, calendar, hours, None if days is None else days_of(days), seed)

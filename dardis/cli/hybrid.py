@@ -56,11 +56,10 @@ def hybrid(
     no_report: Annotated[bool, typer.Option("--no-report", help="Draw no report.html.")] = False,
 ) -> None:
     """Forecast, plan, extract and switch day by day, and simulate each day online with what really arrived."""
-    from offline.command import LoopRequest, run_hybrid
-    from offline.day import DayOptions
-    from offline.hybrid import LoopOptions, cap_rule
-    from offline.site import SiteRequest
-    from offline.wishes import switching_rule
+    from offline.day.options import DayOptions, switching_rule
+    from offline.loop.command import LoopRequest, run_hybrid
+    from offline.loop.loop import LoopOptions, cap_rule
+    from offline.site.site import SiteRequest
 
     site = SiteRequest(history, platform, weather, prices, carbon, calendar_start, cooling, strict)
     day = DayOptions(

@@ -56,10 +56,9 @@ def plan(
     no_report: Annotated[bool, typer.Option("--no-report", help="Draw no report.html.")] = False,
 ) -> None:
     """Plan UTC day N from the jobs before it; write profile.csv, target.json, onoff.csv, schedule.csv and a report."""
-    from offline.command import PlanRequest, run_plan
-    from offline.day import DayOptions
-    from offline.site import SiteRequest
-    from offline.wishes import switching_rule
+    from offline.day.command import PlanRequest, run_plan
+    from offline.day.options import DayOptions, switching_rule
+    from offline.site.site import SiteRequest
 
     site = SiteRequest(history, platform, weather, prices, carbon, calendar_start, cooling, strict)
     options = DayOptions(

@@ -1,1 +1,1 @@
-"""A plan in the words of operators' tools: one module a format, all behind `offline.export.base.Exporter`."""
+"""A plan in the words of operators' tools: one module a format, all behind `offline.export.exporter.Exporter`."""

@@ -8,12 +8,12 @@ from typing import Final
 from dardis.model.errors import InputError
 from dardis.model.files import read_text
 from dardis.model.platform import Platform
-from offline.export.base import Format
+from offline.export.csv_plan import export_csv
+from offline.export.exporter import Format
 from offline.export.json_plan import export_json, read_json_plan
 from offline.export.openmetrics import export_openmetrics
 from offline.export.redfish import export_redfish
 from offline.export.slurm import export_slurm
-from offline.export.table import export_csv
 from offline.folder.plan import PlanFolder, read_plan
 
 FORMATS: Final = {

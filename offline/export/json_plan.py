@@ -9,7 +9,7 @@ from dardis.config.platform import Time
 from dardis.config.records import Count, Figures, PlanHead, Record
 from dardis.config.toml_file import read_json
 from dardis.model.errors import InputError
-from offline.export.base import Export
+from offline.export.exporter import Export
 from offline.folder.columns import (
     Table,
     onoff_columns,

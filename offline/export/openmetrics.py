@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from dardis.model.series import Floats, Ints
-from offline.export.base import Export
+from offline.export.exporter import Export
 from offline.folder.plan import PlanFolder
 
 SAMPLE_S = 60

@@ -19,8 +19,8 @@ from dardis.model.platform import Platform
 from dardis.model.resources import CORES
 from dardis.model.series import Ints
 from dardis.power.nodes import MachinePower
-from offline.export.base import Export
-from offline.export.switching import Step, first_on, steps
+from offline.export.exporter import Export
+from offline.export.steps import Step, first_on, steps
 from offline.folder.columns import utc_texts
 from offline.folder.plan import PlanFolder
 

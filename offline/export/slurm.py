@@ -10,9 +10,9 @@ import numpy as np
 
 from dardis.model.errors import InputError
 from dardis.power.nodes import MachinePower
-from offline.export.base import Export
+from offline.export.exporter import Export
 from offline.export.hostlist import hostlist
-from offline.export.switching import absences, steps
+from offline.export.steps import absences, steps
 from offline.folder.columns import utc_texts
 from offline.folder.plan import PlanFolder
 

@@ -9,7 +9,7 @@ from typing import Final
 from dardis.model.platform import Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Switching
-from offline.calendar import DAY_S, HOUR_S
+from offline.site.calendar import DAY_S, HOUR_S
 
 FULL_ABOVE: Final = Fraction(84, 100)
 """Above this use in the last day all of the machine is wished for: the threshold of the thesis's tree (6.8)."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dardis.model.profile import StepFunction
 from dardis.model.series import Floats, Ints, Series
-from offline.calendar import DAY_S, HOUR_S
+from offline.site.calendar import DAY_S, HOUR_S
 
 EVENING_S = 6 * HOUR_S
 """How much of the end of the last day `last hours' arrivals` looks at."""

@@ -10,11 +10,11 @@ import numpy as np
 from dardis.model.errors import InputError
 from dardis.model.series import Floats
 from dardis.workload.trace import Trace
-from offline.calendar import DAY_S, HOUR_S, Calendar
 from offline.forecast.donors import METHODS, WEEK
 from offline.forecast.forecast import Forecast, forecast_from
 from offline.forecast.past import by_hour, in_use, look_back
 from offline.forecast.scenarios import Band
+from offline.site.calendar import DAY_S, HOUR_S, Calendar
 
 MOST_DAYS = 365
 """Longer traces are judged by so many of their days, evenly spread."""

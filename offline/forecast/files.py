@@ -10,8 +10,8 @@ from dardis.model.files import write_text
 from dardis.model.platform import Platform
 from dardis.workload.table import write_table
 from dardis.workload.units import in_units
-from offline.calendar import Calendar
 from offline.forecast.forecast import Forecast
+from offline.site.calendar import Calendar
 
 JOBS_FILE, DEMAND_FILE = "forecast.csv", "demand.csv"
 

@@ -9,10 +9,10 @@ import numpy as np
 from dardis.model.errors import InputError
 from dardis.model.series import Ints
 from dardis.workload.trace import Trace
-from offline.calendar import DAY_S, HOUR_S, Calendar
 from offline.forecast.donors import DEFAULT, donors
 from offline.forecast.past import Past, look_back
 from offline.forecast.scenarios import Demand, bands, draw, jobs_of, nearest
+from offline.site.calendar import DAY_S, HOUR_S, Calendar
 
 HORIZONS = (24, 48)
 

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dardis.model.errors import InputError
-from dardis.model.platform import Platform
 from dardis.model.series import Floats, Ints
 from dardis.predict.recent import LastTwo
 from dardis.workload.trace import UNKNOWN, Trace
-from offline.calendar import DAY_S, HOUR_S
+from offline.site.calendar import DAY_S, HOUR_S
 
 WINDOW_DAYS = 56
 """Days before these are forgotten: one would count for 3 % of yesterday."""
@@ -130,14 +129,3 @@ def in_use(load: Floats) -> Floats:
     for hour in range(hours):
         used[..., hour:] += load[..., hour, : hours - hour]
     return used
-
-
-def that_fit(trace: Trace, platform: Platform) -> tuple[Trace, str | None]:
-    """The jobs that ask for no more cores than the machine has, and a note on the others, which will never run."""
-    fits = trace.procs <= platform.cores
-    if fits.all():
-        return trace, None
-    if not fits.any():
-        raise InputError("forecast", f"no job fits the {platform.cores:,} cores of {platform.name}", "its own trace")
-    note = f"left out: {int((~fits).sum()):,} jobs of more cores than the {platform.cores:,} of {platform.name}"
-    return trace.take(fits), note

@@ -10,9 +10,9 @@ from dardis.model.job import NO_TIME
 from dardis.model.randomness import stream
 from dardis.model.series import Floats, Ints
 from dardis.workload.trace import UNKNOWN, Trace
-from offline.calendar import HOUR_S
 from offline.forecast.donors import LONGEST_LOOK, Donors
 from offline.forecast.past import Past, in_use
+from offline.site.calendar import HOUR_S
 
 SCENARIOS = 200
 STAY_HOURS = 6

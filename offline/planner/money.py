@@ -13,7 +13,7 @@ from dardis.power.conditions import Conditions
 from dardis.power.cooling import PueTable
 from dardis.power.nodes import MachinePower
 from dardis.power.tariff import DEMAND_SPAN_S
-from offline.planner.cp.money import account_of, added_w, cores_of, price_per_j
+from offline.planner.day_account import account_of, added_w, cores_of, price_per_j
 from offline.planner.problem import Problem
 
 STEPS = 4096

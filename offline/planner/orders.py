@@ -8,7 +8,7 @@ import numpy as np
 
 from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.series import Floats, Ints
-from offline.planner.cp.money import added_w, cores_of
+from offline.planner.day_account import added_w, cores_of
 from offline.planner.problem import Problem
 
 Key = Callable[[Problem], Floats | Ints]

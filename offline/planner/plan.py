@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from offline.baseline import rule_plans
 from offline.planner.budget import Budget, Progress, Watch, never, tell_nobody
+from offline.planner.improve import improve
 from offline.planner.money import rank_of
-from offline.planner.ours import improve
 from offline.planner.problem import Plan, Problem, StoppedBy
+from offline.planner.rules import rule_plans
 from offline.planner.searches import multi_search
 
 MULTI_SHARE, BOUND_SHARE = 0.5, 0.4

@@ -10,7 +10,7 @@ from dardis.model.platform import NodeGroup, NodePower
 from dardis.model.resources import CORES
 from dardis.power.nodes import MachinePower
 from offline.planner.cp.bound import bound
-from offline.planner.cp.money import account_of_running, most_added_w, price_per_j
+from offline.planner.day_account import account_of_running, most_added_w, price_per_j
 from offline.planner.plan import PROOF_S
 from offline.planner.problem import Problem
 

@@ -8,7 +8,7 @@ from dardis.model.profile import StepFunction
 from dardis.model.resources import CORES
 from dardis.model.series import Ints
 from offline.onoff.spans import Busy, busy_spans
-from offline.planner.cp.money import cores_of
+from offline.planner.day_account import cores_of
 from offline.planner.problem import Plan, Problem
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from scripts.mutations.mutation import Mutation
 
 CP = "offline/planner/cp"
-BOUND = ("tests/unit/offline/test_cp_bound.py",)
-SWITCHED = ("tests/unit/offline/test_planner_switched_bound.py",)
-BOARD = ("tests/unit/offline/test_planner_board.py",)
-MONEY = ("tests/unit/offline/test_planner_money.py", "tests/unit/offline/test_planner_searches.py")
-HISTORY = ("tests/unit/offline/test_history.py", "tests/unit/offline/test_recorded_past.py")
-PLANS = ("tests/unit/offline/test_planner_plan.py",)
-OF_LOOP = ("tests/unit/offline/test_loop.py",)
+BOUND = ("tests/unit/offline/planner/test_cp_bound.py",)
+SWITCHED = ("tests/unit/offline/planner/test_planner_switched_bound.py",)
+PACKING = ("tests/unit/offline/planner/test_planner_packing.py",)
+MONEY = ("tests/unit/offline/planner/test_planner_money.py", "tests/unit/offline/planner/test_planner_searches.py")
+MIDNIGHT = "offline/planner/midnight.py"
+HISTORY = ("tests/unit/offline/planner/test_midnight.py", "tests/unit/offline/site/test_history.py")
+PLANS = ("tests/unit/offline/planner/test_planner_plan.py",)
+OF_LOOP = ("tests/unit/offline/loop/test_loop.py",)
 OF_CAP = ("tests/unit/cli/test_hybrid.py",), "cap"
-PAST = ("tests/unit/offline/test_forecast_past.py",)
+PAST = ("tests/unit/offline/forecast/test_forecast_past.py",)
 
 PLANNER = (
     Mutation(
@@ -58,23 +59,23 @@ PLANNER = (
     Mutation(
         "polishing moves a job beyond its latest start", f"{CP}/window.py",
         "last = conditions.end if jobs.latest[job] == NO_TIME else min(conditions.end, int(jobs.latest[job]))",
-        "last = conditions.end", ("tests/unit/offline/test_cp_polish.py",),
+        "last = conditions.end", ("tests/unit/offline/planner/test_cp_polish.py",),
     ),
     Mutation(
         "a start is offered to a job where others leave it no room at its end", f"{CP}/window.py",
         'last = np.searchsorted(self.times, end, side="left") - 1', "last = first",
-        ("tests/unit/offline/test_cp_polish.py",),
+        ("tests/unit/offline/planner/test_cp_polish.py",),
     ),
     Mutation(
-        "prices that differ are merged into one segment", f"{CP}/segments.py",
+        "prices that differ are merged into one segment", "scripts/thesis_6/solver_searches.py",
         "if float(np.ptp(span)) > ALIKE_C or price[place] != price[first[-1]]:",
         "if float(np.ptp(span)) > ALIKE_C:",
-        ("tests/unit/offline/test_cp_search.py",),
+        ("tests/unit/scripts/test_solver_searches.py",),
     ),
     Mutation(
-        "a job that is asked for later may begin before it is allowed to", "offline/planner/board.py",
+        "a job that is asked for later may begin before it is allowed to", "offline/planner/packing.py",
         "first = soonest if first is None else max(first, soonest)", "first = soonest if first is None else first",
-        (*BOARD, *MONEY),
+        (*PACKING, *MONEY),
     ),
     Mutation(
         "a limit of power that always binds is worth no more than its penalty", "offline/planner/money.py",
@@ -87,15 +88,15 @@ PLANNER = (
     Mutation(
         "ties turn with the order", "offline/planner/orders.py",
         "np.lexsort((ties(problem), -values if decreasing else values))",
-        "np.lexsort((-ties(problem) if decreasing else ties(problem), -values if decreasing else values))", BOARD,
+        "np.lexsort((-ties(problem) if decreasing else ties(problem), -values if decreasing else values))", PACKING,
     ),
     Mutation(
-        "a job that has ended when the day begins is taken to run on", "offline/history.py",
+        "a job that has ended when the day begins is taken to run on", MIDNIGHT,
         "(schedule.start < now) & (schedule.finish > now)",
         "(schedule.start < now) & (schedule.finish >= now)", HISTORY,
     ),
     Mutation(
-        "the walltimes that a trace does not state are learned from jobs that have not ended", "offline/history.py",
+        "the walltimes that a trace does not state are learned from jobs that have not ended", MIDNIGHT,
         "schedule.ran & (schedule.finish <= now)", "schedule.ran & (schedule.start < now)", HISTORY,
     ),
     Mutation(
@@ -118,29 +119,29 @@ PLANNER = (
     Mutation(
         "what runs already holds its nodes while they are in maintenance", "offline/planner/problem.py",
         "for span in platform.open_spans(int(self.nodes[place]), now, finish):", "for span in [(now, finish)]:",
-        (*BOARD, *PLANS),
+        (*PACKING, *PLANS),
     ),
     Mutation(
-        "nodes that the plan leaves idle are switched as if CO2 were free", "offline/day.py",
+        "nodes that the plan leaves idle are switched as if CO2 were free", "offline/day/day.py",
         "worth_of_joule(conditions, problem.cooling, problem.tariff,",
         "worth_of_joule(conditions, problem.cooling, replace(problem.tariff, co2_per_t=0.0),",
-        ("tests/unit/offline/test_day.py",),
+        ("tests/unit/offline/day/test_day.py",),
     ),
     Mutation(
-        "jobs are held as if CO2 were free", "offline/shift.py",
+        "jobs are held as if CO2 were free", "offline/loop/shift.py",
         "worth_of_joule(conditions, site.cooling, site.tariff,",
         "worth_of_joule(conditions, site.cooling, replace(site.tariff, co2_per_t=0.0),", OF_LOOP,
     ),
     Mutation(
-        "jobs are held as if their walltimes were how long they run", "offline/shift.py",
+        "jobs are held as if their walltimes were how long they run", "offline/loop/shift.py",
         "expected = predictor.runtime(job.user, job.walltime, job.submit)", "expected = job.walltime", OF_LOOP,
     ),
     Mutation(
-        "a soft cap is taken for a hard one", "offline/hybrid.py",
+        "a soft cap is taken for a hard one", "offline/loop/loop.py",
         'f"profile={options.cap}"', '"profile=hard"', *OF_CAP,
     ),
     Mutation(
-        "no day has its cap", "offline/hybrid.py",
+        "no day has its cap", "offline/loop/loop.py",
         "target = Target(desired, ", "target = Target(None, ", *OF_CAP,
     ),
     Mutation(

@@ -6,10 +6,10 @@ from scripts.mutations.mutation import Mutation
 
 SWITCHER = "dardis/node_manager/switching.py"
 OF_SWITCHER = ("tests/unit/node_manager/test_switcher.py", "tests/properties/test_switching.py")
-COUNTS, REPLAY, PLANNED = "offline/onoff/counts.py", "offline/onoff/replay.py", "offline/onoff/switching.py"
-OF_COUNTS = ("tests/unit/offline/test_onoff_counts.py",)
-OF_REPLAY = ("tests/unit/offline/test_onoff_replay.py",)
-OF_PLANNED = ("tests/unit/offline/test_onoff_switching.py", "tests/unit/offline/test_day.py")
+COUNTS, REPLAY, PLANNED = "offline/onoff/counts.py", "offline/onoff/replay.py", "offline/onoff/planned.py"
+OF_COUNTS = ("tests/unit/offline/onoff/test_onoff_counts.py",)
+OF_REPLAY = ("tests/unit/offline/onoff/test_onoff_replay.py",)
+OF_PLANNED = ("tests/unit/offline/onoff/test_onoff_planned.py", "tests/unit/offline/day/test_day.py")
 
 SWITCHING = (
     Mutation(
@@ -96,20 +96,20 @@ SWITCHING = (
     Mutation(
         "a boot that would end after the day is paid in full", "offline/onoff/clairvoyant.py",
         "np.minimum(until, end - gaps.start) - since", "until - since",
-        ("tests/unit/offline/test_onoff_clairvoyant.py",),
+        ("tests/unit/offline/onoff/test_onoff_clairvoyant.py",),
     ),
     Mutation(
         "a job that begins as another ends opens a busy time of its own", "offline/onoff/spans.py",
-        "(begin[1:] > reach[:-1])", "(begin[1:] >= reach[:-1])", ("tests/unit/offline/test_onoff_spans.py",),
+        "(begin[1:] > reach[:-1])", "(begin[1:] >= reach[:-1])", ("tests/unit/offline/onoff/test_onoff_spans.py",),
     ),
     Mutation(
         "hours that have passed are taken off as the whole day before", "offline/extract/algorithm8.py",
         "used.integral(day - DAY_S, begin - DAY_S)", "used.integral(day - DAY_S, day)",
-        ("tests/unit/offline/test_extract_algorithm8.py",),
+        ("tests/unit/offline/extract/test_extract_algorithm8.py",),
     ),
     Mutation(
         "an hour's rule knows what was submitted on its own day", "offline/extract/hours.py",
         "arrivals(midnight - EVENING_S, midnight)", "arrivals(begins - EVENING_S, begins)",
-        ("tests/unit/offline/test_extract_trees.py",),
+        ("tests/unit/offline/extract/test_extract_trees.py",),
     ),
 )  # fmt: skip

@@ -12,8 +12,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
-from offline.extract.class_tree import DayRecords, learn_classes
 from scripts.thesis_6.cases import HIGH, INCOMES, LOW, SCENARIOS, SLICE, Scenario, Workload, load, prepare
+from scripts.thesis_6.class_tree import DayRecords, learn_classes
 from scripts.thesis_6.figures import Found, records, slope_pue
 from scripts.thesis_6.page import page
 from scripts.thesis_6.plots import draw

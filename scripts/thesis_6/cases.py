@@ -22,9 +22,10 @@ from dardis.power.conditions import Conditions
 from dardis.power.cooling import Cooling
 from dardis.workload.jobs import to_jobs
 from dardis.workload.read import read_trace
-from offline.calendar import DAY_S, HOUR_S
-from offline.history import plan_jobs, that_fit
+from offline.planner.midnight import plan_jobs
 from offline.planner.problem import PlanJobs
+from offline.site.calendar import DAY_S, HOUR_S
+from offline.site.fitting import jobs_that_fit
 from scripts.thesis_7.cases import FLAT_PRICE, ROOT, SUMMER, TRACE, WINTER, Season
 
 SEED: Final = 1
@@ -160,7 +161,7 @@ def load(out: Path, workload: Workload) -> Case:
     if workload.days is not None:
         end = jobs[0].submit + workload.days * DAY_S
         jobs = [job for job in jobs if job.submit < end]
-    kept = that_fit(jobs, platform)
+    kept = jobs_that_fit(jobs, platform)
     told = plan_jobs(kept, platform, kept[0].submit)
     watts: Floats = stream(SEED, "thesis 6", "watts").uniform(*CORE_W, len(kept))
     return Case(workload, platform, kept, replace(told, core_w=watts), len(jobs) - len(kept))

@@ -13,9 +13,9 @@ from dardis.model.series import Floats, Ints
 from dardis.power.account import Account, Work, account
 from dardis.power.nodes import MachinePower
 from dardis.power.tariff import Tariff
-from offline.calendar import DAY_S
-from offline.extract.class_tree import DayRecords, day_above_slope, slope_change
+from offline.site.calendar import DAY_S
 from scripts.thesis_6.cases import CORE_W, INCOMES, SCENARIOS, Case, Scenario, cooling_of
+from scripts.thesis_6.class_tree import DayRecords, day_above_slope, slope_change
 from scripts.thesis_6.roll import Rolled
 
 STRICT = "strict"

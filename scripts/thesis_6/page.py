@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from offline.extract.class_tree import CLASSES, THESIS_ACCURACY, ClassTree, DayRecords
 from scripts.thesis_6 import paper
 from scripts.thesis_6.cases import CORE_W, INCOMES, SCENARIOS, Scenario
+from scripts.thesis_6.class_tree import CLASSES, THESIS_ACCURACY, ClassTree, DayRecords
 from scripts.thesis_6.figures import Found, slope_pue
 from scripts.thesis_6.searches import BY_SOLVER, DEFAULT, DELAY, OURS, SEARCHES, Bounds
 

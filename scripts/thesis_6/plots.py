@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from dardis.report import chart
-from offline.calendar import DAY_S
-from offline.extract.class_tree import CLASSES, ClassTree, DayRecords
+from offline.site.calendar import DAY_S
 from scripts.thesis_6.cases import INCOMES, SCENARIOS
+from scripts.thesis_6.class_tree import CLASSES, ClassTree, DayRecords
 from scripts.thesis_6.figures import Found
 from scripts.thesis_6.page import predicted
 from scripts.thesis_6.searches import DELAY, SEARCHES

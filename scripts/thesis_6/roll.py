@@ -13,9 +13,9 @@ from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 from dardis.model.series import Ints
 from dardis.power.tariff import Tariff
-from offline.calendar import DAY_S
-from offline.planner.legal import schedule_of
+from offline.planner.as_schedule import schedule_of
 from offline.planner.problem import Plan, PlanJobs, Problem, Running
+from offline.site.calendar import DAY_S
 from scripts.thesis_6.cases import Case, Scenario, cooling_of
 
 Search = Callable[[Problem], tuple[Plan, bool]]

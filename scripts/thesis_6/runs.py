@@ -12,8 +12,8 @@ import numpy as np
 
 from dardis.metrics.audit import audit
 from dardis.model.series import Ints
-from offline.baseline import rule_based, rule_setups
 from offline.planner.problem import Running
+from offline.planner.rules import rule_based, rule_setups
 from scripts.thesis_6.cases import SCENARIOS, Case, Scenario, Workload, load
 from scripts.thesis_6.roll import Rolled, judge, roll, whole_schedule
 from scripts.thesis_6.searches import BY_SOLVER, FULL, QUICK, SEARCHES, Bounds, search_of

@@ -8,15 +8,16 @@ from typing import Final
 import numpy as np
 
 from dardis.model.series import Ints
-from offline.planner.board import Board
 from offline.planner.budget import Budget, Watch
-from offline.planner.cp.money import cores_of
-from offline.planner.cp.search import Found, default_search, relaxation_search
-from offline.planner.ours import improve
+from offline.planner.day_account import cores_of
+from offline.planner.improve import improve
+from offline.planner.packing import Packing
 from offline.planner.problem import Plan, Problem
-from offline.planner.searches import delay_search, heuristic, multi_search, plan_of
+from offline.planner.searches import heuristic, multi_search, plan_of
 from scripts.thesis_6.cases import SEED
+from scripts.thesis_6.delay_search import delay_search
 from scripts.thesis_6.roll import Search
+from scripts.thesis_6.solver_searches import Found, default_search, relaxation_search
 
 DEFAULT, MULTI, DELAY, RELAXATION, OURS = "solver's default", "multi-search", "delay search", "relaxation", "ours"
 BY_SOLVER: Final = (DEFAULT, RELAXATION)
@@ -81,8 +82,8 @@ def _placed(problem: Problem, found: Found, name: str) -> Plan | None:
 
 def placed(problem: Problem, wished: Ints, name: str) -> Plan:
     """Every job as soon after its wished start as there is room, the earliest first, of equals the largest."""
-    board = Board(problem)
+    packing = Packing(problem)
     work = cores_of(problem) * problem.jobs.duration
     for job in np.lexsort((-work, wished)).tolist():
-        board.put(job, int(wished[job]))
-    return plan_of(problem, board, name)
+        packing.put(job, int(wished[job]))
+    return plan_of(problem, packing, name)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from dardis.metrics.facility import Surroundings, platform_cooling
-from offline.calendar import Calendar, parse_utc
-from offline.site import Site, SiteRequest, load_site
+from offline.site.calendar import Calendar, parse_utc
+from offline.site.site import Site, SiteRequest, load_site
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 TRACE: Final = "traces/CEA-Curie-2012-slice36k.swf.gz"

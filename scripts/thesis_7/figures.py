@@ -13,10 +13,10 @@ from dardis.power.account import Account, account, work_of
 from dardis.power.conditions import Conditions
 from dardis.power.gain import Gain, gain
 from dardis.power.nodes import MachinePower
-from offline.baseline import rule_setups
-from offline.calendar import DAY_S
 from offline.onoff.clairvoyant import clairvoyant
-from offline.site import Site
+from offline.planner.rules import rule_setups
+from offline.site.calendar import DAY_S
+from offline.site.site import Site
 from scripts.thesis_7.cases import SCENARIOS, Files, Scenario, Workload, counted_days, in_scenario, site_of
 from scripts.thesis_7.runs import (
     ALL_ON,

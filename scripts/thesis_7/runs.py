@@ -23,11 +23,12 @@ from dardis.model.series import Ints
 from dardis.model.target import Switching, Target
 from dardis.sim.dispatchers import AnySetUp, find_setup
 from dardis.sim.online import play, warm
-from offline.baseline import rule_setups
-from offline.hybrid import joined
-from offline.shift import shifted
-from offline.site import Site
-from offline.wishes import Known, idle_seconds, spares_of_day, thesis_switching, thesis_target
+from offline.day.known import Known
+from offline.day.stay_on import idle_seconds, spares_of_day, thesis_switching, thesis_target
+from offline.loop.loop import joined
+from offline.loop.shift import shifted
+from offline.planner.rules import rule_setups
+from offline.site.site import Site
 from scripts.thesis_7.cases import ROOT, SCENARIOS, Files, Workload, counted_days, in_scenario, site_of
 
 SEED: Final = 1

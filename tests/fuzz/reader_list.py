@@ -40,10 +40,10 @@ from dardis.workload.swf import read_swf, write_swf
 from dardis.workload.table import read_table, write_table
 from dardis.workload.trace import Trace
 from dardis.workload.units import in_units
-from offline.calendar import calendar_of
 from offline.export.formats import FORMATS, load_plan, node_names
 from offline.export.hostlist import hostlist
-from offline.forecast.past import that_fit
+from offline.site.calendar import calendar_of
+from offline.site.fitting import trace_that_fits
 
 Read = Callable[[Path], object]
 MACHINE = Platform("machine", (NodeGroup("n", 5000, {"cores": 16, "memory": 16384}),), partitions={"1": (0,)})
@@ -139,7 +139,7 @@ def _read_trace(path: Path) -> Trace:
     assert all(skip.reason.isprintable() and len(skip.reason) < 400 for skip in trace.skipped)
     summarise(trace, MACHINE)
     calendar_of(trace)[0].text(int(trace.submit[-1]))
-    jobs = to_jobs(that_fit(trace, MACHINE)[0], MACHINE, think_times=True).jobs
+    jobs = to_jobs(trace_that_fits(trace, MACHINE)[0], MACHINE, think_times=True).jobs
     for rule in ("window:90", "factor:1.5", "none"):
         with_deadlines(jobs, trace, rule)
     _check_copies(trace, path)
@@ -172,7 +172,7 @@ def _read_platform(path: Path) -> object:
     if platform.node_count > 10_000:
         return platform
     assert platform.capacity.min() >= 0
-    jobs = to_jobs(that_fit(_small_trace(path), platform)[0], platform).jobs
+    jobs = to_jobs(trace_that_fits(_small_trace(path), platform)[0], platform).jobs
     offset = None if platform.facility.calendar_start is None else platform.facility.calendar_start - jobs[0].submit
     return power_terms(platform, offset, jobs[0].submit, jobs[-1].submit)
 

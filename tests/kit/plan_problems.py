@@ -14,7 +14,7 @@ from dardis.model.series import Floats, Ints
 from dardis.power.conditions import HOUR_S, Conditions
 from dardis.power.cooling import AirPlant, Cooling, HybridPlant
 from dardis.power.tariff import Tariff
-from offline.planner.legal import schedule_of
+from offline.planner.as_schedule import schedule_of
 from offline.planner.problem import Plan, PlanJobs, Problem, Running
 
 DAY_S = 86_400
@@ -167,3 +167,8 @@ def _busy_nodes(begin: int, nodes: int, cores: int, share: float, rng: np.random
         begin + rng.integers(60, 8 * HOUR_S, many), np.full((many, 1), cores), np.full(many, 6.33),
         np.full(many, 0.013), np.arange(many + 1), busy, np.ones(many, dtype=np.int64),
     )  # fmt: skip
+
+
+def same(one: Plan, other: Plan) -> bool:
+    """Whether two plans are alike in everything."""
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in vars(one))

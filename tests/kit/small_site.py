@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dardis.cli.main import run
-from offline import lessons
+from offline.day import hindsight
 from offline.planner import plan as planning
 
 START = "2023-07-03T00:00Z"
@@ -165,7 +165,7 @@ def search_less(patch: pytest.MonkeyPatch) -> None:
     """Shorten the searches, for what does not depend on how good plans are."""
     patch.setattr(planning, "GROUPS", 100)
     patch.setattr(planning, "POLISHES", 1)
-    patch.setattr(lessons, "MOST_DAYS", 5)
+    patch.setattr(hindsight, "MOST_DAYS", 5)
 
 
 def summary_of(out: Path) -> dict[str, object]:

@@ -23,7 +23,7 @@ from dardis.model.schedule import Schedule
 from dardis.workload.table import read_table
 from dardis.workload.table import write_table as write_trace
 from dardis.workload.trace import Trace, build_trace
-from offline.export.table import export_csv
+from offline.export.csv_plan import export_csv
 from offline.folder.columns import onoff_columns, write_csv
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5) | st.text("'=+-@\t\r\n\",x ", max_size=5)

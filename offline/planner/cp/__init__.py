@@ -1,1 +1,1 @@
-"""Planning by OR-Tools: the thesis's model and its searches, the polish of a plan, and proven bounds on the profit."""
+"""What of planning OR-Tools does: the thesis's model, the polish of a plan, and proven bounds on the profit."""

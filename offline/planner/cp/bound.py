@@ -12,8 +12,7 @@ from dardis.solver.result import Budget
 from offline.planner.cp import model
 from offline.planner.cp.fluid import fluid_prices
 from offline.planner.cp.market import Market, Prices
-from offline.planner.cp.money import price_per_j
-from offline.planner.cp.segments import unmerged
+from offline.planner.day_account import price_per_j
 from offline.planner.problem import Plan, Problem
 
 EXACT_JOBS = 20
@@ -63,7 +62,7 @@ def cheapest(market: Market, prices: Prices, steps: int) -> float:
 
 def exact_bound(problem: Problem, budget: Budget) -> float:
     """CP-SAT's bound on the model with every figure rounded to the plan's favour; infinite where it has none."""
-    day = model.DayModel(problem, unmerged(problem), optimistic=True, column_w=_COLUMN_W)
+    day = model.DayModel(problem, model.unmerged(problem), optimistic=True, column_w=_COLUMN_W)
     model.starts(day)
     model.capacity_in_sums(day)
     model.profit(day)

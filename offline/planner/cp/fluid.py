@@ -16,7 +16,7 @@ from dardis.model.series import Floats, Ints
 from dardis.solver.lp import LinearProgram, solve_lp
 from dardis.solver.result import Budget
 from offline.planner.cp.market import Market, Prices
-from offline.planner.cp.money import cores_of
+from offline.planner.day_account import cores_of
 
 POWER_CLASSES = 8
 """Jobs are told apart by this many steps of the power of their cores."""

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dardis.model.series import Floats, Ints
+from dardis.power.cooling import PueTable
 from offline.planner.cp.capacity import Row, able_groups, rows
-from offline.planner.cp.money import account_of_running, added_w, cores_of, power_reach, price_per_j
+from offline.planner.day_account import account_of_running, added_w, cores_of, most_added_w, price_per_j
 from offline.planner.problem import Problem
 
 LEVELS = 8192
@@ -62,7 +63,7 @@ class Market:
         base, edges = account_of_running(problem), problem.conditions.edges
         found = rows(problem)
         free = np.array([row.means(edges) for row in found], dtype=np.float64).reshape(len(found), len(edges) - 1)
-        levels = power_reach(problem, base.it_w, LEVELS)
+        levels = _power_reach(problem, base.it_w, LEVELS)
         cooling = problem.cooling.watts(problem.conditions.temp_c[:, None], levels[None, :])
         cost = price_per_j(problem)[:, None] * (levels[None, :] + cooling)
         watts, earned = added_w(problem), cores_of(problem) * problem.jobs.income / 3600
@@ -145,3 +146,18 @@ class Market:
         low = np.maximum(start[:, None], self.edges[None, :-1])
         high = np.minimum(finish[:, None], self.edges[None, 1:])
         return np.asarray(np.maximum(high - low, 0), dtype=np.float64)
+
+
+def _power_reach(problem: Problem, base_w: Floats, count: int) -> Floats:
+    """IT powers (W) from the least to the most that the day may see, `count` of them or some more.
+
+    They hold the columns of a measured table, between which cooling is linear, and end where the table does.
+    """
+    low = float(base_w.min())
+    high = float(base_w.max()) + most_added_w(problem)
+    inner = np.zeros(0)
+    if isinstance(problem.cooling, PueTable):
+        high = min(high, problem.cooling.most_it_w)
+        inner = problem.cooling.it_w
+    points = np.linspace(low, max(high, low + 1.0), count)
+    return np.unique(np.concatenate([points, inner[(inner > low) & (inner < high)]]))

@@ -17,8 +17,7 @@ from dardis.model.series import Floats, Ints
 from dardis.power.cooling import PueTable
 from dardis.solver.cpsat import new_model, weighted_sum
 from offline.planner.cp.capacity import Row, Taken, able_groups, rows
-from offline.planner.cp.money import account_of_running, added_w, cores_of, most_added_w, price_per_j
-from offline.planner.cp.segments import Segments
+from offline.planner.day_account import account_of_running, added_w, cores_of, most_added_w, price_per_j
 from offline.planner.problem import Plan, Problem
 
 if TYPE_CHECKING:
@@ -31,6 +30,25 @@ POWER = 10
 """Power counts in tenths of a W."""
 COLUMN_W = 500
 """Cooling is looked up in columns this far apart, as in the thesis's table."""
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Segments `[edges[i], edges[i+1])`; values of shape (segments,). `base_w`: idle nodes and running jobs."""
+
+    edges: Ints
+    temp_c: Floats
+    price_per_j: Floats
+    base_w: Floats
+
+
+def unmerged(problem: Problem) -> Segments:
+    """The conditions' own segments, as the exact account has them.
+
+    What merged ones cost is no bound: where cooling gets cheaper with load, hours apart cost less than their mean.
+    """
+    conditions = problem.conditions
+    return Segments(conditions.edges, conditions.temp_c, price_per_j(problem), account_of_running(problem).it_w)
 
 
 @dataclass(frozen=True)

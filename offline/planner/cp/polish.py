@@ -16,8 +16,8 @@ from dardis.solver import result
 from dardis.solver.result import Ended
 from offline.planner.budget import Budget, Watch
 from offline.planner.cp.capacity import able_groups, rows
-from offline.planner.cp.money import account_of, cores_of
 from offline.planner.cp.window import Window, Worth
+from offline.planner.day_account import account_of, cores_of
 from offline.planner.problem import Problem, StoppedBy
 
 FREE_JOBS = 40

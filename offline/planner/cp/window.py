@@ -19,7 +19,7 @@ from dardis.solver.cpsat import new_model, solve, weighted_sum
 from dardis.solver.lp import LinearProgram, solve_lp
 from dardis.solver.result import Budget, Result
 from offline.planner.cp.capacity import Row
-from offline.planner.cp.money import account_of, added_w, cores_of, most_added_w, price_per_j
+from offline.planner.day_account import account_of, added_w, cores_of, most_added_w, price_per_j
 from offline.planner.problem import Problem
 
 if TYPE_CHECKING:

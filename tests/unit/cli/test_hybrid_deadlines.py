@@ -7,12 +7,11 @@ from kit.small_site import DAY_S, START, called, search_less, summary_of
 
 from dardis.sim import online
 from dardis.sim.request import STARTS_ONLY, RunRequest, load_inputs
-from offline import hybrid
-from offline.day import DayOptions
-from offline.hybrid import LoopOptions, run_loop
+from offline.day.options import DayOptions, SwitchingRule
+from offline.loop import loop as hybrid
+from offline.loop.loop import LoopOptions, run_loop
 from offline.planner.budget import tell_nobody
-from offline.site import SiteRequest, load_site
-from offline.wishes import SwitchingRule
+from offline.site.site import SiteRequest, load_site
 
 END = 8 * DAY_S
 

@@ -32,12 +32,12 @@ from dardis.config.target import load_target
 from dardis.metrics.columns import parse_units_by_node
 from dardis.metrics.facility import platform_cooling
 from dardis.model.job import FOREVER
-from offline.calendar import HOUR_S
 from offline.export.formats import FORMATS
 from offline.folder.plan import read_plan
 from offline.folder.tables import JobKind
-from offline.history import replayed
-from offline.site import SiteRequest, load_site
+from offline.site.calendar import HOUR_S
+from offline.site.history import replayed
+from offline.site.site import SiteRequest, load_site
 
 DAY = 8
 START, END = DAY * DAY_S, (DAY + 1) * DAY_S

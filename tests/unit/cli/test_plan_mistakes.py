@@ -27,9 +27,9 @@ def no_search(monkeypatch):
     def begun(*_, **__):
         raise AssertionError("began")
 
-    monkeypatch.setattr("offline.day.plan", begun)
-    monkeypatch.setattr("offline.hybrid.play", begun)
-    monkeypatch.setattr("offline.command._past", begun)
+    monkeypatch.setattr("offline.day.day.plan", begun)
+    monkeypatch.setattr("offline.loop.loop.play", begun)
+    monkeypatch.setattr("offline.day.command._past", begun)
 
 
 def lines(text):

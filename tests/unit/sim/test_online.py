@@ -17,8 +17,8 @@ from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Switching, Target
 from dardis.sim.dispatchers import DISPATCHERS, find_setup
 from dardis.sim.online import play, warm
-from offline.history import replayed
-from offline.site import SiteRequest, load_site
+from offline.site.history import replayed
+from offline.site.site import SiteRequest, load_site
 
 
 @pytest.fixture(scope="module")

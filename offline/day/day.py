@@ -1,0 +1,132 @@
+"""Plans one UTC day from what was known when it began: jobs, profile, nodes on, and the money expected of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dardis.engine.clock import process_cpu_s
+from dardis.model.downtime import Downtime
+from dardis.model.errors import InputError
+from dardis.model.profile import StepFunction
+from dardis.model.series import Series
+from dardis.model.target import Switching
+from dardis.power.account import Account
+from dardis.power.worth import worth_of_joule
+from dardis.workload.jobs import to_jobs
+from offline.day.aims import NONE, Aims, aims_of_day
+from offline.day.hindsight import Hindsight
+from offline.day.known import known_at
+from offline.day.options import DayOptions
+from offline.folder.tables import JobKind
+from offline.forecast.forecast import Forecast, forecast
+from offline.onoff.counts import Limits
+from offline.onoff.planned import Reserve, plan_switching
+from offline.planner.budget import Progress, Watch, never, tell_nobody
+from offline.planner.day_account import account_of
+from offline.planner.midnight import plan_jobs, state_at
+from offline.planner.plan import Plans, plan
+from offline.planner.problem import Plan, Problem, StoppedBy
+from offline.planner.switched_bound import bound_with_switching
+from offline.planner.use import cores_used, node_spans
+from offline.site.calendar import DAY_S
+from offline.site.fitting import jobs_that_fit
+from offline.site.history import predictor_of
+
+
+@dataclass(frozen=True)
+class DayPlan:
+    """All that was found out about a day. `kinds` says of each of the problem's jobs where it is known from."""
+
+    day: int
+    problem: Problem
+    kinds: tuple[JobKind, ...]
+    forecast: Forecast
+    plans: Plans
+    aims: Aims
+    downtime: Downtime
+    """When nodes are down if all goes as planned."""
+    all_on: Account
+    account: Account
+    """With the nodes down as planned."""
+    bound: float | None
+    """No plan of these jobs has more profit, whatever nodes are switched; None where that isn't proven."""
+    notes: tuple[str, ...]
+    cpu_s: float
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that is handed on."""
+        return self.plans.best
+
+
+def plan_day(
+    hindsight: Hindsight, day: int, options: DayOptions, progress: Progress = tell_nobody,
+    stop: Callable[[], bool] = never,
+) -> DayPlan:  # fmt: skip
+    """Plan UTC day `day` of a site and its past (`hindsight`), of which only what was known by then is looked at.
+
+    Raises InputError for a day without history, weather or prices, and for limits on power that nothing can keep.
+    """
+    begun = process_cpu_s()
+    site, past = hindsight.site, hindsight.past
+    start = site.calendar.day(day)[0]
+    conditions = site.conditions(day)
+    known, gaps = known_at(site, past, day)
+    expected = forecast(site.waited(past), site.calendar, day, options.hours, options.method, options.seed)
+    state = state_at(past, site.jobs, site.platform, start, predictor_of(past))
+    made = jobs_that_fit(to_jobs(expected.trace, site.platform).jobs, site.platform) if len(expected.trace) else []
+    jobs = sorted([*state.waiting, *made], key=lambda job: (job.submit, job.number))
+    new = {job.number for job in made}
+    problem = Problem(
+        site.platform, conditions, site.cooling, site.tariff, plan_jobs(jobs, site.platform, start), state.running,
+        horizon=conditions.end + DAY_S,
+    )  # fmt: skip
+    plans = plan(problem, time_limit=options.time_limit, seed=options.seed, progress=progress, stop=stop)
+    all_on = account_of(problem, plans.best.start)
+    aims = aims_of_day(hindsight, known, day, options, cores_used(problem, plans.best.start))
+    downtime = planned_downtime(problem, plans.best, all_on, aims.switching)
+    account = account_of(problem, plans.best.start, downtime)
+    if not account.feasible:
+        found = f"the best plan is {account.over_limit_kwh:.1f} kWh above a limit on power that must be kept"
+        raise InputError("platform: tariff", found, "limits that the running jobs and idle nodes leave room for")
+    most = plans.best.bound
+    if aims.switching is not None and most is not None:
+        watch = Watch(options.time_limit)
+        most = bound_with_switching(problem, guard_s=options.time_limit)
+        if watch.over():
+            plans = replace(plans, best=replace(plans.best, stopped_by=StoppedBy.TIME))
+    return DayPlan(
+        day, problem, tuple(JobKind.FORECAST if job.number in new else JobKind.QUEUED for job in jobs), expected, plans,
+        aims, downtime, all_on, account, most,
+        (*gaps, *expected.notes, *aims.notes, *_of_limits(problem)),
+        process_cpu_s() - begun,
+    )  # fmt: skip
+
+
+def _of_limits(problem: Problem) -> tuple[str, ...]:
+    """A note where plans and bounds are not of one kind."""
+    tariff = problem.tariff
+    if not tariff.limits and tariff.contracted_kw is None:
+        return ()
+    return ("power is limited: multi-search and the best rule may be above the limit, and the bound leaves it out",)
+
+
+def planned_downtime(problem: Problem, plan: Plan, all_on: Account, switching: Switching | None) -> Downtime:
+    """When nodes are down if jobs come as planned: as few on as the plan and what must stay on allow."""
+    if switching is None:
+        return Downtime.none()
+    platform, conditions = problem.platform, problem.conditions
+    busy = node_spans(problem, plan)
+    worth = worth_of_joule(conditions, problem.cooling, problem.tariff, Series(conditions.edges, all_on.it_w))
+    reserves = {}
+    for group in sorted({*switching.spares, *switching.floors}):
+        mine = platform.group_of_node[busy.node] == group
+        in_use = StepFunction.from_spans(busy.start[mine], busy.end[mine], np.ones(int(mine.sum()), dtype=np.int64))
+        spares, floor = switching.spares.get(group, NONE), switching.floors.get(group, NONE)
+        times = np.unique(np.concatenate([in_use.times, spares.times, floor.times]))
+        needed = np.maximum(spares.at(times), floor.at(times) - in_use.at(times))
+        reserves[group] = Reserve(StepFunction(times, np.maximum(needed, 0)))
+    return plan_switching(busy, platform, reserves, worth, Limits(most_switches=int(2 * switching.most_cycles_per_day)))

@@ -1,0 +1,159 @@
+"""The folder of a day's plan: its tables, target.json, summary.json and report.html, from a `DayPlan`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dardis.config.target import write_target
+from dardis.model.profile import StepFunction
+from dardis.model.resources import CORES
+from dardis.model.series import Floats
+from dardis.model.target import Target
+from dardis.power.nodes import MachinePower
+from dardis.report.chart import TimeAxis
+from dardis.report.plan_charts import PlannedDay
+from dardis.report.plan_page import draw_plan
+from offline.day.by_hour import desired_of, nodes_on_of, powered_of, profile_of
+from offline.day.day import DayPlan
+from offline.folder.plan import Figure, PlanFolder, write_plan
+from offline.folder.tables import JobKind, OnOffTable, ProfileTable, ScheduleTable
+from offline.planner.as_schedule import schedule_of
+from offline.planner.use import cores_used, node_spans
+from offline.site.site import Site
+
+TARGET_FILE, REPORT_FILE = "target.json", "report.html"
+
+
+def write_day(
+    out: Path, site: Site, day: DayPlan, settings: dict[str, Any], *, cap: bool = False, report: bool = True
+) -> dict[str, Figure]:
+    """Write all files of a plan to a folder that exists; return its summary. Raises OSError.
+
+    With `cap` the cores to aim at are in the target, too, so that online is held to them.
+    """
+    nodes_on = nodes_on_of(day)
+    profile = profile_of(day, nodes_on)
+    summary = summary_of(site, day)
+    boot_s = MachinePower.of_platform(site.platform).boot_s
+    folder = PlanFolder(
+        site.platform,
+        site.calendar.offset,
+        profile,
+        OnOffTable.of(day.downtime, boot_s),
+        table_of(day),
+        summary,
+        settings,
+    )
+    write_plan(out, folder)
+    source = {
+        "day": day.day,
+        "switching": str(settings["switching"]),
+        "rules": dict(day.aims.rules),
+        "notes": list(day.notes),
+    }
+    desired = desired_of(site.platform, [profile]) if cap else None
+    write_target(out / TARGET_FILE, Target(desired, day.aims.switching, site.calendar.offset, source), site.platform)
+    if report:
+        _draw(out / REPORT_FILE, site, day, profile, nodes_on, summary)
+    return summary
+
+
+def table_of(day: DayPlan) -> ScheduleTable:
+    """schedule.csv: every planned job, and those that run already at their true starts."""
+    schedule = schedule_of(day.problem, day.plan)
+    kind_of = dict(zip(day.problem.jobs.number.tolist(), day.kinds, strict=True))
+    return ScheduleTable(
+        schedule.number, schedule.submit, schedule.start, schedule.finish, schedule.units,
+        schedule.request[:, schedule.kinds.index(CORES)],
+        tuple(kind_of.get(number, JobKind.RUNNING) for number in schedule.number.tolist()), schedule.offsets,
+        np.asarray(schedule.nodes, dtype=np.int64), np.asarray(schedule.node_units, dtype=np.int64),
+    )  # fmt: skip
+
+
+def summary_of(site: Site, day: DayPlan) -> dict[str, Figure]:
+    """The figures of summary.json, flat."""
+    told, down = day.account, day.downtime
+    start, end = day.problem.conditions.start, day.problem.conditions.end
+    boot_s = MachinePower.of_platform(site.platform).boot_s[down.node]
+    switches = int(((down.down >= start) & (down.down < end)).sum() + (down.up - boot_s < end).sum())
+    count = {kind: day.kinds.count(kind) for kind in JobKind}
+    return {
+        "date_utc": site.calendar.text(start)[:10],
+        "jobs": len(day.problem.jobs.number) + len(day.problem.running.number),
+        "jobs_running": len(day.problem.running.number),
+        "jobs_queued": count[JobKind.QUEUED],
+        "jobs_forecast": count[JobKind.FORECAST],
+        "profit_eur": told.profit,
+        "income_eur": told.income_eur,
+        "energy_eur": told.energy_eur,
+        "cooling_eur": told.cooling_eur,
+        "tariff_eur": told.tariff_eur,
+        "all_on_profit_eur": day.all_on.profit,
+        "baseline": day.plans.rule.search,
+        "baseline_profit_eur": day.plans.rule.profit,
+        "multi_search_profit_eur": day.plans.multi_search.profit,
+        "search": day.plan.search,
+        "bound_eur": day.bound,
+        "all_on_bound_eur": day.plan.bound,
+        "energy_kwh": told.energy_kwh,
+        "cooling_kwh": told.cooling_kwh,
+        "co2_kg": told.co2_kg,
+        "peak_kw": told.peak_kw,
+        "pue": told.pue,
+        "node_switches": switches,
+        "mean_nodes_on": nodes_on_of(day).integral(start, end) / (end - start),
+        "forecast_method": day.forecast.method,
+        "plan_cpu_s": day.cpu_s,
+        "stopped_by": str(day.plan.stopped_by),
+        "currency": site.platform.currency,
+        "notes": "; ".join((*site.notes, *day.notes)),
+    }
+
+
+def _draw(
+    path: Path, site: Site, day: DayPlan, profile: ProfileTable, nodes_on: StepFunction, summary: dict[str, Figure]
+) -> None:
+    platform, told = site.platform, day.account
+    edges = profile.edges
+    spans = node_spans(day.problem, day.plan)
+    busy = StepFunction.from_spans(spans.start, spans.end, np.ones(len(spans.node), dtype=np.int64))
+    columns = {
+        "cores_target": profile.cores_target.astype(float), "power_cap_w": profile.power_cap_w, "it_w": profile.it_w,
+        "cooling_w": profile.cooling_w, "pue": profile.pue, "price_eur_per_kwh": profile.price_per_kwh,
+        "gco2_per_kwh": profile.gco2_per_kwh, "temp_c": profile.temp_c,
+    }  # fmt: skip
+    money: dict[str, Floats] = {
+        "income": told.income, "energy": told.energy_cost, "cooling": told.cooling_cost, "co2": told.co2_cost,
+    }  # fmt: skip
+    picture = PlannedDay(
+        TimeAxis(int(edges[0]), int(edges[-1]), site.calendar.offset), edges, columns, money,
+        cores_used(day.problem, day.plan.start), powered_of(day, nodes_on), nodes_on, busy, platform.cores,
+        platform.node_count, platform.currency,
+    )  # fmt: skip
+    currency = platform.currency
+    headlines = [
+        ("profit expected", f"{told.profit:,.2f} {currency}"),
+        ("income", f"{told.income_eur:,.2f} {currency}"),
+        ("IT energy", f"{told.energy_eur:,.2f} {currency}"),
+        ("cooling", f"{told.cooling_eur:,.2f} {currency}"),
+        ("peak", f"{told.peak_kw:,.1f} kW"),
+        ("nodes on, mean", f"{summary['mean_nodes_on']:,.1f} of {platform.node_count}"),
+    ]
+    profits = [
+        (f"best rule ({day.plans.rule.search})", day.plans.rule.profit),
+        (day.plans.multi_search.search, day.plans.multi_search.profit),
+        (f"ours ({day.plan.search})" if day.plan.search != "ours" else "ours", day.plan.profit),
+    ]
+    shown = [(key, _words(value)) for key, value in summary.items() if key != "notes"]
+    draw_plan(
+        path, title=f"Plan of {summary['date_utc']} for {platform.name}", lead=platform.describe(),
+        notes=[*site.notes, *day.notes], headlines=headlines, day=picture, profits=profits, bound=day.plan.bound,
+        rules=day.aims.rules, trees=day.aims.trees, figures=shown,
+    )  # fmt: skip
+
+
+def _words(value: Figure) -> str:
+    return "–" if value is None else f"{value:,.2f}" if isinstance(value, float) else str(value)

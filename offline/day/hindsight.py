@@ -1,0 +1,126 @@
+"""What near-optimal plans of past days teach: each is planned once in hindsight, a tree learns its use by hour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from dardis.model.errors import InputError
+from dardis.model.job import Job
+from dardis.model.profile import StepFunction
+from dardis.model.schedule import Schedule
+from dardis.model.series import Floats, Series
+from dardis.power.conditions import Conditions
+from offline.day.known import Known
+from offline.extract.target_tree import TargetTree, learn_target
+from offline.forecast.forecast import forecast
+from offline.planner.budget import Budget, Watch
+from offline.planner.improve import improve
+from offline.planner.midnight import plan_jobs, state_at
+from offline.planner.problem import Problem
+from offline.planner.searches import heuristic
+from offline.planner.use import cores_used
+from offline.site.calendar import DAY_S
+from offline.site.fitting import jobs_that_fit
+from offline.site.history import predictor_of
+from offline.site.site import Site
+
+LEAST_DAYS = 5
+"""With fewer past days nothing is learned."""
+MOST_DAYS = 14
+MOST_JOBS = 40_000
+"""Days are planned in hindsight as far back as they have so many jobs together, and `LEAST_DAYS` at least."""
+GROUPS = 200
+"""Groups of jobs that a plan in hindsight rebuilds."""
+
+
+@dataclass
+class Hindsight:
+    """Plans of past days and forecasts of them, each made once; share one between days that are planned in turn."""
+
+    site: Site
+    past: Schedule
+    _use: dict[int, Floats] = field(default_factory=dict)
+    _demand: dict[int, Floats] = field(default_factory=dict)
+    _conditions: dict[int, Conditions] = field(default_factory=dict)
+
+    def target(self, known: Known, day: int, seed: int) -> tuple[TargetTree | None, StepFunction]:
+        """The tree that the days before `day` give, and the cores that it aims at in its hours; None with few days."""
+        platform = self.site.platform
+        days = self._days(known.first_day, day)
+        if len(days) < LEAST_DAYS:
+            return None, StepFunction.from_steps(0, [])
+        use = np.concatenate([self._use_of(d) for d in days])
+        edges = np.concatenate([self.site.calendar.day(days[0])[0] + 3600 * np.arange(24 * (len(days) + 1) + 1)])
+        demand = np.concatenate([self._demand_of(d, seed) for d in (*days, day)])
+        told = replace(known, more=known.more | {"forecast use": Series(edges, demand / platform.cores)})
+        tree = learn_target(told.table(days[0], len(days)), use)
+        return tree, tree.cores(told.table(day, 1), platform.cores)
+
+    def _days(self, first: int, day: int) -> list[int]:
+        """The days before `day` that are learned from: those that just passed, as long as enough is known of them."""
+        days: list[int] = []
+        jobs = 0
+        for before in range(day - 1, max(first, day - MOST_DAYS) - 1, -1):
+            start, end = self.site.calendar.day(before)
+            jobs += int(np.count_nonzero((self.past.submit >= start) & (self.past.submit < end)))
+            too_early = start < int(self.past.submit.min()) + DAY_S
+            if too_early or (jobs > MOST_JOBS and len(days) >= LEAST_DAYS) or not self._covered(before, day):
+                break
+            days.append(before)
+        return days[::-1]
+
+    def _covered(self, day: int, until: int) -> bool:
+        """Whether weather and prices are known of a day; asks for those of the days up to `until` with it."""
+        if day not in self._conditions:
+            try:
+                several = self.site.conditions(day - MOST_DAYS, until - day + MOST_DAYS)
+                days = range(day - MOST_DAYS, until)
+            except InputError:
+                try:
+                    several, days = self.site.conditions(day), range(day, day + 1)
+                except InputError:
+                    return False
+            for one in days:
+                self._conditions[one] = several.between(*self.site.calendar.day(one))
+        return True
+
+    def _demand_of(self, day: int, seed: int) -> Floats:
+        """Forecast mean cores in use of the hours of a day, as it was known when the day began."""
+        if day not in self._demand:
+            made = forecast(self.site.waited(self.past), self.site.calendar, day, seed=seed)
+            self._demand[day] = made.demand.in_use.mean
+        return self._demand[day]
+
+    def _jobs_as_known(self, now: int) -> list[Job]:
+        """The jobs submitted before `now`; what has not ended by then runs as long as was to be expected."""
+        site, past = self.site, self.past
+        state = state_at(past, site.jobs, site.platform, now, predictor_of(past))
+        expected = dict(
+            zip(state.running.number.tolist(), (state.running.finish - state.running.start).tolist(), strict=True)
+        )
+        expected |= {job.number: job.runtime for job in state.waiting}
+        known = [job for job in jobs_that_fit(site.jobs, site.platform) if job.submit < now]
+        # A trace that states no walltimes has runtimes in their place.
+        return [
+            replace(job, runtime=runtime, walltime=max(job.walltime, runtime))
+            for job, runtime in ((job, expected.get(job.number, job.runtime)) for job in known)
+        ]
+
+    def _use_of(self, day: int) -> Floats:
+        """Share of the machine in use in each hour of a past day by a plan that knew all of that day."""
+        if day not in self._use:
+            site, (start, end) = self.site, self.site.calendar.day(day)
+            state = state_at(self.past, site.jobs, site.platform, start, predictor_of(self.past))
+            came = [job for job in self._jobs_as_known(end) if start <= job.submit < end]
+            problem = Problem(
+                site.platform, self._conditions[day], site.cooling, site.tariff,
+                plan_jobs([*state.waiting, *came], site.platform, start), state.running, horizon=end + DAY_S,
+            )  # fmt: skip
+            best = improve(problem, heuristic(problem), Budget(GROUPS), Watch(), large_only=True)
+            hours = start + 3600 * np.arange(25, dtype=np.int64)
+            used = cores_used(problem, best.start)
+            areas = [used.integral(a, b) for a, b in zip(hours[:-1].tolist(), hours[1:].tolist(), strict=True)]
+            self._use[day] = np.array(areas) / (3600 * site.platform.cores)
+        return self._use[day]

@@ -1,0 +1,60 @@
+"""What is known of a machine when a day begins, hour by hour, for rules to be learned from. Promises nothing later."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dardis.metrics.system import used_profile
+from dardis.model.platform import Platform
+from dardis.model.profile import StepFunction
+from dardis.model.resources import CORES
+from dardis.model.schedule import Schedule
+from dardis.model.series import Series
+from offline.extract.hours import HourTable, hour_table
+from offline.site.calendar import DAY_S, Calendar
+from offline.site.site import Site
+
+THURSDAY = 3
+"""The weekday of Unix day 0, where Monday is 0."""
+LEARN_DAYS = 60
+"""At most so many past days are learned from."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """The past of a machine up to a midnight: nothing in it may be looked at that was not known by `until`."""
+
+    platform: Platform
+    calendar: Calendar
+    schedule: Schedule
+    until: int
+    more: dict[str, Series]
+    """Weather and prices on the trace's clock, by the names that rules call them."""
+
+    @property
+    def first_day(self) -> int:
+        """Number of the first whole UTC day of the history, or a later one."""
+        first = self.calendar.day_of(int(self.schedule.submit.min()) - 1) + 1
+        return max(first, self.calendar.day_of(self.until) - LEARN_DAYS)
+
+    @property
+    def used(self) -> StepFunction:
+        """Cores in use; meaningless from `until` on."""
+        return used_profile(self.schedule, CORES)
+
+    def table(self, day: int, days: int) -> HourTable:
+        """What was known of the hours of these UTC days when each began."""
+        start, end = self.calendar.day(day)[0], self.calendar.day(day + days - 1)[1]
+        covered = {name: series for name, series in self.more.items() if series.start <= start and end <= series.end}
+        weekday = (self.calendar.to_unix(start) // DAY_S + THURSDAY) % 7
+        submits = np.sort(self.schedule.submit)
+        return hour_table(start, days, weekday, self.used, self.platform.cores, submits, covered)
+
+
+def known_at(site: Site, past: Schedule, day: int) -> tuple[Known, tuple[str, ...]]:
+    """The past of a site when a day began, and notes on what is not known of all of it."""
+    known = Known(site.platform, site.calendar, past, site.calendar.day(day)[0], {})
+    more, notes = site.known_ahead(min(known.first_day, day), day)
+    return replace(known, more=more), notes

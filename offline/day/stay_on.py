@@ -1,0 +1,69 @@
+"""How many nodes stay on in a day: spares learned from the past, or what the thesis's algorithm 8 makes of a target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import ceil
+
+import numpy as np
+
+from dardis.model.platform import Platform
+from dardis.model.profile import StepFunction
+from dardis.model.target import Switching
+from dardis.power.nodes import MachinePower
+from offline.day.known import Known
+from offline.extract import algorithm8
+from offline.extract.spares import SpareRule, learn_spares
+from offline.onoff.replay import demands_of
+
+LEAST_IDLE_S = 600
+"""With 337 s, the break-even of common nodes, these go through 1.34 cycles a day on Curie partition 4, with 600 s
+1.17; that costs half a point of what can be saved (docs/switching.md)."""
+
+
+@dataclass(frozen=True)
+class SpareDays:
+    """The spares of a day, all nodes before it, and the rule that they come from."""
+
+    switching: Switching
+    rule: SpareRule
+
+
+def idle_seconds(platform: Platform) -> int:
+    """How long a node idles before it is shut down, s: until being down would have cost less, or `LEAST_IDLE_S`."""
+    even = MachinePower.of_platform(platform).break_even_s
+    finite = even[np.isfinite(even)]
+    return max(ceil(finite.max()), LEAST_IDLE_S) if len(finite) else 0
+
+
+def spares_of_day(known: Known, day: int) -> SpareDays:
+    """Learn from all days before how many spare nodes each hour of `day` needs."""
+    days = day - known.first_day
+    platform, idle_s = known.platform, idle_seconds(known.platform)
+    demands = {group: demand.before(known.until) for group, demand in demands_of(known.schedule, platform).items()}
+    table = known.table(known.first_day, max(days, 0)) if days > 0 else known.table(day, 1).rows(0, 0)
+    rule = learn_spares(demands, table, platform, idle_s)
+    hours = known.table(day, 1)
+    begins = hours.edges[:-1]
+    spares = {
+        group: StepFunction.from_steps(
+            platform.groups[group].count, zip(begins.tolist(), function.at(begins).tolist(), strict=True)
+        )
+        for group, function in rule.predict(hours).items()
+    }
+    return SpareDays(Switching(spares=spares, idle_s=idle_s), rule)
+
+
+def thesis_target(known: Known, day: int, offset: int, planned: StepFunction | None) -> StepFunction:
+    """Cores to aim at by algorithm 8 with an offset in percent; `planned` is the use that the plan expects."""
+    start = known.calendar.day(day)[0]
+    return algorithm8.desired_cores(known.used, known.platform.cores, start, offset / 100, planned)
+
+
+def thesis_switching(cores: StepFunction, platform: Platform) -> Switching | None:
+    """The nodes that stay on for a target of cores; None where none would draw less if it were off."""
+    power = MachinePower.of_platform(platform)
+    saves = {int(group) for group in platform.group_of_node[power.idle_w > power.off_w]}
+    wished = algorithm8.switching(cores, platform, idle_seconds(platform))
+    floors = {group: floor for group, floor in wished.floors.items() if group in saves}
+    return replace(wished, floors=floors) if floors else None

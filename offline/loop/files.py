@@ -1,0 +1,238 @@
+"""The folder of the loop: its summary, a table by day, what online was told, what really ran, and a report."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dardis.config.target import write_target
+from dardis.metrics.downtime import write_downtime
+from dardis.metrics.system import desired_total, overutilisation, used_profile
+from dardis.metrics.table import write_jobs
+from dardis.model.files import atomic_text
+from dardis.model.platform_dict import platform_to_dict
+from dardis.model.profile import StepFunction
+from dardis.model.resources import CORES
+from dardis.model.series import Floats
+from dardis.report.chart import TimeAxis
+from dardis.report.loop_page import LoopPicture, draw_loop
+from dardis.sim.outputs import write_json
+from offline.folder.plan import Figure
+from offline.loop.loop import Lived, Loop
+from offline.site.calendar import DAY_S
+
+DAY_COLUMNS = (
+    "day", "date_utc", "jobs", "jobs_forecast", "profit_eur", "always_on_profit_eur", "clairvoyant_profit_eur",
+    "share_of_bound", "mean_boot_delay_s", "delayed_share", "mean_wait_s", "always_on_mean_wait_s", "node_switches",
+    "mean_nodes_on", "planned_profit_eur", "stopped_by",
+)  # fmt: skip
+
+
+def write_loop(out: Path, loop: Loop, settings: dict[str, Any], *, report: bool = True) -> dict[str, Figure]:
+    """Write all files to a folder that exists; return the summary. Raises OSError."""
+    summary = summary_of(loop)
+    rows = day_rows(loop)
+    with atomic_text(out / "days.csv") as file:
+        writer = csv.DictWriter(file, DAY_COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    write_json(out / "summary.json", summary)
+    write_jobs(loop.switched.schedule, out / "jobs.csv", str(settings["history"]))
+    write_downtime(out / "switching.csv", loop.switched.downtime)
+    write_target(out / "target.json", loop.target, loop.site.platform)
+    write_json(out / "run.json", settings | {"platform": platform_to_dict(loop.site.platform)})
+    if report:
+        _draw(out / "report.html", loop, summary, rows)
+    return summary
+
+
+def summary_of(loop: Loop) -> dict[str, Figure]:
+    """The figures of summary.json, flat."""
+    days = (loop.conditions.end - loop.conditions.start) / DAY_S
+    told, base, most = loop.switched.account, loop.always_on.account, loop.clairvoyant.account
+    counted, before = loop.counted(loop.switched), loop.counted(loop.always_on)
+    delay = loop.switched.boot_delay[counted]
+    gained = told.profit - base.profit
+    return {
+        "days": f"{loop.options.days[0]}-{loop.options.days[1]}",
+        "dispatcher": loop.options.dispatcher,
+        "switching": str(loop.options.day.switching),
+        "cap": str(loop.options.cap),
+        "jobs": int(counted.sum()),
+        "profit_eur": told.profit,
+        "always_on_profit_eur": base.profit,
+        "clairvoyant_profit_eur": most.profit,
+        "gain_eur": gained,
+        "gain_percent": 100 * gained / abs(base.profit) if base.profit else None,
+        "bound_percent": 100 * (most.profit - base.profit) / abs(base.profit) if base.profit else None,
+        "share_of_bound": loop.share_of_bound,
+        **{f"gain_{name}_eur": value for name, value in asdict(loop.gain).items()},
+        "mean_boot_delay_s": float(delay.mean()) if len(delay) else None,
+        "delayed_share": float((delay > 0).mean()) if len(delay) else None,
+        "cycles_per_node_day": switches(loop, loop.switched) / loop.site.platform.node_count / days,
+        "mean_wait_s": mean_wait(loop.switched, counted),
+        "always_on_mean_wait_s": mean_wait(loop.always_on, before),
+        "most_wait_s": most_wait(loop.switched, counted),
+        "always_on_most_wait_s": most_wait(loop.always_on, before),
+        "overutilisation_core_s": over_cap(loop),
+        "makespan_s": makespan(loop, loop.switched, counted),
+        "always_on_makespan_s": makespan(loop, loop.always_on, before),
+        "income_eur": told.income_eur,
+        "energy_eur": told.energy_eur,
+        "cooling_eur": told.cooling_eur,
+        "energy_kwh": told.energy_kwh,
+        "cooling_kwh": told.cooling_kwh,
+        "pue": told.pue,
+        "co2_kg": told.co2_kg,
+        "always_on_co2_kg": base.co2_kg,
+        "peak_kw": told.peak_kw,
+        "always_on_peak_kw": base.peak_kw,
+        "mean_nodes_on": nodes_on(loop, loop.switched).integral(loop.conditions.start, loop.conditions.end)
+        / (loop.conditions.end - loop.conditions.start),
+        "plan_cpu_s": sum(plan.cpu_s for plan in loop.plans),
+        "currency": loop.site.platform.currency,
+        "notes": "; ".join(notes_of(loop)),
+    }
+
+
+def notes_of(loop: Loop) -> list[str]:
+    """What people should know of the days, each thing once."""
+    over = loop.switched.account.over_limit_kwh
+    broken = [f"limits on power that must be kept were exceeded by {over:.1f} kWh"] if over > 0 else []
+    return list(
+        dict.fromkeys([*broken, *loop.notes, *loop.site.notes, *(note for plan in loop.plans for note in plan.notes)])
+    )
+
+
+def switches(loop: Loop, lived: Lived) -> int:
+    """How often a node was shut down in the days."""
+    down = lived.downtime.down
+    return int(((down >= loop.conditions.start) & (down < loop.conditions.end)).sum())
+
+
+def mean_wait(lived: Lived, counted: np.ndarray) -> float | None:
+    """Mean wait of these jobs, s."""
+    waits = (lived.schedule.start - lived.schedule.submit)[counted]
+    return float(waits.mean()) if len(waits) else None
+
+
+def most_wait(lived: Lived, counted: np.ndarray) -> int | None:
+    """Longest wait of these jobs, s."""
+    return int((lived.schedule.start - lived.schedule.submit)[counted].max()) if counted.any() else None
+
+
+def over_cap(loop: Loop) -> int | None:
+    """Core-seconds in the days above the cores to aim at; None where nobody is held to them."""
+    desired = loop.target.desired
+    if desired is None:
+        return None
+    wished = desired_total(loop.site.platform, desired, CORES)
+    window = (loop.conditions.start, loop.conditions.end)
+    return overutilisation(used_profile(loop.switched.schedule, CORES), wished, window)
+
+
+def makespan(loop: Loop, lived: Lived, counted: np.ndarray) -> int | None:
+    """From the begin of the days to the last end of a job that was submitted in them, s."""
+    finish = lived.schedule.finish[counted]
+    return int(finish.max()) - loop.conditions.start if len(finish) else None
+
+
+def nodes_on(loop: Loop, lived: Lived) -> StepFunction:
+    """Nodes that are not down, over time."""
+    down = lived.downtime
+    off = StepFunction.from_spans(down.down, down.up, np.ones(len(down.node), dtype=np.int64))
+    return StepFunction(off.times, loop.site.platform.node_count - off.values)
+
+
+def day_rows(loop: Loop) -> list[dict[str, Figure]]:
+    """The rows of days.csv."""
+    edges = loop.conditions.edges
+    profits = {name: _by_segment(getattr(loop, name)) for name in ("switched", "always_on", "clairvoyant")}
+    on = nodes_on(loop, loop.switched)
+    rows: list[dict[str, Figure]] = []
+    for plan in loop.plans:
+        start, end = loop.site.calendar.day(plan.day)
+        inside = (edges[:-1] >= start) & (edges[:-1] < end)
+        profit = {name: float(values[inside].sum()) for name, values in profits.items()}
+        now, before = (_of_day(loop, lived, start, end) for lived in (loop.switched, loop.always_on))
+        delay = loop.switched.boot_delay[now]
+        down = loop.switched.downtime.down
+        rows.append(
+            {
+                "day": plan.day,
+                "date_utc": loop.site.calendar.text(start)[:10],
+                "jobs": int(now.sum()),
+                "jobs_forecast": len(plan.forecast.trace),
+                "profit_eur": profit["switched"],
+                "always_on_profit_eur": profit["always_on"],
+                "clairvoyant_profit_eur": profit["clairvoyant"],
+                "share_of_bound": loop.share(**profit),
+                "mean_boot_delay_s": float(delay.mean()) if len(delay) else None,
+                "delayed_share": float((delay > 0).mean()) if len(delay) else None,
+                "mean_wait_s": mean_wait(loop.switched, now),
+                "always_on_mean_wait_s": mean_wait(loop.always_on, before),
+                "node_switches": int(((down >= start) & (down < end)).sum()),
+                "mean_nodes_on": on.integral(start, end) / DAY_S,
+                "planned_profit_eur": plan.account.profit,
+                "stopped_by": str(plan.plan.stopped_by),
+            }
+        )
+    return rows
+
+
+def _by_segment(lived: Lived) -> Floats:
+    """Income less energy, cooling and CO2 of each segment; what peaks and limits cost is of no single one."""
+    told = lived.account
+    return np.asarray(told.income - told.energy_cost - told.cooling_cost - told.co2_cost)
+
+
+def _of_day(loop: Loop, lived: Lived, start: int, end: int) -> np.ndarray:
+    submit = lived.schedule.submit
+    return np.asarray(loop.counted(lived) & (submit >= start) & (submit < end))
+
+
+def _draw(path: Path, loop: Loop, summary: dict[str, Figure], rows: Sequence[dict[str, Figure]]) -> None:
+    platform, conditions = loop.site.platform, loop.conditions
+    picture = LoopPicture(
+        axis=TimeAxis(conditions.start, conditions.end, loop.site.calendar.offset),
+        nodes_on=nodes_on(loop, loop.switched),
+        nodes=platform.node_count,
+        spares=_spares(loop),
+        dates=[str(row["date_utc"]) for row in rows],
+        profit={
+            name: np.array([float(row[key] or 0) for row in rows])
+            for name, key in (
+                ("all nodes on", "always_on_profit_eur"), ("switched", "profit_eur"),
+                ("clairvoyant", "clairvoyant_profit_eur"),
+            )
+        },
+        cores=platform.cores,
+        used=used_profile(loop.switched.schedule, CORES),
+        aimed_at=None if loop.target.desired is None else desired_total(platform, loop.target.desired, CORES),
+        delays=loop.switched.boot_delay[loop.counted(loop.switched)],
+        gain={name: float(value) for name, value in asdict(loop.gain).items()},
+        currency=platform.currency,
+        edges=conditions.edges,
+        temp_c=conditions.temp_c,
+        price=conditions.price_per_kwh,
+    )  # fmt: skip
+    draw_loop(
+        path, title=f"{loop.options.dispatcher}, days {summary['days']}, on {platform.name}", lead=platform.describe(),
+        notes=notes_of(loop), picture=picture, summary=summary,
+        columns=DAY_COLUMNS, rows=rows, rules=loop.plans[-1].aims.rules,
+    )  # fmt: skip
+
+
+def _spares(loop: Loop) -> StepFunction | None:
+    """Spare nodes of all groups over time."""
+    switching = loop.target.switching
+    if switching is None or not switching.spares:
+        return None
+    functions = list(switching.spares.values())
+    times = np.unique(np.concatenate([function.times for function in functions]))
+    return StepFunction(times, np.sum([function.at(times) for function in functions], axis=0))

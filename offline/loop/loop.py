@@ -1,0 +1,221 @@
+"""The loop over both halves: each day is planned from what is known, switched so, and lived as it really was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dardis.dispatch import CentralSetUp
+from dardis.model.choices import ProfileRule
+from dardis.model.downtime import Downtime
+from dardis.model.errors import InputError
+from dardis.model.job import Job
+from dardis.model.profile import StepFunction
+from dardis.model.schedule import Schedule
+from dardis.model.series import Ints
+from dardis.model.target import Switching, Target
+from dardis.power.account import Account, account, work_of
+from dardis.power.conditions import Conditions
+from dardis.power.gain import Gain, gain
+from dardis.power.nodes import MachinePower
+from dardis.sim.dispatchers import AnySetUp, find_setup
+from dardis.sim.online import Played, play, warm
+from dardis.sim.request import STARTS_ONLY, checks_starts_only
+from dardis.workload.deadlines import deadlines_asked
+from offline.day.by_hour import desired_of, nodes_on_of, profile_of
+from offline.day.day import DayPlan, plan_day
+from offline.day.hindsight import Hindsight
+from offline.day.known import LEARN_DAYS
+from offline.day.options import DayOptions, SwitchingRule
+from offline.loop.shift import shifted
+from offline.onoff.clairvoyant import clairvoyant
+from offline.planner.budget import Progress
+from offline.site.calendar import DAY_S
+from offline.site.site import Site
+
+
+@dataclass(frozen=True)
+class LoopOptions:
+    """Which UTC days (both included), under which dispatcher, and how each is planned.
+
+    With `shift_h` above 0 jobs may be held for so many hours until energy is cheap. `cap` is what the cores that each
+    day aims at mean to the dispatcher, `deadlines` the rule of jobs' latest starts (None: what the trace states, else
+    the dispatcher's own).
+    """
+
+    days: tuple[int, int]
+    day: DayOptions
+    dispatcher: str = "dardis-throughput"
+    settings: tuple[str, ...] = ()
+    shift_h: float = 0.0
+    cap: ProfileRule = ProfileRule.OFF
+    deadlines: str | None = None
+
+
+def cap_rule(text: str) -> ProfileRule:
+    """The rule of that name. Raises InputError."""
+    try:
+        return ProfileRule(text)
+    except ValueError:
+        raise InputError("--cap", repr(text), ", ".join(ProfileRule)) from None
+
+
+@dataclass(frozen=True)
+class Lived:
+    """What really happened: the schedule, who was down, how long each job waited for boots, and what it brought."""
+
+    schedule: Schedule
+    downtime: Downtime
+    boot_delay: Ints
+    account: Account
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Some days under the loop, beside the same dispatcher with all nodes on, and what could have been saved there.
+
+    Accounts are of the days alone: what runs before or after them counts nothing.
+    """
+
+    site: Site
+    options: LoopOptions
+    conditions: Conditions
+    plans: tuple[DayPlan, ...]
+    target: Target
+    always_on: Lived
+    clairvoyant: Lived
+    """The schedule with all nodes on, with every idle gap over break-even off (`offline.onoff.clairvoyant`)."""
+    switched: Lived
+    notes: tuple[str, ...] = ()
+    """On what the cap means under this dispatcher, for people."""
+
+    @property
+    def share_of_bound(self) -> float | None:
+        """What was gained of what could have been; None where nothing could, or no node was to be switched."""
+        profits = (lived.account.profit for lived in (self.switched, self.always_on, self.clairvoyant))
+        return self.share(*profits)
+
+    def share(self, switched: float, always_on: float, clairvoyant: float) -> float | None:
+        """The same of the profits of some of the time."""
+        if self.target.switching is None or clairvoyant <= always_on:
+            return None
+        return (switched - always_on) / (clairvoyant - always_on)
+
+    @property
+    def gain(self) -> Gain:
+        """Where the difference to all nodes on comes from."""
+        return gain(self.always_on.account, self.switched.account)
+
+    def counted(self, lived: Lived) -> np.ndarray:
+        """Which jobs of a schedule were submitted in the days and ran, shape (jobs,)."""
+        schedule = lived.schedule
+        inside = (schedule.submit >= self.conditions.start) & (schedule.submit < self.conditions.end)
+        return np.asarray(inside & schedule.ran)
+
+
+def run_loop(site: Site, options: LoopOptions, progress: Progress) -> Loop:
+    """Live through the days. Raises InputError for days without history, jobs, weather or prices."""
+    setup = _setup(options)
+    if isinstance(setup, CentralSetUp) and options.day.switching is not SwitchingRule.OFF:
+        raise InputError(f"--dispatcher {options.dispatcher}", "switches no nodes", "a dardis-* dispatcher")
+    first, last = options.days
+    start, end = site.calendar.day(first)[0], site.calendar.day(last)[1]
+    conditions = site.conditions(first, last - first + 1)
+    begin = start - LEARN_DAYS * DAY_S
+    due = deadlines_asked(site.jobs, site.trace, options.deadlines, setup.deadlines)
+    jobs = [job for job in due if begin <= job.submit < end]
+    known = sum(job.submit < start for job in jobs)
+    if not 0 < known < len(jobs):
+        found = f"{known} jobs before and {len(jobs) - known} in them"
+        raise InputError(f"--days {first}-{last}", found, "days with jobs, and some before them")
+    warm(setup, wished=options.cap is not ProfileRule.OFF)
+    progress("all nodes on", None, None)
+    before = play(site.platform, jobs, setup, Target(), options.day.seed)
+    site = replace(site, jobs=jobs)
+    hindsight = Hindsight(site, before.schedule)
+    plans = []
+    for day in range(first, last + 1):
+        progress(f"planning day {day} of {last}", None, None)
+        plans.append(plan_day(hindsight, day, options.day))
+    desired = None
+    if options.cap is not ProfileRule.OFF:
+        desired = desired_of(site.platform, [profile_of(plan, nodes_on_of(plan)) for plan in plans])
+    target = Target(desired, joined([plan.aims.switching for plan in plans]), site.calendar.offset)
+    progress("the days as they were", None, None)
+    after = play(site.platform, _held(site, jobs, before.schedule, options), setup, target, options.day.seed)
+    base = before.schedule
+    always_on = _lived(site, conditions, base, Downtime.none(), np.zeros(len(jobs), dtype=np.int64))
+    bound = clairvoyant(base, site.platform, conditions.start, conditions.end)
+    best = _lived(site, conditions, base, bound, always_on.boot_delay)
+    lived = _of_play(site, conditions, after)
+    notes = _of_cap(options.cap, setup, jobs)
+    return Loop(site, options, conditions, tuple(plans), target, always_on, best, lived, notes)
+
+
+def _setup(options: LoopOptions) -> AnySetUp:
+    """The dispatcher, told what the cap means. Raises InputError where both `--cap` and `--set` say it."""
+    if options.cap is ProfileRule.OFF:
+        return find_setup(options.dispatcher, options.settings)
+    for said in options.settings:
+        if said.partition("=")[0].strip() == "profile":
+            raise InputError(f"--set {said}", f"--cap {options.cap} says what the profile means", "one of both")
+    return find_setup(options.dispatcher, (*options.settings, f"profile={options.cap}"))
+
+
+def _of_cap(cap: ProfileRule, setup: AnySetUp, jobs: Sequence[Job]) -> tuple[str, ...]:
+    """A note where the cap is another one than its name says."""
+    if cap is ProfileRule.HARD and checks_starts_only(setup):
+        return (STARTS_ONLY,)
+    if cap is ProfileRule.SOFT and all(job.latest is None for job in jobs):
+        return ("no job has a deadline, so the soft cap is a hard one: --deadlines RULE gives them some",)
+    return ()
+
+
+def _held(site: Site, jobs: Sequence[Job], past: Schedule, options: LoopOptions) -> list[Job]:
+    if options.shift_h <= 0:
+        return list(jobs)
+    return shifted(site, jobs, past, options.days, options.shift_h)
+
+
+def _of_play(site: Site, conditions: Conditions, played: Played) -> Lived:
+    recorder = played.recorder
+    return _lived(site, conditions, played.schedule, recorder.downtime(), np.array(recorder.boot_delay, dtype=np.int64))
+
+
+def _lived(site: Site, conditions: Conditions, schedule: Schedule, downtime: Downtime, delay: Ints) -> Lived:
+    told = account(
+        work_of(schedule, site.platform), downtime, MachinePower.of_platform(site.platform), conditions, site.cooling,
+        site.tariff,
+    )  # fmt: skip
+    return Lived(schedule, downtime, delay, told)
+
+
+def joined(days: Sequence[Switching | None]) -> Switching | None:
+    """The switching of consecutive days as one, all nodes on before them; None when no day switches anything."""
+    some = [day for day in days if day is not None]
+    if not some:
+        return None
+    if len(some) < len(days):
+        raise ValueError("days with and without switching")
+    groups = {
+        name: {
+            group: _one([getattr(day, name)[group] for day in some])
+            for group in sorted({group for day in some for group in getattr(day, name)})
+        }
+        for name in ("spares", "floors")
+    }
+    return replace(some[0], spares=groups["spares"], floors=groups["floors"])
+
+
+def _one(functions: Sequence[StepFunction]) -> StepFunction:
+    """Each function from its first step on, until the next one's."""
+    steps = [
+        step
+        for function, following in zip(functions, [*functions[1:], None], strict=True)
+        for step in zip(function.times[1:].tolist(), function.values[1:].tolist(), strict=True)
+        if following is None or step[0] < following.times[1]
+    ]
+    kept = [step for step, last in zip(steps, [None, *steps], strict=False) if last is None or step[1] != last[1]]
+    return StepFunction.from_steps(int(functions[0].values[0]), kept)

@@ -1,0 +1,58 @@
+"""Holds jobs for hours in which energy is cheap: opt-in, since whoever submitted them waits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from dardis.model.job import Job
+from dardis.model.resources import CORES
+from dardis.model.schedule import Schedule
+from dardis.model.series import Floats, Ints, Series
+from dardis.power.nodes import full_watts
+from dardis.power.worth import worth_of_joule
+from offline.site.history import predictor_of
+from offline.site.site import Site
+
+GRAIN_S = 900
+"""How far apart the starts are that are looked at."""
+HOUR_OF_WAITING = 0.02
+"""What an hour of a job's waiting has to save, in money: so the few jobs are held that use nearly all of the energy."""
+
+
+def shifted(site: Site, jobs: Sequence[Job], past: Schedule, days: tuple[int, int], hours: float) -> list[Job]:
+    """The jobs, those submitted in the days with the earliest start within so many hours that is worth waiting for.
+
+    What a start costs is its energy, CO2 included, and the cooling that it adds at half of full load, over the time
+    that the job is expected to run, a core drawing its share of a busy node. Nothing is held beyond the days, whose
+    prices are known. The best start saves most beside `HOUR_OF_WAITING`. Deadlines stay.
+    """
+    start, end = site.calendar.day(days[0])[0], site.calendar.day(days[1])[1]
+    conditions = site.conditions(days[0], days[1] - days[0] + 1)
+    full_w = full_watts(site.platform)
+    half_load = Series(conditions.edges[[0, -1]], np.array([full_w / 2]))
+    worth = worth_of_joule(conditions, site.cooling, site.tariff, half_load)
+    area = np.concatenate([[0.0], np.cumsum(worth.values * np.diff(conditions.edges))])
+    cores, core_w = site.platform.kinds.index(CORES), full_w / site.platform.cores
+    predictor = predictor_of(past)
+
+    def held(job: Job) -> Job:
+        if not start <= job.submit < end:
+            return job
+        expected = predictor.runtime(job.user, job.walltime, job.submit)
+        latest = min(job.earliest + int(3600 * hours), conditions.end - expected)
+        latest = latest if job.latest is None else min(latest, job.latest)
+        starts = np.arange(job.earliest, max(latest, job.earliest) + 1, GRAIN_S, dtype=np.int64)
+        watts = job.units * job.request[cores] * core_w
+        cost = watts * _per_watt(starts, expected, conditions.edges, area)
+        cost += HOUR_OF_WAITING * (starts - job.earliest) / 3600
+        return replace(job, earliest=int(starts[cost.argmin()]))
+
+    return [held(job) for job in jobs]
+
+
+def _per_watt(starts: Ints, length: int, edges: Ints, area: Floats) -> Floats:
+    """What a watt costs from each start on for so many seconds."""
+    return np.asarray(np.interp(starts + length, edges, area) - np.interp(starts, edges, area))

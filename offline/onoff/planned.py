@@ -1,0 +1,225 @@
+"""Which nodes are off, and when: as many as the demand allows, never one that a reservation needs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dardis.model.downtime import Downtime
+from dardis.model.errors import InputError
+from dardis.model.job import FOREVER
+from dardis.model.platform import NodePower, Platform
+from dardis.model.profile import StepFunction
+from dardis.model.series import Series
+from dardis.power.nodes import MachinePower
+from offline.onoff.counts import Limits, nodes_on
+from offline.onoff.spans import Spans, idle_gaps
+from offline.site.calendar import DAY_S
+
+STEP_S = 300
+"""The step in which numbers of nodes are planned, where no stay must be longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reserve:
+    """Nodes to keep on beyond the busy ones: so many spares, and a share of those that no job uses (70 and 50 % rules).
+
+    The larger of both counts.
+    """
+
+    spares: StepFunction
+    share_of_unused: float = 0.0
+
+    def need(self, busy: StepFunction, count: int) -> StepFunction:
+        """Nodes to keep on over time, of `count`, when so many are busy."""
+        times = np.unique(np.concatenate([busy.times, self.spares.times]))
+        in_use = busy.at(times)
+        share = np.ceil((count - in_use) * self.share_of_unused - 1e-9).astype(np.int64)
+        return StepFunction(times, np.minimum(in_use + np.maximum(self.spares.at(times), share), count))
+
+
+class Switch(NamedTuple):
+    """One row of `onoff.csv`: what is done to a node, `off` or `on`. A node turned on is up one boot time later."""
+
+    time_s: int
+    node: int
+    action: str
+
+
+def plan_switching(
+    busy: Spans,
+    platform: Platform,
+    reserves: dict[int, Reserve],
+    worth: Series,
+    limits: Limits,
+) -> Downtime:
+    """When each node is down during `worth`, for a plan in which nodes are busy as `busy` says.
+
+    For each group in `reserves` that is not `always_on`, `nodes_on` finds how many nodes to keep on at each step of
+    `STEP_S` (or longer, if stays must be); then the longest idle gaps take what may be off. A node is up when its next
+    reservation begins. All nodes are up at the start. Raises InputError for a demand that can't be met, and for a plan
+    in which a node is switched more often than `limits.most_switches` in a day.
+    """
+    start, end = worth.start, worth.end
+    gaps = idle_gaps(busy, platform.node_count, start, end)
+    machine = MachinePower.of_platform(platform)
+    parts: list[tuple[int, int, int]] = []
+    for group, reserve in sorted(reserves.items()):
+        of_group = platform.groups[group]
+        power = of_group.power or NodePower()
+        if of_group.always_on or power.idle_w <= power.off_w:
+            continue
+        nodes = platform.group_of_node == group
+        mine = nodes[busy.node]
+        in_use = StepFunction.from_spans(busy.start[mine], busy.end[mine], np.ones(int(mine.sum()), dtype=np.int64))
+        need = reserve.need(in_use, of_group.count)
+        floor = _floor(need, of_group.count, worth, power, limits)
+        least_s = max(ceil(machine.break_even_s[nodes].max()), limits.min_off_s, 1)
+        inside = nodes[gaps.node]
+        idle = Spans(gaps.node[inside], gaps.start[inside], gaps.end[inside])
+        taken = _taken(idle, floor, of_group.count, (start, end), least_s, limits.min_on_s)
+        taken = _to_reservations(taken, idle, need, of_group.count, end, limits)
+        parts += [part for part in _ramped(taken, power, limits) if part[2] - part[1] >= least_s]
+    columns = np.array(sorted(parts), dtype=np.int64).reshape(-1, 3)
+    downtime = Downtime(columns[:, 0], columns[:, 1], columns[:, 2])
+    refuse_many_switches(downtime, platform, limits.most_switches)
+    return downtime
+
+
+def _floor(need: StepFunction, count: int, worth: Series, power: NodePower, limits: Limits) -> StepFunction:
+    """How many nodes to keep on: optimal for the most that is needed in each step."""
+    start, end = worth.start, worth.end
+    step_s = max(STEP_S, limits.step_s(power))
+    if end - start < step_s:
+        return StepFunction.from_steps(count, [])
+    edges = start + step_s * np.arange((end - start) // step_s + 1)
+    edges[-1] = end  # what is left of a step makes the last one longer
+    moments = np.unique(np.concatenate([edges[:-1], need.times[need.times > start]]))
+    moments = moments[moments < end]
+    most = np.maximum.reduceat(need.at(moments), np.searchsorted(moments, edges[:-1]))
+    on = nodes_on(most, edges, worth.means(edges), count, power, limits)
+    return StepFunction.from_steps(count, zip(edges[:-1].tolist(), on.tolist(), strict=True))
+
+
+def _taken(
+    gaps: Spans, floor: StepFunction, count: int, window: tuple[int, int], least_s: int, min_on_s: int
+) -> list[tuple[int, int, int]]:
+    """Times down (node, down, up) within gaps, the longest first, that leave the nodes on that `floor` asks for."""
+    start, end = window
+    shut = np.minimum(gaps.end, end)
+    edges = np.unique(np.concatenate([[start, end], gaps.start, shut, floor.times[1:]]))
+    room = count - floor.at(edges[:-1])
+    by_node: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for gap in np.lexsort((gaps.node, gaps.start, gaps.start - shut)).tolist():
+        node, until = int(gaps.node[gap]), int(gaps.end[gap])
+        first, last = np.searchsorted(edges, [gaps.start[gap], shut[gap]]).tolist()
+        for low, high in _runs(room[first:last] > 0):
+            down = int(edges[first + low])
+            up = until if first + high == last else int(edges[first + high])
+            near = any(down < u + min_on_s and d < up + min_on_s for d, u in by_node[node])
+            if up - down >= least_s and not near:
+                by_node[node].append((down, up))
+                room[first + low : first + high] -= 1
+    return [(node, down, up) for node, spans in by_node.items() for down, up in spans]
+
+
+def _to_reservations(
+    taken: list[tuple[int, int, int]], gaps: Spans, need: StepFunction, count: int, end: int, limits: Limits
+) -> list[tuple[int, int, int]]:
+    """The same times down, where they stop within a step of a job on the node extended up to it, as far as needs allow.
+
+    So a node is turned on one boot time before a reservation, not at the step before it.
+    """
+    gap_of: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for node, start, until in zip(gaps.node.tolist(), gaps.start.tolist(), gaps.end.tolist(), strict=True):
+        gap_of[node].append((start, until))
+    stays: dict[int, set[tuple[int, int]]] = defaultdict(set)
+    for node, down, up in taken:
+        stays[node].add((down, up))
+    inner = np.array([part[1:] for part in taken], dtype=np.int64).ravel()
+    times = np.unique(np.concatenate([need.times, gaps.start, np.minimum(gaps.end, end), inner]))
+    room = count - need.at(times)
+    for _, down, up in taken:
+        room[np.searchsorted(times, down) : np.searchsorted(times, up)] -= 1
+
+    def granted(node: int, since: int, until: int) -> bool:
+        """Whether the node may be down in `[since, until)`, too; if so, it is."""
+        span = slice(*np.searchsorted(times, [since, until]).tolist())
+        near = any(since < u + limits.min_on_s and d < until + limits.min_on_s for d, u in stays[node])
+        may = 0 < until - since < STEP_S and not near and bool((room[span] > 0).all())
+        room[span] -= may
+        return may
+
+    longer = []
+    for node, down, up in taken:
+        first, last = next(gap for gap in gap_of[node] if gap[0] <= down and up <= gap[1])
+        stays[node].remove((down, up))
+        stay = (first if granted(node, first, down) else down, last if granted(node, up, last) else up)
+        stays[node].add(stay)
+        longer.append((node, *stay))
+    return longer
+
+
+def _runs(free: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    """Where `free` holds without a break, as half-open ranges."""
+    turns = np.flatnonzero(np.diff(np.concatenate([[False], free, [False]])))
+    return zip(turns[::2].tolist(), turns[1::2].tolist(), strict=True)
+
+
+def _ramped(taken: list[tuple[int, int, int]], power: NodePower, limits: Limits) -> Iterator[tuple[int, int, int]]:
+    """The same times down with no more switches a minute than allowed: some begin later, some end earlier."""
+    downs, boots = _Ramp(limits.off_per_min), _Ramp(limits.on_per_min)
+    later = [(node, downs.at(down, 1), up) for node, down, up in sorted(taken, key=lambda t: (t[1], t[0]))]
+    for node, down, up in sorted(later, key=lambda t: (-t[2], t[0])):
+        yield node, down, up if up >= FOREVER else boots.at(up - power.boot_s, -1) + power.boot_s
+
+
+class _Ramp:
+    """Hands out moments, so many a minute (or one in several minutes)."""
+
+    def __init__(self, per_min: float) -> None:
+        self._slot_s = 60 if per_min >= 1 else ceil(60 / per_min)
+        self._most = max(int(per_min), 1)
+        self._used: dict[int, int] = {}
+
+    def at(self, wished: int, way: int) -> int:
+        """The wished moment, or the nearest free one later (`way` 1) or earlier (-1)."""
+        slot = wished // self._slot_s
+        while self._used.get(slot, 0) >= self._most:
+            slot += way
+        self._used[slot] = self._used.get(slot, 0) + 1
+        moved = slot != wished // self._slot_s
+        return slot * self._slot_s + (0 if way > 0 else self._slot_s - 1) if moved else wished
+
+
+def refuse_many_switches(downtime: Downtime, platform: Platform, most: int) -> None:
+    """Raise InputError when a node is shut down or turned on more than `most` times in any 86,400 s."""
+    switches: dict[int, list[int]] = defaultdict(list)
+    for switch in switch_table(downtime, platform):
+        switches[switch.node].append(switch.time_s)
+    for node, times in sorted(switches.items()):
+        for first, beyond in zip(times, times[most:], strict=False):
+            if beyond - first < DAY_S:
+                found = (
+                    f"{platform.node_name(node)} would be switched more than {most} times in the day from {first} s on"
+                )
+                raise InputError("node switching", found, "fewer: a longer stay off or on, or a higher limit")
+
+
+def switch_table(downtime: Downtime, platform: Platform) -> list[Switch]:
+    """What to do and when, by (time, node): nodes are turned on one boot time before they are up."""
+    boot_s = MachinePower.of_platform(platform).boot_s
+    table = []
+    for node, down, up in zip(
+        *(column.tolist() for column in (downtime.node, downtime.down, downtime.up)), strict=True
+    ):
+        table.append(Switch(down, node, "off"))
+        if up < FOREVER:
+            table.append(Switch(up - int(boot_s[node]), node, "on"))
+    return sorted(table)

@@ -1,0 +1,138 @@
+"""Our search: from the best greedy plan by coordinate descent, by rebuilding parts of it, and by the solver's polish.
+
+All moves are made on real nodes, so that a plan never fails to be packed; only what is better by the exact account
+stays. A move is worth what `dardis.kernels.worth` says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from dardis.kernels.worth import Worth
+from dardis.model.randomness import stream
+from dardis.model.series import Floats, Ints
+from offline.planner.budget import Budget, Watch
+from offline.planner.day_account import cores_of
+from offline.planner.money import rank_of, worth_of
+from offline.planner.packing import Packing
+from offline.planner.problem import Plan, Problem
+from offline.planner.searches import plan_of
+
+PASSES = 4
+"""Of coordinate descent, at most; the first is over all jobs, the others over the large ones."""
+LARGE = 0.25
+"""Share of the jobs that are large: the quarter that does most core-seconds does nearly all of them."""
+BATCH = 50
+"""Jobs or groups between two looks at the clock."""
+MOST_TOGETHER = 24
+"""Jobs of a group that is rebuilt."""
+NEAR_S = 86_400.0
+"""How far apart in time, about, the jobs of such a group run."""
+
+
+def improve(
+    problem: Problem, best: Plan, budget: Budget, watch: Watch, *, polishes: int = 0, large_only: bool = False
+) -> Plan:
+    """Make a plan better; return the best one, which may be the same.
+
+    `budget` counts the groups that are rebuilt, half of them after the solver's `polishes`. With `large_only` small
+    jobs stay where they are.
+    """
+    search = _Search(problem, best, budget.seed, watch)
+    with watch.interruptible():
+        search.descend(large_only=large_only)
+        search.rebuild(budget.iterations - budget.iterations // 2)
+        search.polish(polishes)
+        search.rebuild(budget.iterations // 2)
+    return replace(search.best, stopped_by=watch.stopped_by)
+
+
+class _Search:
+    """The best plan so far, and a packing to try others on."""
+
+    def __init__(self, problem: Problem, best: Plan, seed: int, watch: Watch) -> None:
+        self.best = best
+        self._rank = rank_of(problem, best.start)[0]
+        self._problem, self._watch, self._seed = problem, watch, seed
+        self._rng = stream(seed, "plan", "rebuild")
+        self._work = cores_of(problem) * problem.jobs.duration
+        by_size = np.argsort(-self._work, kind="stable").astype(np.int64)
+        self._by_size = by_size
+        self._large = by_size[: max(int(len(by_size) * LARGE), min(len(by_size), MOST_TOGETHER))]
+        self._packing = self._packing_of_best()
+
+    def _worth(self) -> Worth:
+        return worth_of(self._problem, self._packing.start)
+
+    def _keep_if_better(self) -> None:
+        found = rank_of(self._problem, self._packing.start)[0]
+        if found > self._rank:
+            self._rank, self.best = found, plan_of(self._problem, self._packing, "ours")
+
+    def descend(self, *, large_only: bool) -> None:
+        """Coordinate descent: one job after the other to where it is worth most, the largest first."""
+        worth, jobs = self._worth(), self._large if large_only else self._by_size
+        for turn in range(PASSES):
+            gained = 0.0
+            for low in range(0, len(jobs), BATCH):
+                if self._watch.over():
+                    break
+                batch = jobs[low : low + BATCH]
+                gained += self._packing.rebuild(worth, np.split(batch, len(batch)))
+            self._keep_if_better()
+            self._watch.progress(f"descent, pass {turn + 1}", self.best.profit, None)
+            jobs = self._large
+            if gained < 1e-6 or self._watch.over():
+                break
+
+    def rebuild(self, groups: int) -> None:
+        """Tear out large jobs that run near each other in time, and put them back in another order; so many times."""
+        worth = self._worth()
+        for done in range(0, groups, BATCH):
+            if self._watch.over() or len(self._large) < 2:
+                break
+            middle = self._packing.start + self._problem.jobs.duration / 2
+            self._packing.rebuild(worth, [self._group(middle) for _ in range(min(BATCH, groups - done))])
+            self._keep_if_better()
+            self._watch.progress(f"rebuilding, {groups - done} groups left", self.best.profit, None)
+
+    def polish(self, steps: int) -> None:
+        """Let the solver move large jobs in sums, and see on nodes what that is worth."""
+        from offline.planner.cp.polish import polish
+
+        if steps and not self._watch.over():
+            polish(self._problem, self.best.start, Budget(steps, self._seed), self._watch, self._settle)
+            self._packing = self._packing_of_best()
+
+    def _settle(self, wished: Ints) -> tuple[Ints, float]:
+        """The best plan with the jobs that are wished elsewhere moved there, or near it, and what that is worth."""
+        moved = np.flatnonzero(wished != self.best.start)
+        self._packing = self._packing_of_best(without=moved)
+        for job in moved[np.lexsort((-self._work[moved], wished[moved]))].tolist():
+            self._packing.put(job, int(wished[job]))
+        again = self._by_size[np.isin(self._by_size, moved)]
+        self._packing.rebuild(self._worth(), np.split(again, len(again)) if len(again) else [])
+        self._keep_if_better()
+        return self._packing.start, rank_of(self._problem, self._packing.start)[0]
+
+    def _packing_of_best(self, without: Ints | None = None) -> Packing:
+        packing = Packing(self._problem)
+        jobs = np.arange(len(self._work))
+        packing.keep_all(self.best, (jobs if without is None else np.setdiff1d(jobs, without)).tolist())
+        return packing
+
+    def _group(self, middle: Floats) -> Ints:
+        """Some of the large jobs, the largest the most often, that run around a random time of the day.
+
+        They are put back by size, roughly.
+        """
+        rng, conditions, large = self._rng, self._problem.conditions, self._large
+        least = min(4 * MOST_TOGETHER, len(large))
+        large = large[: round(np.exp(rng.uniform(np.log(least), np.log(len(large)))))]
+        moment = rng.uniform(conditions.start, conditions.end)
+        far = np.abs(middle[large] - moment) + rng.uniform(0, NEAR_S, len(large))
+        count = min(int(rng.integers(2, MOST_TOGETHER + 1)), len(large))
+        near = large[np.argpartition(far, count - 1)[:count]]
+        return near[np.argsort(-self._work[near] * np.exp(rng.normal(0.0, 1.0, count)), kind="stable")]

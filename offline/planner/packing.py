@@ -1,0 +1,128 @@
+"""The jobs of a problem on its real nodes, beside what runs already: nothing on it ever holds more than it has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from dardis.kernels import profile, queue, rebuild, search, selection
+from dardis.kernels.profiles import NodeProfiles
+from dardis.kernels.worth import Worth
+from dardis.model.job import FOREVER, NO_TIME
+from dardis.model.series import Ints
+from offline.planner.problem import Plan, Problem
+
+GRAIN_S = 900
+"""Between the times where something changes, starts are looked at this often."""
+
+
+class Packing:
+    """Places jobs (by place in the problem's arrays); times in s of the trace's clock."""
+
+    def __init__(self, problem: Problem, seed: int = 1) -> None:
+        """Lay out the machine with what runs, no job placed yet."""
+        platform, jobs, running = problem.platform, problem.jobs, problem.running
+        self._now = problem.conditions.start
+        self._nodes = NodeProfiles(platform, 0, platform.node_count, None)
+        for nodes, units, request, begin, end in running.held(platform, self._now):
+            if not self._nodes.reserve(nodes, units, request, begin, end, NO_TIME):
+                raise ValueError(f"nodes {nodes.tolist()} do not hold what runs on them")
+        self.soonest: Ints = np.maximum(jobs.earliest, self._now)
+        most = np.minimum(jobs.units, platform.node_count)
+        count, kinds = jobs.request.shape
+        held_most = int(most.sum()) + 1
+        self._queue = queue.make_queue(count, kinds)._replace(
+            hold_node=np.zeros(held_most, np.int64), hold_units=np.zeros(held_most, np.int64)
+        )
+        table = self._queue.table
+        table[:, queue.NUMBER], table[:, queue.SUBMIT] = jobs.number, jobs.submit
+        table[:, queue.WALLTIME], table[:, queue.UNITS], table[:, queue.GROUPS] = jobs.duration, jobs.units, jobs.groups
+        table[:, queue.LATEST] = np.where(jobs.latest == NO_TIME, FOREVER, jobs.latest)
+        table[:, queue.START], table[:, queue.HOLD] = NO_TIME, np.cumsum(most) - most
+        table[:, queue.REQUEST :] = jobs.request
+        self._rules = queue.Rules(True, True, 0, queue.WISH_OFF, False, False, selection.BEST_FIT, seed)
+        self._room = queue.make_room(kinds, self._nodes.scratch, max(1024, 2 * platform.node_count), 1)
+
+    @property
+    def start(self) -> Ints:
+        """The starts of all jobs, `NO_TIME` where one is not placed; a copy."""
+        return self._queue.table[:, queue.START].copy()
+
+    def nodes(self) -> tuple[Ints, Ints, Ints]:
+        """Offsets, nodes and units of all jobs, as in a plan."""
+        held, low = self._queue.table[:, queue.HELD], self._queue.table[:, queue.HOLD]
+        offsets = np.concatenate([[0], np.cumsum(held)]).astype(np.int64)
+        place = np.repeat(low - offsets[:-1], held) + np.arange(offsets[-1])
+        return offsets, self._queue.hold_node[place], self._queue.hold_units[place]
+
+    def put(self, job: int, first: int | None = None) -> int:
+        """Place a job at its earliest free start, not before `first`; return it. ValueError when no node holds it."""
+        nodes, soonest = self._nodes, int(self.soonest[job])
+        first = soonest if first is None else max(first, soonest)
+        while True:
+            found = search.find(
+                nodes.profiles, nodes.group, self._queue, job, self._rules, self._room, queue.WISH_OFF, first, FOREVER,
+                self._now,
+            )  # fmt: skip
+            if found != search.ROOM:
+                break
+            self._enlarge_room()
+        if found == search.NOTHING:
+            raise ValueError(f"job {self._queue.table[job, queue.NUMBER]} is too large for the machine")
+        start = int(self._room.result[1])
+        while search.take(nodes.profiles, self._queue, job, start, self._now) == profile.FULL:
+            nodes.grow()
+        return start
+
+    def keep_all(self, plan: Plan, jobs: Iterable[int]) -> None:
+        """Place jobs where they are in a plan of the same problem."""
+        table = self._queue.table
+        for job in jobs:
+            held = slice(plan.offsets[job], plan.offsets[job + 1])
+            low, count = table[job, queue.HOLD], int(plan.offsets[job + 1] - plan.offsets[job])
+            table[job, queue.HELD] = count
+            self._queue.hold_node[low : low + count] = plan.nodes[held]
+            self._queue.hold_units[low : low + count] = plan.node_units[held]
+            while True:
+                done = search.take(self._nodes.profiles, self._queue, job, int(plan.start[job]), self._now)
+                if done != profile.FULL:
+                    break
+                self._nodes.grow()
+            if done != profile.DONE:
+                raise ValueError(f"job {table[job, queue.NUMBER]} does not fit where the plan has it")
+
+    def rebuild(self, worth: Worth, groups: list[Ints]) -> float:
+        """Tear out each group of placed jobs and put its jobs, in their order, where they are worth most.
+
+        What gets worse is put back as it was. Returns the profit gained, by `worth`, which is kept up to date.
+        """
+        sizes = [len(group) for group in groups]
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        slots = np.concatenate([np.zeros(0, dtype=np.int64), *groups])
+        most, room = max(sizes, default=0), len(self._queue.hold_node)
+        torn = rebuild.Torn(*(np.zeros(size, dtype=np.int64) for size in (most, most, room, room)))
+        state, gains = np.zeros(4, dtype=np.int64), np.zeros(2)
+        while True:
+            nodes = self._nodes
+            done = rebuild.rebuild(
+                nodes.profiles, nodes.group, self._queue, self._rules, self._room, worth, GRAIN_S, self._now, offsets,
+                slots, torn, state, gains,
+            )  # fmt: skip
+            if done == profile.DONE:
+                return float(gains[rebuild.TOTAL])
+            if done == profile.FULL:
+                nodes.grow()
+            elif done == search.ROOM:
+                self._enlarge_room()
+            else:
+                raise ValueError("a job that was placed is too large for the machine")
+
+    def _enlarge_room(self) -> None:
+        """Give the kernels room for the longest profile, or, where they have it, for twice as many offers."""
+        before = self._nodes.scratch
+        self._nodes.make_scratch()
+        if self._nodes.scratch is before:
+            self._room = self._room._replace(out=np.empty((2 * len(self._room.out), 6), np.int64))
+        else:
+            self._room = self._room._replace(scratch=self._nodes.scratch)

@@ -1,0 +1,69 @@
+"""The past of a machine as a schedule: as it was recorded, or as EASY would have had it; and what runtimes it tells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher, CentralSetUp
+from dardis.dispatch.setups import Ordering, checked
+from dardis.model.choices import NodeChoice
+from dardis.model.job import Job
+from dardis.model.platform import Platform
+from dardis.model.schedule import Schedule
+from dardis.predict.recent import LastTwo
+from dardis.sim.simulation import Simulation
+from dardis.turns import CentralTurns
+from dardis.workload.trace import UNKNOWN
+
+MOST_LATE = 0.02
+"""Share of the recorded jobs that may find no nodes at their own start: nodes broke, or the record rounds."""
+
+
+def replayed(jobs: Sequence[Job], platform: Platform) -> Schedule:
+    """What EASY backfilling makes of the jobs: the past of a machine whose own starts are not known."""
+    return _under(checked(CENTRAL_SETUPS["easy"]), jobs, platform)
+
+
+def _under(setup: CentralSetUp, jobs: Sequence[Job], platform: Platform) -> Schedule:
+    """What a central dispatcher makes of the jobs."""
+    simulation = Simulation(jobs, CentralTurns(setup.event_order, CentralDispatcher(setup, platform, None, seed=1)))
+    simulation.run()
+    return simulation.recorder.schedule(simulation.jobs, platform.kinds)
+
+
+def recorded(
+    jobs: Sequence[Job], waits: Mapping[int, int], platform: Platform, now: int
+) -> tuple[Schedule, list[Job]] | None:
+    """The schedule that was recorded, on nodes of the platform, and its jobs in its order; None where it can't be.
+
+    `waits` (s, by job number) are needed of all jobs. A job that finds no nodes at its own start begins when it does;
+    when these are more than `MOST_LATE` of those that began before `now`, the record is of another machine. What began
+    later is only there: nobody may look at it.
+    """
+    if any(waits.get(job.number, UNKNOWN) < 0 for job in jobs):
+        return None
+    began = {job.number: job.submit + waits[job.number] for job in jobs}
+    arrivals = sorted(
+        (replace(job, submit=began[job.number], earliest=began[job.number], latest=None, after=None) for job in jobs),
+        key=lambda job: (job.submit, job.number),
+    )
+    setup = checked(replace(CENTRAL_SETUPS["rules-fcfs"], ordering=Ordering.RELAXED, node_choice=NodeChoice.BEST_FIT))
+    schedule = _under(setup, arrivals, platform)
+    begun = schedule.ran & (schedule.submit < now)
+    if (schedule.start > schedule.submit)[begun].sum() > MOST_LATE * begun.sum():
+        return None
+    told = {job.number: job for job in jobs}
+    ordered = [told[number] for number in schedule.number.tolist()]
+    submit = np.array([job.submit for job in ordered], dtype=np.int64)
+    earliest = np.array([job.earliest for job in ordered], dtype=np.int64)
+    return replace(schedule, submit=submit, earliest=earliest), ordered
+
+
+def predictor_of(schedule: Schedule) -> LastTwo:
+    """Knows the runtimes of the schedule's jobs from their ends on."""
+    ran = np.flatnonzero(schedule.ran)
+    users = [schedule.user[i] for i in ran.tolist()]
+    return LastTwo(schedule.finish[ran], (schedule.finish - schedule.start)[ran], users, schedule.walltime[ran])

@@ -1,0 +1,142 @@
+"""What planning starts from, read and checked: machine, history, calendar, weather, prices, cooling, contract."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dardis import __version__
+from dardis.config.carbon import load_carbon
+from dardis.config.platform import load_platform
+from dardis.config.prices import load_prices
+from dardis.config.weather import load_weather
+from dardis.engine.clock import utc_now
+from dardis.metrics.facility import Surroundings, platform_cooling, tariff_of
+from dardis.model.errors import InputError
+from dardis.model.job import Job
+from dardis.model.platform import Platform
+from dardis.model.schedule import Schedule
+from dardis.model.series import Series
+from dardis.power.conditions import Conditions, check_cover
+from dardis.power.cooling import Cooling, Plant
+from dardis.power.nodes import MachinePower, full_watts
+from dardis.power.tariff import Tariff
+from dardis.workload.jobs import to_jobs
+from dardis.workload.read import read_trace
+from dardis.workload.trace import UNKNOWN, Trace
+from offline.site.calendar import Calendar, calendar_of, parse_utc
+from offline.site.fitting import trace_that_fits
+
+
+@dataclass(frozen=True)
+class SiteRequest:
+    """Files and words as a user gives them; None: what the platform says."""
+
+    history: Path
+    platform: Path
+    weather: Path | None = None
+    prices: Path | None = None
+    carbon: Path | None = None
+    calendar_start: str | None = None
+    cooling: str | None = None
+    strict: bool = False
+
+    def settings(self) -> dict[str, Any]:
+        """What a folder that is made of these says of them: all as given, with the version and the time."""
+        asked = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(self).items()}
+        return asked | {"dardis_version": __version__, "made_utc": utc_now()}
+
+
+@dataclass(frozen=True)
+class Site:
+    """The machine and all that is around it. `jobs` are those of the whole trace; `notes` are for people."""
+
+    platform: Platform
+    trace: Trace
+    jobs: list[Job]
+    calendar: Calendar
+    around: Surroundings
+    cooling: Cooling
+    tariff: Tariff
+    notes: tuple[str, ...]
+
+    def waited(self, past: Schedule) -> Trace:
+        """The trace with the waits that its jobs have in a schedule; unknown where one has none."""
+        order = np.argsort(past.number)
+        number = self.trace.number
+        place = order[np.minimum(np.searchsorted(past.number[order], number), len(order) - 1)]
+        known = (past.number[place] == number) & past.ran[place]
+        return replace(self.trace, wait=np.where(known, past.start[place] - past.submit[place], UNKNOWN))
+
+    def known_ahead(self, first: int, last: int) -> tuple[dict[str, Series], tuple[str, ...]]:
+        """Temperature, price and, where it is charged, CO2 of UTC days (both included), by the names that rules use.
+
+        They are on the trace's clock. One value for all the time is left out; so is, with a note, a file that lacks
+        some of these days.
+        """
+        span = self.calendar.to_unix(self.calendar.day(first)[0]), self.calendar.to_unix(self.calendar.day(last)[1])
+        files = {"temperature": (self.around.weather, load_weather), "price": (self.around.prices, load_prices)}
+        if self.tariff.co2_per_t:
+            files["CO2"] = (self.around.carbon, load_carbon)
+        found, notes = {}, []
+        for name, (stated, load) in files.items():
+            if not isinstance(stated, str):
+                continue
+            try:
+                series = load(Path(stated), span)
+                check_cover(stated, series, *span)
+            except InputError as error:
+                notes.append(f"rules do not look at the {name}, which is not known of all past days ({error})")
+            else:
+                found[name] = series.shifted(-self.calendar.offset)
+        return found, tuple(notes)
+
+    def conditions(self, day: int, days: int = 1) -> Conditions:
+        """Conditions of UTC days.
+
+        InputError when weather or prices don't cover them, or where nobody knows what cooling takes then, up to the
+        machine's full power.
+        """
+        start, end = self.calendar.day(day)[0], self.calendar.day(day + days - 1)[1]
+        found = self.around.over(start, end)
+        self.cooling.watts(found.temp_c, full_watts(self.platform))  # a measured plant refuses what was not measured
+        return found
+
+
+def load_site(request: SiteRequest) -> Site:
+    """Read everything that the request names. Raises InputError for whatever is wrong with it."""
+    platform = load_platform(request.platform)
+    facility = platform.facility
+    stated = parse_utc(request.calendar_start) if request.calendar_start else facility.calendar_start
+    weather = str(request.weather) if request.weather else facility.weather
+    prices = str(request.prices) if request.prices else facility.prices
+    carbon = str(request.carbon) if request.carbon else facility.carbon
+    for name, value in (("weather", weather), ("prices", prices)):
+        if value is None:
+            raise InputError(f"--{name}", "not given, and the platform names none", f"--{name} FILE.csv")
+    whole = read_trace(request.history, strict=request.strict)
+    calendar, assumed = calendar_of(whole, stated)
+    trace, left_out = trace_that_fits(whole, platform)
+    if assumed and (isinstance(weather, str) or isinstance(prices, str)):
+        raise InputError("--calendar-start", f"not given, and {assumed}", "the UTC moment of its first submit")
+    workload = to_jobs(trace, platform)
+    notes = [*workload.notes, *(note for note in (assumed, left_out) if note)]
+    if whole.skipped:
+        notes.append(f"{request.history}: {len(whole.skipped)} lines are no jobs")
+    if not MachinePower.of_platform(platform).stated:
+        notes.append(
+            f"platform {platform.name} states no power figures for some of its nodes: the thesis's hold for them "
+            f"(9.455 W a busy core, no idle power, {platform.income_per_core_h:g} {platform.currency} a core-hour)"
+        )
+    cooling = platform_cooling(platform, request.cooling)
+    if cooling is None:
+        notes.append("no cooling is stated: an air-cooled plant of the machine's size")
+        cooling = platform_cooling(platform, Plant.AIR)
+    assert cooling is not None
+    around = Surroundings(weather, prices, carbon, calendar.offset)
+    return Site(
+        platform, trace, workload.jobs, calendar, around, cooling, tariff_of(facility, calendar.offset), tuple(notes)
+    )

@@ -1,0 +1,175 @@
+"""Redfish requests: the cap is kept at every request, and others' Redfish software takes them."""
+
+from __future__ import annotations
+
+import json
+import logging
+import warnings
+from dataclasses import replace
+from itertools import groupby
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.plan_folder import OFFSET, PLATFORM, actions, plan
+
+from offline.export.redfish import NO_LIMIT, export_redfish, node_limits
+from offline.export.steps import first_on
+
+NAMES = [PLATFORM.node_name(node) for node in range(PLATFORM.node_count)]
+IDLE_W, OFF_W = 100.0, 10.0
+FULL_W = 8 * (100 + 32 * 6) + 2 * (100 + 64 * 6)
+MASKS = st.lists(st.booleans(), min_size=10, max_size=10).map(np.array)
+
+
+@given(MASKS, st.floats(0, 2 * FULL_W))
+def test_limits_keep_the_cap_and_nobody_below_idle(on, cap_w):
+    limits = node_limits(PLATFORM, on, cap_w)
+    least = float(np.where(on, IDLE_W, OFF_W).sum())
+    assert (limits[on] >= IDLE_W).all()
+    assert limits[on].sum() + OFF_W * (~on).sum() <= max(cap_w, least) + 0.1
+    full = float(np.where(on, np.where(np.arange(10) < 8, 292, 484), OFF_W).sum())
+    if least <= cap_w <= full:  # nothing of the cap is lost but what rounding takes
+        assert limits[on].sum() + OFF_W * (~on).sum() > cap_w - on.sum() - 0.1
+
+
+def test_a_cap_of_everything_limits_nobody_and_no_cap_is_no_limit():
+    on = np.ones(10, dtype=bool)
+    assert node_limits(PLATFORM, on, FULL_W).tolist() == [292] * 8 + [484] * 2
+    assert set(node_limits(PLATFORM, on, float("nan")).tolist()) == {NO_LIMIT}
+
+
+def limits_by_request(document, start):
+    """The limit of each node after each request, and the time of it."""
+    held = dict.fromkeys(NAMES, None)
+    for request in document["requests"]:
+        if request["method"] == "PATCH":
+            held[request["node"]] = request["body"]["PowerControl"][0]["PowerLimit"]["LimitInWatts"]
+            assert request["or"]["body"]["PowerLimitWatts"]["SetPoint"] == held[request["node"]]
+        yield request["time_unix_s"] - start, dict(held)
+
+
+@given(st.lists(st.integers(1_300, 4_000) | st.none(), min_size=4, max_size=4))
+def test_the_sum_of_limits_stays_under_the_caps_before_and_after(caps):
+    example = plan(actions=())
+    cap = np.array([np.nan if c is None else c for c in caps], dtype=np.float64)
+    document = json.loads(
+        export_redfish(replace(example, profile=replace(example.profile, power_cap_w=cap)), NAMES).text
+    )
+    times = [request["time_unix_s"] for request in document["requests"]]
+    assert times == sorted(times)
+    edges = (example.profile.edges - example.profile.start).tolist()
+    for time, held in limits_by_request(document, example.profile.start + example.offset):
+        place = edges.index(time)
+        around = [caps[i] if 0 <= i < 4 else None for i in (place - 1, place)]
+        if None not in around:
+            assert None not in held.values()
+            assert sum(held.values()) <= max(around)
+
+
+@given(actions(), st.lists(st.integers(1_300, 4_000), min_size=4, max_size=4))
+def test_what_is_on_and_off_stays_under_the_cap_whatever_is_switched(found, caps):
+    """After the requests of any time: limits of nodes that are on, and what the others draw."""
+    start = 5_000
+    example = plan(actions=tuple((start + 14 * time, node, on) for time, node, on in found))
+    example = replace(example, profile=replace(example.profile, power_cap_w=np.array(caps, dtype=np.float64)))
+    on = dict(zip(NAMES, first_on(example.onoff, 10).tolist(), strict=True))
+    held = dict.fromkeys(NAMES)
+    requests = json.loads(export_redfish(example, NAMES).text)["requests"]
+    for time, group in groupby(requests, lambda request: request["time_unix_s"] - OFFSET):
+        for request in group:
+            if "ResetType" in request["body"]:
+                on[request["node"]] = request["body"]["ResetType"] == "On"
+            else:
+                held[request["node"]] = request["body"]["PowerControl"][0]["PowerLimit"]["LimitInWatts"]
+        if start <= time < example.profile.end:
+            total = sum(held[name] if on[name] else OFF_W for name in NAMES)
+            assert total <= caps[(time - start) // 3_600] + 0.1
+
+
+def test_nodes_go_off_before_limits_and_on_after_them():
+    document = json.loads(export_redfish(plan(), NAMES).text)
+    first = [r for r in document["requests"] if r["time_utc"] == "2023-07-03T00:00:00Z"]
+    kinds = [r["body"].get("ResetType", "limit") for r in first]
+    assert kinds == ["GracefulShutdown"] * 2 + ["limit"] * 8 + ["On"]
+    assert {r["time_utc"][11:16] for r in document["requests"] if r["method"] == "PATCH"} == {
+        "00:00",
+        "01:00",
+        "02:00",
+        "03:00",
+        "04:00",
+    }
+    assert first[-1]["node"] == "n5"
+    assert "n5" in [r["node"] for r in first[2:-1]]
+    # 8 nodes on, 2 off: (2000 − 800 − 20) W over 6 × 192 + 2 × 384 W.
+    share = 1_180 / (6 * 192 + 2 * 384)
+    assert first[2]["body"]["PowerControl"][0]["PowerLimit"]["LimitInWatts"] == int(100 + share * 192)
+    freed = [r for r in document["requests"] if r["time_utc"] == "2023-07-03T04:00:00Z"]
+    assert {r["or"]["body"]["PowerLimitWatts"]["ControlMode"] for r in freed} == {"Disabled"}
+
+
+def test_a_cap_that_cannot_be_held_is_told():
+    example = plan()
+    low = replace(example.profile, power_cap_w=np.array([2_000.0, 500.0, 2_000.0, 2_000.0]))
+    made = export_redfish(replace(example, profile=low), NAMES)
+    assert made.notes == ("the cap is below what the nodes that are on draw idle, first at 2023-07-03T01:00:00Z",)
+    assert json.loads(made.text)["cap_below_idle_power_utc"] == ["2023-07-03T01:00:00Z"]
+    assert export_redfish(example, NAMES).notes == ()
+
+
+@pytest.fixture
+def emulator(tmp_path, monkeypatch):
+    """OpenStack's Redfish emulator, with a machine whose switching takes no time."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        main = pytest.importorskip("sushy_tools.emulator.main")
+        from sushy_tools.emulator.resources.systems import fakedriver
+    monkeypatch.setattr(fakedriver, "random", SimpleNamespace(randint=lambda *_: 0))
+    systems = [
+        {"uuid": name, "name": name, "power_state": "Off" if name == "n5" else "On", "nics": []} for name in NAMES
+    ]
+    config = {"SUSHY_EMULATOR_FAKE_DRIVER": True, "SUSHY_EMULATOR_FAKE_SYSTEMS": systems,
+              "SUSHY_EMULATOR_STATE_DIR": str(tmp_path)}  # fmt: skip
+    main.app.configure(extra_config=config)
+    main.app.logger.setLevel(logging.ERROR)
+    return main.app.test_client()
+
+
+def test_an_emulator_switches_as_the_plan_says(emulator):
+    """The switching requests as they stand, posted to another's implementation."""
+
+    def powers():
+        return {name for name in NAMES if emulator.get(f"/redfish/v1/Systems/{name}").json["PowerState"] == "On"}
+
+    by_time = {}
+    for request in json.loads(export_redfish(plan(), NAMES).text)["requests"]:
+        if request["method"] == "POST":
+            answer = emulator.post(request["path"], json=request["body"])
+            assert answer.status_code == 204, answer.text
+        by_time[request["time_utc"]] = None
+        by_time[request["time_utc"]] = powers()
+    everyone = set(NAMES)
+    assert by_time["2023-07-03T00:00:00Z"] == everyone - {"n0", "n1"}
+    assert by_time["2023-07-03T00:30:00Z"] == everyone - {"n0", "n1", "n7"}
+    assert by_time["2023-07-03T01:00:00Z"] == everyone - {"n7"}
+    assert by_time["2023-07-03T02:00:00Z"] == everyone - {"n0", "n7"}
+
+
+def test_a_client_reads_our_limits():
+    """Intel's Redfish library takes a Power resource with our body in it, and finds the limit."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        power = pytest.importorskip("rsd_lib.resources.v2_1.chassis.power")
+    for request in json.loads(export_redfish(plan(), NAMES).text)["requests"]:
+        if request["method"] != "PATCH":
+            continue
+        control = {"@odata.id": request["path"] + "#/PowerControl/0", "MemberId": "0"}
+        whole = {"@odata.id": request["path"], "Id": "Power", "Name": "Power", "PowerControl": [
+            control | request["body"]["PowerControl"][0]]}  # fmt: skip
+        answer = SimpleNamespace(json=lambda whole=whole: whole, content=b"{}", headers={}, status_code=200)
+        read = power.Power(SimpleNamespace(get=lambda answer=answer, **_: answer), request["path"])
+        limit = read.power_control[0].power_limit
+        assert limit.limit_in_watts == request["body"]["PowerControl"][0]["PowerLimit"]["LimitInWatts"]
+        assert limit.limit_exception == "LogEventOnly"

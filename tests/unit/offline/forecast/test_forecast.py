@@ -1,0 +1,227 @@
+"""The methods: replays are replays, the bands hold what they say, and a weekly rhythm is found."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kit.past_jobs import DAY, HOUR, trace_of, traces
+
+from dardis.model.errors import InputError
+from offline.forecast import scenarios
+from offline.forecast.backtest import backtest
+from offline.forecast.donors import METHODS, credibility, donors, hour_strength, seasonal, weekday_strength
+from offline.forecast.forecast import Forecast, forecast
+from offline.forecast.past import by_hour, in_use, look_back
+from offline.site.calendar import Calendar
+
+CALENDAR = Calendar(0, 0)
+
+
+def made_by(trace, day, hours, method, seed=1) -> Forecast | None:
+    try:
+        return forecast(trace, CALENDAR, day, hours, method, seed)
+    except InputError:
+        return None
+
+
+@settings(max_examples=60, deadline=None)
+@given(traces(), st.integers(2, 8), st.sampled_from(list(METHODS)), st.sampled_from([24, 48]), st.integers(0, 99))
+def test_a_forecast_keeps_its_promises(trace, day, method, hours, seed):
+    made = made_by(trace, day, hours, method, seed)
+    if made is None:
+        return
+    assert made.edges.tolist() == list(range(day * DAY, day * DAY + hours * HOUR + 1, HOUR))
+    for band in (made.demand.in_use, made.demand.submitted):
+        assert band.low.shape == band.mean.shape == band.high.shape == (hours,)
+        assert (band.low >= 0).all()
+        assert (band.low <= band.mean).all()
+        assert (band.mean <= band.high).all()
+    jobs = made.trace
+    assert (np.diff(jobs.submit) >= 0).all()
+    assert ((jobs.submit >= made.edges[0]) & (jobs.submit < made.edges[-1])).all()
+    assert len(set(jobs.number.tolist())) == len(jobs)
+    assert not set(jobs.number.tolist()) & set(trace.number[trace.submit < day * DAY].tolist())
+    past = look_back(trace, day * DAY, hours).jobs
+    shapes = set(zip(past.procs, past.walltime, past.runtime, past.user, past.submit % HOUR, strict=True))
+    assert set(zip(jobs.procs, jobs.walltime, jobs.runtime, jobs.user, jobs.submit % HOUR, strict=True)) <= shapes
+    again = made_by(trace, day, hours, method, seed)
+    assert np.array_equal(again.trace.submit, jobs.submit)
+    assert np.array_equal(again.demand.in_use.high, made.demand.in_use.high)
+
+
+@settings(max_examples=60, deadline=None)
+@given(traces(), st.integers(1, 8), st.sampled_from([24, 48]))
+def test_the_previous_day_comes_again_as_it_was(trace, day, hours):
+    made = made_by(trace, day, hours, "previous-day")
+    if made is None:
+        return
+    past = look_back(trace, day * DAY, hours).jobs
+    last = past.take(past.submit >= (day - 1) * DAY)
+    for ahead in range(hours // 24):
+        start = (day + ahead) * DAY
+        now = made.trace.take((made.trace.submit >= start) & (made.trace.submit < start + DAY))
+        assert (now.submit - DAY * (ahead + 1)).tolist() == last.submit.tolist()
+        assert (now.est - DAY * (ahead + 1)).tolist() == last.est.tolist()
+        for column in ("procs", "runtime", "walltime", "user"):
+            assert getattr(now, column).tolist() == getattr(last, column).tolist()
+    work = (last.procs * last.runtime).sum() * (hours // 24)
+    assert made.demand.submitted.mean.sum() * HOUR == pytest.approx(work)
+    truth = by_hour(made.trace, day * DAY, hours, hours)
+    assert np.allclose(in_use(truth.load), made.demand.in_use.mean)
+
+
+def steady(days, per_hour=2, seed=5):
+    """Jobs at every hour, of sizes by chance."""
+    rng = np.random.default_rng(seed)
+    submit = np.repeat(np.arange(days * 24), per_hour) * HOUR + rng.integers(0, HOUR, days * 24 * per_hour)
+    submit[0] = 0
+    return trace_of(submit, rng.integers(60, 4 * HOUR, len(submit)), rng.integers(1, 9, len(submit)), wait=0 * submit)
+
+
+def test_the_previous_week_is_the_namesakes_and_needs_a_week():
+    trace = steady(11)
+    made = forecast(trace, CALENDAR, 10, 48, "previous-week")
+    namesakes = trace.take((trace.submit >= 3 * DAY) & (trace.submit < 5 * DAY))
+    assert (made.trace.submit - 7 * DAY).tolist() == namesakes.submit.tolist()
+    assert made.notes == ()
+    early = forecast(trace, CALENDAR, 5, 24, "previous-week")
+    assert early.notes[0].startswith("previous-week: less than a week of history (days: 5)")
+    assert early.trace.submit.tolist() == forecast(trace, CALENDAR, 5, 24, "previous-day").trace.submit.tolist()
+
+
+def test_the_mean_is_of_the_last_seven_days():
+    trace = steady(12)
+    made = forecast(trace, CALENDAR, 10, 24, "mean")
+    days = [by_hour(trace, day * DAY, 24, 24) for day in range(3, 10)]
+    # One job of the last hours may be unfinished at midnight; the hours that it can touch are left out.
+    assert np.allclose(made.demand.submitted.mean[:20], np.mean([day.work for day in days], axis=0)[:20])
+    assert np.allclose(made.demand.in_use.mean[:20], np.mean([in_use(day.load) for day in days], axis=0)[:20])
+    assert made.notes == ()
+    assert forecast(trace, CALENDAR, 4, 24, "mean").notes == ("mean: less than a week of history (days: 4)",)
+
+
+def test_another_seed_gives_other_jobs_but_the_same_expectation():
+    trace = steady(20)
+    one, other = (forecast(trace, CALENDAR, 18, 24, seed=seed) for seed in (1, 2))
+    assert one.trace.submit.tolist() != other.trace.submit.tolist()
+    assert np.array_equal(one.demand.in_use.mean, other.demand.in_use.mean)
+
+
+@pytest.mark.parametrize("method", ["mean", "seasonal"])
+def test_scenarios_have_the_expected_demand_on_average(method, monkeypatch):
+    monkeypatch.setattr(scenarios, "SCENARIOS", 20_000)
+    past = look_back(steady(20), 18 * DAY, 48)
+    chosen = donors(past, method, 2)
+    drawn = scenarios.draw(past, chosen, seed=3)
+    used, work = scenarios.expected(past, chosen)
+    assert np.allclose(in_use(past.hourly.load[drawn]).mean(axis=0), used, rtol=0.02)
+    assert np.allclose(past.hourly.work[drawn].mean(axis=0), work, rtol=0.04)
+
+
+def test_the_made_up_jobs_are_the_scenario_nearest_to_the_mean():
+    past = look_back(steady(20), 18 * DAY, 24)
+    chosen = donors(past, "seasonal", 1)
+    drawn = scenarios.draw(past, chosen, seed=3)
+    demand, _ = scenarios.bands(past, chosen, drawn)
+    used = in_use(past.hourly.load[drawn])
+    jobs = scenarios.jobs_of(past, scenarios.nearest(past, demand, drawn))
+    mine = in_use(by_hour(jobs, 18 * DAY, 24, 24).load)
+    distances = np.abs(used - demand.in_use.mean).sum(axis=1)
+    assert np.abs(mine - demand.in_use.mean).sum() == pytest.approx(distances.min())
+
+
+def test_a_burst_stays_whole():
+    submit = np.concatenate([np.arange(20) * DAY, np.full(40, 17 * DAY + 5 * HOUR)])
+    user = ["slow"] * 20 + ["burst"] * 40
+    trace = trace_of(submit, np.full(60, 1800), np.ones(60), np.full(60, 3600), np.zeros(60), user)
+    seen = set()
+    past = look_back(trace, 18 * DAY, 24)
+    for row in scenarios.draw(past, donors(past, "seasonal", 1), seed=1):
+        jobs = scenarios.jobs_of(past, row)
+        seen |= set(np.unique(jobs.submit[jobs.user == "burst"], return_counts=True)[1].tolist())
+    assert seen == {40}
+
+
+def weekly(weeks, seed):
+    """Busy working days from 8 to 18 h, a tenth at other times and weekends, and sizes by chance."""
+    rng = np.random.default_rng(seed)
+    hours = np.arange(weeks * 7 * 24)
+    busy = (hours // 24 % 7 < 5) & (hours % 24 >= 8) & (hours % 24 < 18)
+    submit = np.repeat(hours, rng.poisson(np.where(busy, 20, 2))) * HOUR
+    submit = np.concatenate([[0], submit + rng.integers(0, HOUR, len(submit))])
+    count = len(submit)
+    run = rng.integers(300, 2 * HOUR, count)
+    return trace_of(submit, run, rng.integers(1, 17, count), 2 * run, rng.integers(0, 60, count))
+
+
+def test_seasonal_beats_the_naive_ones_on_a_weekly_rhythm():
+    for seed in range(3):
+        trace = weekly(8, seed)
+        result = backtest(trace, CALENDAR, range(35, 49), 24)
+        of = {score.method: score for score in result.scores}
+        for naive in ("previous-day", "previous-week", "mean"):
+            assert of["seasonal"].mae < 0.9 * of[naive].mae
+            assert of["seasonal"].rmse < 0.9 * of[naive].rmse
+        assert 0.65 < of["seasonal"].inside < 0.95
+
+
+def test_weekdays_count_as_far_as_they_differ():
+    past = look_back(weekly(8, 1), 35 * DAY, 48)
+    namesakes = np.arange(35, 0, -1) % 7 == 0
+    chosen = seasonal(past, 2)
+    assert chosen.weights.sum(axis=1) == pytest.approx([1, 1])
+    assert chosen.weights[0, namesakes].sum() > 0.8
+    assert chosen.weights[1, np.roll(namesakes, 1)].sum() > 0.8
+    flat = seasonal(look_back(steady(40), 35 * DAY, 24), 1)
+    assert flat.weights[0, namesakes].sum() < 0.4
+    few = seasonal(look_back(steady(40), 14 * DAY, 24), 1)
+    assert "weekdays are not told apart" in few.notes[0]
+
+
+def test_the_strength_of_rhythms_is_the_ratio_of_variances():
+    rng = np.random.default_rng(0)
+    weekday = np.array([0, 1, 2, 3, 4, 5, 6.0])
+    noise = rng.normal(0, 1, (28, 24))
+    both = np.tile(weekday, 4)[:, None] + noise
+    # Over pairs of different weekdays, half the mean squared difference is the variance with n − 1.
+    assert weekday_strength(both) == pytest.approx(weekday.var(ddof=1), rel=0.2)
+    assert weekday_strength(noise) < 0.1
+    assert weekday_strength(both[:14]) == 0
+    assert weekday_strength(np.ones((28, 24))) == 0
+    assert np.isinf(weekday_strength(np.tile(weekday, 4)[:, None] + np.zeros(24)))
+    hour = np.arange(24.0) / 4
+    assert hour_strength(hour + noise) == pytest.approx(hour.var(ddof=1), rel=0.2)
+    assert hour_strength(noise) < 0.1
+    assert hour_strength(noise[:1]) == 0
+
+
+def test_credibility():
+    assert credibility(0, 10) == 0
+    assert credibility(0.5, 2) == 0.5
+    assert credibility(float("inf"), 1) == 1
+
+
+def test_a_replay_is_judged_by_its_own_past_errors():
+    # One job an hour, of d cores on day d: yesterday is always one core short, a week ago seven.
+    trace = trace_of(
+        np.arange(10 * 24) * HOUR, np.full(240, HOUR), 1 + np.arange(240) // 24, np.full(240, 2 * HOUR), np.zeros(240)
+    )
+    for method, short in (("previous-day", 1), ("previous-week", 7)):
+        band = forecast(trace, CALENDAR, 9, 24, method).demand.in_use
+        assert np.allclose(band.low, band.mean)
+        assert np.allclose(band.high - band.mean, short)
+    alone = forecast(trace, CALENDAR, 1, 24, "previous-day")
+    assert alone.notes == ("no past day to judge this replay by: its bands have no width",)
+
+
+def test_mistakes_are_told():
+    trace = steady(3)
+    with pytest.raises(InputError, match="method: 'prophet'; expected previous-day, previous-week, mean, seasonal"):
+        forecast(trace, CALENDAR, 2, 24, "prophet")
+    with pytest.raises(InputError, match="24 or 48"):
+        forecast(trace, CALENDAR, 2, 36)
+
+
+def test_a_silence_before_the_forecast_is_told():
+    made = forecast(steady(3), CALENDAR, 6)
+    assert made.notes[0] == "no job in the 3 days before the forecast"

@@ -1,0 +1,202 @@
+"""No legal plan brings more than the bound; on small days without crowding it is nearly what the best plan brings."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kit.plan_problems import day_problem, plan_problems
+
+from dardis.model.pue_table import PueTable
+from dardis.power.conditions import Conditions
+from dardis.power.cooling import HybridPlant
+from dardis.solver.result import Budget
+from offline.planner.cp.bound import bound, cheapest, exact_bound, idle_prices
+from offline.planner.cp.capacity import Taken
+from offline.planner.cp.fluid import fluid_prices
+from offline.planner.cp.market import Market, Prices
+from offline.planner.day_account import account_of
+from offline.planner.problem import Problem, Running
+
+
+def free_by_second(problem: Problem, until: int) -> np.ndarray:
+    """What each node has of each kind at each second, (nodes, kinds, seconds), beside what runs and maintenance."""
+    platform, running = problem.platform, problem.running
+    free = np.repeat(platform.capacity[:, :, None], until, axis=2)
+    for job in range(len(running.number)):
+        for place in range(running.offsets[job], running.offsets[job + 1]):
+            span = slice(max(int(running.start[job]), 0), int(running.finish[job]))
+            free[running.nodes[place], :, span] -= running.node_units[place] * running.request[job][:, None]
+    for window in platform.maintenance:
+        free[list(window.nodes), :, window.start : window.end] = 0
+    return free
+
+
+def placed(problem: Problem, order, wishes) -> np.ndarray:
+    """A legal plan: jobs in an order, each at the first of its wishes that fits real nodes, else after the day."""
+    jobs, group = problem.jobs, problem.platform.group_of_node
+    free = free_by_second(problem, problem.horizon + 400)
+    start = np.full(len(jobs.number), problem.conditions.end)
+    for job in order:
+        for wish in wishes[job]:
+            span = slice(int(wish), int(wish + jobs.duration[job]))
+            wanted, taken = int(jobs.units[job]), []
+            for node in np.flatnonzero(jobs.groups[job] >> group & 1):
+                while len(taken) < wanted and (free[node, :, span] >= jobs.request[job][:, None]).all():
+                    free[node, :, span] -= jobs.request[job][:, None]
+                    taken.append(node)
+            if len(taken) == wanted:
+                start[job] = wish
+                break
+            for node in taken:
+                free[node, :, span] += jobs.request[job][:, None]
+    return start
+
+
+@given(plan_problems(most=6), st.integers(0, 1 << 30))
+@settings(max_examples=60, deadline=None)
+def test_no_plan_on_real_nodes_brings_more(problem, seed):
+    market = Market.of_problem(problem)
+    prices = [idle_prices(market), fluid_prices(market, Budget(1.0)) or idle_prices(market)]
+    bounds = [market.bound(each) for each in prices] + [cheapest(market, prices[1], 15)]
+    rng = np.random.default_rng(seed)
+    count, edges = len(problem.jobs.number), problem.conditions.edges
+    for _ in range(12):
+        wishes = []
+        for job in range(count):
+            at = np.concatenate([edges, edges - problem.jobs.duration[job], rng.integers(0, edges[-1], 4)])
+            wishes.append(rng.permutation(np.maximum(at, problem.jobs.earliest[job])))
+        start = placed(problem, rng.permutation(count), wishes)
+        start = np.maximum(start, problem.jobs.earliest)
+        assert account_of(problem, start).profit <= min(bounds) + 1e-12
+
+
+def test_a_node_that_two_jobs_fill_by_halves_is_taken_once():
+    """Two jobs run on its four cores, each on two, so that no unit of three fits beside either; and one after them."""
+    problem = day_problem(1, 1, 0.9, 0, cores=4)
+    begin = problem.conditions.start
+    finish = begin + np.array([600, 900, 1800])
+    running = Running(
+        np.arange(3), *(np.array([begin - 60, begin - 60, begin + 900]),) * 2, finish, np.array([[2], [2], [3]]),
+        np.zeros(3), np.zeros(3), np.arange(4), np.zeros(3, dtype=np.int64), np.ones(3, dtype=np.int64),
+    )  # fmt: skip
+    taken = Taken.of_problem(replace(problem, running=running))
+    _, start, end, amount = taken.whole(0, 2, problem.platform.capacity[:, 0])
+    moments = begin + np.arange(0, 1800, 300)[:, None]
+    counted = ((start <= moments) & (moments < end)) @ amount
+    assert (counted <= 1).all()
+    assert counted[[0, 1, 3, 4, 5]].tolist() == [1] * 5
+
+
+@given(plan_problems(most=3))
+@settings(max_examples=10, deadline=None)
+def test_cp_sat_bounds_the_best_of_all_plans(problem):
+    proven = exact_bound(problem, Budget(0.5))
+    edges = problem.conditions.edges
+    jobs = problem.jobs
+    choices = [
+        np.unique(np.maximum(np.concatenate([edges, edges - jobs.duration[job]]), jobs.earliest[job]))
+        for job in range(len(jobs.number))
+    ]
+    rng = np.random.default_rng(5)
+    for start in itertools.islice(itertools.product(*(rng.permutation(each) for each in choices)), 60):
+        legal = placed(problem, range(len(start)), [[wish] for wish in start])
+        assert account_of(problem, np.maximum(legal, jobs.earliest)).profit <= proven + 1e-9
+
+
+def nobody(running: Running) -> Running:
+    """Nothing runs when the day begins."""
+    return Running(**{name: getattr(running, name)[: name == "offsets"] for name in running.__dataclass_fields__})
+
+
+@st.composite
+def measured_days(draw):
+    """Two or three equal hours, a job or two that fit together, any measured plant."""
+    problem = day_problem(draw(st.integers(1, 2)), 1, 0.95, draw(st.integers(0, 99)), cores=8)
+    hours = draw(st.integers(2, 3))
+    begin = problem.conditions.start
+    price = draw(st.sampled_from((0.13, 0.4, -0.1)))
+    day = Conditions(begin + 3600 * np.arange(hours + 1), *(np.full(hours, value) for value in (20.0, price, 0.0)))
+    columns = np.cumsum(draw(st.lists(st.integers(30, 700), min_size=2, max_size=6))).astype(float)
+    columns = np.append(columns, columns[-1] + 3000)
+    pue = draw(st.lists(st.floats(1, 3), min_size=len(columns), max_size=len(columns)))
+    earliest = np.full(len(problem.jobs.number), begin)
+    jobs = replace(
+        problem.jobs, submit=earliest, earliest=earliest, core_w=np.full(len(earliest), 150.0),
+        request=np.full((len(earliest), 1), draw(st.integers(1, 4))), units=np.ones_like(earliest),
+        duration=np.array([draw(st.integers(600, 7200)) for _ in earliest]), income=np.full(len(earliest), 0.05),
+    )  # fmt: skip
+    table = PueTable(np.array([20.0]), columns, np.array([pue]))
+    return replace(problem, conditions=day, cooling=table, jobs=jobs, running=nobody(problem.running))
+
+
+@given(measured_days())
+@settings(max_examples=40, deadline=None)
+def test_hours_that_are_alike_stay_apart_in_the_bound(problem):
+    # Where cooling is not convex in the load, two hours alike cost less apart than what their mean costs.
+    proven = exact_bound(problem, Budget(2.0))
+    edges = problem.conditions.edges
+    every = [
+        np.unique(np.append(np.arange(edges[0], edges[-1] + 1, 600), np.maximum(edges - length, edges[0])))
+        for length in problem.jobs.duration.tolist()
+    ]
+    for start in itertools.product(*every):
+        assert account_of(problem, np.array(start)).profit <= proven + 1e-9
+
+
+@given(st.integers(0, 1 << 30))
+@settings(max_examples=15, deadline=None)
+def test_any_prices_prove_a_bound(seed):
+    problem = day_problem(30, 4, 0.9, seed % 50, prices="tou")
+    market = Market.of_problem(problem)
+    rng = np.random.default_rng(seed)
+    prices = Prices(rng.normal(1e-7, 1e-7, 24), np.maximum(rng.normal(0, 1e-6, (len(market.rows), 24)), 0))
+    earliest_fit = np.maximum(problem.jobs.earliest, problem.conditions.end - 1)
+    assert account_of(problem, earliest_fit).profit <= market.bound(prices)
+
+
+@given(plan_problems(most=5), st.integers(0, 1 << 30))
+@settings(max_examples=20, deadline=None)
+def test_no_start_gains_more_than_the_best_of_a_job(problem, seed):
+    market, rng = Market.of_problem(problem), np.random.default_rng(seed)
+    shape = (len(market.rows), len(market.seconds))
+    prices = Prices(rng.normal(0, 1e-4, shape[1]), np.maximum(rng.normal(0, 1e-5, shape), 0))
+    block, jobs = market.possible, problem.jobs
+    surplus, _ = market.best_starts(block, prices)
+    for start in range(problem.conditions.start, problem.conditions.end + 1):
+        overlap = market.overlaps(block, np.maximum(start, jobs.earliest[block]))
+        gain = market.earned[block] * overlap.sum(axis=1) - market.watts[block] * (overlap @ prices.power)
+        for row, price in zip(market.rows, prices.room, strict=True):
+            gain -= row.demand[block] * (overlap @ price)
+        assert (gain <= surplus + 1e-12).all()
+
+
+def test_one_job_alone_is_bounded_by_its_best_start():
+    # One job has the machine to itself: the best of all its starts, tried one by one, is the optimum.
+    problem = day_problem(1, 2, 0.3, 3, prices="tou", cooling=HybridPlant())
+    starts = np.arange(int(problem.jobs.earliest[0]), problem.conditions.end, 60)
+    best = max(account_of(problem, np.array([start])).profit for start in starts)
+    proven = bound(problem, steps=40, deterministic_s=1.0)
+    assert best <= proven <= best + 0.002 * abs(best) + 0.01
+
+
+@pytest.mark.parametrize(("prices", "load"), [("flat", 0.6), ("tou", 0.9)])
+def test_prices_tighten_the_bound(prices, load):
+    market = Market.of_problem(day_problem(300, 40, load, 2, prices=prices))
+    idle = market.bound(idle_prices(market))
+    found = fluid_prices(market, Budget(5.0))
+    assert found is not None
+    assert cheapest(market, found, 20) <= market.bound(found) < idle
+    assert cheapest(market, found, 20) == cheapest(market, found, 20)
+
+
+def test_a_day_without_jobs_is_what_idling_costs():
+    problem = day_problem(1, 3, 0.2, 1)
+    jobs = problem.jobs
+    nothing = type(jobs)(*(getattr(jobs, name)[:0] for name in jobs.__dataclass_fields__))
+    empty = Problem(*(nothing if name == "jobs" else getattr(problem, name) for name in problem.__dataclass_fields__))
+    assert bound(empty) == pytest.approx(account_of(empty, np.zeros(0, dtype=np.int64)).profit, abs=1e-3)

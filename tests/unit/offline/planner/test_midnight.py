@@ -1,0 +1,157 @@
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from kit.machine import jobs, platforms
+
+from dardis.metrics.audit import audit
+from dardis.model.job import NO_TIME, Job
+from dardis.model.platform import NodeGroup, NodePower, Platform
+from dardis.power.account import work_of
+from offline.planner.midnight import plan_jobs, state_at
+from offline.planner.problem import Running
+from offline.planner.rules import rule_based, rule_setups
+from offline.site.history import predictor_of, replayed
+
+
+@st.composite
+def days(draw):
+    """A machine, jobs without deadlines, and a moment among them."""
+    platform = draw(platforms())
+    many = [replace(job, latest=None) for job in draw(jobs(platform))]
+    return platform, many, draw(st.integers(0, 120))
+
+
+@settings(max_examples=60, deadline=None)
+@given(days())
+def test_every_job_of_the_past_has_ended_or_runs_or_waits_and_the_future_does_not_count(day):
+    platform, many, now = day
+    schedule = replayed(many, platform)
+    state = state_at(schedule, many, platform, now, predictor_of(schedule))
+    past = {job.number for job in many if job.submit < now}
+    ended = {
+        number
+        for number, ran, finish in zip(schedule.number.tolist(), schedule.ran, schedule.finish, strict=True)
+        if not ran or (finish <= now and finish != NO_TIME)
+    }
+    assert set(state.running.number.tolist()) | {job.number for job in state.waiting} == past - ended
+    assert (state.running.start < now).all()
+    assert (state.running.finish > now).all()
+    longer = [job if job.submit < now else replace(job, runtime=1, walltime=1) for job in many]
+    told = [
+        job if number in ended or number not in past else replace(job, runtime=job.walltime)
+        for number, job in zip((job.number for job in longer), longer, strict=True)
+    ]
+    again = replayed(told, platform)
+    other = state_at(again, told, platform, now, predictor_of(again))
+    assert other.running.number.tolist() == state.running.number.tolist()
+    assert other.running.finish.tolist() == state.running.finish.tolist()
+    assert [job.runtime for job in other.waiting] == [job.runtime for job in state.waiting]
+
+
+@settings(max_examples=60, deadline=None)
+@given(days(), st.integers(1, 50))
+def test_where_no_walltimes_are_stated_nobody_knows_how_long_what_runs_will_run(day, more):
+    """Once a job has ended as its walltime says; those that have not might as well run for longer."""
+    platform, many, now = day
+    many = [replace(job, walltime=job.duration, runtime=job.duration) for job in many]
+    schedule = replayed(many, platform)
+    ended = schedule.ran & (schedule.finish <= now)
+    assume(ended.any())
+    longer = more * (schedule.ran & ~ended)
+    other = replace(schedule, finish=schedule.finish + longer, walltime=schedule.walltime + longer)
+    told, again = (state_at(one, many, platform, now, predictor_of(one)) for one in (schedule, other))
+    assert told.running.finish.tolist() == again.running.finish.tolist()
+    assert [(job.runtime, job.walltime) for job in told.waiting] == [
+        (job.runtime, job.walltime) for job in again.waiting
+    ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(days(), st.sampled_from(sorted(rule_setups())))
+def test_rules_go_on_beside_what_runs(day, name):
+    platform, many, now = day
+    schedule = replayed(many, platform)
+    state = state_at(schedule, many, platform, now, predictor_of(schedule))
+    rows = plan_jobs(state.waiting, platform, now)
+    assert (rows.earliest >= now).all()
+    after = rule_based(state.waiting, state.running, platform, rule_setups()[name], now)
+    both = joined(after, state.running)
+    assert audit(both, platform, reserved=False) == []
+    assert sorted(after.number.tolist()) == sorted(rows.number.tolist())
+
+
+@settings(max_examples=60, deadline=None)
+@given(days(), st.booleans(), st.data())
+def test_what_runs_draws_what_the_account_says(day, stated, data):
+    # Groups draw unlike amounts, and with a kind `power` jobs state watts: it is counted as the exact account does.
+    platform, many, now = day
+    watts = st.sampled_from((0.0, 3.0, 9.0, 40.0))
+    groups = tuple(
+        replace(
+            group,
+            power=NodePower(idle_w=data.draw(watts), core_w=data.draw(watts)),
+            resources=group.resources | ({"power": 500} if stated else {}),
+        )
+        for group in platform.groups
+    )
+    powered = replace(platform, groups=groups)
+    place = powered.kinds.index("power") if stated else 0
+    if stated:
+        kinds = [powered.kinds.index(kind) for kind in platform.kinds]
+        requests = [dict(zip(kinds, job.request, strict=True)) for job in many]
+        asked = [request | {place: data.draw(st.sampled_from((0, 1, 70)))} for request in requests]
+        many = [
+            replace(job, request=tuple(one[kind] for kind in range(len(powered.kinds))))
+            for job, one in zip(many, asked, strict=True)
+        ]
+    schedule = replayed(many, powered)
+    running = state_at(schedule, many, powered, now, predictor_of(schedule)).running
+    units = np.array([running.node_units[a:b].sum() for a, b in pairwise(running.offsets.tolist())], dtype=np.int64)
+    cores = units * running.request[:, powered.kinds.index("cores")]
+    work = work_of(schedule, powered)
+    of_number = dict(zip(schedule.number[schedule.ran].tolist(), work.added_w.tolist(), strict=True))
+    expected = [of_number[number] for number in running.number.tolist()]
+    assert (cores * running.core_w).tolist() == pytest.approx(expected)
+
+
+def test_a_job_that_waits_draws_the_watts_that_it_states():
+    group = NodeGroup("n", 2, {"cores": 4, "power": 90}, NodePower(idle_w=20.0, core_w=9.0))
+    platform = Platform("stated", (group,))
+    request = {"cores": 2, "power": 30}
+    asks = [Job(number, 0, 0, None, 1, 1, 1, tuple((request | {"power": watts})[kind] for kind in platform.kinds), 1)
+            for number, watts in ((1, 30), (2, 0), (3, 6))]  # fmt: skip
+    # Two cores' share of idle power is 10 W; what a job states less than that adds nothing.
+    assert plan_jobs(asks, platform, 0).core_w.tolist() == [10.0, 9.0, 0.0]
+
+
+def joined(schedule, running: Running):
+    """The schedule with what runs beside it."""
+    count = len(running.number)
+    first = np.concatenate([running.offsets[:-1], running.offsets[-1] + schedule.offsets])
+    units = np.array(
+        [running.node_units[a:b].sum() for a, b in zip(running.offsets, running.offsets[1:], strict=False)]
+    )
+    length = running.finish - running.start
+    return replace(
+        schedule,
+        number=np.concatenate([running.number, schedule.number]),
+        submit=np.concatenate([running.submit, schedule.submit]),
+        earliest=np.concatenate([running.submit, schedule.earliest]),
+        latest=np.concatenate([np.full(count, NO_TIME), schedule.latest]),
+        walltime=np.concatenate([length, schedule.walltime]),
+        units=np.concatenate([units.astype(np.int64), schedule.units]),
+        request=np.concatenate([running.request, schedule.request]),
+        status=np.concatenate([np.zeros(count, np.int8), schedule.status]),
+        start=np.concatenate([running.start, schedule.start]),
+        finish=np.concatenate([running.finish, schedule.finish]),
+        attempts=np.concatenate([np.ones(count, np.int64), schedule.attempts]),
+        offsets=first.astype(np.int64),
+        nodes=np.concatenate([running.nodes, schedule.nodes]),
+        node_units=np.concatenate([running.node_units, schedule.node_units]),
+        queue=[""] * count + schedule.queue,
+        user=[""] * count + schedule.user,
+    )

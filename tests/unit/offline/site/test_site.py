@@ -1,0 +1,116 @@
+"""What planning starts from: the platform's own words hold where the command says nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from kit.small_site import (
+    DAY_S,
+    PLATFORM,
+    POWER,
+    START,
+    START_UNIX,
+    crowded_rows,
+    hourly,
+    made_up_rows,
+    swf,
+    table,
+    write_site,
+)
+
+from dardis.model.errors import InputError
+from dardis.workload.trace import UNKNOWN
+from offline.site.calendar import parse_utc
+from offline.site.history import replayed
+from offline.site.site import SiteRequest, load_site
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_site(tmp_path)
+
+
+@pytest.fixture
+def request_of(folder):
+    return SiteRequest(folder / "trace.swf", folder / "small.toml", folder / "weather.csv", folder / "prices.csv",
+                       calendar_start=START)  # fmt: skip
+
+
+def test_the_platform_says_what_the_command_does_not(folder, request_of):
+    around = f'weather = 12.5\nprices = "prices.csv"\ncarbon = 400\ncalendar_start = "{START}"\n'
+    (folder / "small.toml").write_text(around + PLATFORM + POWER)
+    site = load_site(SiteRequest(folder / "trace.swf", folder / "small.toml"))
+    day = site.conditions(8)
+    assert (day.temp_c == 12.5).all()
+    assert (day.gco2_per_kwh == 400).all()
+    assert (day.price_per_kwh == load_site(request_of).conditions(8).price_per_kwh).all()
+    found, notes = site.known_ahead(3, 8)
+    assert set(found) == {"price"}
+    assert notes == ()
+    assert load_site(replace(request_of, platform=folder / "small.toml")).conditions(8).temp_c.std() > 1
+
+
+@pytest.mark.parametrize(("charged", "known"), [(0, {"price", "temperature"}), (80, {"price", "temperature", "CO2"})])
+def test_rules_look_at_co2_where_it_is_charged(folder, request_of, charged, known):
+    (folder / "carbon.csv").write_text(table("gco2_per_kwh", hourly([100.0 + hour % 24 for hour in range(24 * 12)])))
+    (folder / "small.toml").write_text(f"{PLATFORM}{POWER}[tariff]\nco2_eur_per_t = {charged}\n")
+    site = load_site(replace(request_of, carbon=folder / "carbon.csv"))
+    assert site.known_ahead(3, 8)[0].keys() == known
+
+
+def test_what_is_known_ahead_covers_the_days_on_the_trace_s_clock(request_of):
+    site = load_site(request_of)
+    found, notes = site.known_ahead(2, 8)
+    assert notes == ()
+    for series in found.values():
+        assert series.start <= 2 * DAY_S
+        assert series.end >= 9 * DAY_S
+    assert found["temperature"].at(8 * DAY_S + 3 * 3600) == 13.0  # coldest at three
+    _, notes = site.known_ahead(-3, 8)
+    assert [note.split(",")[0] for note in notes] == [
+        "rules do not look at the temperature", "rules do not look at the price"
+    ]  # fmt: skip
+
+
+def test_waits_are_those_of_the_schedule(folder, request_of):
+    (folder / "trace.swf").write_text(swf(crowded_rows()))
+    site = load_site(request_of)
+    past = replayed([job for job in site.jobs if job.submit < 5 * DAY_S], site.platform)
+    waited = site.waited(past)
+    wait = dict(zip(past.number.tolist(), (past.start - past.submit).tolist(), strict=True))
+    assert waited.wait.tolist() == [wait.get(number, UNKNOWN) for number in waited.number.tolist()]
+    assert waited.wait.max() > 0
+
+
+def test_the_clock_of_a_trace_in_unix_seconds(folder, request_of):
+    rows = [replace(row, submit=row.submit + START_UNIX) for row in made_up_rows()]
+    (folder / "trace.swf").write_text(swf(rows))
+    site = load_site(replace(request_of, calendar_start=None))
+    assert site.calendar.offset == 0
+    assert site.calendar.day(8)[0] == START_UNIX + 8 * DAY_S == parse_utc("2023-07-11T00:00Z")
+
+
+def test_an_unmeasured_plant_is_assumed_and_told(folder, request_of):
+    (folder / "small.toml").write_text(PLATFORM.replace('cooling = "air"\n', "") + POWER)
+    site = load_site(request_of)
+    assert "no cooling is stated: an air-cooled plant of the machine's size" in site.notes
+    assert site.cooling.watts(20.0, 1000.0) > 0
+
+
+def test_jobs_wider_than_the_machine_are_left_out_and_told(folder, request_of):
+    rows = [*made_up_rows(), replace(made_up_rows()[-1], number=9_999, cores=81)]
+    (folder / "trace.swf").write_text(swf(rows))
+    site = load_site(request_of)
+    assert 9_999 not in {job.number for job in site.jobs}
+    assert any("1 " in note and "cores" in note for note in site.notes)
+
+
+def test_a_table_that_ends_below_the_full_load_is_refused_before_anything_is_planned(folder, request_of):
+    table = folder / "pue.csv"
+    table.write_text("temp_c,500,1500\n10,1.2,1.2\n20,1.2,1.2\n30,1.2,1.2\n")
+    site = load_site(replace(request_of, cooling=str(table)))
+    with pytest.raises(InputError, match="0 to 1500 W"):
+        site.conditions(8)
+    table.write_text("temp_c,500,1507\n10,1.2,1.2\n20,1.2,1.2\n30,1.2,1.2\n")
+    assert len(load_site(replace(request_of, cooling=str(table))).conditions(8).temp_c) == 24

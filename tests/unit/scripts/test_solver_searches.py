@@ -1,0 +1,149 @@
+"""The thesis's model on days whose best plan can be argued, and what its searches say when there is none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dardis.model.job import NO_TIME
+from dardis.model.platform import NodeGroup, NodePower, Platform
+from dardis.power.conditions import Conditions
+from dardis.power.cooling import PueTable
+from dardis.power.tariff import Tariff
+from offline.planner.budget import Watch
+from offline.planner.cp import model
+from offline.planner.day_account import account_of
+from offline.planner.problem import Plan, PlanJobs, Problem, Running, StoppedBy
+from scripts.thesis_6.solver_searches import default_search, relaxation_search, segments_of
+
+HOUR = 60
+"""Hours of a minute, so that the solver proves at once what it finds."""
+SHARE = HOUR / 3600
+
+
+def day(prices, jobs, *, nodes=1, cores=2, horizon=None, temps=None) -> Problem:
+    """Hours of given prices; jobs are (earliest, duration, units, cores a unit). Cooling is a fifth of IT."""
+    hours = len(prices)
+    earliest, duration, units, request = (np.array(column, dtype=np.int64) for column in zip(*jobs, strict=True))
+    count = len(jobs)
+    nothing = np.zeros(0, dtype=np.int64)
+    table = PueTable(np.array([0.0, 40.0]), np.array([20_000.0]), np.full((2, 1), 1.2))
+    return Problem(
+        Platform("tiny", (NodeGroup("n", nodes, {"cores": cores}, NodePower(0.0, 500.0)),)),
+        Conditions(HOUR * np.arange(hours + 1), np.array(temps or [20.0] * hours), np.array(prices), np.zeros(hours)),
+        table,
+        Tariff(),
+        PlanJobs(
+            np.arange(count), earliest, earliest, np.full(count, NO_TIME), duration, units, request[:, None],
+            np.ones(count, dtype=np.int64), np.full(count, 500.0), np.full(count, 1.0),
+        ),
+        Running(
+            nothing, nothing, nothing, nothing, np.zeros((0, 1), dtype=np.int64), np.zeros(0), np.zeros(0),
+            np.zeros(1, dtype=np.int64), nothing, nothing,
+        ),
+        horizon if horizon is not None else HOUR * hours,
+    )  # fmt: skip
+
+
+def test_jobs_run_when_power_is_cheap():
+    # Two cores, three jobs of an hour and a core each: two of them fit the cheap hour, the third the next cheapest.
+    problem = day([0.4, 0.1, 0.3], [(0, HOUR, 1, 1)] * 3, horizon=2 * HOUR)
+    found = default_search(problem, Watch(), deterministic_s=1.0)
+    assert sorted(found.start.tolist()) == [HOUR, HOUR, 2 * HOUR]
+    assert found.stopped_by is StoppedBy.OPTIMAL
+    # Three core-hours at 1, less 0.5 kWh a core and a fifth of that for cooling, at 0.1, 0.1 and 0.3.
+    assert found.profit == pytest.approx(SHARE * (3 - 0.5 * 1.2 * (0.1 + 0.1 + 0.3)))
+    assert found.units.sum(axis=1).tolist() == [1, 1, 1]
+
+
+def test_units_are_placed_on_nodes_not_in_sums():
+    # Two nodes of two cores, a job of one core on each and a job of two cores on one node: in sums they fit together.
+    problem = day([0.4, 0.1, 0.3], [(0, HOUR, 2, 1), (0, HOUR, 1, 2)], nodes=2, horizon=2 * HOUR)
+    found = default_search(problem, Watch(), deterministic_s=1.0)
+    # All four cores may be busy in the cheap hour if both units of the first job share a node.
+    assert found.start.tolist() == [HOUR, HOUR]
+    first, second = found.units
+    assert sorted(first.tolist()) == [0, 2]
+    assert second.tolist() == [int(units == 0) for units in first]
+
+
+def test_a_job_that_ends_after_the_day_earns_what_it_ran_in_it():
+    # Two hours long in a day of two: power is so dear in the first hour that starting in the second pays.
+    problem = day([3.0, 0.1], [(0, 2 * HOUR, 1, 1)], horizon=HOUR)
+    found = default_search(problem, Watch(), deterministic_s=1.0)
+    assert found.start.tolist() == [HOUR]
+    assert found.profit == pytest.approx(SHARE * (1 - 0.5 * 1.2 * 0.1))
+
+
+def test_no_plan_within_the_horizon_is_said_by_name():
+    problem = day([0.1, 0.1], [(0, HOUR, 1, 2), (0, HOUR, 1, 2)], horizon=HOUR - 1)
+    found = default_search(problem, Watch(), deterministic_s=1.0)
+    assert (found.start, found.profit, found.stopped_by) == (None, None, StoppedBy.OPTIMAL)
+
+
+def test_nothing_found_within_the_budget_is_said_by_name():
+    problem = day([0.1, 0.2, 0.3], [(0, 15 + i % 7, 1 + i % 2, 1) for i in range(40)], nodes=3, horizon=3 * HOUR)
+    found = default_search(problem, Watch(), deterministic_s=1e-6)
+    assert (found.start, found.units, found.stopped_by) == (None, None, StoppedBy.DONE)
+
+
+def test_the_same_search_twice_is_the_same():
+    problem = day([0.4, 0.1, 0.3], [(i, 25 + 2 * i, 1 + i % 2, 1) for i in range(5)], nodes=2)
+    found = [default_search(problem, Watch(), deterministic_s=0.03, seed=4) for _ in range(2)]
+    assert found[0].start.tolist() == found[1].start.tolist()
+
+
+def plan(problem: Problem, start, nodes) -> Plan:
+    """Each job's units on the given nodes, one on each."""
+    offsets = np.cumsum([0, *(len(of) for of in nodes)])
+    flat = np.array([node for of in nodes for node in of])
+    begun = np.array(start)
+    return Plan(begun, offsets, flat, np.ones(len(flat), dtype=np.int64), account_of(problem, begun).profit, "")
+
+
+@pytest.mark.parametrize("most_units", [0, 2_000], ids=["in sums", "on nodes"])
+def test_relaxation_keeps_the_nodes_of_large_jobs(most_units, monkeypatch):
+    # Both jobs have a unit on node 0 of one core, so they never run together: one has the cheap hour, one the next.
+    monkeypatch.setattr(model, "MOST_UNIT_INTERVALS", most_units)
+    problem = day([0.4, 0.1, 0.3], [(0, HOUR, 2, 1)] * 2, nodes=3, cores=1, horizon=2 * HOUR)
+    before = plan(problem, [0, HOUR], [[0, 1], [0, 2]])
+    found = relaxation_search(problem, before, Watch(), deterministic_s=1.0)
+    assert sorted(found.start.tolist()) == [HOUR, 2 * HOUR]
+    assert found.profit > before.profit
+    if found.units is not None:
+        assert found.units.tolist() == [[1, 1, 0], [1, 0, 1]]
+
+
+def test_a_plan_is_told_to_the_solver_in_full():
+    # With no time for more than reading it, the solver has the plan that it was told.
+    problem = day([0.4, 0.1, 0.3], [(0, 33 + i, 1, 1) for i in range(6)], nodes=3, horizon=3 * HOUR)
+    before = plan(problem, [0, 0, 45, 45, 90, 90], [[0]] * 6)
+    found = relaxation_search(problem, before, Watch(), deterministic_s=0.01)
+    assert found.start is not None
+    assert found.profit >= before.profit - 1e-5
+
+
+def test_hours_alike_are_one_segment():
+    problem = day([0.1] * 5 + [0.2], [(0, HOUR, 1, 1)], temps=[10, 12, 15, 16, 20, 20])
+    segments = segments_of(problem)
+    # 10, 12 and 15 lie within 5 degrees; so do 16 and 20; then the price is another.
+    assert (segments.edges // HOUR).tolist() == [0, 3, 5, 6]
+    assert segments.temp_c.tolist() == pytest.approx([37 / 3, 18, 20])
+
+
+def test_progress_is_in_money():
+    told = []
+    problem = day([0.4, 0.1], [(0, HOUR, 1, 1)], horizon=HOUR)
+    watch = Watch(progress=lambda _doing, best, bound: told.append((best, bound)))
+    found = default_search(problem, watch, deterministic_s=1.0)
+    best, bound = told[-1]
+    assert best == pytest.approx(found.profit, abs=1e-6)
+    assert bound >= best - 1e-9
+
+
+def test_a_job_that_no_node_holds_has_no_plan():
+    problem = day([0.1, 0.1], [(0, HOUR, 1, 1)])
+    large = replace(problem.jobs, request=np.array([[3]]))
+    assert default_search(replace(problem, jobs=large), Watch(), deterministic_s=1.0).start is None
