@@ -16,15 +16,13 @@ from dardis.power.nodes import full_watts, watts_for_cores
 from dardis.report.over_time import envelope
 from offline.day.day import DayPlan
 from offline.folder.tables import ProfileTable
+from offline.onoff.spans import nodes_up
 from offline.planner.use import cores_used
 
 
 def nodes_on_of(day: DayPlan) -> StepFunction:
     """Nodes that are up over time, in the plan."""
-    down = day.downtime
-    count = day.problem.platform.node_count
-    off = StepFunction.from_spans(down.down, down.up, np.ones(len(down.node), dtype=np.int64))
-    return StepFunction(off.times, count - off.values)
+    return nodes_up(day.downtime, day.problem.platform.node_count)
 
 
 def profile_of(day: DayPlan, nodes_on: StepFunction) -> ProfileTable:

@@ -92,7 +92,7 @@ def summary_of(loop: Loop) -> dict[str, Figure]:
         "always_on_co2_kg": base.co2_kg,
         "peak_kw": told.peak_kw,
         "always_on_peak_kw": base.peak_kw,
-        "mean_nodes_on": nodes_on(loop, loop.switched).integral(loop.conditions.start, loop.conditions.end)
+        "mean_nodes_on": loop.nodes_on.integral(loop.conditions.start, loop.conditions.end)
         / (loop.conditions.end - loop.conditions.start),
         "plan_cpu_s": sum(plan.cpu_s for plan in loop.plans),
         "currency": loop.site.platform.currency,
@@ -142,18 +142,11 @@ def makespan(loop: Loop, lived: Lived, counted: np.ndarray) -> int | None:
     return int(finish.max()) - loop.conditions.start if len(finish) else None
 
 
-def nodes_on(loop: Loop, lived: Lived) -> StepFunction:
-    """Nodes that are not down, over time."""
-    down = lived.downtime
-    off = StepFunction.from_spans(down.down, down.up, np.ones(len(down.node), dtype=np.int64))
-    return StepFunction(off.times, loop.site.platform.node_count - off.values)
-
-
 def day_rows(loop: Loop) -> list[dict[str, Figure]]:
     """The rows of days.csv."""
     edges = loop.conditions.edges
     profits = {name: _by_segment(getattr(loop, name)) for name in ("switched", "always_on", "clairvoyant")}
-    on = nodes_on(loop, loop.switched)
+    on = loop.nodes_on
     rows: list[dict[str, Figure]] = []
     for plan in loop.plans:
         start, end = loop.site.calendar.day(plan.day)
@@ -200,7 +193,7 @@ def _draw(path: Path, loop: Loop, summary: dict[str, Figure], rows: Sequence[dic
     platform, conditions = loop.site.platform, loop.conditions
     picture = LoopPicture(
         axis=TimeAxis(conditions.start, conditions.end, loop.site.calendar.offset),
-        nodes_on=nodes_on(loop, loop.switched),
+        nodes_on=loop.nodes_on,
         nodes=platform.node_count,
         spares=_spares(loop),
         dates=[str(row["date_utc"]) for row in rows],

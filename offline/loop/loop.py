@@ -31,6 +31,7 @@ from offline.day.known import LEARN_DAYS
 from offline.day.options import DayOptions, SwitchingRule
 from offline.loop.shift import shifted
 from offline.onoff.clairvoyant import clairvoyant
+from offline.onoff.spans import nodes_up
 from offline.planner.budget import Progress
 from offline.site.calendar import DAY_S
 from offline.site.site import Site
@@ -102,6 +103,11 @@ class Loop:
         if self.target.switching is None or clairvoyant <= always_on:
             return None
         return (switched - always_on) / (clairvoyant - always_on)
+
+    @property
+    def nodes_on(self) -> StepFunction:
+        """Nodes that were not down, over time."""
+        return nodes_up(self.switched.downtime, self.site.platform.node_count)
 
     @property
     def gain(self) -> Gain:

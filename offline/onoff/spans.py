@@ -1,4 +1,4 @@
-"""When each node is busy and when it idles in a schedule. Decides nothing."""
+"""When each node is busy, idles, or is up. Decides nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dardis.model.downtime import Downtime
 from dardis.model.job import FOREVER
+from dardis.model.profile import StepFunction
 from dardis.model.schedule import Schedule
 from dardis.model.series import Ints
 
@@ -53,6 +55,12 @@ def busy_spans(start: Ints, finish: Ints, offsets: Ints, nodes: NDArray[np.integ
 def busy_spans_of(schedule: Schedule) -> Busy:
     """Busy spans of a finished schedule."""
     return busy_spans(schedule.start, schedule.finish, schedule.offsets, schedule.nodes)
+
+
+def nodes_up(downtime: Downtime, node_count: int) -> StepFunction:
+    """How many nodes are not down, over time."""
+    off = StepFunction.from_spans(downtime.down, downtime.up, np.ones(len(downtime.node), dtype=np.int64))
+    return StepFunction(off.times, node_count - off.values)
 
 
 def idle_gaps(busy: Spans, node_count: int, start: int, end: int) -> Spans:

@@ -10,8 +10,8 @@ import numpy as np
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.wire.messages import Ask
-from scripts.bench_peers.measure import Spread
 from scripts.bench_peers.rows import Row
+from scripts.kit.spread import Spread
 
 ASKS = 300
 """Asks that are timed together."""

@@ -6,7 +6,6 @@ Promises that what is compared runs in turns (A B A B …), so that a busy machi
 from __future__ import annotations
 
 import json
-import statistics
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -26,24 +25,6 @@ class Cost:
 
     cpu_s: float
     peak_mib: float
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """Median and range of repeated figures."""
-
-    median: float
-    least: float
-    most: float
-
-    @classmethod
-    def of(cls, figures: Sequence[float]) -> Spread:
-        """Summarise at least one figure."""
-        return cls(statistics.median(figures), min(figures), max(figures))
-
-    def __str__(self) -> str:
-        """Write `median (least–most)`, three digits each."""
-        return f"{self.median:.3g} ({self.least:.3g}–{self.most:.3g})"
 
 
 def run_once(command: Sequence[str]) -> Cost:

@@ -17,10 +17,11 @@ import pandas as pd
 
 from scripts.bench_peers.asks import asks
 from scripts.bench_peers.bare_easy import read_jobs
-from scripts.bench_peers.measure import Cost, Spread, in_turns, output_of, run_once
+from scripts.bench_peers.measure import Cost, in_turns, output_of, run_once
 from scripts.bench_peers.plans import plans
 from scripts.bench_peers.rounds import rounds
 from scripts.bench_peers.rows import Row
+from scripts.kit.spread import Spread
 
 PEERS = Path(__file__).parent
 ACCASIM = "accasim==1.1.3"

@@ -11,8 +11,8 @@ from pathlib import Path
 from offline.planner.budget import Watch
 from offline.planner.plan import plan
 from offline.planner.searches import multi_search
-from scripts.bench_peers.measure import Spread
 from scripts.bench_peers.rows import Row
+from scripts.kit.spread import Spread
 
 TESTS = Path(__file__).resolve().parents[2] / "tests"
 DAYS = ((1000, 0.3, "flat"), (1000, 0.7, "tou"), (5000, 0.7, "tou"), (10_000, 0.7, "tou"), (10_000, 1.1, "flat"))

@@ -17,8 +17,8 @@ from dardis.sim.spread import layout_of
 from dardis.task_manager import SETUPS, PlannedManager, Reach
 from dardis.transport.local import LocalHosts
 from dardis.wire.effects import Effect, Send
-from scripts.bench_peers.measure import Spread
 from scripts.bench_peers.rows import Row
+from scripts.kit.spread import Spread
 
 WINDOW_S, RESERVATIONS, SEED = 86_400, 4, 1
 FULL_JOBS, SAMPLED_JOBS = 20, 500

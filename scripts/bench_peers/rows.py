@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scripts.bench_peers.measure import Spread
+from scripts.kit.spread import Spread
 
 
 @dataclass(frozen=True, slots=True)

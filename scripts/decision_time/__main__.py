@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Final
 
 from scripts.decision_time.contenders import CONTENDERS
-from scripts.decision_time.page import curves, headlines, page, write_csv
+from scripts.decision_time.page import curves, headlines, page, write_figures
 from scripts.decision_time.plots import draw
 from scripts.decision_time.runs import in_turns
-from scripts.decision_time.workloads import PARTITION, crowd, larger, whole
-from scripts.thesis_5.__main__ import ROOT, TRACE
-from scripts.thesis_5.paper import TABLE_5_1
+from scripts.decision_time.workloads import crowd, larger, whole
+from scripts.kit.command import ROOT, SHARED
+from scripts.kit.page import publish
+from scripts.kit.thesis import PARTITION, TABLE_5_1, TRACE
 
 SINCE_S: Final = 556 * 3600
 """The hour measured on larger machines begins so long after the first submission: full, about 20 wait, 15 come an hour.
@@ -39,7 +40,7 @@ def lead(options: argparse.Namespace) -> str:
 def options_of() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="scripts/reproduce/decision_time", description=__doc__)
-    parser.add_argument("--traces", type=Path, default=ROOT.parent / "shared" / "traces", help=f"folder of {TRACE}")
+    parser.add_argument("--traces", type=Path, default=SHARED / "traces", help=f"folder of {TRACE}")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "decision_time", help="folder (out/decision_time)")
     parser.add_argument("--nodes", default="300,1000,5000,50000", help="machines (300,1000,5000,50000)")
     parser.add_argument("--stress-jobs", type=int, default=1000, help="first jobs of the whole slice (1000)")
@@ -72,10 +73,9 @@ def main() -> int:
     names = {case.name for case in at_300}
     table, by_nodes = ([one for one in found if (one.case in names) is which] for which in (True, False))
     text = page(lead(options), table, by_nodes)
-    (out / "decision_time.md").write_text(text, encoding="utf-8")
-    write_csv(out / "decision_time.csv", found)
+    write_figures(out / "decision_time.csv", found)
     draw(out / "decision_time", curves(by_nodes), headlines(by_nodes))
-    sys.stdout.write(text)
+    publish(out / "decision_time.md", text)
     return 0
 
 

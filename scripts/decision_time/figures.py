@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from scripts.bench_peers.measure import Spread
 from scripts.decision_time.timed import Ledger, Why
 from scripts.decision_time.workloads import Case
+from scripts.kit.spread import Spread
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from scripts.bench_peers.measure import Spread
 from scripts.decision_time.contenders import CONTENDERS, DARDIS
 from scripts.decision_time.figures import Measured, headline, verdict
-from scripts.thesis_5.paper import TABLE_5_2
+from scripts.kit.page import markdown, table, write_csv
+from scripts.kit.spread import Spread
+from scripts.kit.thesis import TABLE_5_2
 
 TOGETHER: Final = f"{DARDIS}, all nodes together"
 SHARE: Final = f"{DARDIS}, one node and the task manager"
@@ -30,7 +30,7 @@ def page(lead: str, at_300: Sequence[Measured], by_nodes: Sequence[Measured]) ->
         ["## By nodes: CPU a job, ms", "", *_by_nodes(by_nodes), "", _BY_NODES],
         ["## Whether and where the curves cross", "", *_crossings(by_nodes)],
     ]
-    return "\n\n".join("\n".join(part) for part in parts) + "\n"
+    return markdown(parts)
 
 
 _AS_THERE = (
@@ -44,18 +44,19 @@ _BY_NODES = (
 )
 
 
-def _table_5_2(found: Sequence[Measured]) -> Iterator[str]:
-    yield "| case | dispatcher | | mean | std. dev. | a job | runs |"
-    yield "| --- | --- | --- | ---: | ---: | ---: | ---: |"
-    for name, (there, spread) in TABLE_5_2.items():
-        yield f"| thesis | {name} | | {1e3 * there:g} | {1e3 * spread:g} | {NOTHING} | |"
+def _table_5_2(found: Sequence[Measured]) -> list[str]:
+    rows = [
+        ["thesis", name, "", f"{1e3 * there:g}", f"{1e3 * spread:g}", NOTHING, ""]
+        for name, (there, spread) in TABLE_5_2.items()
+    ]
     for one in found:
         parts = ("scheduling", "dispatching") if one.label == DARDIS else ("dispatching",)
         for part in parts:
             what = part if one.label == DARDIS else "cycle"
             mean, deviation = (ms(one.spread(f"{part}_{figure}_s").median) for figure in ("mean", "deviation"))
             job = ms(one.spread("total_s").median) if part == parts[0] and one.jobs else NOTHING
-            yield f"| {one.case} | {one.label} | {what} | {mean} | {deviation} | {job} | {len(one.runs)} |"
+            rows.append([one.case, one.label, what, mean, deviation, job, str(len(one.runs))])
+    return table(["case", "dispatcher", "", "mean", "std. dev.", "a job", "runs"], rows, left=3, blank=" ")
 
 
 def curves(found: Sequence[Measured]) -> dict[str, dict[int, Spread]]:
@@ -71,21 +72,22 @@ def curves(found: Sequence[Measured]) -> dict[str, dict[int, Spread]]:
     return {label: curve for label, curve in lines.items() if curve}
 
 
-def _by_nodes(found: Sequence[Measured]) -> Iterator[str]:
+def _by_nodes(found: Sequence[Measured]) -> list[str]:
     sizes = sorted({one.nodes for one in found})
     counted = {one.nodes: one.jobs for one in found}
-    yield "| nodes | " + " | ".join(f"{size:,}" for size in sizes) + " |"
-    yield "| --- " + "| ---: " * len(sizes) + "|"
-    yield "| jobs counted | " + " | ".join(f"{counted[size]:,}" for size in sizes) + " |"
-    shown: dict[str, Mapping[int, Spread]] = {}
+    rows = [["jobs counted", *(f"{counted[size]:,}" for size in sizes)]]
+    for label, line in _shown(found):
+        rows.append([label, *(spread_ms(line.get(size)) for size in sizes)])
+    return table(["nodes", *(f"{size:,}" for size in sizes)], rows)
+
+
+def _shown(found: Sequence[Measured]) -> Iterator[tuple[str, Mapping[int, Spread]]]:
     for label, curve in curves(found).items():
-        shown[label] = curve
+        yield label, curve
         if label == TOGETHER:
             ours = [one for one in found if one.label == DARDIS]
             for part in ("scheduling", "dispatching"):
-                shown[f"of it {part}"] = {one.nodes: one.spread(f"{part}_s") for one in ours}
-    for label, line in shown.items():
-        yield f"| {label} | " + " | ".join(spread_ms(line.get(size)) for size in sizes) + " |"
+                yield f"of it {part}", {one.nodes: one.spread(f"{part}_s") for one in ours}
 
 
 def _beside(found: Sequence[Measured]) -> Iterator[tuple[str, dict[int, float], dict[str, dict[int, float]]]]:
@@ -124,15 +126,13 @@ def spread_ms(spread: Spread | None) -> str:
     return f"{ms(spread.median)} ({ms(spread.least)}–{ms(spread.most)})"
 
 
-def write_csv(path: Path, found: Sequence[Measured]) -> None:
+def write_figures(path: Path, found: Sequence[Measured]) -> None:
     """Every figure of every contender on every case: median, least and most of its runs, s."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        ends = ("median", "least", "most")
-        writer.writerow(
-            ["case", "nodes", "jobs", "dispatcher", "runs", *(f"{f}_{end}" for f in FIGURES for end in ends)]
-        )
-        for one in found:
-            spreads = [one.spread(figure) for figure in FIGURES]
-            values = [f"{getattr(spread, end):.6g}" for spread in spreads for end in ends]
-            writer.writerow([one.case, one.nodes, one.jobs, one.label, len(one.runs), *values])
+    ends = ("median", "least", "most")
+    head = ("case", "nodes", "jobs", "dispatcher", "runs", *(f"{f}_{end}" for f in FIGURES for end in ends))
+    rows = []
+    for one in found:
+        spreads = [one.spread(figure) for figure in FIGURES]
+        values = [f"{getattr(spread, end):.6g}" for spread in spreads for end in ends]
+        rows.append([one.case, one.nodes, one.jobs, one.label, len(one.runs), *values])
+    write_csv(path, head, rows)

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from dardis.report import chart
-from scripts.bench_peers.measure import Spread
-from scripts.thesis_5.paper import TABLE_5_2
+from scripts.kit.drawing import save
+from scripts.kit.spread import Spread
+from scripts.kit.thesis import TABLE_5_2
 
 Curve = Mapping[int, Spread]
 PLACES: Final = (0, 5, 2, 1, 4, 3, 6, 7)
@@ -40,6 +41,4 @@ def draw(out: Path, curves: Mapping[str, Curve], headlines: Sequence[str]) -> No
         axes.set_ylabel("CPU seconds a job (median; bars: least to most)\nthesis: seconds")
         axes.set_title("\n".join(headlines))
         drawing.legend(loc="outside lower center", ncols=3)
-        for form in ("png", "svg"):
-            metadata = {"Date": None} if form == "svg" else None
-            drawing.savefig(out.with_suffix(f".{form}"), dpi=150, metadata=metadata)
+        save(drawing, out)

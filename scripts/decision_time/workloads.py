@@ -23,10 +23,9 @@ from dardis.workload.jobs import to_jobs
 from dardis.workload.read import read_trace
 from dardis.workload.trace import Trace
 from dardis.workload.transform import first_jobs, in_partition
-from scripts.thesis_5.__main__ import CORES_A_NODE, DAY_H, NODES, UNIT_CORES
-from scripts.thesis_5.results import DAY_S
+from offline.site.calendar import DAY_S
+from scripts.kit.thesis import CORES_A_NODE, DAY_H, NODES, UNIT_CORES
 
-PARTITION: Final = "4"
 BY_DAY: Final = 0.75
 """Share of the cores that is desired by day."""
 KNOWN_DAYS: Final = 2

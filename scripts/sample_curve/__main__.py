@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from scripts.kit import page
+from scripts.kit.command import ROOT, SHARED
 from scripts.sample_curve.plot import draw
 from scripts.sample_curve.runs import (
     ALL_TRACES,
     CASES,
-    ROOT,
     Case,
     Point,
     Run,
@@ -44,7 +45,7 @@ def curve(case: Case, traces: Path, out: Path, processes: int) -> dict[int, list
 
 def table(full: Mapping[str, dict[str, float]], curves: Mapping[str, Sequence[Point]]) -> str:
     """Every point beside full rounds."""
-    heads = (
+    head = (
         "trace",
         "nodes a unit",
         "messages a job",
@@ -53,29 +54,29 @@ def table(full: Mapping[str, dict[str, float]], curves: Mapping[str, Sequence[Po
         "mean bounded slowdown",
         "longest wait",
     )
-    lines = ["".join(f"| {head} " for head in heads) + "|", "| --- " * len(heads) + "|"]
+    rows = []
     for name, points in curves.items():
+        figures = ["1", "1", "", "1", "1"]
         if name in full:
             of = full[name]
-            figures = (
-                f"{of['messages'] / of['jobs']:.0f} | {of['mean_wait_s']:.0f} s | | {of['mean_bounded_slowdown']:.1f}"
-            )
-            lines.append(f"| {name} | all | {figures} | {of['max_wait_s'] / 3600:.1f} h |")
-        else:
-            lines.append(f"| {name} | all | 1 | 1 | | 1 | 1 |")
-        lines += [
-            f"| | {p.sample} | {p.messages:.2f} | {p.wait:.2f} | {p.least_wait:.2f}–{p.most_wait:.2f} "
-            f"| {p.slowdown:.2f} | {p.longest_wait:.2f} |"
+            figures = [
+                f"{of['messages'] / of['jobs']:.0f}", f"{of['mean_wait_s']:.0f} s", "",
+                f"{of['mean_bounded_slowdown']:.1f}", f"{of['max_wait_s'] / 3600:.1f} h",
+            ]  # fmt: skip
+        rows.append([name, "all", *figures])
+        rows += [
+            ["", f"{p.sample}", f"{p.messages:.2f}", f"{p.wait:.2f}", f"{p.least_wait:.2f}–{p.most_wait:.2f}",
+             f"{p.slowdown:.2f}", f"{p.longest_wait:.2f}"]
             for p in points
             if p.sample
-        ]
-    return "\n".join([*lines, ""])
+        ]  # fmt: skip
+    return page.markdown([page.table(head, rows, left=len(head), blank=" ")])
 
 
 def main() -> int:
     """Run what is missing; print and write the table, and draw the curve."""
     parser = argparse.ArgumentParser(prog="scripts/reproduce/sample", description=__doc__)
-    parser.add_argument("--traces", type=Path, default=ROOT.parent / "shared" / "traces", help="folder of the traces")
+    parser.add_argument("--traces", type=Path, default=SHARED / "traces", help="folder of the traces")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "sample", help="folder (out/sample)")
     parser.add_argument("--only", nargs="+", choices=[case.name for case in CASES], help="only these traces")
     parser.add_argument("--processes", type=int, default=1, help="runs at once (1)")
@@ -89,9 +90,8 @@ def main() -> int:
     curves = {name: points_of(of) for name, of in figures.items()}
     curves[ALL_TRACES] = together(list(curves.values()))
     text = table({name: of[0][0] for name, of in figures.items()}, curves)
-    (out / "sample.md").write_text(text)
     draw(out, curves)
-    sys.stdout.write(text)
+    page.publish(out / "sample.md", text)
     return 0
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dardis.report import chart
+from scripts.kit.drawing import save
 from scripts.sample_curve.runs import ALL_TRACES, Point
 
 TICKS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -34,6 +35,5 @@ def draw(out: Path, curves: Mapping[str, Sequence[Point]]) -> None:
             half.set_ylabel(f"{what}, relative to full rounds")
             half.axhline(1, color=chart.GREY, linewidth=0.8)
         axes[0].legend()
-        for form in ("png", "svg"):
-            drawing.savefig(out / f"sample.{form}", dpi=150, metadata={"Date": None} if form == "svg" else None)
+        save(drawing, out / "sample")
         plt.close(drawing)

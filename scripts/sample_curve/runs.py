@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from statistics import geometric_mean, mean
 
-ROOT = Path(__file__).resolve().parents[2]
+from scripts.kit.cache import kept_metrics
+from scripts.kit.command import ROOT, convert
+from scripts.kit.thesis import PARTITION, TRACE
+
 SAMPLES = (1, 2, 3, 4, 6, 8, 16, 32)
 """Nodes asked first for each unit."""
 ALL_TRACES = "geometric mean"
@@ -31,7 +31,7 @@ class Case:
 
 
 CASES = (
-    Case("Curie partition 4", "CEA-Curie-2012-slice36k.swf.gz", 300, 32, None, 3, partition="4"),
+    Case("Curie partition 4", TRACE, 300, 32, None, 3, partition=PARTITION),
     Case("Eurora", "Eurora-2014.csv.gz", 0, 0, None, 3),
     Case("HPC2N-20k", "HPC2N-2002-2.2-cln.swf.gz", 120, 2, 20_000, 2),
     Case("Curie-5k", "CEA-Curie-2011-derived295k.swf.gz", 5040, 16, 5_000, 3),
@@ -74,26 +74,18 @@ def prepare(case: Case, traces: Path, out: Path) -> tuple[Path, Path]:
         platform.write_text(f'name = "{platform.stem}"\n[[nodes]]\n{group}')
     if case.partition is not None:
         whole, trace = trace, out / f"partition{case.partition}.swf"
-        _dardis("trace", "convert", str(whole), str(trace), "--partition", case.partition, "--force")
+        convert(whole, trace, "--partition", case.partition)
     return trace, platform
 
 
 def do(run: Run, trace: Path, platform: Path, out: Path) -> dict[str, float]:
     """Its figures: of an earlier run, where that is there."""
-    folder = out / f"{run.case.name.replace(' ', '-')}-{run.sample}-{run.seed}"
-    if not (folder / "metrics.json").exists():
-        options = ["--jobs", str(run.case.jobs)] if run.case.jobs else []
-        options += ["--sample", str(run.sample)] if run.sample else []
-        _dardis(
-            "simulate", str(trace), "--platform", str(platform), "--dispatcher", "dardis-throughput", "--seed",
-            str(run.seed), "--out", str(folder), "--no-report", "--force", *options,
-        )  # fmt: skip
-    figures: dict[str, float] = json.loads((folder / "metrics.json").read_text())
-    return figures
-
-
-def _dardis(*arguments: str) -> None:
-    subprocess.run([sys.executable, "-m", "dardis", *arguments], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    options = ["--jobs", str(run.case.jobs)] if run.case.jobs else []
+    options += ["--sample", str(run.sample)] if run.sample else []
+    return kept_metrics(
+        out / f"{run.case.name.replace(' ', '-')}-{run.sample}-{run.seed}", str(trace), "--platform", str(platform),
+        "--dispatcher", "dardis-throughput", "--seed", str(run.seed), *options,
+    )  # fmt: skip
 
 
 def points_of(figures: Mapping[int, Sequence[dict[str, float]]]) -> list[Point]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import signal
 import subprocess
 import sys
@@ -12,17 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from offline.site.calendar import DAY_S
+from scripts.kit.command import DARDIS, ROOT, SHARED, convert
+from scripts.kit.page import publish, write_csv
+from scripts.kit.thesis import CORES_A_NODE, DAY_H, NODES, PARTITION, TRACE, UNIT_CORES
 from scripts.thesis_5.page import page
 from scripts.thesis_5.paper import RULES, SET_UPS, THROUGHPUT, WITH_BACKFILLING
-from scripts.thesis_5.results import DAY_S, outcomes
+from scripts.thesis_5.results import outcomes
 
-ROOT: Final = Path(__file__).resolve().parents[2]
-TRACE: Final = "CEA-Curie-2012-slice36k.swf.gz"
 PLATFORM: Final = ROOT / "launch" / "platforms" / "curie-fat.toml"
-NODES, CORES_A_NODE, UNIT_CORES = 300, 32, 8
 CORES: Final = NODES * CORES_A_NODE
-DAY_H: Final = (8, 20)
-DARDIS: Final = [sys.executable, "-m", "dardis"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,9 @@ class Case:
     title: str
 
 
-FITTING: Final = Case("partition 4", "4", "Thesis 5.5 on the Curie slice, partition 4, on 300 nodes of 32 cores")
+FITTING: Final = Case(
+    f"partition {PARTITION}", PARTITION, "Thesis 5.5 on the Curie slice, partition 4, on 300 nodes of 32 cores"
+)
 STRESS: Final = Case("whole slice", None, "Thesis 5.5 on the whole Curie slice, five times too much for 300 nodes")
 
 
@@ -54,12 +54,12 @@ def contenders() -> Iterator[tuple[str, str, dict[str, str | int]]]:
 
 def write_profile(path: Path, first: int, last: int, share: float) -> None:
     """Write a desired profile: by day so much of the cores, by night all; from the day of `last` on all."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["time_s", "node", "kind", "value"])
-        for day in range(first // DAY_S, last // DAY_S):
-            writer.writerow([day * DAY_S + DAY_H[0] * 3600, "*", "cores", round(share * CORES)])
-            writer.writerow([day * DAY_S + DAY_H[1] * 3600, "*", "cores", CORES])
+    steps = [
+        (day * DAY_S + hour * 3600, "*", "cores", cores)
+        for day in range(first // DAY_S, last // DAY_S)
+        for hour, cores in zip(DAY_H, (round(share * CORES), CORES), strict=True)
+    ]
+    write_csv(path, ("time_s", "node", "kind", "value"), steps)
 
 
 def write_spec(path: Path, case: Case, trace: Path, options: argparse.Namespace) -> list[str]:
@@ -114,7 +114,7 @@ def lead(case: Case, options: argparse.Namespace, labels: list[str], found: int)
 def options_of() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="scripts/reproduce/thesis_5", description=__doc__)
-    parser.add_argument("--traces", type=Path, default=ROOT.parent / "shared" / "traces", help=f"folder of {TRACE}")
+    parser.add_argument("--traces", type=Path, default=SHARED / "traces", help=f"folder of {TRACE}")
     parser.add_argument("--out", type=Path, help="folder (out/thesis_5; with --stress out/thesis_5-stress)")
     parser.add_argument("--stress", action="store_true", help="the whole slice, five times too much for the machine")
     parser.add_argument("--jobs", type=int, help="only the first JOBS jobs")
@@ -138,9 +138,7 @@ def main() -> int:
     out = (options.out or ROOT / "out" / ("thesis_5-stress" if options.stress else "thesis_5")).resolve()
     out.mkdir(parents=True, exist_ok=True)
     trace = out / "trace.swf"
-    command = [*DARDIS, "trace", "convert", str((options.traces / TRACE).resolve()), str(trace), "--force"]
-    command += ["--partition", case.partition] if case.partition else []
-    subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    convert((options.traces / TRACE).resolve(), trace, *(["--partition", case.partition] if case.partition else []))
     write_profile(out / "desired.csv", *submissions(trace), options.day)
     labels = write_spec(out / "comparison.toml", case, trace, options)
     status = compare(out / "comparison.toml", out / "comparison", options)
@@ -149,8 +147,7 @@ def main() -> int:
     found = outcomes(out / "comparison", case.name)
     found = {label: found[label] for label in labels if label in found}
     text = page(case.title, lead(case, options, labels, len(found)), found, labels, CORES)
-    (out / "thesis_5.md").write_text(text, encoding="utf-8")
-    sys.stdout.write(text)
+    publish(out / "thesis_5.md", text)
     return 0 if len(found) == len(labels) else 1
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from scripts.kit import thesis
+from scripts.kit.page import markdown, table
 from scripts.thesis_5 import paper
 from scripts.thesis_5.paper import CLAIMS, COLUMNS, DECISION, RULES, SET_UPS, WITH_BACKFILLING, Claim, judged
 from scripts.thesis_5.results import Outcome, decision_spread, jobs_of
@@ -20,7 +22,7 @@ def page(title: str, lead: str, found: Mapping[str, Outcome], labels: Sequence[s
         ["## What the thesis says, and what these figures say", "", *_claims(found), "", _JUDGED],
         ["## What differs", "", *_differences(found, cores)],
     ]
-    return "\n\n".join("\n".join(part) for part in parts) + "\n"
+    return markdown(parts)
 
 
 _UNITS = (
@@ -39,11 +41,6 @@ _JUDGED = (
 )
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
-    line = ["---"] * left + ["---:"] * (len(head) - left)
-    return [f"| {' | '.join(row)} |" for row in (head, line, *rows)]
-
-
 def _schedules(found: Mapping[str, Outcome], labels: Sequence[str]) -> list[str]:
     theirs = paper.printed()
     rows = []
@@ -56,13 +53,13 @@ def _schedules(found: Mapping[str, Outcome], labels: Sequence[str]) -> list[str]
     head = ["dispatcher"]
     for title, _ in COLUMNS.values():
         head += [f"{title}: thesis", "ours"]
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def _overhead(found: Mapping[str, Outcome], labels: Sequence[str]) -> list[str]:
     rows = [
         [f"thesis: {name}", NOTHING, f"{1e3 * mean:.3f}", f"{1e3 * spread:.3f}", NOTHING]
-        for name, (mean, spread) in paper.TABLE_5_2.items()
+        for name, (mean, spread) in thesis.TABLE_5_2.items()
     ]
     for label in (label for label in labels if label in found):
         outcome = found[label]
@@ -74,14 +71,14 @@ def _overhead(found: Mapping[str, Outcome], labels: Sequence[str]) -> list[str]:
             NOTHING if spread is None else f"{1e3 * spread:.3f}",
             f"{1e3 * outcome.metrics['decision_cpu_s'] / outcome.metrics['jobs']:.3f}",
         ])  # fmt: skip
-    return _table(["", "decisions", "mean, ms", "std. dev., ms", "CPU a job, ms"], rows)
+    return table(["", "decisions", "mean, ms", "std. dev., ms", "CPU a job, ms"], rows)
 
 
 def _claims(found: Mapping[str, Outcome]) -> list[str]:
     ours = {label: outcome.figures for label, outcome in found.items()}
     rows = [_claim(claim, ours) for claim in CLAIMS]
     head = ["the thesis's text", "its tables", "ours, rules as they are", "holds", "ours, rules + backfilling", "holds"]
-    return _table(head, rows, left=len(head))
+    return table(head, rows, left=len(head))
 
 
 def _claim(claim: Claim, ours: paper.Figures) -> list[str]:
@@ -100,12 +97,12 @@ def _differences(found: Mapping[str, Outcome], cores: int) -> Iterator[str]:
             f"{paper.JOBS:,} in {paper.SPAN_D} days on {paper.CORES:,} cores, of the same system; the thesis "
             f"does not say which days, and has {paper.PARTITIONS} partitions, each with a deadline of its own."
         )
-    best = min(row[0] for row in paper.TABLE_5_1.values())
+    best = min(row[0] for row in thesis.TABLE_5_1.values())
     yield (
         f"- The thesis's least makespan is {best} days, and its jobs are submitted over {paper.SPAN_D}: the trace "
         "was pressed together, or its makespan is something else, so its absolute times can't be met."
     )
-    strange = [name for name, (_, wait, tardiness, *_) in paper.TABLE_5_1.items() if tardiness > wait]
+    strange = [name for name, (_, wait, tardiness, *_) in thesis.TABLE_5_1.items() if tardiness > wait]
     yield (
         f"- Its tardiness exceeds the total wait for {', '.join(f'`{name}`' for name in strange)}, which can't be "
         "where no deadline lies before the submission; and its tables give another factor between the decision times "

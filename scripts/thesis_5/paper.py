@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Final, Protocol
 
+from scripts.kit import thesis
+
 THROUGHPUT, PROFILE, BALANCE = SET_UPS = ("dardis-throughput", "dardis-profile", "dardis-balance")
 RULES: Final = ("rules-fcfs", "rules-df", "rules-wt")
 WITH_BACKFILLING: Final = tuple(f"{rule} + backfilling" for rule in RULES)
@@ -26,28 +28,13 @@ COLUMNS: Final = {
 DECISION: Final = "decision"
 """Mean of a decision, s."""
 
-TABLE_5_1: Final = {
-    THROUGHPUT: (11.69, 79.85, 79.58, 14722, 781886, 0.990),
-    BALANCE: (178.05, 661.75, 611.38, 12725, 1227779, 0.981),
-    PROFILE: (200.44, 759.96, 759.46, 13141, 785639, 0.974),
-    "rules-fcfs": (19.70, 158.33, 158.70, 29102, 257856, 0.976),
-    "rules-df": (19.97, 129.44, 128.47, 30098, 368234, 0.980),
-    "rules-wt": (19.93, 116.50, 115.34, 27908, 395657, 0.998),
-}
-TABLE_5_2: Final = {
-    "DARDIS scheduling": (0.018, 0.129),
-    "DARDIS dispatching": (0.006, 0.025),
-    "rule-based, a whole cycle": (5.356, 5.077),
-}
-"""Mean and standard deviation, s."""
-
 
 def printed() -> Figures:
     """The thesis's figures in the form in which claims are judged."""
-    ours, theirs, cycle = (mean for mean, _ in TABLE_5_2.values())
+    ours, theirs, cycle = (mean for mean, _ in thesis.TABLE_5_2.values())
     return {
         name: dict(zip(COLUMNS, row, strict=True)) | {DECISION: cycle if name in RULES else ours + theirs}
-        for name, row in TABLE_5_1.items()
+        for name, row in thesis.TABLE_5_1.items()
     }
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
+from offline.site.calendar import DAY_S
 from scripts.thesis_5.paper import DECISION
 
-DAY_S: Final = 86_400
 YEAR_S: Final = 365 * DAY_S
 WINDOWS: Final = 5
 """Of a job: its own, three longer ones, and what is behind the last reservation."""

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
+from scripts.kit.cache import in_processes
+from scripts.kit.command import ROOT, SHARED
+from scripts.kit.page import publish, write_csv
+from scripts.kit.thesis import TRACE
 from scripts.thesis_6.cases import HIGH, INCOMES, LOW, SCENARIOS, SLICE, Scenario, Workload, load, prepare
 from scripts.thesis_6.class_tree import DayRecords, learn_classes
 from scripts.thesis_6.figures import Found, records, slope_pue
 from scripts.thesis_6.page import page
 from scripts.thesis_6.plots import draw
 from scripts.thesis_6.roll import Rolled
-from scripts.thesis_6.runs import parts, planned, rules
+from scripts.thesis_6.runs import Part, parts, planned, rules
 from scripts.thesis_6.searches import DELAY, FULL, QUICK, SEARCHES
-from scripts.thesis_7.cases import ROOT, TRACE
 
 _HEAD: Final = ("workload", "scenario", "income", "schedule", "day", "figure", "value")
 _Row = tuple[str, str, str, str, str, str, float]
@@ -29,9 +29,7 @@ _Row = tuple[str, str, str, str, str, str, float]
 def options_of() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="scripts/reproduce/thesis_6", description=__doc__)
-    parser.add_argument(
-        "--data", type=Path, default=ROOT.parent / "shared", help="folder that holds traces/ (../shared)"
-    )
+    parser.add_argument("--data", type=Path, default=SHARED, help="folder that holds traces/ (../shared)")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "thesis_6", help="folder (out/thesis_6)")
     parser.add_argument(
         "--full", action="store_true",
@@ -40,8 +38,8 @@ def options_of() -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="plans at once (one a core)")
     options = parser.parse_args()
-    if not (options.data / TRACE).is_file():
-        parser.error(f"{options.data}: holds no {TRACE}; --data names the folder that does")
+    if not (options.data / "traces" / TRACE).is_file():
+        parser.error(f"{options.data}: holds no traces/{TRACE}; --data names the folder that does")
     return options
 
 
@@ -52,14 +50,9 @@ def all_plans(
     plans: dict[Workload, dict[str, dict[Scenario, Rolled]]] = {
         workload: {search: {} for search in SEARCHES} for workload in workloads
     }
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        tasks = {pool.submit(planned, out, part): part for part in parts(workloads, full=full)}
-        for count, task in enumerate(as_completed(tasks), 1):
-            part = tasks[task]
-            plans[part.workload][part.search][part.scenario] = task.result()
-            sys.stderr.write(
-                f"{count} of {len(tasks)}: {part.workload.name} load, {part.search}, {part.scenario.name}\n"
-            )
+    asked = {part: (out, part) for part in parts(workloads, full=full)}
+    for part, rolled in in_processes(planned, asked, Part.told, processes):
+        plans[part.workload][part.search][part.scenario] = rolled
     return plans
 
 
@@ -90,11 +83,8 @@ def rows(found: Found) -> Iterator[_Row]:
 
 def write_rows(path: Path, all_found: Sequence[Found]) -> None:
     """Write all figures as one table; a figure that a day has not is left out."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(_HEAD)
-        for found in all_found:
-            writer.writerows([*row[:-1], f"{row[-1]:.7g}"] for row in rows(found) if row[-1] == row[-1])
+    told = (row for found in all_found for row in rows(found) if row[-1] == row[-1])
+    write_csv(path, _HEAD, ([*row[:-1], f"{row[-1]:.7g}"] for row in told))
 
 
 def main() -> int:
@@ -115,8 +105,7 @@ def main() -> int:
     tree = learn_classes(days)
     draw(out, all_found, tree, days)
     text = page(all_found, FULL if options.full else QUICK, tree, days)
-    (out / "thesis_6.md").write_text(text, encoding="utf-8")
-    sys.stdout.write(text)
+    publish(out / "thesis_6.md", text)
     return 0
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -26,7 +24,8 @@ from offline.planner.midnight import plan_jobs
 from offline.planner.problem import PlanJobs
 from offline.site.calendar import DAY_S, HOUR_S
 from offline.site.fitting import jobs_that_fit
-from scripts.thesis_7.cases import FLAT_PRICE, ROOT, SUMMER, TRACE, WINTER, Season
+from scripts.kit.command import convert
+from scripts.kit.thesis import FLAT_PRICE, PARTITION, SUMMER, TRACE, WINTER, Season
 
 SEED: Final = 1
 CORE_W: Final = (7.8, 11.11)
@@ -56,8 +55,8 @@ class Workload:
     days: int | None = None
 
 
-LOW: Final = Workload("low", ("--partition", "4"), "8,125 jobs in 30 days")
-HIGH: Final = Workload("high", ("--partition", "4", "--load", "1.8"), "33,583 jobs in 23 days")
+LOW: Final = Workload("low", ("--partition", PARTITION), "8,125 jobs in 30 days")
+HIGH: Final = Workload("high", ("--partition", PARTITION, "--load", "1.8"), "33,583 jobs in 23 days")
 SLICE: Final = Workload("slice", (), "33,583 jobs in 23 days", 2)
 
 
@@ -149,9 +148,7 @@ def trace_of(out: Path, workload: Workload) -> Path:
 
 def prepare(data: Path, out: Path, workload: Workload) -> None:
     """Cut the trace of a workload."""
-    command = [sys.executable, "-m", "dardis", "trace", "convert", str(data / TRACE)]
-    command += [str(trace_of(out, workload)), *workload.options, "--force"]
-    subprocess.run(command, check=True, cwd=ROOT, capture_output=True)
+    convert(data / "traces" / TRACE, trace_of(out, workload), *workload.options)
 
 
 def load(out: Path, workload: Workload) -> Case:

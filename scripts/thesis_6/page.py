@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from scripts.kit.page import markdown, table
 from scripts.thesis_6 import paper
 from scripts.thesis_6.cases import CORE_W, INCOMES, SCENARIOS, Scenario
 from scripts.thesis_6.class_tree import CLASSES, THESIS_ACCURACY, ClassTree, DayRecords
@@ -29,7 +30,7 @@ def page(all_found: Sequence[Found], bounds: Bounds, tree: ClassTree, records: D
     parts.append(["## Table 6.2: total PUE", "", *_pues(all_found), "", _PUE])
     parts.append(["## Figure 6.6: daily PUE and its trend", "", _DAILY])
     parts.append(["## Figures 6.5, 6.8 and 6.9: the classification tree", "", *_tree(tree, records)])
-    return "\n\n".join("\n".join(part) for part in parts) + "\n"
+    return markdown(parts)
 
 
 _LEAD = (
@@ -52,11 +53,6 @@ _PLANNED = (
 _DAILY = "`figure_6_6.png` has them for the high load, `thesis_6.csv` for all."
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
-    line = ["---"] * left + ["---:"] * (len(head) - left)
-    return [f"| {' | '.join(row)} |" for row in (head, line, *rows)]
-
-
 def _workloads(all_found: Sequence[Found]) -> list[str]:
     rows = []
     for found in all_found:
@@ -66,7 +62,7 @@ def _workloads(all_found: Sequence[Found]) -> list[str]:
             f"{case.load:.2f}", f"{case.left_out}",
         ])  # fmt: skip
     head = ["load", "thesis", "jobs", "submitted in, days", "core-hours asked for / there are", "too wide, left out"]
-    return _table(head, rows, left=2)
+    return table(head, rows, left=2)
 
 
 def _bounds(all_found: Sequence[Found], bounds: Bounds) -> Iterator[str]:
@@ -105,7 +101,7 @@ def _gains(found: Found) -> list[str]:
             ])  # fmt: skip
     head = ["scenario", "best rule-based set-up", "its profit, EUR", *(f"{name}, %" for name in SEARCH_COLUMNS),
             "delay search over the best strict rule, %", "ours over it, %"]  # fmt: skip
-    return _table(head, rows, left=2)
+    return table(head, rows, left=2)
 
 
 def _gains_text(found: Found) -> Iterator[str]:
@@ -153,7 +149,7 @@ def _makespans(all_found: Sequence[Found]) -> list[str]:
             names = (best, *SEARCH_COLUMNS)
             makespans = (f"{found.makespan_d(name, scenario):.2f}" for name in names)
             rows.append([f"{found.case.workload.name}, {scenario.name}", *makespans])
-    return _table(["load, scenario", "best rule-based set-up", *SEARCH_COLUMNS], rows)
+    return table(["load, scenario", "best rule-based set-up", *SEARCH_COLUMNS], rows)
 
 
 def _pues(all_found: Sequence[Found]) -> list[str]:
@@ -173,7 +169,7 @@ def _pues(all_found: Sequence[Found]) -> list[str]:
     head = ["scenario"]
     for name in (*paper.COLUMNS, "best rule"):
         head += [f"{name}: thesis", "ours"]
-    return _table([*head, "our search", "slope change: thesis", "ours"], rows)
+    return table([*head, "our search", "slope change: thesis", "ours"], rows)
 
 
 def _scenario(plant: str, season: str) -> Scenario:
@@ -195,7 +191,7 @@ def _tree(tree: ClassTree, records: DayRecords) -> Iterator[str]:
         mine = records.hybrid == hybrid
         counts = [int((mine & (records.classes == place)).sum()) for place in range(len(CLASSES))]
         rows.append(["hybrid" if hybrid else "air", *map(str, counts), str(int((mine & wrong).sum()))])
-    yield from _table(["plant", *CLASSES, "wrong"], rows)
+    yield from table(["plant", *CLASSES, "wrong"], rows)
     yield ""
     if wrong.any():
         off = np.abs(records.above_slope[wrong])

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from dardis.report import chart
 from offline.site.calendar import DAY_S
+from scripts.kit.drawing import Look, draw_bars, draw_legend, save
 from scripts.thesis_6.cases import INCOMES, SCENARIOS
 from scripts.thesis_6.class_tree import CLASSES, ClassTree, DayRecords
 from scripts.thesis_6.figures import Found
@@ -26,34 +26,18 @@ def draw(out: Path, all_found: Sequence[Found], tree: ClassTree, records: DayRec
     """Write every figure as PNG and SVG."""
     with chart.style():
         for found in all_found:
-            _save(_gains(found), out / FIGURES[found.case.workload.name])
+            save(_gains(found), out / FIGURES[found.case.workload.name])
             if found.case.workload.name == "high":
-                _save(_daily(found), out / "figure_6_6")
-        _save(_makespans(all_found), out / "figure_6_4")
-        _save(_predictions(tree, records, right=True), out / "figure_6_8")
-        _save(_predictions(tree, records, right=False), out / "figure_6_9")
+                save(_daily(found), out / "figure_6_6")
+        save(_makespans(all_found), out / "figure_6_4")
+        save(_predictions(tree, records, right=True), out / "figure_6_8")
+        save(_predictions(tree, records, right=False), out / "figure_6_9")
 
 
-def _save(drawing: Figure, path: Path) -> None:
-    for form in ("png", "svg"):
-        metadata = {"Date": None} if form == "svg" else None
-        drawing.savefig(path.with_suffix(f".{form}"), dpi=150, metadata=metadata)
-
-
-def _bars(axes: Axes, bars: Sequence[tuple[str, Sequence[float]]]) -> None:
-    """Groups of bars side by side, one group a value."""
-    width = 0.84 / len(bars)
-    for place, (label, values) in enumerate(bars):
-        where = np.arange(len(values)) + (place - (len(bars) - 1) / 2) * width
-        colour = chart.INK if label == BEST else chart.CYCLE[place % len(chart.CYCLE)]
-        axes.bar(where, values, width=width * 0.94, color=colour, edgecolor="white", linewidth=0.4, label=label)
-    axes.axhline(0, color=chart.INK, linewidth=0.8)
-    axes.grid(axis="x", visible=False)
-
-
-def _legend(drawing: Figure, axes: Axes, columns: int) -> None:
-    handles, labels = axes.get_legend_handles_labels()
-    drawing.legend(handles, labels, loc="outside upper center", ncols=columns)
+def _looks(bars: Sequence[tuple[str, Sequence[float]]]) -> list[Look]:
+    """Each its colour, the best rule the ink's."""
+    cycle = len(chart.CYCLE)
+    return [(chart.INK if label == BEST else chart.CYCLE[place % cycle], "") for place, (label, _) in enumerate(bars)]
 
 
 def _gains(found: Found) -> Figure:
@@ -68,12 +52,12 @@ def _gains(found: Found) -> Figure:
                 base = found.cell(found.best_rule(scenario, price, strict=strict), scenario, price).profit
                 gains.append(100 * (found.cell(search, scenario, price).profit / base - 1))
             bars.append((search, gains))
-        _bars(axes, bars)
+        draw_bars(axes, bars, _looks(bars))
         axes.set_ylabel(f"% over the best\n{'strict rule' if strict else 'of the six rules'}")
     panels[0].set_title(f"profit until the last submission, {found.case.workload.name} load")
     names = [f"{scenario.plant}\n{scenario.season.name}\n{price}" for scenario, price in cells]
     panels[-1].set_xticks(range(len(names)), names)
-    _legend(drawing, panels[0], 5)
+    draw_legend(drawing, panels[0], 5)
     return drawing
 
 
@@ -82,13 +66,14 @@ def _makespans(all_found: Sequence[Found]) -> Figure:
     for axes, found in zip(panels, all_found, strict=True):
         rule = [found.makespan_d(found.best_rule(scenario, "cheap"), scenario) for scenario in SCENARIOS]
         bars = [(search, [found.makespan_d(search, scenario) for scenario in SCENARIOS]) for search in SEARCHES]
-        _bars(axes, [*bars, (BEST, rule)])
-        values = [value for _, of in (*bars, (BEST, rule)) for value in of]
+        bars.append((BEST, rule))
+        draw_bars(axes, bars, _looks(bars))
+        values = [value for _, of in bars for value in of]
         axes.set_ylim(0.95 * min(values), 1.01 * max(values))
         axes.set_title(f"{found.case.workload.name} load (the axis does not begin at 0)")
         axes.set_ylabel("makespan, days")
     panels[-1].set_xticks(range(len(SCENARIOS)), [scenario.name for scenario in SCENARIOS])
-    _legend(drawing, panels[0], 6)
+    draw_legend(drawing, panels[0], 6)
     return drawing
 
 
@@ -111,7 +96,7 @@ def _daily(found: Found) -> Figure:
         axes.set_ylabel("PUE of the day")
     panels[-1].set_xlabel("day")
     panels[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
-    _legend(drawing, panels[0], 4)
+    draw_legend(drawing, panels[0], 4)
     return drawing
 
 
@@ -133,5 +118,5 @@ def _predictions(tree: ClassTree, records: DayRecords, *, right: bool) -> Figure
     axes.margins(y=0.08)
     axes.set_xlabel("use of the machine on the day before, %")
     axes.set_ylabel("PUE above the slope change")
-    _legend(drawing, axes, 2)
+    draw_legend(drawing, axes, 2)
     return drawing

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -14,6 +13,7 @@ from dardis.metrics.audit import audit
 from dardis.model.series import Ints
 from offline.planner.problem import Running
 from offline.planner.rules import rule_based, rule_setups
+from scripts.kit.cache import fingerprint, kept_arrays, read_arrays
 from scripts.thesis_6.cases import SCENARIOS, Case, Scenario, Workload, load
 from scripts.thesis_6.roll import Rolled, judge, roll, whole_schedule
 from scripts.thesis_6.searches import BY_SOLVER, FULL, QUICK, SEARCHES, Bounds, search_of
@@ -28,6 +28,10 @@ class Part:
     scenario: Scenario
     bounds: Bounds
 
+    def told(self) -> str:
+        """How progress calls it."""
+        return f"{self.workload.name} load, {self.search}, {self.scenario.name}"
+
 
 def parts(workloads: tuple[Workload, ...], *, full: bool) -> Iterator[Part]:
     """All that is to be planned, the slowest first: the solver's searches in one scenario, in all with `full`."""
@@ -41,30 +45,19 @@ def parts(workloads: tuple[Workload, ...], *, full: bool) -> Iterator[Part]:
 def planned(out: Path, part: Part) -> Rolled:
     """The plan of a part: read, or made and kept."""
     case = load(out, part.workload)
-    path = out / "runs" / f"{_fingerprint(case, part)}.npz"
-    if not path.is_file():
-
-        def tell(day: int, jobs: int) -> None:
-            sys.stderr.write(
-                f"{part.workload.name} load, {part.search}, {part.scenario.name}: day {day}, {jobs} jobs\n"
-            )
-
-        rolled = roll(case, part.scenario, search_of(part.search, part.bounds), tell)
-        judge(whole_schedule(case, part.scenario, rolled), case, part.search, whole=True)
-        path.parent.mkdir(exist_ok=True)
-        half = path.with_suffix(".part")
-        with half.open("wb") as file:
-            np.savez(file, **{field.name: getattr(rolled, field.name) for field in fields(Rolled)})
-        half.rename(path)
-    with np.load(path) as held:
-        return Rolled(**{field.name: held[field.name] for field in fields(Rolled)})
-
-
-def _fingerprint(case: Case, part: Part) -> str:
-    """Names a run by all that it depends on, but for the program."""
     told = (case.told.submit, case.told.duration, case.told.core_w, case.cores)
-    asked = repr((part.search, part.scenario, part.bounds.of(part.search))).encode()
-    return hashlib.sha256(b"".join([asked, *(column.tobytes() for column in told)])).hexdigest()[:16]
+    name = fingerprint((part.search, part.scenario, part.bounds.of(part.search)), *told)
+    path = kept_arrays(out / "runs" / f"{name}.npz", lambda: _planned(case, part))
+    return Rolled(**read_arrays(path))
+
+
+def _planned(case: Case, part: Part) -> dict[str, Ints]:
+    def tell(day: int, jobs: int) -> None:
+        sys.stderr.write(f"{part.told()}: day {day}, {jobs} jobs\n")
+
+    rolled = roll(case, part.scenario, search_of(part.search, part.bounds), tell)
+    judge(whole_schedule(case, part.scenario, rolled), case, part.search, whole=True)
+    return {field.name: getattr(rolled, field.name) for field in fields(Rolled)}
 
 
 def rules(case: Case) -> dict[str, Ints]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
-from scripts.thesis_7.cases import PRICES, ROOT, TRACE, WEATHER, WORKLOADS, Files, Workload, prepare
+from scripts.kit.cache import in_processes
+from scripts.kit.command import ROOT, SHARED
+from scripts.kit.page import publish, write_csv
+from scripts.thesis_7.cases import PRICES, TRACE, WEATHER, WORKLOADS, Files, Workload, prepare
 from scripts.thesis_7.figures import Found, found, rows
 from scripts.thesis_7.page import page
 from scripts.thesis_7.plots import draw
@@ -24,9 +24,7 @@ _FAMILIES: Final = (*DISPATCHERS, OPPONENTS)
 def options_of() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="scripts/reproduce/thesis_7", description=__doc__)
-    parser.add_argument(
-        "--data", type=Path, default=ROOT.parent / "shared", help="folder of traces, weather and prices (../shared)"
-    )
+    parser.add_argument("--data", type=Path, default=SHARED, help="folder of traces, weather and prices (../shared)")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "thesis_7", help="folder (out/thesis_7)")
     parser.add_argument(
         "--workload", action="append", choices=[workload.name for workload in WORKLOADS], help="only this; repeatable"
@@ -42,27 +40,17 @@ def options_of() -> argparse.Namespace:
 def all_runs(files: Files, workloads: Sequence[Workload], processes: int) -> dict[Workload, Runs]:
     """Every run, done where it is missing; what is done is kept when this is interrupted."""
     runs: dict[Workload, Runs] = {workload: {} for workload in workloads}
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        # The longest first: throughput at high load.
-        tasks = {
-            pool.submit(simulate, files, workload, family): (workload, family)
-            for workload in reversed(workloads)
-            for family in _FAMILIES
-        }
-        for count, task in enumerate(as_completed(tasks), 1):
-            workload, family = tasks[task]
-            runs[workload] |= {key: load(path) for key, path in task.result()}
-            sys.stderr.write(f"{count} of {len(tasks)}: {workload.name} load, {family}\n")
+    # The longest first: throughput at high load.
+    asked = {(workload, family): (files, workload, family) for workload in reversed(workloads) for family in _FAMILIES}
+    for (workload, _), done in in_processes(simulate, asked, lambda key: f"{key[0].name} load, {key[1]}", processes):
+        runs[workload] |= {key: load(path) for key, path in done}
     return runs
 
 
 def write_rows(path: Path, all_found: Sequence[Found]) -> None:
     """Write all figures as one table."""
     lines = [row for of in all_found for row in rows(of)]
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, lines[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(lines)
+    write_csv(path, tuple(lines[0]), (tuple(line.values()) for line in lines))
 
 
 def main() -> int:
@@ -77,8 +65,7 @@ def main() -> int:
     write_rows(files.out / "thesis_7.csv", all_found)
     draw(files.out, all_found)
     text = page(all_found)
-    (files.out / "thesis_7.md").write_text(text, encoding="utf-8")
-    sys.stdout.write(text)
+    publish(files.out / "thesis_7.md", text)
     for violation in (violation for of in all_found for violation in of.violations):
         sys.stderr.write(f"audit: {violation}\n")
     return 1 if any(of.violations for of in all_found) else 0

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import product
-from math import cos, pi
 from pathlib import Path
 from typing import Final
 
 from dardis.metrics.facility import Surroundings, platform_cooling
 from offline.site.calendar import Calendar, parse_utc
 from offline.site.site import Site, SiteRequest, load_site
+from scripts.kit import thesis
+from scripts.kit.command import convert
+from scripts.kit.thesis import FLAT_PRICE, PARTITION, SUMMER, WINTER, Season
 
-ROOT: Final = Path(__file__).resolve().parents[2]
-TRACE: Final = "traces/CEA-Curie-2012-slice36k.swf.gz"
+TRACE: Final = f"traces/{thesis.TRACE}"
 WEATHER: Final = "weather/frankfurt-2023-utc.csv"
 PRICES: Final = "prices/DE-LU-2023-utc.csv"
-FLAT_PRICE: Final = 0.13
 ASSUMED_DAYS: Final = 90
 """So many days of assumed weather are written: more than any schedule takes."""
 
@@ -54,24 +52,6 @@ WORKLOADS: Final = (
     Workload("medium", (), "8,125 jobs in 30 days", 0.90, 0.10),
     Workload("high", ("--load", "1.27"), "10,892 jobs in 23 days", 0.85, 0.10),
 )
-
-
-@dataclass(frozen=True)
-class Season:
-    """A time of the year: the Monday on which the real days begin, and the assumed day (°C)."""
-
-    name: str
-    start: str
-    mean_c: float
-    swing_c: float
-
-    def assumed_c(self, hour: int) -> float:
-        """Temperature of an hour of the assumed day: a sine with its maximum at 15 o'clock."""
-        return self.mean_c + self.swing_c * cos(2 * pi * (hour - 15) / 24)
-
-
-SUMMER: Final = Season("summer", "2023-07-03T00:00Z", 24.5, 6.5)
-WINTER: Final = Season("winter", "2023-01-02T00:00Z", 3.5, 3.5)
 
 
 @dataclass(frozen=True)
@@ -128,9 +108,7 @@ def prepare(files: Files, workloads: tuple[Workload, ...]) -> None:
         path = files.weather(Scenario("air", season, real=False))
         path.write_text("\n".join(["start_utc,temp_c", *rows]) + "\n", encoding="utf-8")
     for workload in workloads:
-        command = [sys.executable, "-m", "dardis", "trace", "convert", str(files.data / TRACE)]
-        command += [str(files.trace(workload)), "--partition", "4", *workload.options, "--force"]
-        subprocess.run(command, check=True, cwd=ROOT, capture_output=True)
+        convert(files.data / TRACE, files.trace(workload), "--partition", PARTITION, *workload.options)
 
 
 def site_of(files: Files, workload: Workload) -> Site:

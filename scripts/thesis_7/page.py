@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from scripts.kit.page import markdown, table
 from scripts.thesis_7 import paper
 from scripts.thesis_7.cases import SCENARIOS, WORKLOADS, Scenario
 from scripts.thesis_7.figures import RULES, Cell, Found, Key, aims
@@ -50,7 +51,7 @@ def page(all_found: Sequence[Found]) -> str:
     parts.append(["## Aims", "", *_aims(all_found), "", _AIMS])
     for found in all_found:
         parts += _of_workload(found)
-    return "\n\n".join("\n".join(part) for part in parts) + "\n"
+    return markdown(parts)
 
 
 _LEAD = (
@@ -83,11 +84,6 @@ _SERVICES = (
 )
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
-    line = ["---"] * left + ["---:"] * (len(head) - left)
-    return [f"| {' | '.join(row)} |" for row in (head, line, *rows)]
-
-
 def _workloads(all_found: Sequence[Found]) -> list[str]:
     theirs = {workload.name: workload.theirs for workload in WORKLOADS}
     rows = [
@@ -95,7 +91,7 @@ def _workloads(all_found: Sequence[Found]) -> list[str]:
          theirs[found.workload.name], f"{found.days[0]}-{found.days[1]}", _wrong(found)]
         for found in all_found
     ]  # fmt: skip
-    return _table(["workload", "jobs", "days", "load", "thesis", "days rolled over", "audit"], rows)
+    return table(["workload", "jobs", "days", "load", "thesis", "days rolled over", "audit"], rows)
 
 
 def _wrong(found: Found) -> str:
@@ -115,7 +111,7 @@ def _short(all_found: Sequence[Found]) -> list[str]:
         row.append(_range([100 * (cell.clairvoyant / cell.always_on - 1) for cell in bounds]))
         rows.append(row)
     head = ["workload", "thesis: DARDIS70", *(label for label, _ in shown), "could be had (late)"]
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def _range(values: Sequence[float]) -> str:
@@ -138,7 +134,7 @@ def _aims(all_found: Sequence[Found]) -> list[str]:
         "of the bound (≥ 90 %, high 85 %)", "mean boot delay a job (≤ 30 s)", "jobs delayed (≤ 10 %, low 15 %)",
         "cycles a node a day (≤ 1.3)", "gain (never below all nodes on)", "makespan (within 1 %)",
     ]  # fmt: skip
-    return _table(["workload", "learned spares with", *texts], rows, left=2)
+    return table(["workload", "learned spares with", *texts], rows, left=2)
 
 
 def _of_workload(found: Found) -> Iterator[list[str]]:
@@ -174,7 +170,7 @@ def _profits(found: Found, *, end: bool) -> list[str]:
     for label, key in SHOWN:
         cells = (found.over_best(key, scenario, end=end) for scenario in SCENARIOS)
         rows.append([label, *(f"{_signed(percent)} ({_signed(euros, 0)})" for euros, percent in cells)])
-    return _table(["", *(scenario.name for scenario in SCENARIOS)], rows)
+    return table(["", *(scenario.name for scenario in SCENARIOS)], rows)
 
 
 def _bounds(found: Found) -> list[str]:
@@ -185,7 +181,7 @@ def _bounds(found: Found) -> list[str]:
         for switching in SWITCHINGS[1:]:
             there = found.cells[family, switching]
             rows.append([f"{family}, {switching}: share", *_each(there.__getitem__, _share)])
-    return _table(["", *(scenario.name for scenario in SCENARIOS)], rows)
+    return table(["", *(scenario.name for scenario in SCENARIOS)], rows)
 
 
 def _each(cell: Callable[[Scenario], Cell], text: Callable[[Cell], str]) -> list[str]:
@@ -214,7 +210,7 @@ def _gains(found: Found) -> list[str]:
                 f"{cell.days_below}",
             ])  # fmt: skip
     head = ["", "gain", "gain", "idle power", "cooling", "price", "throughput", "days below all nodes on"]
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def _services(found: Found) -> list[str]:
@@ -231,7 +227,7 @@ def _services(found: Found) -> list[str]:
         ])  # fmt: skip
     head = ["", "mean wait, min", "makespan, d", "mean boot delay, s", "jobs delayed", "cycles a node a day",
             "decision, ms (± deviation)", "decisions a job, ms"]  # fmt: skip
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def _shifts(found: Found) -> list[str]:
@@ -242,4 +238,4 @@ def _shifts(found: Found) -> list[str]:
             f"{family}, {scenario.name}", f"{more:+,.0f}", f"{100 * more / abs(shift.profit_before):+.2f} %",
             f"{shift.wait_before / 60:.1f}", f"{(shift.wait - shift.wait_before) / 60:+.1f}",
         ])  # fmt: skip
-    return _table(["", "gain, EUR", "gain", "mean wait before, min", "more wait, min a job"], rows)
+    return table(["", "gain, EUR", "gain", "mean wait before, min", "more wait, min a job"], rows)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dardis.report import chart
+from scripts.kit.drawing import draw_bars, draw_legend, save
 from scripts.thesis_7.cases import SCENARIOS
 from scripts.thesis_7.figures import Found, Key, Service
 from scripts.thesis_7.runs import (
@@ -45,27 +46,10 @@ def draw(out: Path, all_found: Sequence[Found]) -> None:
     """Write every figure as PNG and SVG."""
     with chart.style():
         for end, what in ((False, "last_submission"), (True, "last_end")):
-            _save(_profits(all_found, end=end), out / f"figure_7_2_{what}")
-        _save(_shares(all_found), out / "share_of_bound")
-        _save(_services(all_found), out / "figure_7_3")
-        _save(_decisions(all_found), out / "figure_7_4")
-
-
-def _save(drawing: Figure, path: Path) -> None:
-    for form in ("png", "svg"):
-        metadata = {"Date": None} if form == "svg" else None
-        drawing.savefig(path.with_suffix(f".{form}"), dpi=150, metadata=metadata)
-
-
-def _bars(axes: Axes, bars: Sequence[tuple[str, Sequence[float]]], looks: Sequence[tuple[str, str]]) -> None:
-    """Groups of bars side by side, one group a value."""
-    width = 0.84 / len(bars)
-    for place, ((label, values), (colour, hatch)) in enumerate(zip(bars, looks, strict=True)):
-        where = np.arange(len(values)) + (place - (len(bars) - 1) / 2) * width
-        axes.bar(where, values, width=width * 0.94, color=colour, hatch=hatch, edgecolor="white", linewidth=0.4,
-                 label=label)  # fmt: skip
-    axes.axhline(0, color=chart.INK, linewidth=0.8)
-    axes.grid(axis="x", visible=False)
+            save(_profits(all_found, end=end), out / f"figure_7_2_{what}")
+        save(_shares(all_found), out / "share_of_bound")
+        save(_services(all_found), out / "figure_7_3")
+        save(_decisions(all_found), out / "figure_7_4")
 
 
 def _scenario_ticks(axes: Axes) -> None:
@@ -73,21 +57,16 @@ def _scenario_ticks(axes: Axes) -> None:
     axes.set_xticks(range(len(names)), names)
 
 
-def _legend(drawing: Figure, axes: Axes, columns: int) -> None:
-    handles, labels = axes.get_legend_handles_labels()
-    drawing.legend(handles, labels, loc="outside upper center", ncols=columns)
-
-
 def _profits(all_found: Sequence[Found], *, end: bool) -> Figure:
     drawing, panels = chart.figure(chart.FULL, 1.0 + 2.4 * len(all_found), len(all_found))
     for axes, found in zip(panels, all_found, strict=True):
-        _bars(axes, [
+        draw_bars(axes, [
             (label, [found.over_best(key, scenario, end=end)[1] for scenario in SCENARIOS]) for label, key in BARS
         ], LOOKS)  # fmt: skip
         axes.set_title(f"{found.workload.name} load")
         axes.set_ylabel("% over the best\nrule-based set-up")
     _scenario_ticks(panels[-1])
-    _legend(drawing, panels[0], 3)
+    draw_legend(drawing, panels[0], 3)
     return drawing
 
 
@@ -98,7 +77,7 @@ def _shares(all_found: Sequence[Found]) -> Figure:
     looks = (LOOKS[1], LOOKS[2], (chart.CYCLE[4], ""), LOOKS[3], (chart.CYCLE[0], "//"), LOOKS[5])
     drawing, panels = chart.figure(chart.FULL, 1.0 + 2.2 * len(all_found), len(all_found))
     for axes, found in zip(panels, all_found, strict=True):
-        _bars(axes, [
+        draw_bars(axes, [
             (label, [100 * found.cells[key][scenario].share_of_bound for scenario in SCENARIOS]) for label, key in bars
         ], looks)  # fmt: skip
         aim = 100 * found.workload.share_of_bound
@@ -106,7 +85,7 @@ def _shares(all_found: Sequence[Found]) -> Figure:
         axes.set_title(f"{found.workload.name} load (dashed: the aim, {aim:.0f} %)")
         axes.set_ylabel("% of the bound")
     _scenario_ticks(panels[-1])
-    _legend(drawing, panels[0], 3)
+    draw_legend(drawing, panels[0], 3)
     return drawing
 
 
@@ -128,7 +107,7 @@ def _services(all_found: Sequence[Found]) -> Figure:
     drawing, panels = chart.figure(chart.FULL, 9.0, len(figures))
     shown = [_with_opponents(found) for found in all_found]
     for axes, (text, figure) in zip(panels, figures, strict=True):
-        _bars(axes, [
+        draw_bars(axes, [
             (shown[0][place][0], [figure(found.services[bars[place][1]])
                                   for found, bars in zip(all_found, shown, strict=True)])
             for place in range(len(_OPPONENT_LOOKS))
@@ -137,7 +116,7 @@ def _services(all_found: Sequence[Found]) -> Figure:
     panels[0].set_yscale("symlog", linthresh=1)
     panels[0].yaxis.set_major_formatter(chart.amounts())
     panels[-1].set_xticks(range(len(all_found)), [f"{found.workload.name} load" for found in all_found])
-    _legend(drawing, panels[0], 4)
+    draw_legend(drawing, panels[0], 4)
     return drawing
 
 
@@ -157,5 +136,5 @@ def _decisions(all_found: Sequence[Found]) -> Figure:
     axes.set_ylabel("ms a decision\n(whisker: one deviation up)")
     axes.grid(axis="x", visible=False)
     axes.set_xticks(range(len(all_found)), [f"{found.workload.name} load" for found in all_found])
-    _legend(drawing, axes, 4)
+    draw_legend(drawing, axes, 4)
     return drawing

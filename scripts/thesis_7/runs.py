@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -29,7 +29,9 @@ from offline.loop.loop import joined
 from offline.loop.shift import shifted
 from offline.planner.rules import rule_setups
 from offline.site.site import Site
-from scripts.thesis_7.cases import ROOT, SCENARIOS, Files, Workload, counted_days, in_scenario, site_of
+from scripts.kit.cache import fingerprint, kept_arrays, read_arrays
+from scripts.kit.command import ROOT
+from scripts.thesis_7.cases import SCENARIOS, Files, Workload, counted_days, in_scenario, site_of
 
 SEED: Final = 1
 SHIFT_H: Final = 12
@@ -46,17 +48,8 @@ ALL_ON, OFFSET_70, OFFSET_50, TEN, REACTIVE, SPARES = (
 )  # fmt: skip
 SWITCHINGS: Final = (ALL_ON, OFFSET_70, OFFSET_50, REACTIVE, TEN, SPARES)
 EASY: Final = "easy"
-_SIMULATOR: Final = (
-    "dispatch",
-    "engine",
-    "kernels",
-    "model",
-    "node_manager",
-    "sim",
-    "task_manager",
-    "transport",
-    "wire",
-)
+_OTHERS: Final = ("cli", "config", "live", "metrics", "power", "predict", "report", "solver", "workload")
+"""Packages that no simulation goes through; whatever else there is may change its outcome."""
 
 
 @dataclass(frozen=True)
@@ -138,18 +131,18 @@ def switching_of(site: Site, past: Schedule, name: str) -> Switching | None:
 
 def _kept(site: Site, asked: Asked, folder: Path) -> Path:
     """The file of a run, which is done if it is not there."""
-    path = folder / f"{_fingerprint(site, asked)}.npz"
-    if not path.is_file():
-        warm(asked.setup, wished=False)
-        target = Target(None, asked.switching, site.calendar.offset)
-        played = play(site.platform, asked.jobs, asked.setup, target, SEED)
-        recorder = played.recorder
-        run = Run(
-            played.schedule, recorder.downtime(), np.array(recorder.boot_delay, dtype=np.int64),
-            np.array(recorder.decision_ns, dtype=np.int64),
-        )  # fmt: skip
-        _save(path, run)
-    return path
+    return kept_arrays(folder / f"{_fingerprint(site, asked)}.npz", lambda: _arrays(_played(site, asked)))
+
+
+def _played(site: Site, asked: Asked) -> Run:
+    warm(asked.setup, wished=False)
+    target = Target(None, asked.switching, site.calendar.offset)
+    played = play(site.platform, asked.jobs, asked.setup, target, SEED)
+    recorder = played.recorder
+    return Run(
+        played.schedule, recorder.downtime(), np.array(recorder.boot_delay, dtype=np.int64),
+        np.array(recorder.decision_ns, dtype=np.int64),
+    )  # fmt: skip
 
 
 def _fingerprint(site: Site, asked: Asked) -> str:
@@ -158,33 +151,30 @@ def _fingerprint(site: Site, asked: Asked) -> str:
     functions = [] if rule is None else [*sorted(rule.spares.items()), *sorted(rule.floors.items())]
     steps = [(group, function.times.tolist(), function.values.tolist()) for group, function in functions]
     limits = None if rule is None else (rule.idle_s, rule.most_cycles_per_day)
-    parts = (_sources(), site.platform, asked.setup, asked.jobs, steps, limits)
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:24]
+    return fingerprint((_sources(), site.platform, asked.setup, asked.jobs, steps, limits))
 
 
 @cache
 def _sources() -> str:
     """Digest of the code that a simulation goes through."""
     digest = hashlib.sha256()
-    for package in _SIMULATOR:
-        for path in sorted((ROOT / "dardis" / package).rglob("*.py")):
+    dardis = ROOT / "dardis"
+    for path in sorted(dardis.rglob("*.py")):
+        if path.relative_to(dardis).parts[0] not in _OTHERS:
             digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
-def _save(path: Path, run: Run) -> None:
+def _arrays(run: Run) -> dict[str, np.ndarray[Any, Any]]:
     arrays = {"boot_delay": run.boot_delay, "decision_ns": run.decision_ns}
     for part in (run.schedule, run.downtime):
         arrays |= {field.name: np.asarray(getattr(part, field.name)) for field in fields(part)}
-    draft = path.with_suffix(".part.npz")
-    np.savez_compressed(draft, allow_pickle=False, **arrays)
-    draft.replace(path)
+    return arrays
 
 
 def load(path: Path) -> Run:
     """Read a run."""
-    with np.load(path, allow_pickle=False) as kept:
-        arrays = dict(kept)
+    arrays: dict[str, Any] = read_arrays(path)
     texts = {name: arrays[name].tolist() for name in ("queue", "user")} | {"kinds": tuple(arrays["kinds"].tolist())}
     arrays |= texts
     schedule = Schedule(**{field.name: arrays[field.name] for field in fields(Schedule)})

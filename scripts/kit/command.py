@@ -1,0 +1,19 @@
+"""Calls the `dardis` of this tree, as every kit does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+SHARED: Final = ROOT.parent / "shared"
+"""Where traces, weather and prices lie unless somebody says otherwise."""
+DARDIS: Final = (sys.executable, "-m", "dardis")
+
+
+def convert(trace: Path, cut: Path, *options: str) -> None:
+    """Cut a trace by `dardis trace convert`."""
+    command = (*DARDIS, "trace", "convert", str(trace), str(cut), *options, "--force")
+    subprocess.run(command, check=True, cwd=ROOT, capture_output=True)

@@ -1,0 +1,42 @@
+"""Draws as all kits do: groups of bars, one legend for all panels, each figure as PNG and SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dardis.report import chart
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Look = tuple[str, str]
+"""Colour and hatching."""
+
+
+def save(drawing: Figure, path: Path) -> None:
+    """Write a figure in both forms, the same bytes every time; `path` is without the ending."""
+    for form in ("png", "svg"):
+        metadata = {"Date": None} if form == "svg" else None
+        drawing.savefig(path.with_suffix(f".{form}"), dpi=150, metadata=metadata)
+
+
+def draw_bars(axes: Axes, groups: Sequence[tuple[str, Sequence[float]]], looks: Sequence[Look]) -> None:
+    """Bars side by side, by label, one group a value."""
+    width = 0.84 / len(groups)
+    for place, ((label, values), (colour, hatch)) in enumerate(zip(groups, looks, strict=True)):
+        where = np.arange(len(values)) + (place - (len(groups) - 1) / 2) * width
+        axes.bar(where, values, width=width * 0.94, color=colour, hatch=hatch, edgecolor="white", linewidth=0.4,
+                 label=label)  # fmt: skip
+    axes.axhline(0, color=chart.INK, linewidth=0.8)
+    axes.grid(axis="x", visible=False)
+
+
+def draw_legend(drawing: Figure, axes: Axes, columns: int) -> None:
+    """One legend above all panels, of what one of them has."""
+    handles, labels = axes.get_legend_handles_labels()
+    drawing.legend(handles, labels, loc="outside upper center", ncols=columns)
