@@ -6,7 +6,7 @@ them with their host. What it records is what really happened, whatever the mach
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -21,8 +21,10 @@ from dardis.sim.spread import layout_of
 from dardis.task_manager import LateByTimers, LateSetUp, PlannedManager, Reach, SetUp
 from dardis.task_manager.claims.agreed import SLOWEST, Pace
 from dardis.task_manager.layout import Layout
+from dardis.transport.interpreter import Deed, Interpreter
 from dardis.transport.virtual import Faults, VirtualNetwork
-from dardis.wire.effects import ALL_HOSTS, Done, Effect, Forward, Kill, Launch, Placed, Rejected, Send, SetTimer
+from dardis.turns import TurnsByMessage
+from dardis.wire.effects import ALL_HOSTS, Done, Forward, Kill, Launch, Placed, Rejected, Send, SetTimer
 from dardis.wire.messages import Ended, HostDown, Message, Released, Reserved, Timer
 
 Log = Callable[[int, str], None]
@@ -110,7 +112,7 @@ class FaultSimulation:
         """All units that were ever started."""
         self.placed: dict[int, Placed] = {}
         """The last reservation that each job's task manager told of."""
-        self.told: dict[int, list[Effect]] = {}
+        self.told: dict[int, list[Deed]] = {}
         """What task managers told of each job's end (`Done`, `Rejected`), in order."""
         self.retaken: list[tuple[int, int, int]] = []
         """Host, job and attempt of claims that were reserved after it was said that they were released."""
@@ -124,7 +126,8 @@ class FaultSimulation:
         self._incarnation = [0] * (len(scenario.bounds) - 1)
         self.hosts: list[Host | None] = [self._new_host(host) for host in range(len(scenario.bounds) - 1)]
         layout = layout_of(scenario.platform, scenario.bounds, scenario.desired)
-        self._managers = [self._new_manager(layout, -1 - manager) for manager in range(scenario.managers)]
+        self.turns = TurnsByMessage([self._new_manager(layout, -1 - manager) for manager in range(scenario.managers)])
+        self._interpreter = Interpreter(self, self, self)
         self._plan()
 
     def _new_manager(self, layout: Layout, address: int) -> PlannedManager | LateByTimers:
@@ -144,8 +147,7 @@ class FaultSimulation:
 
     def _plan(self) -> None:
         for place, job in enumerate(self.scenario.jobs):
-            manager = place % self.scenario.managers
-            self.network.at(job.submit, partial(self._submit, manager, job))
+            self.network.at(job.submit, partial(self._submit, place, job))
         for crash in self.scenario.crashes:
             self.network.at(crash.at, partial(self._crash, crash))
 
@@ -164,7 +166,7 @@ class FaultSimulation:
     @property
     def renegotiations(self) -> int:
         """Asks and claims after the first, over all jobs."""
-        return sum(manager.renegotiations for manager in self._managers)
+        return self.turns.renegotiations
 
     def _note(self, now: int, *words: object) -> None:
         if self._log is not None:
@@ -174,67 +176,78 @@ class FaultSimulation:
         """Hand a message to a host (address 0 on) or to task manager m (address -1 - m)."""
         if to < 0:
             self._note(now, "task manager", -1 - to, "gets", message)
-            self._obey_manager(-1 - to, self._managers[-1 - to].handle(message, now), now)
+            self._interpreter.obey(to, self.turns.received(-1 - to, message, now), now)
             return
         host = self.hosts[to]
         self._note(now, "host", to, "misses" if host is None else "gets", message)
         if host is not None:
-            self._obey_host(to, host, host.machine.handle(message, now), now)
+            self._interpreter.obey(to, host.machine.handle(message, now), now)
 
-    def _submit(self, manager: int, job: Job, now: int) -> None:
+    def _submit(self, place: int, job: Job, now: int) -> None:
+        manager = self.turns.manager_of(place)
         self._note(now, "task manager", manager, "gets", job)
-        self._obey_manager(manager, self._managers[manager].submit(job, now), now)
+        self._interpreter.obey(-1 - manager, self.turns.submitted(job, place, now), now)
 
-    def _obey_manager(self, manager: int, effects: list[Effect], now: int) -> None:
-        for effect in effects:
-            match effect:
-                case Send(to=to, message=message):
-                    for host in range(len(self.hosts)) if to == ALL_HOSTS else (to,):
-                        self.network.send(host, message)
-                case SetTimer(at=at, timer=timer):
-                    self.network.at(at, partial(self._receive, -1 - manager, timer))
-                case Placed(job=job):
-                    self._note(now, "task manager", manager, "says", effect)
-                    self.placed[job] = effect
-                    self.placements += 1
-                case Done(job=job) | Rejected(job=job):
-                    self._note(now, "task manager", manager, "says", effect)
-                    self.told.setdefault(job, []).append(effect)
-                    self._managers[manager].forget(job)
+    def send(self, who: int, send: Send, now: int) -> None:  # noqa: ARG002 (the network knows what time it is)
+        """Give a message to the network: of a task manager to hosts, of a host to task managers."""
+        if who < 0:
+            receivers: Iterable[int] = range(len(self.hosts)) if send.to == ALL_HOSTS else (send.to,)
+        else:
+            self._watch_claims(who, send.message)
+            managers = range(self.scenario.managers) if send.to == EVERYBODY else (self._manager_of[send.to],)
+            receivers = (-1 - manager for manager in managers)
+        for receiver in receivers:
+            self.network.send(receiver, send.message)
 
-    def _obey_host(self, address: int, host: Host, effects: list[Effect], now: int) -> None:
-        for effect in effects:
-            self._watch_claims(address, host, effect)
-            match effect:
-                case Send(to=to, message=message) if to == EVERYBODY:
-                    for manager in range(self.scenario.managers):
-                        self.network.send(-1 - manager, message)
-                case Send(to=job, message=message):
-                    self.network.send(-1 - self._manager_of[job], message)
-                case Forward(to=to, message=message) if to == address:
-                    self._receive(address, message, now)
-                case Forward(to=to, message=message):
-                    self.network.send(to, message)
-                case SetTimer(at=at, timer=timer):
-                    self.network.at(at, partial(self._remind, address, host, timer))
-                case Launch(job=job, attempt=attempt, at=at):
-                    if (job, attempt) in host.launched:
-                        raise AssertionError(f"host {address} launches attempt {attempt} of job {job} twice")
-                    host.launched[job, attempt] = []
-                    self.network.at(at, partial(self._begin, address, host, effect))
-                case Kill(job=job, attempt=attempt):
-                    self._stop(host.launched.pop((job, attempt), []), Fate.KILLED, now)
+    def forward(self, who: int, forward: Forward, now: int) -> None:
+        """Give what a host hands on to the network, or back to it."""
+        if forward.to == who:
+            self._receive(who, forward.message, now)
+        else:
+            self.network.send(forward.to, forward.message)
 
-    def _watch_claims(self, address: int, host: Host, effect: Effect) -> None:
-        match effect:
-            case Send(message=Released(job=job, attempt=attempt)):
+    def set(self, who: int, timer: SetTimer) -> None:
+        """Give the timer back in its time, if the machine lives so long."""
+        machine = self.hosts[who] if who >= 0 else None
+        self.network.at(timer.at, partial(self._remind, who, machine, timer.timer))
+
+    def _remind(self, who: int, host: Host | None, timer: Timer, now: int) -> None:
+        if who < 0 or self.hosts[who] is host:
+            self._receive(who, timer, now)
+
+    def execute(self, who: int, deed: Deed, now: int) -> None:
+        """Start and kill units, and keep what is told of jobs."""
+        match deed:
+            case Launch():
+                self._launch(who, deed)
+            case Kill(job=job, attempt=attempt):
+                host = self.hosts[who]
+                assert host is not None
+                self._stop(host.launched.pop((job, attempt), []), Fate.KILLED, now)
+            case Placed(job=job):
+                self._note(now, "task manager", -1 - who, "says", deed)
+                self.placed[job] = deed
+                self.placements += 1
+            case Done(job=job) | Rejected(job=job):
+                self._note(now, "task manager", -1 - who, "says", deed)
+                self.told.setdefault(job, []).append(deed)
+
+    def _launch(self, address: int, launch: Launch) -> None:
+        host, named = self.hosts[address], (launch.job, launch.attempt)
+        assert host is not None
+        if named in host.launched:
+            raise AssertionError(f"host {address} launches attempt {launch.attempt} of job {launch.job} twice")
+        host.launched[named] = []
+        self.network.at(launch.at, partial(self._begin, address, host, launch))
+
+    def _watch_claims(self, address: int, message: Message) -> None:
+        host = self.hosts[address]
+        assert host is not None
+        match message:
+            case Released(job=job, attempt=attempt):
                 host.released[job] = max(attempt, host.released.get(job, attempt))
-            case Send(message=Reserved(job=job, attempt=attempt)) if attempt <= host.released.get(job, -1):
+            case Reserved(job=job, attempt=attempt) if attempt <= host.released.get(job, -1):
                 self.retaken.append((address, job, attempt))
-
-    def _remind(self, address: int, host: Host, timer: Timer, now: int) -> None:
-        if self.hosts[address] is host:
-            self._receive(address, timer, now)
 
     def _begin(self, address: int, host: Host, launch: Launch, now: int) -> None:
         begun = host.launched.get((launch.job, launch.attempt))

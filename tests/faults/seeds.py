@@ -266,7 +266,7 @@ class Verdict:
                 yield f"host {address} has not forgotten a question whose time is over at {now} s"
             if any(expires < now for _, expires in host.machine.pool._closed.values()):
                 yield f"host {address} has not forgotten a claim that has expired at {now} s"
-        for address, manager in enumerate(self.simulation._managers):
+        for address, manager in enumerate(self.simulation.turns.managers):
             known = {
                 *manager._negotiation.states,
                 *manager._negotiation._claims._open,

@@ -11,8 +11,9 @@ from dardis.node_manager import NodePool
 from dardis.sim.faults import FaultSimulation, PoolMaker, Scenario
 from dardis.task_manager import SETUPS, LateSetUp, SetUp
 from dardis.task_manager.claims.agreed import Pace
+from dardis.transport.interpreter import Deed
 from dardis.transport.virtual import Faults
-from dardis.wire.effects import Done, Effect, Rejected
+from dardis.wire.effects import Done, Rejected
 
 IN_SYSTEM = 100
 SET_UPS: dict[str, SetUp | LateSetUp] = {
@@ -82,7 +83,7 @@ class Stream(FaultSimulation):
         walltime, units, cores = (int(self._draws.integers(1, most)) for most in (90, 9, 9))
         runtime = int(self._draws.integers(1, walltime + 5))
         self._jobs[self.begun] = job = Job(self.begun, now, now, None, walltime, runtime, units, (cores,), 1)
-        self._submit(self._manager_of[self.begun], job, now)
+        self._submit(self.begun, job, now)
 
     def serve(self, jobs: int) -> None:
         """Let so many jobs end in all, and all be quiet then."""
@@ -94,10 +95,9 @@ class Stream(FaultSimulation):
         assert self.ended == jobs
         assert self.quiet
 
-    def _obey_manager(self, manager: int, effects: list[Effect], now: int) -> None:
-        super()._obey_manager(manager, effects, now)
-        for effect in effects:
-            if isinstance(effect, Done | Rejected):
-                del self.told[effect.job], self._jobs[effect.job]
-                self.ended += 1
-                self.network.at(now + 1, self._next_job)
+    def execute(self, who: int, deed: Deed, now: int) -> None:
+        super().execute(who, deed, now)
+        if isinstance(deed, Done | Rejected):
+            del self.told[deed.job], self._jobs[deed.job]
+            self.ended += 1
+            self.network.at(now + 1, self._next_job)

@@ -34,7 +34,7 @@ def entries(thing: object, seen: set[int] | None = None) -> int:
 
 
 def machines(world: Stream) -> list[object]:
-    return [*world._managers, *(host.machine for host in world.hosts if host is not None)]
+    return [*world.turns.managers, *(host.machine for host in world.hosts if host is not None)]
 
 
 def grown(world: Stream, few: int, many: int) -> float:
