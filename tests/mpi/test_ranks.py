@@ -199,7 +199,7 @@ def test_what_nobody_answers_arrives_before_what_is_asked_later_whichever_way_th
         straight = [now % COMM.size] if now % 3 else []
         everybody = list(range(COMM.size)) if now % 2 or not straight else []
         sends += [Send(host, Look()) for host in straight]
-        sends += [manager.to_all(Look())] if everybody else []
+        sends += [manager._negotiation.to_all(Look())] if everybody else []
         answers, _ = hosts.exchange(sends, now)
         assert [answer.host for answer in answers] == straight + everybody
         assert [answer.jobs.tolist() for answer in answers] == [expected[answer.host] for answer in answers]
