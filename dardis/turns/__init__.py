@@ -3,7 +3,17 @@
 from dardis.turns.by_message import TurnsByMessage
 from dardis.turns.central import CentralTurns
 from dardis.turns.late import LateTurns
+from dardis.turns.overlapped import OverlappedTurns, take_claims
 from dardis.turns.planned import PlannedTurns
 from dardis.turns.turn import Turn, Turns
 
-__all__ = ["CentralTurns", "LateTurns", "PlannedTurns", "Turn", "Turns", "TurnsByMessage"]
+__all__ = [
+    "CentralTurns",
+    "LateTurns",
+    "OverlappedTurns",
+    "PlannedTurns",
+    "Turn",
+    "Turns",
+    "TurnsByMessage",
+    "take_claims",
+]
