@@ -8,11 +8,14 @@ import typer
 def dispatchers() -> None:
     """List the dispatchers, what each is for, its settings and where it comes from."""
     from dardis.config.settings import known_settings, plain_settings
-    from dardis.sim.dispatchers import DISPATCHERS
+    from dardis.registry import dispatcher_names, find_dispatcher
 
-    for name, setup in DISPATCHERS.items():
+    alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    for name in dispatcher_names():
+        dispatcher = find_dispatcher(name)
+        setup, origin = dispatcher.setup, f"\n  from {dispatcher.origin}" if dispatcher.origin else ""
         settings = " ".join(f"{key}={value}" for key, value in plain_settings(setup).items())
-        typer.echo(f"{name}\n  {setup.about}\n  {settings}\n  without --deadlines: {setup.deadlines}\n")
-    for kind in dict.fromkeys(type(setup) for setup in DISPATCHERS.values()):
-        names = ", ".join(name for name, setup in DISPATCHERS.items() if type(setup) is kind)
-        typer.echo(f"--set of {names}:\n  " + "\n  ".join(f"{k}={v}" for k, v in known_settings(kind).items()) + "\n")
+        typer.echo(f"{name}{origin}\n  {setup.about}\n  {settings}\n  without --deadlines: {setup.deadlines}\n")
+        alike.setdefault(tuple(known_settings(type(setup)).items()), []).append(name)
+    for known, names in alike.items():
+        typer.echo(f"--set of {', '.join(names)}:\n  " + "\n  ".join(f"{k}={v}" for k, v in known) + "\n")

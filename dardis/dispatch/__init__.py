@@ -1,6 +1,6 @@
 """Central dispatchers: one queue, one view of all nodes. The opponents of the distributed set-ups."""
 
 from dardis.dispatch.central import CentralDispatcher
-from dardis.dispatch.setups import CENTRAL_SETUPS, CentralSetUp, check_orders, checked
+from dardis.dispatch.setups import CENTRAL_SETUPS, CentralSetUp
 
-__all__ = ["CENTRAL_SETUPS", "CentralDispatcher", "CentralSetUp", "check_orders", "checked"]
+__all__ = ["CENTRAL_SETUPS", "CentralDispatcher", "CentralSetUp"]

@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from dardis.config.set_up import AnySetUp
 from dardis.config.settings import setting
 from dardis.dispatch.orders import KNOWN, order_name, rule_of
-from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, Switch, UnitsPerNode
+from dardis.model.choices import NodeChoice, ProfileRule, Switch
 from dardis.model.errors import InputError
 from dardis.model.platform import Platform
-from dardis.model.target import Split
 
 SAME_AS_RULE = "rule"
 
@@ -39,7 +39,7 @@ def _order_or_same(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class CentralSetUp:
+class CentralSetUp(AnySetUp):
     """What makes one central dispatcher differ from another. Field names are the keys of `--set`."""
 
     rule: str = setting("fcfs", values=KNOWN, parse=order_name)
@@ -52,16 +52,26 @@ class CentralSetUp:
     """Reservations held for jobs that can't start; 0: for all."""
     profile: ProfileRule = ProfileRule.HARD
     profile_check: ProfileCheck = ProfileCheck.INSTANT
-    profile_split: Split = Split.PROPORTIONAL
     node_choice: NodeChoice = NodeChoice.FIRST_FIT
-    units_per_node: UnitsPerNode = UnitsPerNode.PACK
-    event_order: EventOrder = EventOrder.BATCHED
-    unit_cores: int = setting(0, zero="node")
-    """Cores of a unit of a job that asks for processors; 0: as many units as it needs nodes."""
-    about: str = setting("", key=False)
-    """What it does and where it comes from, in one line."""
-    deadlines: str = setting("none", key=False)
-    """The deadline rule when none is asked for (not a key of `--set`: see `--deadlines`)."""
+
+    @property
+    def checks_starts_only(self) -> bool:
+        """Whether a hard desired profile may be exceeded by jobs that started before it fell (thesis 5.5)."""
+        return self.profile is ProfileRule.HARD and self.profile_check is ProfileCheck.INSTANT
+
+    def checked(self) -> CentralSetUp:
+        """The set-up, if its settings go together; an order is the rule's where nobody is backfilled."""
+        if self.backfill is Switch.ON and self.ordering is Ordering.RELAXED:
+            found = "skips who can't start, so that nobody is left to backfill behind"
+            raise InputError("--set ordering=relaxed", found, "backfill=off")
+        if self.order == SAME_AS_RULE:
+            return replace(self, order=self.rule)
+        return self if self.backfill is Switch.ON else replace(self, rule=self.order)
+
+    def check_platform(self, platform: Platform) -> None:
+        """See that the machine has what the orders go by. Raises InputError."""
+        for name in (self.rule, self.order):
+            rule_of(name, platform)
 
 
 def _backfilling(depth: int, about: str) -> CentralSetUp:
@@ -85,19 +95,3 @@ CENTRAL_SETUPS: dict[str, CentralSetUp] = {
     "easy": _backfilling(1, "FCFS with backfilling that never delays the first job that waits (thesis algorithm 3)"),
     "conservative": _backfilling(0, "FCFS with a reservation for every job, none is delayed (thesis algorithm 2)"),
 }
-
-
-def checked(setup: CentralSetUp) -> CentralSetUp:
-    """The set-up, if its settings go together; an order is the rule's where nobody is backfilled. Raises InputError."""
-    if setup.backfill is Switch.ON and setup.ordering is Ordering.RELAXED:
-        found = "skips who can't start, so that nobody is left to backfill behind"
-        raise InputError("--set ordering=relaxed", found, "backfill=off")
-    if setup.order == SAME_AS_RULE:
-        return replace(setup, order=setup.rule)
-    return setup if setup.backfill is Switch.ON else replace(setup, rule=setup.order)
-
-
-def check_orders(setup: CentralSetUp, platform: Platform) -> None:
-    """See that the machine has what the orders go by. Raises InputError."""
-    for name in (setup.rule, setup.order):
-        rule_of(name, platform)

@@ -15,13 +15,11 @@ from dardis.config.comparison import Comparison, Contender, Workload
 from dardis.config.reach import REACH
 from dardis.config.records import ComparedRecord, read_metrics
 from dardis.config.toml_file import read_json
-from dardis.dispatch import CentralSetUp
 from dardis.metrics.comparison import RunResult
 from dardis.model.errors import InputError
-from dardis.sim.dispatchers import DISPATCHERS, find_setup
+from dardis.registry import dispatcher_names, find_dispatcher
 from dardis.sim.outputs import RUN_FILE, sha256_of, write_json
 from dardis.sim.request import RunRequest, check_reach, load_inputs
-from dardis.task_manager import LateSetUp
 
 STATE_FILE: Final = "compare.json"
 """How each run ended that was begun; a folder with it is that of a comparison."""
@@ -54,7 +52,12 @@ class PlannedRun:
     @property
     def asks_nodes(self) -> bool:
         """Whether its dispatcher is distributed, and not one queue that decides."""
-        return not isinstance(DISPATCHERS.get(self.contender.dispatcher), CentralSetUp)
+        return self._can("asks_nodes")
+
+    def _can(self, what: str) -> bool:
+        """What its dispatcher can; who is unknown is asked all, and its run says that it is."""
+        name = self.contender.dispatcher
+        return name not in dispatcher_names() or bool(getattr(find_dispatcher(name).setup, what))
 
     def request(self) -> RunRequest:
         """What the run is asked to be; whatever its folder holds of an earlier run is replaced.
@@ -66,7 +69,7 @@ class PlannedRun:
         del common["name"]
         if not self.asks_nodes:
             common |= {"task_managers": 1, "arity": 0, "sample": 0}
-        if isinstance(DISPATCHERS.get(own.dispatcher), LateSetUp):
+        if not self._can("samples"):
             common["sample"] = 0
         common |= {name: value for name in REACH if (value := getattr(own, name)) is not None}
         return RunRequest(
@@ -214,7 +217,7 @@ def check(comparison: Comparison, runs: list[PlannedRun]) -> list[str]:
     for contender in comparison.contenders:
         asked = PlannedRun(comparison.workloads[0], contender, comparison.seeds[0], Path()).request()
         try:
-            warnings += check_reach(asked, find_setup(asked.dispatcher, asked.settings))
+            warnings += check_reach(asked, find_dispatcher(asked.dispatcher, asked.settings).setup)
         except InputError as error:
             raise InputError(f"dispatcher {contender.label}", str(error)) from None
     first = {run.workload.name: run for run in reversed(runs)}

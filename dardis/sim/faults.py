@@ -17,13 +17,11 @@ from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.node_manager.pool import EVERYBODY
-from dardis.sim.spread import layout_of
-from dardis.task_manager import LateByTimers, LateSetUp, PlannedManager, Reach, SetUp
+from dardis.registry import Cluster, Dispatcher
+from dardis.task_manager import Reach
 from dardis.task_manager.claims.agreed import SLOWEST, Pace
-from dardis.task_manager.layout import Layout
 from dardis.transport.interpreter import Deed, Interpreter
 from dardis.transport.virtual import Faults, VirtualNetwork
-from dardis.turns import TurnsByMessage
 from dardis.wire.effects import ALL_HOSTS, Done, Forward, Kill, Launch, Placed, Rejected, Send, SetTimer
 from dardis.wire.messages import Ended, HostDown, Message, Released, Reserved, Timer
 
@@ -49,7 +47,7 @@ class Scenario:
     platform: Platform
     bounds: tuple[int, ...]
     jobs: tuple[Job, ...]
-    setup: SetUp | LateSetUp
+    dispatcher: Dispatcher
     managers: int
     pace: Pace
     faults: Faults
@@ -125,16 +123,13 @@ class FaultSimulation:
         self._manager_of = {job.number: place % scenario.managers for place, job in enumerate(scenario.jobs)}
         self._incarnation = [0] * (len(scenario.bounds) - 1)
         self.hosts: list[Host | None] = [self._new_host(host) for host in range(len(scenario.bounds) - 1)]
-        layout = layout_of(scenario.platform, scenario.bounds, scenario.desired)
-        self.turns = TurnsByMessage([self._new_manager(layout, -1 - manager) for manager in range(scenario.managers)])
+        cluster = Cluster(
+            scenario.platform, scenario.bounds, scenario.seed, scenario.desired, task_managers=scenario.managers,
+            reach=Reach(scenario.arity, scenario.sample),
+        )  # fmt: skip
+        self.turns = scenario.dispatcher.turns_by_message(cluster, scenario.pace)
         self._interpreter = Interpreter(self, self, self)
         self._plan()
-
-    def _new_manager(self, layout: Layout, address: int) -> PlannedManager | LateByTimers:
-        scenario, reach = self.scenario, Reach(self.scenario.arity, self.scenario.sample)
-        if isinstance(scenario.setup, LateSetUp):
-            return LateByTimers(scenario.setup, layout, scenario.seed, scenario.pace, reach, address)
-        return PlannedManager(scenario.setup, layout, scenario.seed, scenario.pace, reach, address)
 
     def _new_host(self, host: int) -> Host:
         scenario = self.scenario

@@ -7,22 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from dardis.dispatch import CentralDispatcher, CentralSetUp
-from dardis.kernels.warm import warm_late, warm_pool, warm_queue
 from dardis.model.choices import ProfileRule
 from dardis.model.job import Job
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile, Target
-from dardis.node_manager.switching import Switcher
-from dardis.sim.dispatchers import AnySetUp
+from dardis.registry import Cluster, Dispatcher
 from dardis.sim.recorder import Recorder
-from dardis.sim.simulation import Progress, Simulation
-from dardis.sim.spread import even_bounds, host_from_plan, host_plan, layout_of
-from dardis.task_manager import EVERY_HOST, LateByTurns, LateSetUp, PlannedManager, Reach, SetUp
+from dardis.sim.simulation import NO_HOSTS, Progress, Simulation
+from dardis.sim.spread import even_bounds, host_from_plan, host_plan
+from dardis.task_manager import EVERY_HOST, Reach
 from dardis.transport.base import Hosts
 from dardis.transport.local import LocalHosts
-from dardis.turns import CentralTurns, LateTurns, PlannedTurns, Turns
 
 
 @dataclass(frozen=True)
@@ -40,49 +36,45 @@ class Played:
         return self.recorder.schedule(self.jobs, self.kinds)
 
 
-def heeded(setup: AnySetUp, target: Target) -> DesiredProfile | None:
+def heeded(dispatcher: Dispatcher, target: Target) -> DesiredProfile | None:
     """The desired profile that decides; with `profile=off` none does, and a run only measures it."""
-    return None if setup.profile is ProfileRule.OFF else target.desired
-
-
-def warm(setup: AnySetUp, *, wished: bool) -> None:
-    """Compile what the set-up needs, before anything is measured."""
-    if isinstance(setup, CentralSetUp):
-        warm_queue(wished=wished)
-    else:
-        warm_pool()
-    if isinstance(setup, LateSetUp):
-        warm_late()
+    return None if dispatcher.setup.profile is ProfileRule.OFF else target.desired
 
 
 def play(
-    platform: Platform, jobs: Sequence[Job], setup: AnySetUp, target: Target, seed: int, *, task_managers: int = 1,
-    reach: Reach = EVERY_HOST, progress: Progress | None = None,
+    platform: Platform, jobs: Sequence[Job], dispatcher: Dispatcher, target: Target, seed: int, *,
+    task_managers: int = 1, reach: Reach = EVERY_HOST, progress: Progress | None = None,
 ) -> Played:  # fmt: skip
     """Run the jobs, in (submit, number) order, in this process."""
-    if isinstance(setup, CentralSetUp):
-        return play_central(platform, jobs, setup, target, seed, progress)
     bounds = even_bounds(platform.node_count, 1)
-    hosts = LocalHosts([host_from_plan(host_plan(platform, heeded(setup, target), bounds, seed), 0)])
+    hosts: Hosts = NO_HOSTS
+    if dispatcher.setup.asks_nodes:
+        plan = host_plan(platform, heeded(dispatcher, target), bounds, seed)
+        hosts = LocalHosts([host_from_plan(plan, 0, dispatcher.pool)])
     return play_over(
-        hosts, bounds, platform, jobs, setup, target, seed, task_managers=task_managers, reach=reach, progress=progress
-    )
+        hosts, bounds, platform, jobs, dispatcher, target, seed, task_managers=task_managers, reach=reach,
+        progress=progress,
+    )  # fmt: skip
 
 
 def play_over(
-    hosts: Hosts, bounds: tuple[int, ...], platform: Platform, jobs: Sequence[Job], setup: SetUp | LateSetUp,
+    hosts: Hosts, bounds: tuple[int, ...], platform: Platform, jobs: Sequence[Job], dispatcher: Dispatcher,
     target: Target, seed: int, *, task_managers: int, reach: Reach, progress: Progress | None,
 ) -> Played:  # fmt: skip
     """Run the jobs over hosts that hold the nodes: host h has [bounds[h], bounds[h+1])."""
-    layout = layout_of(platform, bounds, heeded(setup, target))
-    switcher = None if target.switching is None else Switcher(platform, target.switching, jobs[0].submit)
-    turns: Turns
-    if isinstance(setup, LateSetUp):
-        late = [LateByTurns(setup, layout, seed, reach, -1 - m) for m in range(task_managers)]
-        turns = LateTurns(setup.event_order, late, bounds, switcher)
-    else:
-        early = [PlannedManager(setup, layout, seed, None, reach, -1 - m) for m in range(task_managers)]
-        turns = PlannedTurns(setup, early, bounds, switcher)
+    switching = target.switching if dispatcher.setup.switches else None
+    turns = dispatcher.turns(
+        Cluster(
+            platform,
+            bounds,
+            seed,
+            heeded(dispatcher, target),
+            switching,
+            jobs[0].submit if jobs else 0,
+            task_managers,
+            reach,
+        )
+    )
     simulation = Simulation(jobs, turns, hosts)
     gc.freeze()  # what has been read lives as long as the run: not to look through it saves 5 % of the CPU
     simulation.run(progress)
@@ -94,17 +86,4 @@ def play_over(
         "message_bytes": hosts.message_bytes,
         "renegotiations": turns.renegotiations,
     }
-    return Played(simulation.jobs, simulation.recorder, figures, platform.kinds)
-
-
-def play_central(
-    platform: Platform, jobs: Sequence[Job], setup: CentralSetUp, target: Target, seed: int, progress: Progress | None
-) -> Played:
-    """Run the jobs under a central dispatcher; it obeys no switching."""
-    dispatcher = CentralDispatcher(setup, platform, heeded(setup, target), seed)
-    simulation = Simulation(jobs, CentralTurns(setup.event_order, dispatcher))
-    gc.freeze()
-    simulation.run(progress)
-    nodes = platform.node_count
-    figures = {"ranks": 1, "nodes_on_largest_rank": nodes, "messages": 0, "message_bytes": 0, "renegotiations": 0}
     return Played(simulation.jobs, simulation.recorder, figures, platform.kinds)

@@ -10,9 +10,8 @@ from typing import Any, Final, NamedTuple
 
 from dardis import __version__
 from dardis.config.platform import load_platform
+from dardis.config.set_up import AnySetUp
 from dardis.config.target import read_profile
-from dardis.dispatch import CentralSetUp, check_orders
-from dardis.dispatch.setups import ProfileCheck
 from dardis.metrics.power import PowerTerms, power_terms
 from dardis.metrics.system import trim_window
 from dardis.model.choices import ProfileRule
@@ -20,9 +19,9 @@ from dardis.model.errors import InputError
 from dardis.model.job import Job
 from dardis.model.platform import Platform
 from dardis.model.target import Target
-from dardis.sim.dispatchers import AnySetUp, find_setup
+from dardis.registry import Dispatcher, dispatcher_origin, find_dispatcher
 from dardis.sim.outputs import sha256_of
-from dardis.task_manager import LateSetUp, Reach
+from dardis.task_manager import Reach
 from dardis.workload.deadlines import deadlines_asked
 from dardis.workload.jobs import Workload, to_jobs
 from dardis.workload.read import read_trace
@@ -36,7 +35,7 @@ _QUOTED = re.compile(r"'.*'|\d+")
 _OPTIONS: Final = {"start": "--from", "end": "--to", "settings": "--set"}
 """Options that are not called as their field."""
 STARTS_ONLY: Final = "profile=hard is tested when a job starts, not after (profile_check=instant)"
-"""What to warn of where `checks_starts_only`."""
+"""What to warn of where a set-up `checks_starts_only`."""
 NO_BEARING: Final = frozenset({"out", "force"})
 """Fields that the outcome does not depend on."""
 
@@ -86,16 +85,20 @@ class RunRequest:
         Two requests with the same record have the same outcome. Raises InputError for what is no platform.
         """
         said = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in NO_BEARING}
-        return said | {
-            "trace": digest(self.trace),
-            "platform": digest(self.platform),
-            "platform_files": [digest(Path(file)) for file in load_platform(self.platform).facility.files],
-            "profile": digest(self.profile),
-            "deadlines": self.deadlines and (digest(Path(self.deadlines)) or self.deadlines),
-            "settings": list(self.settings),
-            "trim": self.trim and list(self.trim),
-            "dardis_version": __version__,
-        }
+        return (
+            said
+            | {
+                "trace": digest(self.trace),
+                "platform": digest(self.platform),
+                "platform_files": [digest(Path(file)) for file in load_platform(self.platform).facility.files],
+                "profile": digest(self.profile),
+                "deadlines": self.deadlines and (digest(Path(self.deadlines)) or self.deadlines),
+                "settings": list(self.settings),
+                "trim": self.trim and list(self.trim),
+                "dardis_version": __version__,
+            }
+            | ({"dispatcher_of": origin} if (origin := dispatcher_origin(self.dispatcher)) else {})
+        )
 
 
 def _spelled(option: str, value: object) -> list[str]:
@@ -116,7 +119,7 @@ class Inputs:
     """What the request named, read and checked."""
 
     platform: Platform
-    setup: AnySetUp
+    dispatcher: Dispatcher
     jobs: list[Job]
     deadlines: str
     deadlines_stated: bool
@@ -154,11 +157,11 @@ def asked_jobs(
 
 def load_inputs(request: RunRequest) -> Inputs:
     """Read everything that the request names. Raises InputError for whatever is wrong with it."""
-    setup = find_setup(request.dispatcher, request.settings)
+    dispatcher = find_dispatcher(request.dispatcher, request.settings)
+    setup = dispatcher.setup
     record = request.record()
     platform = load_platform(request.platform)
-    if isinstance(setup, CentralSetUp):
-        check_orders(setup, platform)
+    setup.check_platform(platform)
     whole, trace, workload = asked_jobs(
         request.trace, platform, setup.unit_cores or None, start=request.start, end=request.end, count=request.jobs,
         think_times=request.think_times, strict=request.strict,
@@ -169,7 +172,7 @@ def load_inputs(request: RunRequest) -> Inputs:
     if request.trim is not None:
         trim_window(jobs[0].submit, jobs[-1].submit, request.trim)
     target = Target() if request.profile is None else read_profile(request.profile, platform, setup.profile_split)
-    if target.switching is not None and isinstance(setup, CentralSetUp):
+    if target.switching is not None and not setup.switches:
         found = f"switches nodes, which {request.dispatcher} does not obey"
         raise InputError(f"--profile {request.profile}", found, "one of the dardis-* dispatchers, or another profile")
     desired = target.desired
@@ -183,7 +186,7 @@ def load_inputs(request: RunRequest) -> Inputs:
         if setup.profile is ProfileRule.OFF:
             warnings.append(f"{request.profile}: read for the metrics only, since profile=off")
     warnings += check_reach(request, setup)
-    if desired is not None and checks_starts_only(setup):
+    if desired is not None and setup.checks_starts_only:
         warnings.append(f"{request.profile}: {STARTS_ONLY}")
     unix_start = _unix_start(trace)
     if platform.facility.calendar_start is not None:
@@ -191,26 +194,20 @@ def load_inputs(request: RunRequest) -> Inputs:
     power = power_terms(platform, unix_start, jobs[0].submit, jobs[-1].submit)
     warnings += power.warnings if power else ()
     return Inputs(
-        platform, setup, jobs, request.deadlines or setup.deadlines, request.deadlines is None, target, unix_start,
+        platform, dispatcher, jobs, request.deadlines or setup.deadlines, request.deadlines is None, target, unix_start,
         skipped, warnings, record, power,
     )  # fmt: skip
 
 
 def check_reach(request: RunRequest, setup: AnySetUp) -> list[str]:
     """What to warn of where the dispatcher does not ask nodes, or not so. Raises InputError."""
-    if isinstance(setup, CentralSetUp):
+    if not setup.asks_nodes:
         asked = {"--task-managers": request.task_managers - 1, "--arity": request.arity, "--sample": request.sample}
         return [f"{option}: {request.dispatcher} asks no nodes" for option, value in asked.items() if value]
-    if request.sample and isinstance(setup, LateSetUp):
+    if request.sample and not setup.samples:
         expected = "another dispatcher: a job that binds late knows what all nodes have published"
         raise InputError("--sample", f"{request.sample} with {request.dispatcher}", expected)
     return []
-
-
-def checks_starts_only(setup: AnySetUp) -> bool:
-    """Whether a hard desired profile may be exceeded by jobs that started before it fell (thesis 5.5)."""
-    hard = setup.profile is ProfileRule.HARD
-    return hard and isinstance(setup, CentralSetUp) and setup.profile_check is ProfileCheck.INSTANT
 
 
 def _skipped_lines(trace: Trace) -> list[str]:

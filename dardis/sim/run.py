@@ -13,16 +13,15 @@ import numpy as np
 
 from dardis import __version__
 from dardis.config.settings import plain_settings
-from dardis.dispatch import CentralSetUp
 from dardis.engine.clock import utc_now
-from dardis.kernels.warm import warm_late, warm_pool
 from dardis.metrics.downtime import DOWNTIME_FILE, switching_metrics, write_downtime
 from dardis.metrics.power import power_report
 from dardis.metrics.system import trimmed
 from dardis.model.errors import INTERRUPTED
 from dardis.model.folders import RUN_FOLDER
 from dardis.model.platform_dict import platform_to_dict
-from dardis.sim.online import Played, heeded, play, play_central, play_over, warm
+from dardis.registry import find_dispatcher
+from dardis.sim.online import Played, heeded, play, play_over
 from dardis.sim.outputs import (
     RUN_FILE,
     Report,
@@ -35,7 +34,6 @@ from dardis.sim.outputs import (
 from dardis.sim.request import Inputs, RunRequest, load_inputs
 from dardis.sim.simulation import Progress
 from dardis.sim.spread import even_bounds, host_from_plan, host_plan
-from dardis.task_manager import LateSetUp, SetUp
 
 if TYPE_CHECKING:
     from dardis.transport.mpi import Communicator
@@ -61,7 +59,7 @@ def run(request: RunRequest, progress: Progress | None = None, report: Report | 
     with RUN_FOLDER.held(request.out, force=request.force):
         inputs = _prepare(request)
         played = play(
-            inputs.platform, inputs.jobs, inputs.setup, inputs.target, request.seed,
+            inputs.platform, inputs.jobs, inputs.dispatcher, inputs.target, request.seed,
             task_managers=request.task_managers, reach=request.reach, progress=progress,
         )  # fmt: skip
         return _write(request, inputs, played, report)
@@ -84,10 +82,9 @@ def run_over_ranks(
             return plan
 
         def be_host() -> int:
-            warm_pool()
-            if plan["late"]:
-                warm_late()
-            serve(comm, host_from_plan(plan, comm.rank))
+            dispatcher = find_dispatcher(*plan["dispatcher"])
+            dispatcher.warm(wished=plan["desired"] is not None)
+            serve(comm, host_from_plan(plan, comm.rank, dispatcher.pool))
             return 0
 
         return guarded(comm, be_host)
@@ -96,11 +93,13 @@ def run_over_ranks(
             folder.enter_context(RUN_FOLDER.held(request.out, force=request.force))
             inputs = _prepare(request)
             bounds = even_bounds(inputs.platform.node_count, comm.size)
-            setup = inputs.setup
-            plan = host_plan(inputs.platform, heeded(setup, inputs.target), bounds, request.seed)
-            plan["late"] = isinstance(setup, LateSetUp)
-            if isinstance(setup, CentralSetUp):
-                played = play_central(inputs.platform, inputs.jobs, setup, inputs.target, request.seed, progress)
+            dispatcher = inputs.dispatcher
+            plan = host_plan(inputs.platform, heeded(dispatcher, inputs.target), bounds, request.seed)
+            plan["dispatcher"] = [request.dispatcher, list(request.settings)]
+            if not dispatcher.setup.asks_nodes:
+                played = play(
+                    inputs.platform, inputs.jobs, dispatcher, inputs.target, request.seed, progress=progress
+                )  # fmt: skip
                 outcome = _write(request, inputs, played, report)
                 broadcast(comm, 0)
                 return outcome
@@ -109,13 +108,13 @@ def run_over_ranks(
             broadcast(comm, getattr(error, "exit_status", interrupted))
             raise
         broadcast(comm, plan)
-        mine = host_from_plan(plan, 0)
+        mine = host_from_plan(plan, 0, dispatcher.pool)
         held = folder.pop_all()
 
     def drive() -> Outcome:
         with held:  # and let go before an error ends all ranks
             played = play_over(
-                MpiHosts(comm, mine), bounds, inputs.platform, inputs.jobs, setup, inputs.target, request.seed,
+                MpiHosts(comm, mine), bounds, inputs.platform, inputs.jobs, dispatcher, inputs.target, request.seed,
                 task_managers=request.task_managers, reach=request.reach, progress=progress,
             )  # fmt: skip
             return _write(request, inputs, played, report)
@@ -128,7 +127,7 @@ def _prepare(request: RunRequest) -> Inputs:
     inputs = load_inputs(request)
     for warning in inputs.warnings:
         _tell(f"warning: {warning}")
-    warm(inputs.setup, wished=inputs.target.desired is not None)
+    inputs.dispatcher.warm(wished=inputs.target.desired is not None)
     return inputs
 
 
@@ -152,8 +151,7 @@ def _write(request: RunRequest, inputs: Inputs, played: Played, report: Report |
     for warning in power.warnings if power else ():
         _tell(f"warning: {warning}")
         inputs.warnings.append(warning)
-    drawn = isinstance(inputs.setup, SetUp) and inputs.setup.drawn
-    delays = None if drawn else np.array(recorder.boot_delay, dtype=np.int64)
+    delays = None if inputs.dispatcher.setup.drawn else np.array(recorder.boot_delay, dtype=np.int64)
     more |= switching_metrics(schedule, inputs.platform, downtime, delays) if downtime else {}
     with RUN_FOLDER.written_together(request.out) as part:
         if downtime:
@@ -174,7 +172,7 @@ def _run_record(request: RunRequest, inputs: Inputs, ranks: int, rejected: list[
         "dardis_version": __version__,
         "command": sys.argv,
         "dispatcher": request.dispatcher,
-        "settings": plain_settings(inputs.setup),
+        "settings": plain_settings(inputs.dispatcher.setup),
         "seed": request.seed,
         "trace": str(request.trace.resolve()),
         "trace_sha256": inputs.record["trace"],

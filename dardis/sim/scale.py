@@ -18,8 +18,9 @@ from dardis.sim import scale_load
 from dardis.sim.resident import resident_bytes, untouched_pages
 from dardis.sim.scale_tally import TalliedHosts, Tally
 from dardis.sim.simulation import Progress, Simulation
-from dardis.sim.spread import even_bounds, layout_of
+from dardis.sim.spread import even_bounds
 from dardis.task_manager import SETUPS, PlannedManager, Reach
+from dardis.task_manager.layout import layout_of
 from dardis.transport.local import LocalHosts
 from dardis.turns import PlannedTurns
 

@@ -22,13 +22,14 @@ from dardis.model.files import atomic_text
 from dardis.model.folders import SCALE_FOLDER
 from dardis.model.loggp import LogGP
 from dardis.node_manager.state import PoolState
+from dardis.registry import OURS
 from dardis.sim import scale_load
 from dardis.sim.outputs import Report, write_json
 from dardis.sim.run import OBJECTS_BETWEEN_COLLECTIONS
 from dardis.sim.scale import Experiment, Ground, Row, measure
 from dardis.sim.scale_predict import Predicted, predictions
 from dardis.sim.scale_tally import short_message_ns
-from dardis.task_manager import LATE_SETUPS, SETUPS
+from dardis.task_manager import SETUPS
 
 if TYPE_CHECKING:
     from dardis.transport.mpi import Communicator
@@ -70,7 +71,7 @@ class ScaleRequest:
         """What is to be measured where there are so many ranks. Raises InputError."""
         if self.dispatcher not in SETUPS:
             found = f"unknown dispatcher {self.dispatcher!r}"
-            if self.dispatcher in LATE_SETUPS:
+            if self.dispatcher in OURS and OURS[self.dispatcher].setup.asks_nodes:
                 found = f"{self.dispatcher} has no rounds: nodes publish what they hold to all task managers"
             raise InputError("--dispatcher", found, f"one of {', '.join(SETUPS)}")
         for count in self.ranks:

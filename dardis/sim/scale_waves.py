@@ -7,9 +7,9 @@ from dardis.node_manager import RelayingHost
 from dardis.sim import scale_load
 from dardis.sim.scale import Driven, Experiment, Ground, tally_of
 from dardis.sim.simulation import Progress
-from dardis.sim.spread import layout_of
 from dardis.sim.waves import Waves
 from dardis.task_manager import SETUPS, PlannedManager, Reach
+from dardis.task_manager.layout import layout_of
 from dardis.transport.peers import Alone, MpiPeers, Peers
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from dardis.model.platform_dict import platform_from_dict, platform_to_dict
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Split
 from dardis.node_manager import NodePool, RelayingHost
-from dardis.task_manager.layout import Layout
 
 
 def even_bounds(nodes: int, hosts: int) -> tuple[int, ...]:
@@ -24,17 +24,6 @@ def hosts_of(nodes: NDArray[np.integer[Any]], bounds: NDArray[np.int64]) -> list
     """The hosts that hold any of the nodes."""
     found: list[int] = np.unique(np.searchsorted(bounds, nodes, side="right") - 1).tolist()
     return found
-
-
-def layout_of(platform: Platform, bounds: tuple[int, ...], desired: DesiredProfile | None) -> Layout:
-    """What task managers know of the machine."""
-    return Layout(
-        bounds,
-        tuple(group.count for group in platform.groups),
-        tuple(tuple(row) for row in platform.group_capacity.tolist()),
-        platform.kinds,
-        desired is not None,
-    )
 
 
 def host_plan(platform: Platform, desired: DesiredProfile | None, bounds: tuple[int, ...], seed: int) -> dict[str, Any]:
@@ -49,8 +38,8 @@ def host_plan(platform: Platform, desired: DesiredProfile | None, bounds: tuple[
     return {"platform": platform_to_dict(platform), "desired": wished, "bounds": list(bounds), "seed": seed}
 
 
-def host_from_plan(plan: dict[str, Any], host: int) -> RelayingHost:
-    """The node managers of one host, with its place in the tree of hosts."""
+def host_from_plan(plan: dict[str, Any], host: int, make_pool: Callable[..., NodePool] = NodePool) -> RelayingHost:
+    """The node managers of one host, with its place in the tree of hosts; `make_pool` is called as NodePool is."""
     platform = platform_from_dict(plan["platform"])
     desired = None
     if plan["desired"] is not None:
@@ -62,4 +51,4 @@ def host_from_plan(plan: dict[str, Any], host: int) -> RelayingHost:
             Split(wished["split"]),
         )
     first, last = plan["bounds"][host : host + 2]
-    return RelayingHost(NodePool(platform, first, last, desired=desired, host=host, seed=plan["seed"]))
+    return RelayingHost(make_pool(platform, first, last, desired=desired, host=host, seed=plan["seed"]))

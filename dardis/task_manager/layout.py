@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from dardis.model.platform import Platform
+from dardis.model.target import DesiredProfile
+
 Ints = NDArray[np.int64]
 
 
@@ -53,3 +56,14 @@ class Layout:
     def asked(self, groups: int) -> int:
         """Nodes that a job may use, at least 1."""
         return max(sum(count for group, count in enumerate(self.group_counts) if groups >> group & 1), 1)
+
+
+def layout_of(platform: Platform, bounds: tuple[int, ...], desired: DesiredProfile | None) -> Layout:
+    """What task managers know of a machine whose host h holds the nodes [bounds[h], bounds[h+1])."""
+    return Layout(
+        bounds,
+        tuple(group.count for group in platform.groups),
+        tuple(tuple(row) for row in platform.group_capacity.tolist()),
+        platform.kinds,
+        desired is not None,
+    )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
+from dardis.config.set_up import AnySetUp
 from dardis.config.settings import setting
-from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, Switch, UnitsPerNode
+from dardis.model.choices import NodeChoice, Switch
 from dardis.model.host_tree import levels_below
-from dardis.model.target import Split
 
 
 class Generator(StrEnum):
@@ -42,28 +43,22 @@ class BackfillScope(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SetUp:
+class SetUp(AnySetUp):
     """What makes one DARDIS scheduler differ from another. Field names are the keys of `--set`."""
+
+    asks_nodes: ClassVar[bool] = True
+    samples: ClassVar[bool] = True
+    switches: ClassVar[bool] = True
 
     generator: Generator
     selection: Selection
     node_choice: NodeChoice
     backfill: Switch
-    about: str = setting("", key=False)
-    """What it does and where it comes from, in one line."""
-    deadlines: str = setting("none", key=False)
-    """The deadline rule when none is asked for (not a key of `--set`: see `--deadlines`)."""
     start_grain_s: int = 60
-    units_per_node: UnitsPerNode = UnitsPerNode.PACK
-    profile: ProfileRule = ProfileRule.SOFT
-    profile_split: Split = Split.PROPORTIONAL
     offers: OfferRule = OfferRule.RUNS
     backfill_depth: int = setting(0, least=0)
     """Later jobs a node tells of an early end; 0: the node's cores (same-nodes) or all (all-nodes)."""
     backfill_scope: BackfillScope = BackfillScope.SAME_NODES
-    event_order: EventOrder = EventOrder.BATCHED
-    unit_cores: int = setting(0, zero="node")
-    """Cores of a unit of a job that asks for processors; 0: as many units as it needs nodes."""
 
     @property
     def grain(self) -> int:
@@ -115,23 +110,21 @@ EVERY_HOST = Reach()
 
 
 @dataclass(frozen=True, slots=True)
-class LateSetUp:
-    """The late set-up's settings. Field names are the keys of `--set`."""
+class LateSetUp(AnySetUp):
+    """The late set-up's settings. Field names are the keys of `--set`.
+
+    It samples nobody: a job that binds late knows what all nodes have published.
+    """
+
+    asks_nodes: ClassVar[bool] = True
+    switches: ClassVar[bool] = True
 
     aged_after_s: int = 86_400
     """How long a job waits until it goes before all that have waited less, in s."""
     node_choice: NodeChoice = NodeChoice.BEST_FIT
-    units_per_node: UnitsPerNode = UnitsPerNode.PACK
-    profile: ProfileRule = ProfileRule.SOFT
-    profile_split: Split = Split.PROPORTIONAL
-    event_order: EventOrder = EventOrder.BATCHED
-    unit_cores: int = setting(0, zero="node")
-    """Cores of a unit of a job that asks for processors; 0: as many units as it needs nodes."""
     about: str = setting(
         "late binding in one agreed order, two reservations in the whole system (ours, docs/late.md)", key=False
     )
-    deadlines: str = setting("none", key=False)
-    """The deadline rule when none is asked for (not a key of `--set`: see `--deadlines`)."""
 
     @property
     def search(self) -> SetUp:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dardis.dispatch import CentralSetUp
+from dardis.config.set_up import AnySetUp
 from dardis.model.choices import ProfileRule
 from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
@@ -20,9 +20,9 @@ from dardis.power.account import Account, account, work_of
 from dardis.power.conditions import Conditions
 from dardis.power.gain import Gain, gain
 from dardis.power.nodes import MachinePower
-from dardis.sim.dispatchers import AnySetUp, find_setup
-from dardis.sim.online import Played, play, warm
-from dardis.sim.request import STARTS_ONLY, checks_starts_only
+from dardis.registry import Dispatcher, find_dispatcher
+from dardis.sim.online import Played, play
+from dardis.sim.request import STARTS_ONLY
 from dardis.workload.deadlines import deadlines_asked
 from offline.day.by_hour import desired_of, nodes_on_of, profile_of
 from offline.day.day import DayPlan, plan_day
@@ -123,22 +123,22 @@ class Loop:
 
 def run_loop(site: Site, options: LoopOptions, progress: Progress) -> Loop:
     """Live through the days. Raises InputError for days without history, jobs, weather or prices."""
-    setup = _setup(options)
-    if isinstance(setup, CentralSetUp) and options.day.switching is not SwitchingRule.OFF:
+    dispatcher = _dispatcher(options)
+    if not dispatcher.setup.switches and options.day.switching is not SwitchingRule.OFF:
         raise InputError(f"--dispatcher {options.dispatcher}", "switches no nodes", "a dardis-* dispatcher")
     first, last = options.days
     start, end = site.calendar.day(first)[0], site.calendar.day(last)[1]
     conditions = site.conditions(first, last - first + 1)
     begin = start - LEARN_DAYS * DAY_S
-    due = deadlines_asked(site.jobs, site.trace, options.deadlines, setup.deadlines)
+    due = deadlines_asked(site.jobs, site.trace, options.deadlines, dispatcher.setup.deadlines)
     jobs = [job for job in due if begin <= job.submit < end]
     known = sum(job.submit < start for job in jobs)
     if not 0 < known < len(jobs):
         found = f"{known} jobs before and {len(jobs) - known} in them"
         raise InputError(f"--days {first}-{last}", found, "days with jobs, and some before them")
-    warm(setup, wished=options.cap is not ProfileRule.OFF)
+    dispatcher.warm(wished=options.cap is not ProfileRule.OFF)
     progress("all nodes on", None, None)
-    before = play(site.platform, jobs, setup, Target(), options.day.seed)
+    before = play(site.platform, jobs, dispatcher, Target(), options.day.seed)
     site = replace(site, jobs=jobs)
     hindsight = Hindsight(site, before.schedule)
     plans = []
@@ -150,29 +150,29 @@ def run_loop(site: Site, options: LoopOptions, progress: Progress) -> Loop:
         desired = desired_of(site.platform, [profile_of(plan, nodes_on_of(plan)) for plan in plans])
     target = Target(desired, joined([plan.aims.switching for plan in plans]), site.calendar.offset)
     progress("the days as they were", None, None)
-    after = play(site.platform, _held(site, jobs, before.schedule, options), setup, target, options.day.seed)
+    after = play(site.platform, _held(site, jobs, before.schedule, options), dispatcher, target, options.day.seed)
     base = before.schedule
     always_on = _lived(site, conditions, base, Downtime.none(), np.zeros(len(jobs), dtype=np.int64))
     bound = clairvoyant(base, site.platform, conditions.start, conditions.end)
     best = _lived(site, conditions, base, bound, always_on.boot_delay)
     lived = _of_play(site, conditions, after)
-    notes = _of_cap(options.cap, setup, jobs)
+    notes = _of_cap(options.cap, dispatcher.setup, jobs)
     return Loop(site, options, conditions, tuple(plans), target, always_on, best, lived, notes)
 
 
-def _setup(options: LoopOptions) -> AnySetUp:
+def _dispatcher(options: LoopOptions) -> Dispatcher:
     """The dispatcher, told what the cap means. Raises InputError where both `--cap` and `--set` say it."""
     if options.cap is ProfileRule.OFF:
-        return find_setup(options.dispatcher, options.settings)
+        return find_dispatcher(options.dispatcher, options.settings)
     for said in options.settings:
         if said.partition("=")[0].strip() == "profile":
             raise InputError(f"--set {said}", f"--cap {options.cap} says what the profile means", "one of both")
-    return find_setup(options.dispatcher, (*options.settings, f"profile={options.cap}"))
+    return find_dispatcher(options.dispatcher, (*options.settings, f"profile={options.cap}"))
 
 
 def _of_cap(cap: ProfileRule, setup: AnySetUp, jobs: Sequence[Job]) -> tuple[str, ...]:
     """A note where the cap is another one than its name says."""
-    if cap is ProfileRule.HARD and checks_starts_only(setup):
+    if cap is ProfileRule.HARD and setup.checks_starts_only:
         return (STARTS_ONLY,)
     if cap is ProfileRule.SOFT and all(job.latest is None for job in jobs):
         return ("no job has a deadline, so the soft cap is a hard one: --deadlines RULE gives them some",)

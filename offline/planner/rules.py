@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher, CentralSetUp
-from dardis.dispatch.setups import Ordering, checked
+from dardis.dispatch.setups import Ordering
 from dardis.model.job import NO_TIME, Job
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
@@ -24,7 +24,7 @@ RULES: Final = ("rules-fcfs", "rules-wt", "rules-profit")
 def rule_setups() -> dict[str, CentralSetUp]:
     """The three rules of thesis 6.3 (earliest start, walltime, profit), each strict and relaxed."""
     return {
-        f"{name} {ordering}": checked(replace(CENTRAL_SETUPS[name], ordering=ordering))
+        f"{name} {ordering}": replace(CENTRAL_SETUPS[name], ordering=ordering).checked()
         for name in RULES
         for ordering in Ordering
     }

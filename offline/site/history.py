@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher, CentralSetUp
-from dardis.dispatch.setups import Ordering, checked
+from dardis.dispatch.setups import Ordering
 from dardis.model.choices import NodeChoice
 from dardis.model.job import Job
 from dardis.model.platform import Platform
@@ -24,7 +24,7 @@ MOST_LATE = 0.02
 
 def replayed(jobs: Sequence[Job], platform: Platform) -> Schedule:
     """What EASY backfilling makes of the jobs: the past of a machine whose own starts are not known."""
-    return _under(checked(CENTRAL_SETUPS["easy"]), jobs, platform)
+    return _under(CENTRAL_SETUPS["easy"].checked(), jobs, platform)
 
 
 def _under(setup: CentralSetUp, jobs: Sequence[Job], platform: Platform) -> Schedule:
@@ -50,8 +50,8 @@ def recorded(
         (replace(job, submit=began[job.number], earliest=began[job.number], latest=None, after=None) for job in jobs),
         key=lambda job: (job.submit, job.number),
     )
-    setup = checked(replace(CENTRAL_SETUPS["rules-fcfs"], ordering=Ordering.RELAXED, node_choice=NodeChoice.BEST_FIT))
-    schedule = _under(setup, arrivals, platform)
+    rule = replace(CENTRAL_SETUPS["rules-fcfs"], ordering=Ordering.RELAXED, node_choice=NodeChoice.BEST_FIT)
+    schedule = _under(rule.checked(), arrivals, platform)
     begun = schedule.ran & (schedule.submit < now)
     if (schedule.start > schedule.submit)[begun].sum() > MOST_LATE * begun.sum():
         return None

@@ -13,8 +13,8 @@ from dardis.node_manager import NodePool, RelayingHost
 from dardis.node_manager.state import VirtualHosts
 from dardis.sim import scale_load
 from dardis.sim.resident import resident_bytes
-from dardis.sim.spread import layout_of
 from dardis.task_manager import SETUPS, PlannedManager, Reach
+from dardis.task_manager.layout import layout_of
 from dardis.transport.local import LocalHosts
 from dardis.wire.effects import Effect, Send
 from scripts.bench_peers.rows import Row

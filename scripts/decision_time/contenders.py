@@ -7,14 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from dardis.dispatch import CentralDispatcher, CentralSetUp
+from dardis.config.settings import with_settings
+from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher
 from dardis.dispatch.base import Dispatcher
 from dardis.model.choices import EventOrder
-from dardis.sim.dispatchers import find_setup
-from dardis.sim.online import warm
+from dardis.registry import find_dispatcher
 from dardis.sim.simulation import Simulation
-from dardis.sim.spread import even_bounds, host_from_plan, host_plan, layout_of
-from dardis.task_manager import SetUp
+from dardis.sim.spread import even_bounds, host_from_plan, host_plan
+from dardis.task_manager import SETUPS
+from dardis.task_manager.layout import layout_of
 from dardis.turns import CentralTurns, PlannedTurns
 from scripts.decision_time.plain_rules import PlainRules, PrintedRules
 from scripts.decision_time.timed import Ledger, TimedDispatcher, TimedHosts, TimedTaskManager, WindowOver
@@ -34,8 +35,7 @@ class Contender:
 
 def run_dardis(case: Case) -> Ledger:
     """The throughput set-up of the thesis, all nodes in one pool."""
-    setup = find_setup("dardis-throughput", ())
-    assert isinstance(setup, SetUp)
+    setup = SETUPS["dardis-throughput"]
     bounds = even_bounds(case.nodes, 1)
     ledger = Ledger(case.since, case.until, case.most_decisions)
     hosts = TimedHosts([host_from_plan(host_plan(case.platform, case.desired, bounds, SEED), 0)])
@@ -46,8 +46,7 @@ def run_dardis(case: Case) -> Ledger:
 
 def central(name: str, *settings: str) -> Run:
     """A central dispatcher of the project."""
-    setup = find_setup(name, settings)
-    assert isinstance(setup, CentralSetUp)
+    setup = with_settings(CENTRAL_SETUPS[name], settings).checked()
 
     def run(case: Case) -> Ledger:
         return run_central(case, CentralDispatcher(setup, case.platform, case.desired, SEED))
@@ -83,7 +82,7 @@ def until_over(run: Callable[[], None], ledger: Ledger) -> Ledger:
 def warm_all() -> None:
     """Compile what everybody needs."""
     for name in ("dardis-throughput", "easy"):
-        warm(find_setup(name, ()), wished=True)
+        find_dispatcher(name).warm(wished=True)
 
 
 def fed(case: Case) -> bool:

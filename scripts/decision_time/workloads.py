@@ -16,7 +16,7 @@ from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.randomness import stream
 from dardis.model.target import DesiredProfile, Target
-from dardis.sim.dispatchers import find_setup
+from dardis.registry import find_dispatcher
 from dardis.sim.online import play
 from dardis.workload.deadlines import with_deadlines
 from dardis.workload.jobs import to_jobs
@@ -112,7 +112,7 @@ def larger(case: Case, nodes: int, since: int, span: int, seed: int = 1) -> Case
 
 def left_at(case: Case, now: int) -> tuple[list[Job], list[Job]]:
     """The jobs that run at `now` under EASY, with what is left of them, and those that wait, in the trace's order."""
-    starts = play(case.platform, case.jobs, find_setup("easy", ()), Target(case.desired), 1).recorder.start
+    starts = play(case.platform, case.jobs, find_dispatcher("easy"), Target(case.desired), 1).recorder.start
     running, waiting = [], []
     for job, start in zip(case.jobs, starts, strict=True):
         if start < now < start + job.duration:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 HOUR_S, DAY_S = 3600, 86_400
-DAYS_OF_PRICES = 60
+DAYS_OF_PRICES = 100
 CALENDAR_START = "2023-07-03T00:00Z"
 PRICES = "prices.csv"
 MACHINE = """name = "{name}"

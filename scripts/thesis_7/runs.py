@@ -21,8 +21,8 @@ from dardis.model.profile import StepFunction
 from dardis.model.schedule import Schedule
 from dardis.model.series import Ints
 from dardis.model.target import Switching, Target
-from dardis.sim.dispatchers import AnySetUp, find_setup
-from dardis.sim.online import play, warm
+from dardis.registry import CENTRAL, Dispatcher, find_dispatcher
+from dardis.sim.online import play
 from offline.day.known import Known
 from offline.day.stay_on import idle_seconds, spares_of_day, thesis_switching, thesis_target
 from offline.loop.loop import joined
@@ -71,7 +71,7 @@ class Asked:
     """One run that is asked for."""
 
     key: tuple[str, str]
-    setup: AnySetUp
+    dispatcher: Dispatcher
     jobs: Sequence[Job]
     switching: Switching | None = None
 
@@ -86,25 +86,26 @@ def simulate(files: Files, workload: Workload, family: str) -> list[tuple[tuple[
 
 
 def _opponents(site: Site, folder: Path) -> Iterator[tuple[tuple[str, str], Path]]:
-    for name, setup in (rule_setups() | {EASY: find_setup(EASY, ())}).items():
-        yield (OPPONENTS, name), _kept(site, Asked((OPPONENTS, name), setup, site.jobs), folder)
+    rules = {name: Dispatcher(name, setup, CENTRAL) for name, setup in rule_setups().items()}
+    for name, dispatcher in (rules | {EASY: find_dispatcher(EASY)}).items():
+        yield (OPPONENTS, name), _kept(site, Asked((OPPONENTS, name), dispatcher, site.jobs), folder)
 
 
 def _switched(files: Files, site: Site, folder: Path, family: str) -> Iterator[tuple[tuple[str, str], Path]]:
-    setup = find_setup(*DISPATCHERS[family])
-    path = _kept(site, Asked((family, ALL_ON), setup, site.jobs), folder)
+    dispatcher = find_dispatcher(*DISPATCHERS[family])
+    path = _kept(site, Asked((family, ALL_ON), dispatcher, site.jobs), folder)
     yield (family, ALL_ON), path
     past = load(path).schedule
     for name in SWITCHINGS[1:]:
         switching = switching_of(site, past, name)
-        asked = Asked((family, name), setup, site.jobs, switching)
+        asked = Asked((family, name), dispatcher, site.jobs, switching)
         yield asked.key, _kept(site, asked, folder)
     if family in SHIFTED:
         for scenario in SCENARIOS:
             if not scenario.real:
                 continue
             jobs = shifted(in_scenario(site, files, scenario), site.jobs, past, counted_days(site), SHIFT_H)
-            asked = Asked((family, f"{SPARES}, shifted, {scenario.name}"), setup, jobs, switching)
+            asked = Asked((family, f"{SPARES}, shifted, {scenario.name}"), dispatcher, jobs, switching)
             yield asked.key, _kept(site, asked, folder)
 
 
@@ -135,9 +136,9 @@ def _kept(site: Site, asked: Asked, folder: Path) -> Path:
 
 
 def _played(site: Site, asked: Asked) -> Run:
-    warm(asked.setup, wished=False)
+    asked.dispatcher.warm(wished=False)
     target = Target(None, asked.switching, site.calendar.offset)
-    played = play(site.platform, asked.jobs, asked.setup, target, SEED)
+    played = play(site.platform, asked.jobs, asked.dispatcher, target, SEED)
     recorder = played.recorder
     return Run(
         played.schedule, recorder.downtime(), np.array(recorder.boot_delay, dtype=np.int64),
@@ -151,7 +152,7 @@ def _fingerprint(site: Site, asked: Asked) -> str:
     functions = [] if rule is None else [*sorted(rule.spares.items()), *sorted(rule.floors.items())]
     steps = [(group, function.times.tolist(), function.values.tolist()) for group, function in functions]
     limits = None if rule is None else (rule.idle_s, rule.most_cycles_per_day)
-    return fingerprint((_sources(), site.platform, asked.setup, asked.jobs, steps, limits))
+    return fingerprint((_sources(), site.platform, asked.dispatcher.setup, asked.jobs, steps, limits))
 
 
 @cache

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
+from kit.dispatchers import dispatcher_of
 
 from dardis.model.choices import NodeChoice, UnitsPerNode
 from dardis.model.job import Job
@@ -63,7 +64,9 @@ def draw_scenario(
     drawn = _late(rng, setup) if late else setup
     arity = int(stream(seed, "tree").integers(1, 5)) if tree else 0
     asked_first = int(stream(seed, "sample").integers(1, 3)) if sample else 0
-    return Scenario(seed, platform, bounds, jobs, drawn, managers, pace, faults, crashes, desired, arity, asked_first)
+    return Scenario(
+        seed, platform, bounds, jobs, dispatcher_of(drawn), managers, pace, faults, crashes, desired, arity, asked_first
+    )
 
 
 def _late(rng: np.random.Generator, setup: SetUp) -> LateSetUp:

@@ -73,7 +73,7 @@ def check(seeds: Iterable[int], **options: bool) -> list[Outcome]:
 
 def _doomed(scenario: Scenario) -> set[int]:
     """Jobs that fit the machine, yet not what stays of it: they may wait for ever."""
-    platform, setup, bounds = scenario.platform, scenario.setup, scenario.bounds
+    platform, setup, bounds = scenario.platform, scenario.dispatcher.setup, scenario.bounds
     lost = [crash.host for crash in scenario.crashes if crash.back is None]
     dead = {node for host in lost for node in range(bounds[host], bounds[host + 1])}
     return {
@@ -172,7 +172,7 @@ class Verdict:
         name = f"job {job.number}"
         told = self.simulation.told.get(job.number, [])
         attempts = self.attempts[job.number]
-        possible = holds(self.scenario.platform, self.scenario.setup, job.request, job.groups) >= job.units
+        possible = holds(self.scenario.platform, self.scenario.dispatcher.setup, job.request, job.groups) >= job.units
         if len(told) > 1:
             yield f"{name} was told to have ended {len(told)} times"
         if not told and job.number not in self.doomed:

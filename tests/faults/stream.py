@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kit.dispatchers import dispatcher_of
+
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.randomness import stream
 from dardis.node_manager import NodePool
+from dardis.registry import OURS
 from dardis.sim.faults import FaultSimulation, PoolMaker, Scenario
-from dardis.task_manager import SETUPS, LateSetUp, SetUp
+from dardis.task_manager import LateSetUp
 from dardis.task_manager.claims.agreed import Pace
 from dardis.transport.interpreter import Deed
 from dardis.transport.virtual import Faults
 from dardis.wire.effects import Done, Rejected
 
 IN_SYSTEM = 100
-SET_UPS: dict[str, SetUp | LateSetUp] = {
-    "drawn": SETUPS["dardis-throughput"], "late": LateSetUp(aged_after_s=300),
-}  # fmt: skip
+SET_UPS = {"drawn": OURS["dardis-throughput"], "late": dispatcher_of(LateSetUp(aged_after_s=300))}
 
 
 class _Nothing(list):

@@ -10,6 +10,7 @@ from faults.seeds import check, judge, run_seed
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
+from dardis.registry import OURS
 from dardis.sim.faults import FaultSimulation, PoolMaker, Scenario
 from dardis.task_manager import SETUPS
 from dardis.task_manager.claims.agreed import AgreedClaims, Pace
@@ -66,7 +67,7 @@ def test_without_contention_every_first_claim_holds():
         platform,
         (0, 1, 2, 3, 4),
         jobs,
-        SETUPS["dardis-throughput"],
+        OURS["dardis-throughput"],
         3,
         pace,
         Faults(longest_delay=10, duplicate=0.5),
@@ -149,6 +150,8 @@ def test_calling_off_what_is_committed_for_silence_is_found_out(monkeypatch):
 def test_the_scenarios_differ():
     scenarios = [draw_scenario(seed) for seed in FEW]
     assert {scenario.managers for scenario in scenarios} == {1, 2, 3, 4}
-    assert {scenario.setup.generator for scenario in scenarios} == {setup.generator for setup in SETUPS.values()}
+    assert {scenario.dispatcher.setup.generator for scenario in scenarios} == {
+        setup.generator for setup in SETUPS.values()
+    }
     assert {len(scenario.platform.kinds) for scenario in scenarios} == {1, 2, 3}
     assert {scenario.platform.node_count for scenario in scenarios} == set(range(2, 9))

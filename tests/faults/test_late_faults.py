@@ -8,6 +8,7 @@ import pytest
 from faults.broken import NoFitTest, NoKill
 from faults.scenarios import draw_scenario
 from faults.seeds import check, judge, run_seed
+from kit.dispatchers import dispatcher_of
 
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
@@ -58,9 +59,9 @@ def test_a_seed_replays(seed):
 def test_the_scenarios_are_those_of_the_others():
     for seed in FEW:
         scenario, late = draw_scenario(seed), draw_scenario(seed, late=True)
-        assert isinstance(late.setup, LateSetUp)
-        assert replace(late, setup=scenario.setup, desired=None) == replace(scenario, desired=None)
-    ages = {draw_scenario(seed, late=True).setup.aged_after_s for seed in FEW}
+        assert isinstance(late.dispatcher.setup, LateSetUp)
+        assert replace(late, dispatcher=scenario.dispatcher, desired=None) == replace(scenario, desired=None)
+    ages = {draw_scenario(seed, late=True).dispatcher.setup.aged_after_s for seed in FEW}
     assert ages == {0, 60, 600, 3000}
 
 
@@ -80,7 +81,7 @@ def wide_among_narrow(seed: int, *, drop: float, aged_after: int = AGED_AFTER) -
     jobs = tuple(sorted([wide, *narrow], key=lambda job: job.submit))
     platform = Platform("busy", (NodeGroup("n", 4, {"cores": 2}),))
     setup = LateSetUp(aged_after_s=aged_after)
-    return Scenario(seed, platform, (0, 1, 2, 3, 4), jobs, setup, 2, PACE, Faults(3, drop))
+    return Scenario(seed, platform, (0, 1, 2, 3, 4), jobs, dispatcher_of(setup), 2, PACE, Faults(3, drop))
 
 
 def start_of_the_wide(scenario: Scenario) -> int:
@@ -112,7 +113,7 @@ def two_heads() -> Scenario:
     rows = ((1, 0, 600, 2, 3), (2, 30, 900, 2, 4), (3, 80, 50, 2, 4), (4, 120, 40, 1, 1))
     jobs = tuple(Job(n, submit, submit, None, time, time, units, (cores,), 1) for n, submit, time, units, cores in rows)
     platform = Platform("two", (NodeGroup("n", 2, {"cores": 4}),))
-    return Scenario(1, platform, (0, 1, 2), jobs, LateSetUp(), 2, PACE, Faults(3))
+    return Scenario(1, platform, (0, 1, 2), jobs, dispatcher_of(LateSetUp()), 2, PACE, Faults(3))
 
 
 def test_the_worse_head_gives_way():
@@ -139,7 +140,9 @@ def test_if_it_does_not_the_better_one_comes_later(monkeypatch):
 def on_two_nodes(*jobs: Job, managers: int) -> FaultSimulation:
     """Run the jobs on two nodes of four cores, each a host, where nothing is lost."""
     platform = Platform("two", (NodeGroup("n", 2, {"cores": 4}),))
-    simulation = FaultSimulation(Scenario(1, platform, (0, 1, 2), jobs, LateSetUp(), managers, PACE, Faults(3)))
+    simulation = FaultSimulation(
+        Scenario(1, platform, (0, 1, 2), jobs, dispatcher_of(LateSetUp()), managers, PACE, Faults(3))
+    )
     assert simulation.run(lambda: False, most_events=100_000), "it does not end"
     return simulation
 

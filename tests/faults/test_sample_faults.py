@@ -8,8 +8,8 @@ from faults.seeds import check
 
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
+from dardis.registry import OURS
 from dardis.sim.faults import Crash, FaultSimulation, Scenario
-from dardis.task_manager import SETUPS
 from dardis.task_manager.claims.agreed import Pace
 from dardis.task_manager.sampling import Sampling
 from dardis.transport.virtual import Faults
@@ -58,7 +58,7 @@ def test_a_silent_sample_is_not_asked_for_ever():
     job = Job(1, 10, 10, None, walltime=500, runtime=100, units=1, request=(1,), groups=1)
     crashes = tuple(Crash(host, 1, None, (1 << 40,)) for host in range(38))
     scenario = Scenario(
-        7, platform, tuple(range(41)), (job,), SETUPS["dardis-throughput"], 1, Pace(patience=30, resend=25, lead=90),
+        7, platform, tuple(range(41)), (job,), OURS["dardis-throughput"], 1, Pace(patience=30, resend=25, lead=90),
         Faults(longest_delay=10), crashes, sample=1,
     )  # fmt: skip
     simulation = FaultSimulation(scenario)

@@ -8,12 +8,14 @@ import pytest
 from faults.broken import NoFitTest
 from faults.scenarios import draw_scenario
 from faults.seeds import check, judge, run_seed
+from kit.dispatchers import dispatcher_of
 
 from dardis.model.errors import InputError
 from dardis.model.host_tree import child_counts
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import RelayingHost, relay
+from dardis.registry import OURS
 from dardis.sim.faults import Crash, FaultSimulation, Scenario
 from dardis.task_manager import SETUPS, LateSetUp, asking
 from dardis.task_manager.claims.agreed import LONGEST_BACKOFF, SLOWEST, AgreedClaims, Pace
@@ -88,7 +90,7 @@ def one_dies(*jobs: Job, host: int, at: int, heard: int, back: int | None = None
     crash = Crash(host, at, back, (heard,) * managers)
     bounds = tuple(range(8))
     return Scenario(
-        1, SEVEN, bounds, jobs, SETUPS["dardis-throughput"], managers, PACE, Faults(3), (crash,), arity=2
+        1, SEVEN, bounds, jobs, OURS["dardis-throughput"], managers, PACE, Faults(3), (crash,), arity=2
     )  # fmt: skip
 
 
@@ -155,7 +157,7 @@ def test_patience_grows_until_it_is_enough_for_the_longest_way(hosts, pace, setu
     """Jobs that need all hosts of a chain in which each message takes up to 60 s."""
     platform = Platform("chain", (NodeGroup("n", hosts, {"cores": 4}),))
     jobs = tuple(job(number, 10 * number, hosts) for number in (1, 2, 3))
-    scenario = Scenario(1, platform, tuple(range(hosts + 1)), jobs, setup, 1, pace, Faults(60), arity=1)
+    scenario = Scenario(1, platform, tuple(range(hosts + 1)), jobs, dispatcher_of(setup), 1, pace, Faults(60), arity=1)
     outcome = judge(scenario)
     assert (outcome.violations, outcome.done) == ((), 3)
 

@@ -202,7 +202,7 @@ def _result(name: str, instance: Instance, run: Played, later: int = 0) -> Resul
 def played(name: str, instance: Instance, later: int = 0) -> Result:
     """In one process, as the command does it."""
     run = play(
-        instance.platform, instance.jobs, instance.setup, instance.target, instance.seed,
+        instance.platform, instance.jobs, instance.player, instance.target, instance.seed,
         task_managers=instance.task_managers, reach=instance.reach,
     )  # fmt: skip
     return _result(name, instance, run, later)
@@ -212,10 +212,12 @@ def _spread(
     name: str, instance: Instance, bounds: tuple[int, ...], managers: int, arity: int = 0, *, encoded: bool = True
 ) -> Result:
     """Over hosts, every message through the wire's encoding."""
-    plan = host_plan(instance.platform, heeded(instance.setup, instance.target), bounds, instance.seed)
-    hosts = LocalHosts([host_from_plan(plan, host) for host in range(len(bounds) - 1)], encoded=encoded)
+    plan = host_plan(instance.platform, heeded(instance.player, instance.target), bounds, instance.seed)
+    hosts = LocalHosts(
+        [host_from_plan(plan, host, instance.player.pool) for host in range(len(bounds) - 1)], encoded=encoded
+    )
     run = play_over(
-        hosts, bounds, instance.platform, instance.jobs, instance.setup, instance.target, instance.seed,
+        hosts, bounds, instance.platform, instance.jobs, instance.player, instance.target, instance.seed,
         task_managers=managers, reach=Reach(arity, instance.sample), progress=None,
     )  # fmt: skip
     return _result(f"{name} {bounds}, {managers} task managers", instance, run)

@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
+from dardis.config.set_up import AnySetUp
 from dardis.config.settings import known_settings
 from dardis.config.target import write_target
-from dardis.dispatch import CentralSetUp
 from dardis.model.errors import InputError
 from dardis.model.job import Job
 from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.randomness import stream
 from dardis.model.target import DesiredProfile, Split, Switching, Target
-from dardis.sim.dispatchers import DISPATCHERS, AnySetUp, find_setup
+from dardis.registry import OURS, Dispatcher, find_dispatcher
 from dardis.sim.request import RunRequest
-from dardis.task_manager import Reach, SetUp
+from dardis.task_manager import Reach
 from dardis.workload.deadlines import with_deadlines
 
 T = TypeVar("T")
@@ -70,9 +70,14 @@ class Instance:
     task_managers: int
 
     @property
+    def player(self) -> Dispatcher:
+        """The dispatcher with its settings."""
+        return OURS[self.dispatcher].with_setup(self.setup)
+
+    @property
     def central(self) -> bool:
         """Whether one dispatcher decides."""
-        return isinstance(self.setup, CentralSetUp)
+        return not self.setup.asks_nodes
 
     @property
     def reach(self) -> Reach:
@@ -96,10 +101,10 @@ def draw_instance(seed: int) -> Instance:
     sample = dice.one_of((1, 2, 3)) if dice.chance(0.25) else 0
     platform = _draw_platform(dice, 60 * scale, wide=bool(sample))
     central = not sample and dice.chance(0.35)
-    names = [name for name, setup in DISPATCHERS.items() if isinstance(setup, CentralSetUp) is central]
-    dispatcher = dice.one_of([name for name in names if not sample or isinstance(DISPATCHERS[name], SetUp)])
+    names = [name for name, one in OURS.items() if one.setup.asks_nodes is not central]
+    dispatcher = dice.one_of([name for name in names if not sample or OURS[name].setup.samples])
     settings = _draw_settings(dice, dispatcher, platform)
-    setup = find_setup(dispatcher, settings)
+    setup = find_dispatcher(dispatcher, settings).setup
     jobs, partition = _draw_jobs(dice, platform, scale)
     target = _draw_target(dice, platform, setup, 60 * scale)
     deadlines = dice.one_of(
@@ -145,7 +150,7 @@ def _draw_platform(dice: Dice, until: int, *, wide: bool) -> Platform:
 def _draw_settings(dice: Dice, dispatcher: str, platform: Platform) -> tuple[str, ...]:
     """Any that the dispatcher knows, as far as they go together."""
     chosen = []
-    for key, values in known_settings(type(DISPATCHERS[dispatcher])).items():
+    for key, values in known_settings(type(OURS[dispatcher].setup)).items():
         if dice.chance(LIKELY.get(key, 0.4)):
             value = dice.one_of(values.split("|"))
             kind = dice.one_of(platform.kinds)
@@ -153,7 +158,7 @@ def _draw_settings(dice: Dice, dispatcher: str, platform: Platform) -> tuple[str
             chosen.append(f"{key}={number if value == 'N' else value.replace('KIND', kind)}")
     while True:
         try:
-            find_setup(dispatcher, tuple(chosen))
+            find_dispatcher(dispatcher, tuple(chosen))
         except InputError:
             chosen.pop()
         else:
@@ -200,7 +205,7 @@ def _draw_target(dice: Dice, platform: Platform, setup: AnySetUp, until: int) ->
     """Nothing, a desired profile of some kinds of the machine and of nodes, or a plan's target that switches nodes."""
     what = dice.one_of(("nothing", "profile", "profile", "target", "target", "target"))
     switchable = [index for index, group in enumerate(platform.groups) if group.power]
-    if what == "target" and switchable and not isinstance(setup, CentralSetUp):
+    if what == "target" and switchable and setup.switches:
         steps = {
             index: [
                 _draw_steps(dice, group.count, group.count, until) if dice.chance(share) else None

@@ -21,11 +21,10 @@ from dardis.cli.main import run
 from dardis.config.settings import known_settings
 from dardis.model.choices import ProfileRule
 from dardis.node_manager import NodePool
-from dardis.sim import spread
-from dardis.sim.dispatchers import DISPATCHERS
+from dardis.registry import OURS, builders
 from dardis.wire import messages as say
 
-FEW, MANY, BLOCK = range(50), range(50, 2050), 100
+FEW, MANY, BLOCK = range(500, 550), range(550, 2550), 100
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = "replay_instance"
 
@@ -66,13 +65,13 @@ def test_every_arrangement_gives_one_legal_schedule_in_many_seeds(first):
 def test_seeds_draw_every_setting_of_every_dispatcher():
     """Also those that are added to the code later."""
     seen: dict[str, set[str]] = defaultdict(set)
-    for seed in range(600):
+    for seed in range(800):
         instance = draw_instance(seed)
         seen[instance.dispatcher] |= {setting.partition("=")[0] for setting in instance.settings}
         seen[type(instance.setup).__name__] |= set(instance.settings)
-    assert set(DISPATCHERS) <= set(seen)
-    for kind in {type(setup) for setup in DISPATCHERS.values()}:
-        named = [seen[name] for name, setup in DISPATCHERS.items() if isinstance(setup, kind)]
+    assert set(OURS) <= set(seen)
+    for kind in {type(one.setup) for one in OURS.values()}:
+        named = [seen[name] for name, one in OURS.items() if isinstance(one.setup, kind)]
         assert set().union(*named) == set(known_settings(kind))
         for key, values in known_settings(kind).items():
             words = {f"{key}={value}" for value in values.split("|") if value.islower()}
@@ -128,7 +127,7 @@ class ShortHold(NodePool):
     ],
 )
 def test_a_node_manager_that_is_wrong_is_found_out(monkeypatch, pool, rule):
-    monkeypatch.setattr(spread, "NodePool", pool)
+    monkeypatch.setattr(builders, "NodePool", pool)
     assert any(text.startswith(rule) for seed in MANY for text in judge(seed).violations)
 
 
@@ -142,7 +141,7 @@ def test_whatever_a_job_has_in_another_arrangement_is_found_out(name):
 
 
 def test_a_failing_seed_says_how_to_see_it_again(monkeypatch):
-    monkeypatch.setattr(spread, "NodePool", NoFitTest)
+    monkeypatch.setattr(builders, "NodePool", NoFitTest)
     outcomes = [judge(seed) for seed in FEW[:10]]
     with pytest.raises(AssertionError, match=r"capacity: node \d+ at \d+ holds(.|\n)*scripts/replay_instance \d+"):
         assert_sound(outcomes, SCRIPT)

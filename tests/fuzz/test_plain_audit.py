@@ -21,7 +21,7 @@ from dardis.model.job import FOREVER, Job
 from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Split, Switching, Target
-from dardis.sim.dispatchers import find_setup
+from dardis.registry import find_dispatcher
 from dardis.sim.online import play
 
 POWER = NodePower(boot_s=4, shutdown_s=2)
@@ -284,9 +284,9 @@ def test_the_split_says_whose_wish_it_is(split, sound):
 
 
 def test_schedule_and_files_say_the_same(tmp_path):
-    setup = find_setup("dardis-throughput", ())
+    dispatcher = find_dispatcher("dardis-throughput")
     switching = Switching({0: StepFunction.from_steps(1, [])}, idle_s=5)
-    played = play(PLATFORM, JOBS, setup, Target(switching=switching), 1)
+    played = play(PLATFORM, JOBS, dispatcher, Target(switching=switching), 1)
     schedule, downtime = played.schedule, played.recorder.downtime()
     write_jobs(schedule, tmp_path / "jobs.csv")
     write_downtime(tmp_path / "switching.csv", downtime)

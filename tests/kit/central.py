@@ -8,7 +8,7 @@ from kit.pool_reference import PoolJobs
 from kit.run import Run
 
 from dardis.config.settings import with_settings
-from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher, CentralSetUp, checked
+from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher, CentralSetUp
 from dardis.kernels import queue as kernel
 from dardis.metrics.audit import audit
 from dardis.model.choices import UnitsPerNode
@@ -35,7 +35,7 @@ POLICY_SETUPS = {
 
 def setup_of(name: str, *settings: str) -> CentralSetUp:
     """The dispatcher of that name with `KEY=VALUE` settings, as the command makes it."""
-    return checked(with_settings(CENTRAL_SETUPS[name], settings))
+    return with_settings(CENTRAL_SETUPS[name], settings).checked()
 
 
 class Watched(CentralDispatcher):

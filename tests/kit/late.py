@@ -16,8 +16,8 @@ from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.sim.simulation import Simulation
-from dardis.sim.spread import layout_of
 from dardis.task_manager import LateByTurns, LateSetUp, Reach
+from dardis.task_manager.layout import layout_of
 from dardis.transport.local import LocalHosts
 from dardis.turns import LateTurns
 

@@ -11,8 +11,8 @@ from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.sim.simulation import Simulation
-from dardis.sim.spread import layout_of
 from dardis.task_manager import PlannedManager, Reach, SetUp
+from dardis.task_manager.layout import layout_of
 from dardis.transport.local import LocalHosts
 from dardis.turns import PlannedTurns
 

@@ -17,9 +17,9 @@ from dardis.model.platform_dict import platform_from_dict
 from dardis.node_manager import RelayingHost
 from dardis.sim.request import RunRequest
 from dardis.sim.run import Outcome, run, run_over_ranks
-from dardis.sim.spread import layout_of
 from dardis.task_manager import SETUPS as NAMED
 from dardis.task_manager import PlannedManager, Reach
+from dardis.task_manager.layout import layout_of
 from dardis.transport.mpi import MpiHosts, broadcast, serve
 from dardis.wire.effects import Send
 from dardis.wire.messages import Later, Look, Noted

@@ -15,7 +15,7 @@ from kit.late import run_late
 from kit.machine import busy_hours
 from kit.replay import placement
 
-from dardis.dispatch import CENTRAL_SETUPS, checked
+from dardis.dispatch import CENTRAL_SETUPS
 from dardis.dispatch.setups import ProfileCheck
 from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, UnitsPerNode
 from dardis.model.platform import Platform
@@ -60,7 +60,7 @@ def drawn(data: st.DataObject, **more: Sequence[object]) -> dict[str, object]:
 def test_central_dispatchers_overbook_nothing_and_forget_nobody(name, hours, data):
     """The audit, and that all have ended or been rejected, is in `dispatch`."""
     platform, jobs, desired = hours
-    setup = checked(replace(CENTRAL_SETUPS[name], **drawn(data, profile_check=ProfileCheck)))
+    setup = replace(CENTRAL_SETUPS[name], **drawn(data, profile_check=ProfileCheck)).checked()
     run = dispatch(platform, jobs, setup, desired=desired)
     if setup.profile is ProfileRule.HARD and setup.profile_check is ProfileCheck.SPAN:
         assert never_above(run.schedule, platform, desired)

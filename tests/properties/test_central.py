@@ -17,7 +17,7 @@ from kit.pool_reference import POLICIES, PoolJobs, starts
 from kit.replay import horizon_of, placement
 from kit.run import Run
 
-from dardis.dispatch import CENTRAL_SETUPS, CentralSetUp, central, checked
+from dardis.dispatch import CENTRAL_SETUPS, CentralSetUp, central
 from dardis.dispatch.orders import RULES
 from dardis.dispatch.setups import SAME_AS_RULE, Ordering, ProfileCheck
 from dardis.kernels import job_table, profiles
@@ -61,7 +61,7 @@ def setups(draw, **fixed) -> CentralSetUp:
     if setup.backfill is Switch.ON:
         order = setup.order if "order" in fixed else draw(st.sampled_from([SAME_AS_RULE, *ORDERS]))
         setup = replace(setup, ordering=Ordering.STRICT, order=order)
-    return checked(setup)
+    return setup.checked()
 
 
 @st.composite

@@ -12,7 +12,7 @@ from kit.central import dispatch, setup_of
 from kit.effort import examples
 from kit.machine import desired_profiles, jobs, platforms
 
-from dardis.dispatch import CENTRAL_SETUPS, CentralSetUp, checked
+from dardis.dispatch import CENTRAL_SETUPS, CentralSetUp
 from dardis.dispatch.orders import RULES, rule_of
 from dardis.dispatch.setups import SAME_AS_RULE, ProfileCheck
 from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, UnitsPerNode
@@ -76,7 +76,7 @@ def backfillers(draw, name: str, **fixed) -> Case:
         units_per_node=draw(st.sampled_from(UnitsPerNode)),
         event_order=draw(st.sampled_from(EventOrder)),
     )
-    return Case(platform, draw(jobs(platform, most=14)), checked(replace(setup, **fixed)), desired)
+    return Case(platform, draw(jobs(platform, most=14)), replace(setup, **fixed).checked(), desired)
 
 
 def ranks(case: Case) -> dict[int, tuple[float, int, int]]:
@@ -134,7 +134,7 @@ def rules(draw) -> Case:
         event_order=draw(st.sampled_from(EventOrder)),
     )
     listed = draw(jobs(platform, most=14, following=True))
-    return Case(platform, listed, checked(setup), draw(st.none() | desired_profiles(platform)))
+    return Case(platform, listed, setup.checked(), draw(st.none() | desired_profiles(platform)))
 
 
 @given(rules())

@@ -23,8 +23,8 @@ from dardis.model.target import DesiredProfile, Switching
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.node_manager.switching import Switcher
 from dardis.sim.simulation import Simulation
-from dardis.sim.spread import layout_of
 from dardis.task_manager import LATE_SETUPS, SETUPS, LateByTurns, LateSetUp, PlannedManager, Reach, SetUp
+from dardis.task_manager.layout import layout_of
 from dardis.task_manager.setups import BackfillScope
 from dardis.transport.local import LocalHosts
 from dardis.turns import LateTurns, PlannedTurns, Turns

@@ -16,9 +16,9 @@ from dardis.model.platform import NodeGroup, Platform
 from dardis.model.schedule import Schedule
 from dardis.node_manager import NodePool
 from dardis.sim.simulation import Simulation
-from dardis.sim.spread import layout_of
 from dardis.sim.waves import Waves
 from dardis.task_manager import SETUPS, PlannedManager, Reach, SetUp
+from dardis.task_manager.layout import layout_of
 from dardis.transport.local import LocalHosts
 from dardis.turns import PlannedTurns
 

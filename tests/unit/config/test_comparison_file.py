@@ -6,7 +6,7 @@ from dardis.config.comparison import Comparison, Contender, Workload, contender_
 from dardis.config.reach import DEFAULT_SAMPLE, REACH
 from dardis.config.settings import known_settings
 from dardis.model.errors import InputError
-from dardis.sim.dispatchers import DISPATCHERS
+from dardis.registry import OURS
 
 WHOLE = """
 seeds = [3, 1]
@@ -178,9 +178,9 @@ def test_an_arity_or_a_sample_that_is_none(text, said):
         contender_of(text)
 
 
-@pytest.mark.parametrize("setup", DISPATCHERS.values(), ids=DISPATCHERS)
-def test_no_setting_is_called_as_an_arity_or_a_sample(setup):
-    assert not REACH.keys() & known_settings(type(setup)).keys()
+@pytest.mark.parametrize("name", OURS)
+def test_no_setting_is_called_as_an_arity_or_a_sample(name):
+    assert not REACH.keys() & known_settings(type(OURS[name].setup)).keys()
 
 
 @pytest.mark.parametrize("text", ["easy:x=../y", ":order=sjbf", "easy:" + "x" * 60])

@@ -7,7 +7,7 @@ import pytest
 
 from dardis.config.settings import MOST, known_settings, plain_settings, setting, with_settings
 from dardis.model.errors import InputError
-from dardis.sim.dispatchers import DISPATCHERS, find_setup
+from dardis.registry import OURS, find_dispatcher
 
 
 class Colour(StrEnum):
@@ -78,8 +78,8 @@ def test_mistakes_name_the_setting_and_what_is_known(text, says):
     assert says in str(error.value)
 
 
-@pytest.mark.parametrize("name", DISPATCHERS)
+@pytest.mark.parametrize("name", OURS)
 def test_the_record_of_every_dispatcher_can_be_set_again(name):
-    setup = find_setup(name, ())
+    setup = find_dispatcher(name).setup
     recorded = tuple(f"{key}={value}" for key, value in plain_settings(setup).items())
-    assert find_setup(name, recorded) == setup
+    assert find_dispatcher(name, recorded).setup == setup

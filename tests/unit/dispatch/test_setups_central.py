@@ -3,7 +3,7 @@
 import pytest
 from kit.central import setup_of
 
-from dardis.dispatch import CENTRAL_SETUPS, check_orders, checked
+from dardis.dispatch import CENTRAL_SETUPS
 from dardis.dispatch.setups import Ordering, ProfileCheck
 from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, Switch, UnitsPerNode
 from dardis.model.errors import InputError
@@ -59,11 +59,11 @@ def test_without_backfilling_an_order_is_the_whole_queue_s():
 
 def test_what_was_checked_may_be_set_again():
     """As a run's record has it: with the order of the backfilled part spelt out."""
-    assert checked(setup_of("rules-wt")) == setup_of("rules-wt") == setup_of("rules-wt", "order=wt")
+    assert setup_of("rules-wt").checked() == setup_of("rules-wt") == setup_of("rules-wt", "order=wt")
 
 
 def test_orders_need_what_they_go_by():
     machine = Platform("p", (NodeGroup("n", 1, {"cores": 4, "gpu": 1}),))
-    check_orders(setup_of("easy", "rule=most:gpu"), machine)
+    setup_of("easy", "rule=most:gpu").check_platform(machine)
     with pytest.raises(InputError, match="most:mic"):
-        check_orders(setup_of("easy", "order=most:mic"), machine)
+        setup_of("easy", "order=most:mic").check_platform(machine)

@@ -11,14 +11,13 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from dardis.dispatch import CentralDispatcher
+from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher
 from dardis.metrics.audit import audit
 from dardis.model.choices import EventOrder
 from dardis.model.job import FOREVER, Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile
-from dardis.sim.dispatchers import find_setup
 from dardis.sim.simulation import Simulation
 from dardis.turns import CentralTurns
 
@@ -73,7 +72,7 @@ def schedule_under(dispatcher, jobs):
 def test_plain_rules_decide_as_the_compiled_ones(load, seed) -> None:
     jobs = fitting(some_jobs(seed))
     plain = schedule_under(load("plain_rules").PlainRules(PLATFORM, desired(), backfill=False), jobs)
-    compiled = schedule_under(CentralDispatcher(find_setup("rules-fcfs", ()), PLATFORM, desired(), 1), jobs)
+    compiled = schedule_under(CentralDispatcher(CENTRAL_SETUPS["rules-fcfs"].checked(), PLATFORM, desired(), 1), jobs)
     assert plain.digest() == compiled.digest()
     assert (plain.start - plain.submit).max() > 100
 

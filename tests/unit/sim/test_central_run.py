@@ -14,7 +14,7 @@ from dardis.model.errors import InputError
 from dardis.model.job import NO_TIME, Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.platform_dict import platform_from_dict
-from dardis.sim.dispatchers import DISPATCHERS, find_setup
+from dardis.registry import OURS, find_dispatcher
 from dardis.sim.request import RunRequest
 from dardis.sim.run import run
 
@@ -77,7 +77,7 @@ def test_a_strict_queue_waits(request_for):
     assert starts == {1: 100, 2: 100, 3: 160, 4: 160, 5: 160, 6: NO_TIME}
 
 
-@pytest.mark.parametrize("name", DISPATCHERS)
+@pytest.mark.parametrize("name", OURS)
 def test_every_dispatcher_ends_every_job(request_for, name):
     starts, _, _ = starts_of(replace(request_for, dispatcher=name))
     assert [number for number, start in starts.items() if start == NO_TIME] == [6]
@@ -114,7 +114,7 @@ def test_a_capped_machine(request_for, tmp_path):
 
 def test_an_unknown_dispatcher_lists_the_known():
     with pytest.raises(InputError, match=r"'slurm'.*dardis-throughput.*rules-fcfs.*conservative"):
-        find_setup("slurm", ())
+        find_dispatcher("slurm")
 
 
 ONE = Platform("one", (NodeGroup("n", 1, {"cores": 4}),))

@@ -7,16 +7,14 @@ import pytest
 from kit.small_site import START
 
 from dardis.cli.main import run
-from dardis.dispatch import CENTRAL_SETUPS
-from dardis.dispatch.setups import checked
 from dardis.metrics.audit import audit
 from dardis.metrics.table import read_jobs
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Switching, Target
-from dardis.sim.dispatchers import DISPATCHERS, find_setup
-from dardis.sim.online import play, warm
+from dardis.registry import OURS, find_dispatcher
+from dardis.sim.online import play
 from offline.site.history import replayed
 from offline.site.site import SiteRequest, load_site
 
@@ -29,9 +27,9 @@ def site(small_site):
 
 @pytest.mark.parametrize("name", ["dardis-throughput", "dardis-late", "easy"])
 def test_it_is_the_schedule_of_simulate(small_site, site, tmp_path, name):
-    setup = find_setup(name, ())
-    warm(setup, wished=False)
-    played = play(site.platform, site.jobs, setup, Target(), 1)
+    dispatcher = find_dispatcher(name)
+    dispatcher.warm(wished=False)
+    played = play(site.platform, site.jobs, dispatcher, Target(), 1)
     words = ["simulate", small_site / "trace.swf", "--platform", small_site / "small.toml", "--dispatcher", name,
              "--out", tmp_path / "out", "--no-report"]  # fmt: skip
     assert run([str(word) for word in words]) == 0
@@ -43,14 +41,14 @@ def test_it_is_the_schedule_of_simulate(small_site, site, tmp_path, name):
 
 
 def test_the_past_is_easy(site):
-    played = play(site.platform, site.jobs, checked(CENTRAL_SETUPS["easy"]), Target(), 1)
+    played = play(site.platform, site.jobs, find_dispatcher("easy"), Target(), 1)
     assert (replayed(site.jobs, site.platform).start == played.schedule.start).all()
 
 
 @pytest.mark.parametrize("name", ["dardis-throughput", "dardis-late"])
 def test_nodes_are_switched_and_jobs_wait_for_boots(site, name):
     few = Switching(spares={0: StepFunction.from_steps(1, [])}, idle_s=337)
-    played = play(site.platform, site.jobs, find_setup(name, ()), Target(None, few), 1)
+    played = play(site.platform, site.jobs, find_dispatcher(name), Target(None, few), 1)
     down, delay = played.recorder.downtime(), np.array(played.recorder.boot_delay)
     assert audit(played.schedule, site.platform, downtime=down) == []
     assert len(down.node) > 20
@@ -59,7 +57,7 @@ def test_nodes_are_switched_and_jobs_wait_for_boots(site, name):
     assert played.schedule.ran.all()
 
 
-@pytest.mark.parametrize("name", DISPATCHERS)
+@pytest.mark.parametrize("name", OURS)
 def test_a_profile_that_is_off_decides_nothing(name):
     """Its step at 100 wakes nobody: by then the jobs of the late set-up have grown old, and go in another order."""
     platform = Platform("four", (NodeGroup("n", 4, {"cores": 3}),))
@@ -70,7 +68,7 @@ def test_a_profile_that_is_off_decides_nothing(name):
         Job(4, 0, 0, None, 196, 171, 4, (2,), 1),
     ]
     settings = ("profile=off", "units_per_node=distinct")
-    setup = find_setup(name, (*settings, "aged_after_s=60") if name == "dardis-late" else settings)
+    dispatcher = find_dispatcher(name, (*settings, "aged_after_s=60") if name == "dardis-late" else settings)
     desired = DesiredProfile(platform, {0: StepFunction.from_steps(12, [(100, 3)])})
-    measured, without = play(platform, jobs, setup, Target(desired), 1), play(platform, jobs, setup, Target(), 1)
+    measured, without = (play(platform, jobs, dispatcher, target, 1) for target in (Target(desired), Target()))
     assert measured.schedule.digest() == without.schedule.digest()

@@ -13,8 +13,8 @@ from dardis.sim import scale_load
 from dardis.sim.scale import Driven, Experiment, Ground, measure, predicted_s
 from dardis.sim.scale_tally import depth_of, size_of
 from dardis.sim.simulation import Simulation
-from dardis.sim.spread import layout_of
 from dardis.task_manager import SETUPS, PlannedManager, Reach
+from dardis.task_manager.layout import layout_of
 from dardis.transport.local import LocalHosts
 from dardis.turns import PlannedTurns
 from dardis.wire.effects import Forward, Send

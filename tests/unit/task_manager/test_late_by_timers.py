@@ -8,10 +8,10 @@ import pytest
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
-from dardis.sim.spread import layout_of
 from dardis.task_manager import LATE_SETUPS, LateByTimers
 from dardis.task_manager.claims.agreed import Pace
 from dardis.task_manager.late.timers import TURN
+from dardis.task_manager.layout import layout_of
 from dardis.wire.effects import Effect, Send, SetTimer
 from dardis.wire.messages import Ask, Confirm, Look, Published
 

@@ -16,9 +16,9 @@ from dardis.model.job import FOREVER, Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Split
-from dardis.sim.spread import layout_of
 from dardis.task_manager import LATE_SETUPS, LateByTurns, LateSetUp
 from dardis.task_manager.late.order import key_of
+from dardis.task_manager.layout import layout_of
 from dardis.wire.effects import Rejected
 from dardis.wire.messages import Reserved
 

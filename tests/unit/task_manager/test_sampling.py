@@ -8,8 +8,8 @@ import pytest
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
-from dardis.sim.spread import layout_of
 from dardis.task_manager import SETUPS, PlannedManager, Reach
+from dardis.task_manager.layout import layout_of
 from dardis.task_manager.sampling import part_of
 from dardis.task_manager.setups import BackfillScope
 from dardis.wire.effects import ALL_HOSTS, Placed, Send

@@ -1,0 +1,54 @@
+"""What every dispatcher's set-up says, whatever else it says: settings that all have, and what may be asked of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from dardis.config.settings import setting
+from dardis.model.choices import EventOrder, ProfileRule, UnitsPerNode
+from dardis.model.platform import Platform
+from dardis.model.target import Split
+
+if TYPE_CHECKING:
+    from typing import Self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnySetUp:
+    """The settings of a dispatcher. Field names are the keys of `--set`."""
+
+    asks_nodes: ClassVar[bool] = False
+    """Whether task managers ask node managers, which may be spread over ranks, and sum their offers up a tree."""
+    samples: ClassVar[bool] = False
+    """Whether jobs may ask some nodes first instead of all."""
+    switches: ClassVar[bool] = False
+    """Whether nodes may be shut down and booted under it."""
+
+    units_per_node: UnitsPerNode = UnitsPerNode.PACK
+    profile: ProfileRule = ProfileRule.SOFT
+    profile_split: Split = Split.PROPORTIONAL
+    event_order: EventOrder = EventOrder.BATCHED
+    unit_cores: int = setting(0, zero="node")
+    """Cores of a unit of a job that asks for processors; 0: as many units as it needs nodes."""
+    about: str = setting("", key=False)
+    """What it does and where it comes from, in one line."""
+    deadlines: str = setting("none", key=False)
+    """The deadline rule when none is asked for (not a key of `--set`: see `--deadlines`)."""
+
+    @property
+    def drawn(self) -> bool:
+        """Whether start times are drawn: then nobody can say what another start would have been."""
+        return False
+
+    @property
+    def checks_starts_only(self) -> bool:
+        """Whether a hard desired profile may be exceeded by jobs that started before it fell (thesis 5.5)."""
+        return False
+
+    def checked(self) -> Self:
+        """The set-up, if its settings go together. Raises InputError."""
+        return self
+
+    def check_platform(self, platform: Platform) -> None:
+        """See that the machine has what the settings need. Raises InputError."""

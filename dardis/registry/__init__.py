@@ -1,0 +1,10 @@
+"""Which dispatchers there are: the name, what each can, and how it is built on a machine."""
+
+from dardis.registry.builders import CENTRAL, LATE, PLANNED, Central, Late, Planned
+from dardis.registry.dispatcher import Builder, Cluster, Dispatcher
+from dardis.registry.names import OURS, dispatcher_names, dispatcher_origin, find_dispatcher
+
+__all__ = [
+    "CENTRAL", "LATE", "OURS", "PLANNED", "Builder", "Central", "Cluster", "Dispatcher", "Late", "Planned",
+    "dispatcher_names", "dispatcher_origin", "find_dispatcher",
+]  # fmt: skip

@@ -1,0 +1,96 @@
+"""How the three kinds of dispatchers are built: task managers that plan, those that bind late, and one queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dardis.config.set_up import AnySetUp
+from dardis.dispatch import CentralDispatcher
+from dardis.dispatch.base import Dispatcher as Decides
+from dardis.kernels.warm import warm_late, warm_pool, warm_queue
+from dardis.model.errors import InputError
+from dardis.model.platform import Platform
+from dardis.model.target import DesiredProfile
+from dardis.node_manager import NodePool
+from dardis.registry.dispatcher import Cluster
+from dardis.task_manager import LateByTimers, LateByTurns, LateSetUp, PlannedManager, SetUp
+from dardis.task_manager.claims import Pace
+from dardis.turns import CentralTurns, LateTurns, PlannedTurns, Turns, TurnsByMessage
+
+
+class Planned:
+    """Task managers whose jobs reserve as soon as they are submitted; their set-up is a `SetUp`."""
+
+    def warm(self, *, wished: bool) -> None:  # noqa: ARG002 (its kernels are the same)
+        """Compile what node managers need."""
+        warm_pool()
+
+    def turns(self, setup: SetUp, cluster: Cluster) -> Turns:
+        """In the order of submission."""
+        layout, seed, reach = cluster.layout, cluster.seed, cluster.reach
+        managers = [PlannedManager(setup, layout, seed, None, reach, -1 - m) for m in range(cluster.task_managers)]
+        return PlannedTurns(setup, managers, cluster.bounds, cluster.switcher)
+
+    def turns_by_message(self, setup: SetUp, cluster: Cluster, pace: Pace) -> TurnsByMessage:
+        """With claims that are agreed on in two phases."""
+        layout, seed, reach = cluster.layout, cluster.seed, cluster.reach
+        managers = [PlannedManager(setup, layout, seed, pace, reach, -1 - m) for m in range(cluster.task_managers)]
+        return TurnsByMessage(managers)
+
+    def pool(self, setup: SetUp) -> Callable[..., NodePool]:  # noqa: ARG002 (what it asks says all)
+        """Node managers that offer what they are asked for."""
+        return NodePool
+
+
+class Late:
+    """Task managers whose jobs bind late; their set-up is a `LateSetUp`."""
+
+    def warm(self, *, wished: bool) -> None:  # noqa: ARG002 (its kernels are the same)
+        """Compile what node managers and turns need."""
+        warm_pool()
+        warm_late()
+
+    def turns(self, setup: LateSetUp, cluster: Cluster) -> Turns:
+        """In the agreed order."""
+        layout, seed, reach = cluster.layout, cluster.seed, cluster.reach
+        managers = [LateByTurns(setup, layout, seed, reach, -1 - m) for m in range(cluster.task_managers)]
+        return LateTurns(setup.event_order, managers, cluster.bounds, cluster.switcher)
+
+    def turns_by_message(self, setup: LateSetUp, cluster: Cluster, pace: Pace) -> TurnsByMessage:
+        """By delays that grow with the key."""
+        layout, seed, reach = cluster.layout, cluster.seed, cluster.reach
+        managers = [LateByTimers(setup, layout, seed, pace, reach, -1 - m) for m in range(cluster.task_managers)]
+        return TurnsByMessage(managers)
+
+    def pool(self, setup: LateSetUp) -> Callable[..., NodePool]:  # noqa: ARG002 (what it asks says all)
+        """Node managers that offer what they are asked for."""
+        return NodePool
+
+
+class Central:
+    """One queue, one view of all nodes; its set-up is an `AnySetUp` that asks no nodes and switches none."""
+
+    def __init__(self, make: Callable[[Any, Platform, DesiredProfile | None, int], Decides]) -> None:
+        """`make` is called with set-up, platform, the desired profile that decides, if any, and seed."""
+        self._make = make
+
+    def warm(self, *, wished: bool) -> None:
+        """Compile what a queue needs."""
+        warm_queue(wished=wished)
+
+    def turns(self, setup: AnySetUp, cluster: Cluster) -> Turns:
+        """When anything has happened."""
+        decides = self._make(setup, cluster.platform, cluster.desired, cluster.seed)
+        return CentralTurns(setup.event_order, decides)
+
+    def turns_by_message(self, setup: AnySetUp, cluster: Cluster, pace: Pace) -> TurnsByMessage:  # noqa: ARG002
+        """It has no messages."""
+        raise InputError("dispatcher", "asks no nodes", "one that does, where messages take time")
+
+    def pool(self, setup: AnySetUp) -> Callable[..., NodePool]:  # noqa: ARG002
+        """It holds the nodes itself; nobody asks these."""
+        return NodePool
+
+
+PLANNED, LATE, CENTRAL = Planned(), Late(), Central(CentralDispatcher)

@@ -1,0 +1,98 @@
+"""What a dispatcher is to those who run it: a name, a set-up that says what it can, and how it is built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from dardis.config.set_up import AnySetUp
+from dardis.config.settings import with_settings
+from dardis.model.platform import Platform
+from dardis.model.target import DesiredProfile, Switching
+from dardis.node_manager import NodePool
+from dardis.node_manager.switching import Switcher
+from dardis.task_manager import EVERY_HOST, Reach
+from dardis.task_manager.claims import Pace
+from dardis.task_manager.layout import Layout, layout_of
+from dardis.turns import Turns, TurnsByMessage
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """On what a dispatcher decides: a machine, its nodes over hosts, and what is wished of them."""
+
+    platform: Platform
+    bounds: tuple[int, ...]
+    """Host h holds the nodes [bounds[h], bounds[h+1])."""
+    seed: int
+    desired: DesiredProfile | None = None
+    """The profile that decides."""
+    switching: Switching | None = None
+    """Who may be shut down."""
+    begin: int = 0
+    """Since when nodes are idle that have had no job, in s."""
+    task_managers: int = 1
+    reach: Reach = EVERY_HOST
+
+    @property
+    def layout(self) -> Layout:
+        """What task managers know of it."""
+        return layout_of(self.platform, self.bounds, self.desired)
+
+    @property
+    def switcher(self) -> Switcher | None:
+        """A new one that shuts nodes down and boots them; None where nobody may be shut down."""
+        return None if self.switching is None else Switcher(self.platform, self.switching, self.begin)
+
+
+class Builder(Protocol):
+    """How dispatchers of one kind are built; the set-up is one of that kind."""
+
+    def warm(self, *, wished: bool) -> None:
+        """Compile what they need, before anything is measured; `wished`: a desired profile decides."""
+
+    def turns(self, setup: Any, cluster: Cluster) -> Turns:  # noqa: ANN401 (its own kind of set-up)
+        """Who has a turn when something happens, where nothing is late."""
+
+    def turns_by_message(self, setup: Any, cluster: Cluster, pace: Pace) -> TurnsByMessage:  # noqa: ANN401
+        """The same where messages take time. Raises InputError where it asks no nodes."""
+
+    def pool(self, setup: Any) -> Callable[..., NodePool]:  # noqa: ANN401
+        """What makes the node managers of a host; it is called as `NodePool` is."""
+
+
+@dataclass(frozen=True)
+class Dispatcher:
+    """A dispatcher with its settings. `setup` says what it can, `builder` how it is built."""
+
+    name: str
+    setup: AnySetUp
+    builder: Builder
+    origin: str = ""
+    """The package, with its version, that has registered it; empty: this one."""
+
+    def with_settings(self, settings: Iterable[str]) -> Dispatcher:
+        """Return it with `KEY=VALUE` settings applied. Raises InputError, which lists the known keys or values."""
+        return self.with_setup(with_settings(self.setup, settings).checked())
+
+    def with_setup(self, setup: AnySetUp) -> Dispatcher:
+        """Return it with another set-up of its kind."""
+        return replace(self, setup=setup)
+
+    def warm(self, *, wished: bool) -> None:
+        """Compile what it needs, before anything is measured; `wished`: a desired profile decides."""
+        self.builder.warm(wished=wished)
+
+    def turns(self, cluster: Cluster) -> Turns:
+        """Who has a turn when something happens, where nothing is late."""
+        return self.builder.turns(self.setup, cluster)
+
+    def turns_by_message(self, cluster: Cluster, pace: Pace) -> TurnsByMessage:
+        """The same where messages take time. Raises InputError where it asks no nodes."""
+        return self.builder.turns_by_message(self.setup, cluster, pace)
+
+    @property
+    def pool(self) -> Callable[..., NodePool]:
+        """What makes the node managers of a host; it is called as `NodePool` is."""
+        return self.builder.pool(self.setup)
