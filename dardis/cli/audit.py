@@ -104,7 +104,7 @@ def _machine(path: Path, record: AskedRecord | None, file: Path | None) -> Platf
 def _asked(path: Path, record: AskedRecord | None) -> tuple[AskedJobs | None, str]:
     """The jobs that the run was asked for, or why nobody can tell."""
     from dardis.metrics.asked import AskedJobs
-    from dardis.sim.outputs import sha256_of
+    from dardis.model.files import sha256_of
 
     if record is None:
         return None, f"there is no {path.name}"
@@ -115,7 +115,7 @@ def _asked(path: Path, record: AskedRecord | None) -> tuple[AskedJobs | None, st
     if digest != record.trace_sha256:
         why = "has changed since the run" if digest else "can't be read" if trace.exists() else "is not there"
         return None, f"{trace} {why}"
-    from dardis.sim.request import asked_jobs
+    from dardis.runs.inputs import asked_jobs
 
     machine = record.machine(path)
     found = asked_jobs(

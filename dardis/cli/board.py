@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-    from dardis.sim.compare import Child, Watch
-    from dardis.sim.compare_plan import PlannedRun
+    from dardis.compare.planned_runs import PlannedRun
+    from dardis.compare.processes import Child, Watch
 
 
 @contextmanager

@@ -15,8 +15,9 @@ from dardis.model.errors import InputError
 from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
 
 if TYPE_CHECKING:
+    from dardis.compare.planned_runs import PlannedRun
+    from dardis.compare.state import State
     from dardis.config.comparison import Comparison
-    from dardis.sim.compare_plan import PlannedRun, State
 
 
 def compare(
@@ -149,11 +150,12 @@ def _pair(comparison: Comparison, text: str | None) -> tuple[str, str]:
 
 def _compare(comparison: Comparison, out: Path, pair: tuple[str, str], processes: int | None, *, force: bool) -> int:
     """Do what is not done yet and write tables and report; return how many runs failed."""
+    from dardis.compare.planned_runs import RUNS, plan
+    from dardis.compare.state import State
     from dardis.metrics.comparison import lines_of
     from dardis.model.folders import COMPARISON_FOLDER
     from dardis.report.compare_page import write_comparison
     from dardis.report.compare_table import brief, plain
-    from dardis.sim.compare_plan import RUNS, State, plan
     from dardis.transport.mpi import launched_by_mpi
 
     if launched_by_mpi():
@@ -187,8 +189,8 @@ def _run(comparison: Comparison, todo: list[PlannedRun], state: State, processes
     import os
 
     from dardis.cli.board import board
-    from dardis.sim.compare import run_all
-    from dardis.sim.compare_plan import check
+    from dardis.compare.planned_runs import check
+    from dardis.compare.processes import run_all
 
     for warning in check(comparison, todo):
         _tell(f"warning: {warning}")

@@ -13,7 +13,7 @@ from dardis.cli.texts import whole_of
 from dardis.config.reach import MOST_NODES, reach_value
 
 if TYPE_CHECKING:
-    from dardis.sim.scale import Row
+    from dardis.scale.row import Row
 
 
 def scale(
@@ -48,7 +48,7 @@ def scale(
     no_report: Annotated[bool, typer.Option("--no-report", help="Draw no report.html.")] = False,
 ) -> None:
     """Measure rounds on machines of N nodes: each combination of the lists is an experiment, and a row of scale.csv."""
-    from dardis.sim.scale_runs import ScaleRequest, run_scale, run_scale_over_ranks
+    from dardis.scale.command import ScaleRequest, run_scale, run_scale_over_ranks
     from dardis.transport.mpi import launched_by_mpi, world
 
     request = ScaleRequest(

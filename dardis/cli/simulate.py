@@ -13,7 +13,7 @@ from dardis.model.errors import InputError
 from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
 
 if TYPE_CHECKING:
-    from dardis.sim.run import Outcome
+    from dardis.runs.run import Outcome
     from dardis.sim.simulation import Progress
 
 
@@ -69,8 +69,8 @@ def simulate(
 ) -> None:
     """Replay TRACE on a machine and write jobs.csv, metrics.json, profile.csv, run.json and report.html to DIR."""
     from dardis.config.reach import reach_value
-    from dardis.sim.request import RunRequest
-    from dardis.sim.run import run, run_over_ranks
+    from dardis.runs.request import RunRequest
+    from dardis.runs.run import run, run_over_ranks
     from dardis.transport.mpi import launched_by_mpi, world
 
     request = RunRequest(
@@ -116,7 +116,7 @@ def _progress(*, shown: bool) -> AbstractContextManager[Progress | None]:
     import os
     import sys
 
-    from dardis.sim import progress_file
+    from dardis.compare import progress_file
 
     if shown and (path := os.environ.get(progress_file.VARIABLE)):
         return nullcontext(progress_file.teller(Path(path)))

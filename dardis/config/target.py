@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +13,7 @@ from dardis.config.platform import LATEST, MOST_NODES
 from dardis.config.profile import load_profile
 from dardis.config.toml_file import Table, read_json
 from dardis.model.errors import InputError
-from dardis.model.files import atomic_text, read_text
+from dardis.model.files import read_text, write_json
 from dardis.model.platform import Platform
 from dardis.model.profile import StepFunction
 from dardis.model.resources import CORES
@@ -137,9 +136,7 @@ def write_target(path: Path, target: Target, platform: Platform) -> None:
         "format": FORMAT, "version": VERSION, "platform": platform.name, "nodes": platform.node_count,
         "unix_start": target.unix_start, "profile": profile, "switching": switching, "source": target.source,
     }  # fmt: skip
-    with atomic_text(path) as file:
-        json.dump(content, file, indent=2, allow_nan=False)
-        file.write("\n")
+    write_json(path, content)
 
 
 def _steps(function: StepFunction, before: int) -> list[list[int]]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import csv
 import gzip
+import hashlib
 import io
+import json
 import os
 import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from dardis.model.errors import InputError
 
@@ -68,6 +70,20 @@ def is_file(path: Path) -> bool:
         return False
 
 
+def sha256_of(path: Path | None) -> str | None:
+    """Digest of a file's bytes; None for no file, or one that can't be read, or not twice (a pipe)."""
+    try:
+        if path is None or not path.is_file():
+            return None
+        digest = hashlib.sha256()
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+        return digest.hexdigest()
+    except OSError:  # whoever reads it says what is wrong with it
+        return None
+
+
 def csv_rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
     """Line number and fields, without outer blanks, of each line that is not empty; InputError for what is no CSV."""
     reader = csv.reader(io.StringIO(text, newline=""))
@@ -88,3 +104,14 @@ def write_text(path: Path, text: str) -> None:
         data = gzip.compress(data, mtime=0)
     with atomic_text(path) as file:
         file.buffer.write(data)
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """Write an object, indented. Raises InputError for a figure that is not finite: too large ones were given."""
+    with atomic_text(path) as file:
+        try:
+            json.dump(value, file, indent=2, allow_nan=False)
+        except ValueError:
+            found = "a figure that is beyond all numbers"
+            raise InputError(path, found, "a platform, prices and weather with figures that make sense") from None
+        file.write("\n")

@@ -18,8 +18,8 @@ from dardis.model.job import Job
 from dardis.node_manager import NodePool
 from dardis.sim.recorder import Recorder
 from dardis.sim.simulation import Progress
-from dardis.sim.spread import hosts_of
 from dardis.task_manager import PlannedManager
+from dardis.task_manager.layout import hosts_of
 from dardis.task_manager.shared_messages import taken_apart, together
 from dardis.transport.interpreter import Interpreter
 from dardis.transport.peers import Batch, Peers

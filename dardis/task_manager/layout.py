@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,3 +68,9 @@ def layout_of(platform: Platform, bounds: tuple[int, ...], desired: DesiredProfi
         platform.kinds,
         desired is not None,
     )
+
+
+def hosts_of(nodes: NDArray[np.integer[Any]], bounds: NDArray[np.int64]) -> list[int]:
+    """The hosts that hold any of the nodes."""
+    found: list[int] = np.unique(np.searchsorted(bounds, nodes, side="right") - 1).tolist()
+    return found

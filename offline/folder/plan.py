@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -10,7 +9,7 @@ from typing import Any, Final
 from dardis.config.records import Figures, PlanHead
 from dardis.config.toml_file import read_json
 from dardis.model.errors import InputError
-from dardis.model.files import atomic_text
+from dardis.model.files import write_json
 from dardis.model.folders import PLAN_FOLDER
 from dardis.model.platform import Platform
 from dardis.model.platform_dict import platform_to_dict
@@ -58,8 +57,8 @@ def write_plan(folder: Path, plan: PlanFolder) -> None:
     write_csv(folder / PROFILE_FILE, profile_columns(plan.profile, plan.offset))
     write_csv(folder / ONOFF_FILE, onoff_columns(plan.onoff, plan.platform, plan.offset))
     write_csv(folder / SCHEDULE_FILE, schedule_columns(plan.schedule))
-    _write_json(folder / SUMMARY_FILE, plan.summary)
-    _write_json(folder / RUN_FILE, head(plan) | {"settings": plan.settings})
+    write_json(folder / SUMMARY_FILE, plan.summary)
+    write_json(folder / RUN_FILE, head(plan) | {"settings": plan.settings})
 
 
 def read_plan(folder: Path) -> PlanFolder:
@@ -84,9 +83,3 @@ def read_plan(folder: Path) -> PlanFolder:
 def head(plan: PlanFolder) -> dict[str, Any]:
     """What every JSON form of a plan begins with."""
     return {"format": FORMAT, "version": VERSION, "platform": platform_to_dict(plan.platform)}
-
-
-def _write_json(path: Path, value: dict[str, Any]) -> None:
-    with atomic_text(path) as file:
-        json.dump(value, file, indent=2, allow_nan=False)
-        file.write("\n")

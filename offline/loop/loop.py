@@ -21,8 +21,8 @@ from dardis.power.conditions import Conditions
 from dardis.power.gain import Gain, gain
 from dardis.power.nodes import MachinePower
 from dardis.registry import Dispatcher, find_dispatcher
-from dardis.sim.online import Played, play
-from dardis.sim.request import STARTS_ONLY
+from dardis.runs.inputs import STARTS_ONLY
+from dardis.runs.play import Played, play
 from dardis.workload.deadlines import deadlines_asked
 from offline.day.by_hour import desired_of, nodes_on_of, profile_of
 from offline.day.day import DayPlan, plan_day

@@ -11,8 +11,8 @@ import time
 from dardis.kernels.warm import warm_pool
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.node_manager.state import VirtualHosts
-from dardis.sim import scale_load
-from dardis.sim.resident import resident_bytes
+from dardis.scale import load
+from dardis.scale.memory import resident_bytes
 from dardis.task_manager import SETUPS, PlannedManager, Reach
 from dardis.task_manager.layout import layout_of
 from dardis.transport.local import LocalHosts
@@ -32,10 +32,10 @@ class Machine:
 
     def __init__(self, nodes: int) -> None:
         """Fill so many nodes, and note what memory that takes."""
-        platform = scale_load.machine(nodes)
+        platform = load.machine(nodes)
         before = resident_bytes()
         self.pool = NodePool(platform, 0, nodes)
-        scale_load.fill(self.pool.state, WINDOW_S, RESERVATIONS, SEED)
+        load.fill(self.pool.state, WINDOW_S, RESERVATIONS, SEED)
         self.bytes_per_node = (resident_bytes() - before) / nodes
         self.pool.state.tree = VirtualHosts(64, 8)
         self._placed = 0
@@ -45,7 +45,7 @@ class Machine:
     def rounds(self, reach: Reach, count: int) -> float:
         """CPU seconds a job of placing so many more jobs, one after the other."""
         manager = PlannedManager(SETUPS["dardis-throughput"], self._layout, SEED, reach=reach)
-        jobs = scale_load.jobs(self._placed + count, WINDOW_S, SEED)[self._placed :]
+        jobs = load.jobs(self._placed + count, WINDOW_S, SEED)[self._placed :]
         self._placed += count
         begun = time.process_time()
         for job in jobs:

@@ -12,8 +12,8 @@ from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher
 from dardis.dispatch.base import Dispatcher
 from dardis.model.choices import EventOrder
 from dardis.registry import find_dispatcher
+from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
 from dardis.sim.simulation import Simulation
-from dardis.sim.spread import even_bounds, host_from_plan, host_plan
 from dardis.task_manager import SETUPS
 from dardis.task_manager.layout import layout_of
 from dardis.turns import CentralTurns, PlannedTurns

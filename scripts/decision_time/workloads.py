@@ -17,7 +17,7 @@ from dardis.model.profile import StepFunction
 from dardis.model.randomness import stream
 from dardis.model.target import DesiredProfile, Target
 from dardis.registry import find_dispatcher
-from dardis.sim.online import play
+from dardis.runs.play import play
 from dardis.workload.deadlines import with_deadlines
 from dardis.workload.jobs import to_jobs
 from dardis.workload.read import read_trace

@@ -145,8 +145,8 @@ PLANNER = (
         "target = Target(desired, ", "target = Target(None, ", *OF_CAP,
     ),
     Mutation(
-        "a profile that is off decides all the same", "dardis/sim/online.py",
+        "a profile that is off decides all the same", "dardis/runs/play.py",
         "return None if setup.profile is ProfileRule.OFF else target.desired", "return target.desired",
-        ("tests/unit/sim/test_online.py",),
+        ("tests/unit/runs/test_play.py",),
     ),
 )  # fmt: skip

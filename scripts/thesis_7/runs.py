@@ -22,7 +22,7 @@ from dardis.model.schedule import Schedule
 from dardis.model.series import Ints
 from dardis.model.target import Switching, Target
 from dardis.registry import CENTRAL, Dispatcher, find_dispatcher
-from dardis.sim.online import play
+from dardis.runs.play import play
 from offline.day.known import Known
 from offline.day.stay_on import idle_seconds, spares_of_day, thesis_switching, thesis_target
 from offline.loop.loop import joined
@@ -48,7 +48,9 @@ ALL_ON, OFFSET_70, OFFSET_50, TEN, REACTIVE, SPARES = (
 )  # fmt: skip
 SWITCHINGS: Final = (ALL_ON, OFFSET_70, OFFSET_50, REACTIVE, TEN, SPARES)
 EASY: Final = "easy"
-_OTHERS: Final = ("cli", "config", "live", "metrics", "power", "predict", "report", "solver", "workload")
+_OTHERS: Final = (
+    "cli", "compare", "config", "live", "metrics", "power", "predict", "report", "scale", "solver", "workload",
+)  # fmt: skip
 """Packages that no simulation goes through; whatever else there is may change its outcome."""
 
 

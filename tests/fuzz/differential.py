@@ -23,8 +23,8 @@ from dardis.model.choices import NodeChoice, ProfileRule, Switch, UnitsPerNode
 from dardis.model.platform import Maintenance
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Switching, Target
-from dardis.sim.online import Played, heeded, play, play_over
-from dardis.sim.spread import host_from_plan, host_plan
+from dardis.runs.hosts import host_from_plan, host_plan
+from dardis.runs.play import Played, heeded, play, play_over
 from dardis.task_manager import Reach, SetUp
 from dardis.task_manager.setups import Generator, Selection
 from dardis.transport.local import LocalHosts

@@ -18,7 +18,7 @@ from dardis.model.profile import StepFunction
 from dardis.model.randomness import stream
 from dardis.model.target import DesiredProfile, Split, Switching, Target
 from dardis.registry import OURS, Dispatcher, find_dispatcher
-from dardis.sim.request import RunRequest
+from dardis.runs.request import RunRequest
 from dardis.task_manager import Reach
 from dardis.workload.deadlines import with_deadlines
 

@@ -22,7 +22,7 @@ from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Split, Switching, Target
 from dardis.registry import find_dispatcher
-from dardis.sim.online import play
+from dardis.runs.play import play
 
 POWER = NodePower(boot_s=4, shutdown_s=2)
 PLATFORM = Platform(

@@ -21,8 +21,8 @@ from dardis.config.target import write_target
 from dardis.model.choices import Scaling
 from dardis.model.profile import StepFunction
 from dardis.model.target import Switching, Target
-from dardis.sim.scale_predict import Predicted
-from dardis.sim.scale_runs import CSV_FILE, PREDICTIONS_FILE, RECORD_FILE, _write_table
+from dardis.scale.command import CSV_FILE, PREDICTIONS_FILE, RECORD_FILE, _write_table
+from dardis.scale.prediction import Predicted
 from offline.folder.plan import write_plan
 
 PLATFORM = """

@@ -14,11 +14,11 @@ READERS = readers()
 SHARE = 1 / sum(reader.weight for reader in READERS)
 NO_READERS_OF_FILES = {
     ("dardis/kernels/jit.py", "_cache_folder"): "our own sources",
-    ("dardis/sim/resident.py", "resident_bytes"): "what the system says of the process",
-    ("dardis/sim/scale_runs.py", "process_age_s"): "what the system says of the process",
-    ("dardis/sim/outputs.py", "sha256_of"): "bytes of which nothing is understood",
-    ("dardis/sim/progress_file.py", "read"): "what another process of ours is writing",
-    ("dardis/sim/compare_plan.py", "__init__"): "tests/unit/sim/test_compare_runs.py",
+    ("dardis/scale/memory.py", "resident_bytes"): "what the system says of the process",
+    ("dardis/scale/command.py", "process_age_s"): "what the system says of the process",
+    ("dardis/model/files.py", "sha256_of"): "bytes of which nothing is understood",
+    ("dardis/compare/progress_file.py", "read"): "what another process of ours is writing",
+    ("dardis/compare/state.py", "__init__"): "tests/unit/compare/test_compare_runs.py",
 }
 
 

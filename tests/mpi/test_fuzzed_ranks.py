@@ -7,7 +7,7 @@ from fuzz.differential import audited, differences, played, written
 from fuzz.instances import Dice, draw_instance, write_instance
 from mpi4py import MPI
 
-from dardis.sim.run import run_over_ranks
+from dardis.runs.run import run_over_ranks
 
 COMM = MPI.COMM_WORLD
 FEW, MANY, BLOCK = range(8), range(50, 450), 50

@@ -15,8 +15,8 @@ from dardis.model.folder_lock import locked
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.platform_dict import platform_from_dict
 from dardis.node_manager import RelayingHost
-from dardis.sim.request import RunRequest
-from dardis.sim.run import Outcome, run, run_over_ranks
+from dardis.runs.request import RunRequest
+from dardis.runs.run import Outcome, run, run_over_ranks
 from dardis.task_manager import SETUPS as NAMED
 from dardis.task_manager import PlannedManager, Reach
 from dardis.task_manager.layout import layout_of

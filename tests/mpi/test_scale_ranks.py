@@ -7,8 +7,9 @@ import pytest
 from mpi4py import MPI
 
 from dardis.model.errors import InputError
-from dardis.sim.scale import Ground, measure
-from dardis.sim.scale_runs import ScaleRequest, run_scale_over_ranks
+from dardis.scale.command import ScaleRequest, run_scale_over_ranks
+from dardis.scale.experiment import Ground
+from dardis.scale.measure import measure
 from dardis.transport.groups import first_ranks, largest, total, usable_cores, wait_for_all
 
 COMM = MPI.COMM_WORLD

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from kit.small_site import DAY_S, START, called, search_less, summary_of
 
-from dardis.sim import online
-from dardis.sim.request import STARTS_ONLY, RunRequest, load_inputs
+from dardis.runs import play
+from dardis.runs.inputs import STARTS_ONLY, load_inputs
+from dardis.runs.request import RunRequest
 from offline.day.options import DayOptions, SwitchingRule
 from offline.loop import loop as hybrid
 from offline.loop.loop import LoopOptions, run_loop
@@ -28,7 +29,7 @@ def test_jobs_have_the_latest_starts_that_simulate_gives_them(small_site, tmp_pa
 
     def watched(platform, jobs, *rest):
         handed.append(jobs)
-        return online.play(platform, jobs, *rest)
+        return play.play(platform, jobs, *rest)
 
     monkeypatch.setattr(hybrid, "play", watched)
     files = (small_site / name for name in ("trace.swf", "small.toml", "weather.csv", "prices.csv"))

@@ -241,9 +241,19 @@ def test_a_child_ends_with_its_parent_and_nothing_of_it_is_counted(folder, capsy
 
 
 def test_a_child_whose_parent_is_gone_before_it_can_say_so_ends(tmp_path):
-    program = "import os, sys; os.environ['DARDIS_PARENT'] = '1'; from dardis.sim.parent import end_with_parent; "
-    done = subprocess.run([sys.executable, "-c", program + "end_with_parent(); print('on')"], check=False)
+    program = "from dardis.compare.end_with_parent import end_with_parent; end_with_parent(); print('on')"
+    done = subprocess.run([sys.executable, "-c", program], env=os.environ | {"DARDIS_PARENT": "1"}, check=False)
     assert done.returncode == 1
+
+
+@pytest.mark.parametrize("parent", ["abc", "1.5", "9" * 5000])
+def test_a_parent_that_is_no_process_is_told_in_a_line(parent):
+    words = [sys.executable, "-m", "dardis", "dispatchers"]
+    done = subprocess.run(
+        words, env=os.environ | {"DARDIS_PARENT": parent}, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert done.stderr.startswith("dardis: DARDIS_PARENT: ")
 
 
 def test_a_second_comparison_in_a_folder_is_told(folder, capsys):

@@ -6,7 +6,7 @@ import pytest
 from kit.small_site import PLATFORM, POWER, START, called, prices, search_less, summary_of, weather, write_site
 
 from dardis.cli.main import run
-from dardis.sim import online
+from dardis.runs import play
 
 MIDNIGHT = 1 + 24 * (8 + 1)
 """Line of the files with the first hour of day 8 (their first line is the header, their first day the one before)."""
@@ -249,7 +249,7 @@ def test_a_guard_that_fires_is_told(site, capsys):
 
 
 def test_a_central_dispatcher_refuses_a_target_that_switches(small_site, small_plan, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(online, "play_central", None)
+    monkeypatch.setattr(play, "play_central", None)
     words = ["simulate", small_site / "trace.swf", "--platform", small_site / "small.toml", "--dispatcher", "easy",
              "--profile", small_plan / "target.json", "--out", tmp_path / "run"]  # fmt: skip
     assert run([str(word) for word in words]) == 2

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from dardis.cli.main import run
-from dardis.sim import scale_runs
+from dardis.scale import command
 
 PROMISED = {
     "nodes", "ranks", "task_managers", "arity", "sample", "jobs", "completed", "cpu_ns_per_node_job", "bytes_per_node",
@@ -90,7 +90,7 @@ def test_a_folder_is_replaced_by_force_only(scale, tmp_path):
 
 
 def test_an_interruption_leaves_what_is_done(scale, tmp_path, monkeypatch):
-    measured, measure = [], scale_runs.measure
+    measured, measure = [], command.measure
 
     def once(*arguments):
         if measured:
@@ -98,7 +98,7 @@ def test_an_interruption_leaves_what_is_done(scale, tmp_path, monkeypatch):
         measured.append(measure(*arguments))
         return measured[0]
 
-    monkeypatch.setattr(scale_runs, "measure", once)
+    monkeypatch.setattr(command, "measure", once)
     status, _, error = scale(nodes="40,80")
     assert (status, error) == (130, ["dardis: interrupted"])
     assert [row["nodes"] for row in rows(tmp_path)] == ["40"]

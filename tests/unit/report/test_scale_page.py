@@ -11,7 +11,7 @@ from dardis.model.errors import InputError
 from dardis.report.scale_page import draw_scale_report
 from dardis.report.scale_rows import lines_over, medians, read_rows
 from dardis.report.words import number
-from dardis.sim.scale import Row
+from dardis.scale.row import Row
 
 NETWORK = {
     "ranks": 4, "latency_ns": 1500.0, "send_overhead_ns": 400.0, "receive_overhead_ns": 300.0, "gap_ns": 500.0,

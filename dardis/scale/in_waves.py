@@ -4,26 +4,20 @@ from __future__ import annotations
 
 from dardis.engine.clock import cpu_ns, monotonic_s
 from dardis.node_manager import RelayingHost
-from dardis.sim import scale_load
-from dardis.sim.scale import Driven, Experiment, Ground, tally_of
+from dardis.scale import load
+from dardis.scale.experiment import Driven, Experiment, Ground
+from dardis.scale.tally import tally_of
 from dardis.sim.simulation import Progress
 from dardis.sim.waves import Waves
-from dardis.task_manager import SETUPS, PlannedManager, Reach
-from dardis.task_manager.layout import layout_of
 from dardis.transport.peers import Alone, MpiPeers, Peers
 
 
-def drive_waves(
-    what: Experiment, ground: Ground, host: RelayingHost, bounds: tuple[int, ...], progress: Progress | None
-) -> Driven | None:  # fmt: skip
+def drive_waves(what: Experiment, ground: Ground, host: RelayingHost, progress: Progress | None) -> Driven | None:
     """Play the jobs in waves. All ranks of the ground call it, each with its filled host; rank 0 returns what came."""
-    platform, setup = scale_load.machine(what.nodes), SETUPS[what.dispatcher]
     peers: Peers = Alone() if ground.comm is None else MpiPeers(ground.comm)
-    jobs = scale_load.jobs(what.jobs, what.window, what.seed)
-    layout, reach = layout_of(platform, bounds, None), Reach(sample=what.sample)
-    managers = [PlannedManager(setup, layout, what.seed, None, reach, -1 - m) for m in range(what.task_managers)]
+    jobs = load.jobs(what.jobs, what.window, what.seed)
     tally = tally_of(what, host)
-    waves = Waves(jobs, managers, host.pool, bounds, peers, what.overlap, tally.note)
+    waves = Waves(jobs, what.managers(), host.pool, what.bounds, peers, what.overlap, tally.note)
     peers.share(0)  # nobody begins before all have filled their nodes
     begun, spent, waited = monotonic_s(), cpu_ns(), peers.waiting_ns
     waves.run(progress if ground.rank == 0 else None)
@@ -37,7 +31,7 @@ def drive_waves(
     )  # fmt: skip
     if recorder is None:
         return None
-    schedule = recorder.schedule(jobs, platform.kinds)
+    schedule = recorder.schedule(jobs, load.machine(what.nodes).kinds)
     inside_ns, work_ns, rounds, sent, *_ = figures.sum(axis=0).tolist()
     asked_hosts, asked_nodes, ask_bytes, asks = figures[:, 6:].sum(axis=0).tolist()
     root, chain = int(figures[0, 4]), int(figures[:, 5].max())

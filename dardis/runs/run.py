@@ -18,22 +18,16 @@ from dardis.metrics.downtime import DOWNTIME_FILE, switching_metrics, write_down
 from dardis.metrics.power import power_report
 from dardis.metrics.system import trimmed
 from dardis.model.errors import INTERRUPTED
+from dardis.model.files import sha256_of, write_json
 from dardis.model.folders import RUN_FOLDER
 from dardis.model.platform_dict import platform_to_dict
 from dardis.registry import find_dispatcher
-from dardis.sim.online import Played, heeded, play, play_over
-from dardis.sim.outputs import (
-    RUN_FILE,
-    Report,
-    decision_figures,
-    sha256_of,
-    write_decisions,
-    write_json,
-    write_tables,
-)
-from dardis.sim.request import Inputs, RunRequest, load_inputs
+from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
+from dardis.runs.inputs import Inputs, load_inputs
+from dardis.runs.outputs import RUN_FILE, Report, decision_figures, write_decisions, write_tables
+from dardis.runs.play import Played, heeded, play, play_over
+from dardis.runs.request import RunRequest
 from dardis.sim.simulation import Progress
-from dardis.sim.spread import even_bounds, host_from_plan, host_plan
 
 if TYPE_CHECKING:
     from dardis.transport.mpi import Communicator

@@ -1,14 +1,12 @@
-"""What a run is asked to be, and everything read and checked that it needs, before anything runs."""
+"""Everything that a run needs, read and checked before anything runs."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from dardis import __version__
 from dardis.config.platform import load_platform
 from dardis.config.set_up import AnySetUp
 from dardis.config.target import read_profile
@@ -19,9 +17,8 @@ from dardis.model.errors import InputError
 from dardis.model.job import Job
 from dardis.model.platform import Platform
 from dardis.model.target import Target
-from dardis.registry import Dispatcher, dispatcher_origin, find_dispatcher
-from dardis.sim.outputs import sha256_of
-from dardis.task_manager import Reach
+from dardis.registry import Dispatcher, find_dispatcher
+from dardis.runs.request import RunRequest
 from dardis.workload.deadlines import deadlines_asked
 from dardis.workload.jobs import Workload, to_jobs
 from dardis.workload.read import read_trace
@@ -32,86 +29,8 @@ LINES_SHOWN = 5
 """Line numbers that a warning names for each kind of reason."""
 _QUOTED = re.compile(r"'.*'|\d+")
 """What differs between reasons of one kind: the text that was found, a number of fields."""
-_OPTIONS: Final = {"start": "--from", "end": "--to", "settings": "--set"}
-"""Options that are not called as their field."""
 STARTS_ONLY: Final = "profile=hard is tested when a job starts, not after (profile_check=instant)"
 """What to warn of where a set-up `checks_starts_only`."""
-NO_BEARING: Final = frozenset({"out", "force"})
-"""Fields that the outcome does not depend on."""
-
-
-@dataclass(frozen=True)
-class RunRequest:
-    """The arguments of `dardis simulate`; times in s on the trace's clock."""
-
-    trace: Path
-    platform: Path
-    dispatcher: str
-    out: Path
-    seed: int = 1
-    jobs: int | None = None
-    start: int | None = None
-    end: int | None = None
-    profile: Path | None = None
-    deadlines: str | None = None
-    settings: tuple[str, ...] = ()
-    think_times: bool = False
-    task_managers: int = 1
-    trim: tuple[int, int] | None = None
-    strict: bool = False
-    force: bool = False
-    arity: int = 0
-    """Children of a host in the tree that sums offers; 0: none does."""
-    sample: int = 0
-    """Nodes asked first for each unit; 0: all."""
-
-    @property
-    def reach(self) -> Reach:
-        """How task managers reach nodes."""
-        return Reach(self.arity, self.sample)
-
-    def arguments(self) -> list[str]:
-        """The arguments of a `dardis simulate` that asks for just this."""
-        said: list[str] = []
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if one.name != "trace" and value != one.default:
-                said += _spelled(_OPTIONS.get(one.name, "--" + one.name.replace("_", "-")), value)
-        return [*said, "--", str(self.trace)]
-
-    def record(self, digest: Callable[[Path | None], str | None] = sha256_of) -> dict[str, Any]:
-        """All that the outcome depends on, as plain JSON: files by their content, and the version of DARDIS.
-
-        Two requests with the same record have the same outcome. Raises InputError for what is no platform.
-        """
-        said = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in NO_BEARING}
-        return (
-            said
-            | {
-                "trace": digest(self.trace),
-                "platform": digest(self.platform),
-                "platform_files": [digest(Path(file)) for file in load_platform(self.platform).facility.files],
-                "profile": digest(self.profile),
-                "deadlines": self.deadlines and (digest(Path(self.deadlines)) or self.deadlines),
-                "settings": list(self.settings),
-                "trim": self.trim and list(self.trim),
-                "dardis_version": __version__,
-            }
-            | ({"dispatcher_of": origin} if (origin := dispatcher_origin(self.dispatcher)) else {})
-        )
-
-
-def _spelled(option: str, value: object) -> list[str]:
-    """An option with its value, as a command line says it."""
-    match value:
-        case True:
-            return [option]
-        case (int(first), int(second)):
-            return [f"{option}={first},{second}"]
-        case tuple():
-            return [f"{option}={one}" for one in value]
-        case _:
-            return [f"{option}={value}"]
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile, Target
 from dardis.registry import Cluster, Dispatcher
+from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
 from dardis.sim.recorder import Recorder
 from dardis.sim.simulation import NO_HOSTS, Progress, Simulation
-from dardis.sim.spread import even_bounds, host_from_plan, host_plan
 from dardis.task_manager import EVERY_HOST, Reach
 from dardis.transport.base import Hosts
 from dardis.transport.local import LocalHosts

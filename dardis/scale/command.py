@@ -18,17 +18,19 @@ from dardis import __version__
 from dardis.engine.clock import utc_now
 from dardis.kernels.warm import warm_pool
 from dardis.model.errors import INTERRUPTED, InputError
-from dardis.model.files import atomic_text
+from dardis.model.files import atomic_text, write_json
 from dardis.model.folders import SCALE_FOLDER
 from dardis.model.loggp import LogGP
 from dardis.node_manager.state import PoolState
 from dardis.registry import OURS
-from dardis.sim import scale_load
-from dardis.sim.outputs import Report, write_json
-from dardis.sim.run import OBJECTS_BETWEEN_COLLECTIONS
-from dardis.sim.scale import Experiment, Ground, Row, measure
-from dardis.sim.scale_predict import Predicted, predictions
-from dardis.sim.scale_tally import short_message_ns
+from dardis.runs.outputs import Report
+from dardis.runs.run import OBJECTS_BETWEEN_COLLECTIONS
+from dardis.scale import load
+from dardis.scale.experiment import Experiment, Ground
+from dardis.scale.measure import measure
+from dardis.scale.prediction import Predicted, predictions
+from dardis.scale.row import Row
+from dardis.scale.tally import short_message_ns
 from dardis.task_manager import SETUPS
 
 if TYPE_CHECKING:
@@ -78,9 +80,9 @@ class ScaleRequest:
             if count > ranks:
                 raise InputError("--ranks", f"{count}, and there are {ranks}", "no more than mpirun has started")
         for window, reservations in product(self.windows, self.reservations):
-            if window < scale_load.LEAST_SPAN_S * reservations:
+            if window < load.LEAST_SPAN_S * reservations:
                 found = f"{window} with {reservations} reservations a node"
-                raise InputError("--window", found, f"at least {scale_load.LEAST_SPAN_S} s for each reservation")
+                raise InputError("--window", found, f"at least {load.LEAST_SPAN_S} s for each reservation")
         experiments = [
             Experiment(
                 nodes * (count if self.weak else 1), count, managers, arity, sample, window, reservations, self.jobs,
@@ -180,7 +182,7 @@ def _warm() -> None:
     """Compile and load all that is needed, before anything is measured."""
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     warm_pool()
-    scale_load.fill(PoolState(scale_load.machine(8), 0, 8, None), 100, 2, 1)
+    load.fill(PoolState(load.machine(8), 0, 8, None), 100, 2, 1)
     gc.freeze()  # what has been loaded stays, and is not looked through between experiments
 
 

@@ -1,29 +1,25 @@
-"""Which runs a comparison needs, which of them an earlier one has left, and what is wrong before any of them starts."""
+"""What a comparison's folder holds: which runs were begun, which of them are whole, and what came of them."""
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from dardis import __version__
-from dardis.config.comparison import Comparison, Contender, Workload
-from dardis.config.reach import REACH
+from dardis.compare.planned_runs import PlannedRun
 from dardis.config.records import ComparedRecord, read_metrics
 from dardis.config.toml_file import read_json
 from dardis.metrics.comparison import RunResult
 from dardis.model.errors import InputError
-from dardis.registry import dispatcher_names, find_dispatcher
-from dardis.sim.outputs import RUN_FILE, sha256_of, write_json
-from dardis.sim.request import RunRequest, check_reach, load_inputs
+from dardis.model.files import sha256_of, write_json
+from dardis.runs.outputs import RUN_FILE
 
 STATE_FILE: Final = "compare.json"
 """How each run ended that was begun; a folder with it is that of a comparison."""
-RUNS: Final = "runs"
 BEGUN, DONE, FAILED = "begun", "done", "failed"
 METRICS: Final = "metrics.json"
 UNREADABLE: Final = f"left no {METRICS} and {RUN_FILE} that can be read"
@@ -33,52 +29,6 @@ _WORDS: Final = {
     "start": "from", "end": "to", "platform_files": "file that the platform names",
     "dardis_version": "version of dardis",
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class PlannedRun:
-    """One run of a comparison: a workload under a contender with a seed, and its folder."""
-
-    workload: Workload
-    contender: Contender
-    seed: int
-    out: Path
-
-    @property
-    def key(self) -> str:
-        """Its name in messages and in the state file, and its place under `runs`."""
-        return f"{self.workload.name}/{self.contender.label}/{self.seed}"
-
-    @property
-    def asks_nodes(self) -> bool:
-        """Whether its dispatcher is distributed, and not one queue that decides."""
-        return self._can("asks_nodes")
-
-    def _can(self, what: str) -> bool:
-        """What its dispatcher can; who is unknown is asked all, and its run says that it is."""
-        name = self.contender.dispatcher
-        return name not in dispatcher_names() or bool(getattr(find_dispatcher(name).setup, what))
-
-    def request(self) -> RunRequest:
-        """What the run is asked to be; whatever its folder holds of an earlier run is replaced.
-
-        What the workload says of how nodes are asked is for dispatchers that ask nodes, or samples of them, and have no
-        word of their own.
-        """
-        own, common = self.contender, {one.name: getattr(self.workload, one.name) for one in fields(self.workload)}
-        del common["name"]
-        if not self.asks_nodes:
-            common |= {"task_managers": 1, "arity": 0, "sample": 0}
-        if not self._can("samples"):
-            common["sample"] = 0
-        common |= {name: value for name in REACH if (value := getattr(own, name)) is not None}
-        return RunRequest(
-            dispatcher=own.dispatcher, settings=own.settings, seed=self.seed, out=self.out, force=True, **common
-        )
-
-    def command(self) -> list[str]:
-        """The command of a process that does it."""
-        return [sys.executable, "-m", "dardis", "simulate", "--no-report", *self.request().arguments()]
 
 
 class State:
@@ -199,27 +149,3 @@ def _read_back(folder: Path) -> _Found | None:
     except (InputError, OSError):
         return None
     return _Found(metrics, run.deadlines, run.request)
-
-
-def plan(comparison: Comparison, out: Path) -> list[PlannedRun]:
-    """All runs: trace by trace, in each dispatcher by dispatcher, in each seed by seed."""
-    return [
-        PlannedRun(workload, contender, seed, out / RUNS / workload.name / contender.label / str(seed))
-        for workload in comparison.workloads
-        for contender in comparison.contenders
-        for seed in comparison.seeds
-    ]
-
-
-def check(comparison: Comparison, runs: list[PlannedRun]) -> list[str]:
-    """Read what the `runs` will read, and return the warnings. Raises the InputError that a run would end with."""
-    warnings = []
-    for contender in comparison.contenders:
-        asked = PlannedRun(comparison.workloads[0], contender, comparison.seeds[0], Path()).request()
-        try:
-            warnings += check_reach(asked, find_dispatcher(asked.dispatcher, asked.settings).setup)
-        except InputError as error:
-            raise InputError(f"dispatcher {contender.label}", str(error)) from None
-    first = {run.workload.name: run for run in reversed(runs)}
-    warnings += [warning for run in reversed(first.values()) for warning in load_inputs(run.request()).warnings]
-    return list(dict.fromkeys(warnings))

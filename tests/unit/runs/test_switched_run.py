@@ -9,8 +9,9 @@ from dardis.cli.main import app
 from dardis.metrics.downtime import KEYS, read_downtime
 from dardis.model.errors import InputError
 from dardis.report.page import draw_report
-from dardis.sim.request import RunRequest, load_inputs
-from dardis.sim.run import run
+from dardis.runs.inputs import load_inputs
+from dardis.runs.request import RunRequest
+from dardis.runs.run import run
 from dardis.workload.generate import generate
 from dardis.workload.table import write_table
 

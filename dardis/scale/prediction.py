@@ -13,7 +13,8 @@ import numpy as np
 
 from dardis.model.choices import Scaling
 from dardis.model.loggp import JobCost, flat_round_ns, tree_round_ns
-from dardis.sim.scale import Ground, Row
+from dardis.scale.experiment import Ground
+from dardis.scale.row import Row
 
 RANKS = tuple(first * 10**power for power in range(7) for first in (1, 2, 5) if 1 < first * 10**power <= 1_000_000)
 

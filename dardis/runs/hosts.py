@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dardis.model.platform import Platform
 from dardis.model.platform_dict import platform_from_dict, platform_to_dict
 from dardis.model.profile import StepFunction
@@ -18,12 +15,6 @@ from dardis.node_manager import NodePool, RelayingHost
 def even_bounds(nodes: int, hosts: int) -> tuple[int, ...]:
     """Split nodes over hosts as evenly as can be: host h has [bounds[h], bounds[h+1])."""
     return tuple(nodes * host // hosts for host in range(hosts + 1))
-
-
-def hosts_of(nodes: NDArray[np.integer[Any]], bounds: NDArray[np.int64]) -> list[int]:
-    """The hosts that hold any of the nodes."""
-    found: list[int] = np.unique(np.searchsorted(bounds, nodes, side="right") - 1).tolist()
-    return found
 
 
 def host_plan(platform: Platform, desired: DesiredProfile | None, bounds: tuple[int, ...], seed: int) -> dict[str, Any]:

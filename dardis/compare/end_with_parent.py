@@ -5,7 +5,10 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import sys
 from typing import Final
+
+from dardis.model.errors import InputError
 
 VARIABLE: Final = "DARDIS_PARENT"
 """The environment variable with the id of the process that wants it so."""
@@ -20,9 +23,15 @@ def end_with_parent() -> None:
     asked = os.environ.pop(VARIABLE, None)  # what this process starts has another parent
     if asked is None:
         return
+    try:
+        parent = int(asked)
+    except ValueError:  # the command, which tells mistakes, is not loaded yet
+        mistake = InputError(VARIABLE, f"{asked!r} is no process", "the id of the one that this one is to end with")
+        sys.stderr.write(f"dardis: {mistake}\n")
+        sys.exit(mistake.exit_status)
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), 0, 0, 0):
         error = ctypes.get_errno()
         raise OSError(error, os.strerror(error))
-    if os.getppid() != int(asked):  # it has ended before we said so
+    if os.getppid() != parent:  # it has ended before we said so
         os._exit(1)

@@ -14,7 +14,7 @@ from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Switching, Target
 from dardis.registry import OURS, find_dispatcher
-from dardis.sim.online import play
+from dardis.runs.play import play
 from offline.site.history import replayed
 from offline.site.site import SiteRequest, load_site
 

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from dardis.model.choices import Scaling
 from dardis.model.loggp import JobCost, LogGP, flat_round_ns, tree_round_ns
-from dardis.sim.scale import Ground, Row
-from dardis.sim.scale_predict import RANKS, predictions
+from dardis.scale.experiment import Ground
+from dardis.scale.prediction import RANKS, predictions
+from dardis.scale.row import Row
 
 NETWORK = LogGP(8, 1500.0, 400.0, 300.0, 600.0, 0.5)
 GROUNDS = [Ground(None, replace(NETWORK, ranks=4, latency_ns=9.0), 8), Ground(None, NETWORK, 8, 2000.0)]

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from dardis.compare import progress_file
+from dardis.compare.planned_runs import PlannedRun, plan
+from dardis.compare.processes import run_all
+from dardis.compare.state import State
 from dardis.config.comparison import Comparison, Contender, Workload
 from dardis.model.errors import InputError
-from dardis.sim import progress_file, request
-from dardis.sim.compare import run_all
-from dardis.sim.compare_plan import PlannedRun, State, plan
+from dardis.runs import request
 
 MACHINE = 'name = "p"\n[[nodes]]\ncount = 1\nprefix = "n"\nresources = { cores = 8 }\n'
 

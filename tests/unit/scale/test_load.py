@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dardis.model.job import NO_TIME
 from dardis.node_manager.state import PoolState
-from dardis.sim import scale_load
+from dardis.scale import load
 
 NODES = 150
 
@@ -20,15 +20,15 @@ def rows_of(rows, node):
 
 
 def filled(first, last, window=86_400, reservations=4, seed=1):
-    state = PoolState(scale_load.machine(NODES), first, last, None)
-    scale_load.fill(state, window, reservations, seed)
+    state = PoolState(load.machine(NODES), first, last, None)
+    load.fill(state, window, reservations, seed)
     return state
 
 
 @given(st.integers(0, 400), st.integers(1, 200), st.integers(1, 6), st.integers(0, 3))
 def test_any_part_of_the_machine_has_the_load_of_the_whole(low, count, reservations, seed):
-    whole = scale_load.background(0, 640, 9_000, reservations, seed)
-    part = scale_load.background(low, low + count, 9_000, reservations, seed)
+    whole = load.background(0, 640, 9_000, reservations, seed)
+    part = load.background(low, low + count, 9_000, reservations, seed)
     for of_whole, of_part in zip(whole, part, strict=True):
         assert np.array_equal(of_whole[low : low + count], of_part)
 
@@ -45,13 +45,13 @@ def test_profiles_and_lists_do_not_depend_on_bounds(bounds):
 
 @pytest.mark.parametrize(("window", "reservations"), [(86_400, 4), (10, 5), (3_000, 1), (86_400, 40)])
 def test_it_is_what_reserving_job_by_job_leaves(window, reservations):
-    start, end, cores, number = scale_load.background(0, NODES, window, reservations, 3)
-    reference = PoolState(scale_load.machine(NODES), 0, NODES, None)
+    start, end, cores, number = load.background(0, NODES, window, reservations, 3)
+    reference = PoolState(load.machine(NODES), 0, NODES, None)
     for job in np.unique(number):
         nodes, layer = np.nonzero(number == job)
         first = nodes[0], layer[0]
         assert np.array_equal(nodes, np.arange(nodes[0], nodes[0] + len(nodes)))
-        assert 1 <= len(nodes) <= scale_load.MOST_UNITS
+        assert 1 <= len(nodes) <= load.MOST_UNITS
         assert len(np.unique(np.stack([start, end, cores])[:, nodes, layer], axis=1).T) == 1
         one = np.ones(len(nodes), dtype=np.int64)
         request = cores[first].reshape(1)
@@ -65,7 +65,7 @@ def test_it_is_what_reserving_job_by_job_leaves(window, reservations):
     assert start.min() >= 0
     assert end.max() < window
     assert (end > start).all()
-    assert number.min() >= scale_load.BACKGROUND
+    assert number.min() >= load.BACKGROUND
     assert set(np.unique(cores)) <= set(range(1, 17))
 
 
@@ -85,7 +85,7 @@ def test_a_filled_pool_still_takes_reservations():
 
 
 def test_jobs_are_as_documented():
-    jobs = scale_load.jobs(3_000, 5_000, 7)
+    jobs = load.jobs(3_000, 5_000, 7)
     assert [job.submit for job in jobs] == list(range(3_000))
     assert [job.number for job in jobs] == list(range(1, 3_001))
     assert all(job.earliest == job.submit and job.latest == job.submit + 4_999 for job in jobs)
@@ -99,5 +99,5 @@ def test_jobs_are_as_documented():
 
 
 def test_fewer_jobs_are_the_first_of_more():
-    assert scale_load.jobs(5, 100, 1) == scale_load.jobs(50, 100, 1)[:5]
-    assert scale_load.jobs(5, 100, 1) != scale_load.jobs(5, 100, 2)
+    assert load.jobs(5, 100, 1) == load.jobs(50, 100, 1)[:5]
+    assert load.jobs(5, 100, 1) != load.jobs(5, 100, 2)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,8 +13,7 @@ from dardis.metrics.jobs import Number, makespan, write_metrics_by
 from dardis.metrics.power import PowerReport, power_metrics, write_power
 from dardis.metrics.system import schedule_metrics, trimmed, write_profile
 from dardis.metrics.table import write_jobs
-from dardis.model.errors import InputError
-from dardis.model.files import atomic_text
+from dardis.model.files import atomic_text, write_json
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile
@@ -24,31 +21,6 @@ from dardis.model.target import DesiredProfile
 RUN_FILE = "run.json"
 Report = Callable[[Path], object]
 """What draws the report of a folder."""
-
-
-def sha256_of(path: Path | None) -> str | None:
-    """Digest of a file's bytes; None for no file, or one that can't be read, or not twice (a pipe)."""
-    try:
-        if path is None or not path.is_file():
-            return None
-        digest = hashlib.sha256()
-        with path.open("rb") as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
-        return digest.hexdigest()
-    except OSError:  # whoever reads it says what is wrong with it
-        return None
-
-
-def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Write an object, indented. Raises InputError for a figure that is not finite: too large ones were given."""
-    with atomic_text(path) as file:
-        try:
-            json.dump(value, file, indent=2, allow_nan=False)
-        except ValueError:
-            found = "a figure that is beyond all numbers"
-            raise InputError(path, found, "a platform, prices and weather with figures that make sense") from None
-        file.write("\n")
 
 
 def decision_figures(decision_ns: Sequence[int], upkeep_ns: int) -> dict[str, Number]:

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
+from dardis.compare import end_with_parent, progress_file
+from dardis.compare.planned_runs import PlannedRun
+from dardis.compare.state import State
 from dardis.engine.clock import monotonic_s
-from dardis.sim import parent, progress_file
-from dardis.sim.compare_plan import PlannedRun, State
 
 TICK_S: Final = 0.1
 GRACE_S: Final = 10.0
@@ -38,7 +39,7 @@ class Child:
         said = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the process)
         process = subprocess.Popen(
             run.command(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said, start_new_session=True,
-            env=os.environ | {progress_file.VARIABLE: str(progress), parent.VARIABLE: str(os.getpid())},
+            env=os.environ | {progress_file.VARIABLE: str(progress), end_with_parent.VARIABLE: str(os.getpid())},
         )  # fmt: skip
         return cls(run, process, said, progress)
 

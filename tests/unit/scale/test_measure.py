@@ -9,9 +9,11 @@ from dardis.model.host_tree import levels_below
 from dardis.model.loggp import LogGP, flat_chain, tree_chain, wave_job_ns
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.node_manager.state import VirtualHosts
-from dardis.sim import scale_load
-from dardis.sim.scale import Driven, Experiment, Ground, measure, predicted_s
-from dardis.sim.scale_tally import depth_of, size_of
+from dardis.scale import load
+from dardis.scale.experiment import Driven, Experiment, Ground
+from dardis.scale.measure import measure
+from dardis.scale.row import predicted_s
+from dardis.scale.tally import depth_of, size_of
 from dardis.sim.simulation import Simulation
 from dardis.task_manager import SETUPS, PlannedManager, Reach
 from dardis.task_manager.layout import layout_of
@@ -55,16 +57,16 @@ class Heard:
 
 def by_real_hosts(what):
     """The same experiment over hosts of their own, and what they said."""
-    platform = scale_load.machine(what.nodes)
+    platform = load.machine(what.nodes)
     bounds = (*range(0, what.nodes, what.hosts_of), what.nodes)
     traffic = Counter()
     machines = []
     for host, first in enumerate(bounds[:-1]):
         pool = NodePool(platform, first, bounds[host + 1], host=host, seed=what.seed)
-        scale_load.fill(pool.state, what.window, what.reservations, what.seed)
+        load.fill(pool.state, what.window, what.reservations, what.seed)
         machines.append(Heard(RelayingHost(pool), traffic))
     layout, setup = layout_of(platform, bounds, None), SETUPS[what.dispatcher]
-    jobs = scale_load.jobs(what.jobs, what.window, what.seed)
+    jobs = load.jobs(what.jobs, what.window, what.seed)
     turns = PlannedTurns(setup, [PlannedManager(setup, layout, what.seed, None, Reach(what.arity))], bounds)
     simulation = Simulation(jobs, turns, LocalHosts(machines))
     simulation.run()
@@ -88,10 +90,10 @@ def test_virtual_hosts_send_what_real_ones_do(arity, dispatcher):
 def test_rows_between_virtual_hosts_are_counted_exactly():
     what = replace(SMALL, arity=3)
     _, traffic = by_real_hosts(what)
-    platform = scale_load.machine(what.nodes)
+    platform = load.machine(what.nodes)
     pool = NodePool(platform, 0, what.nodes, seed=what.seed)
     pool.state.tree = VirtualHosts(what.hosts_of, what.arity)
-    scale_load.fill(pool.state, what.window, what.reservations, what.seed)
+    load.fill(pool.state, what.window, what.reservations, what.seed)
     rows = 0
 
     class Watched(LocalHosts):
@@ -104,7 +106,7 @@ def test_rows_between_virtual_hosts_are_counted_exactly():
 
     bounds, setup = (0, what.nodes), SETUPS[what.dispatcher]
     manager = PlannedManager(setup, layout_of(platform, bounds, None), what.seed, None, Reach(what.arity))
-    jobs = scale_load.jobs(what.jobs, what.window, what.seed)
+    jobs = load.jobs(what.jobs, what.window, what.seed)
     Simulation(jobs, PlannedTurns(setup, [manager], bounds), Watched([RelayingHost(pool)])).run()
     assert rows == traffic["rows"] > 0
 

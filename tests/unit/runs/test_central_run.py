@@ -15,8 +15,8 @@ from dardis.model.job import NO_TIME, Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.platform_dict import platform_from_dict
 from dardis.registry import OURS, find_dispatcher
-from dardis.sim.request import RunRequest
-from dardis.sim.run import run
+from dardis.runs.request import RunRequest
+from dardis.runs.run import run
 
 PLATFORM = """
 name = "two kinds"

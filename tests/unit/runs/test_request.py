@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from dardis.cli.compare import compare
 from dardis.cli.main import run
 from dardis.cli.simulate import simulate
+from dardis.compare.planned_runs import plan
 from dardis.config.comparison import Contender, DispatcherTable, TraceTable, Workload, load_comparison
-from dardis.sim.compare_plan import plan
-from dardis.sim.request import NO_BEARING, RunRequest
-from dardis.sim.run import Outcome
+from dardis.runs.request import NO_BEARING, RunRequest
+from dardis.runs.run import Outcome
 
 PLATFORM = 'name = "small"\nprices = "prices.csv"\n[[nodes]]\ncount = 4\nprefix = "n"\nresources = { cores = 8 }\n'
 FIELDS = [one.name for one in fields(RunRequest)]
@@ -54,7 +54,7 @@ def asked(arguments, monkeypatch):
         made.append(request)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dardis.sim.run.run", instead)
+    monkeypatch.setattr("dardis.runs.run.run", instead)
     assert run(["simulate", *arguments]) == 130
     return made[0]
 
@@ -123,7 +123,7 @@ def test_the_record_is_of_the_files_that_were_read(tmp_path, monkeypatch):
     (tmp_path / "t.swf").write_text("1 1 0 50 9 -1 -1 9 200 -1 1 1 1 -1 1 1 -1 -1\n")
     request = RunRequest(tmp_path / "t.swf", tmp_path / "p.toml", "easy", tmp_path / "out")
     before = request.record()
-    from dardis.sim import run as run_module
+    from dardis.runs import run as run_module
 
     def played(*arguments, really=run_module.play, **more):
         (tmp_path / "t.swf").write_text("another trace")

@@ -13,7 +13,9 @@ from dardis.engine.clock import cpu_ns, monotonic_s
 from dardis.kernels.sums import LONGEST_TO_ROOT, SENT
 from dardis.model.host_tree import parts_of
 from dardis.model.loggp import flat_chain, tree_chain, tree_round_trip
+from dardis.node_manager import RelayingHost
 from dardis.node_manager.state import VirtualHosts
+from dardis.scale.experiment import Experiment
 from dardis.transport.base import Hosts
 from dardis.wire.codec import decode, encode
 from dardis.wire.effects import ALL_HOSTS, Send
@@ -171,6 +173,11 @@ class Tally:
             hops = depth_of(host, self._hosts, self._arity) if self._arity else int(host > 0)
             self.traffic.bytes += hops * (empty + 16 * count)
         return len(hosts)
+
+
+def tally_of(what: Experiment, host: RelayingHost) -> Tally:
+    """What counts the messages of an experiment: those between ranks, or between virtual hosts."""
+    return Tally(what.hosts, what.nodes, what.arity, host.pool.state.tree if what.ranks == 1 else None)
 
 
 class TalliedHosts:

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from dardis.report.page import draw_report
-from dardis.sim.request import RunRequest
-from dardis.sim.run import run
+from dardis.runs.request import RunRequest
+from dardis.runs.run import run
 
 PLATFORM = '{top}name = "p"\n[[nodes]]\ncount = 2\nprefix = "n"\nresources = {{ cores = 4 }}\n{power}'
 POWER = "power = { idle_w = 100, core_w = 6 }\n"

@@ -15,9 +15,9 @@ from dardis.metrics.table import read_jobs
 from dardis.model.errors import InputError
 from dardis.model.job import NO_TIME, Status
 from dardis.model.platform_dict import platform_from_dict
-from dardis.sim.outputs import decision_figures
-from dardis.sim.request import RunRequest
-from dardis.sim.run import run
+from dardis.runs.outputs import decision_figures
+from dardis.runs.request import RunRequest
+from dardis.runs.run import run
 
 PLATFORM = """
 name = "two kinds"
