@@ -17,7 +17,7 @@ from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
-from dardis.node_manager.state import Claim, PoolState
+from dardis.node_manager.state import Claim, PoolState, VirtualHosts
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Kill, Launch, Send, SetTimer
 
@@ -46,9 +46,10 @@ class NodePool:
         seed: int = 1,
         incarnation: int = 0,
         report_every: int = 0,
+        virtual_hosts: VirtualHosts | None = None,
     ) -> None:
         """Hold empty nodes. With `report_every` s, messages may be lost: ends are told until noted."""
-        self.state = PoolState(platform, first, last, desired)
+        self.state = PoolState(platform, first, last, desired, virtual_hosts)
         self.host = host
         self._seed = seed
         self.incarnation = incarnation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,19 +37,21 @@ class Claim:
     committed: bool
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class VirtualHosts:
-    """The hosts that a pool stands for, of `block` nodes each, in a tree, and what they sent for the last question."""
+    """The hosts that a pool stands for, of `block` nodes each, in a tree: it adds up offers as they would."""
 
     block: int = 64
     arity: int = 8
-    counted: Ints = field(default_factory=lambda: np.zeros(2, dtype=np.int64))
 
 
 class PoolState(NodeProfiles):
     """Profiles and reservations of nodes `[first, last)` of a platform, as arrays that the kernels work on."""
 
-    def __init__(self, platform: Platform, first: int, last: int, desired: DesiredProfile | None) -> None:
+    def __init__(
+        self, platform: Platform, first: int, last: int, desired: DesiredProfile | None,
+        virtual_hosts: VirtualHosts | None = None,
+    ) -> None:  # fmt: skip
         """Lay out empty profiles and no reservation."""
         self._changed = np.ones(last - first, dtype=np.bool_)
         """Nodes that have changed since they last published."""
@@ -67,7 +69,9 @@ class PoolState(NodeProfiles):
         self._out = np.empty((1024, 6), dtype=np.int64)
         self._steps = np.empty((1024, 3), dtype=np.int64)
         self._best = np.empty((1024, 4), dtype=np.int64)
-        self.tree = VirtualHosts()
+        self.virtual_hosts = virtual_hosts or VirtualHosts()
+        self.sent: Ints = np.zeros(2, dtype=np.int64)
+        """Rows that virtual hosts sent for the last question that was added up, and most of one to the root."""
         self._child_counts: Ints = np.zeros(0, dtype=np.int64)
         self._published = NO_TIME
 
@@ -173,10 +177,10 @@ class PoolState(NodeProfiles):
         offset = np.empty(len(ask.job) + 1, dtype=np.int64)
         cut = ask.policy == selection.MIN_START
         while True:
-            self.tree.counted[:] = 0
+            self.sent[:] = 0
             count = self._put(
-                sums.sum_offers, ask, held, seed, now, self._out, ask.units, cut, ask.distinct, self.tree.block,
-                self._children(), self._steps, offset, self.tree.counted,
+                sums.sum_offers, ask, held, seed, now, self._out, ask.units, cut, ask.distinct,
+                self.virtual_hosts.block, self._children(), self._steps, offset, self.sent,
             )  # fmt: skip
             if count >= 0:
                 return self._steps[:count].copy(), offset
@@ -187,10 +191,10 @@ class PoolState(NodeProfiles):
         """Return (rows, offset) of the best nodes for the starts that were selected."""
         offset = np.empty(len(ask.job) + 1, dtype=np.int64)
         while True:
-            self.tree.counted[:] = 0
+            self.sent[:] = 0
             count = self._put(
                 ranked.rank_nodes, ask, held, seed, now, self._out, ask.units, ask.choice, ask.distinct,
-                self.tree.block, self._children(), ask.start, incarnation, self._best, offset, self.tree.counted,
+                self.virtual_hosts.block, self._children(), ask.start, incarnation, self._best, offset, self.sent,
             )  # fmt: skip
             if count >= 0:
                 return self._best[:count].copy(), offset
@@ -200,7 +204,7 @@ class PoolState(NodeProfiles):
     def _children(self) -> Ints:
         """How many children each virtual host has."""
         if len(self._child_counts) == 0:
-            self._child_counts = child_counts(-(-self.count // self.tree.block), self.tree.arity)
+            self._child_counts = child_counts(-(-self.count // self.virtual_hosts.block), self.virtual_hosts.arity)
         return self._child_counts
 
     def _put(self, kernel: Callable[..., int], ask: Ask, held: Held, seed: int, now: int, *more: object) -> int:

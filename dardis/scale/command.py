@@ -6,7 +6,7 @@ import csv
 import gc
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, fields
 from importlib.metadata import version
@@ -31,6 +31,7 @@ from dardis.scale.measure import measure
 from dardis.scale.prediction import Predicted, predictions
 from dardis.scale.row import Row
 from dardis.scale.tally import short_message_ns
+from dardis.sim.simulation import Progress
 from dardis.task_manager import SETUPS
 
 if TYPE_CHECKING:
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 CSV_FILE, PREDICTIONS_FILE, RECORD_FILE = "scale.csv", "predictions.csv", "scale.json"
 OVERLAP = 64
 """Jobs in flight where several task managers ask samples at once; beside them also for one, so that they compare."""
-Watch = Callable[[int, int], None]
-"""What is called with (jobs done, jobs in all), over all experiments."""
 
 
 @dataclass(frozen=True)
@@ -101,18 +100,18 @@ class ScaleRequest:
         return experiments
 
 
-def run_scale(request: ScaleRequest, watch: Watch | None = None, report: Report | None = None) -> list[Row]:
+def run_scale(request: ScaleRequest, progress: Progress | None = None, report: Report | None = None) -> list[Row]:
     """Run all experiments in this process, then draw the report, if any.
 
     Raises InputError before anything is written, OSError when writing fails.
     """
     experiments = request.experiments(1)
     with SCALE_FOLDER.held(request.out, force=request.force):
-        return _run_all(request, experiments, None, watch, report)
+        return _run_all(request, experiments, None, progress, report)
 
 
 def run_scale_over_ranks(
-    comm: Communicator, request: ScaleRequest, watch: Watch | None = None, report: Report | None = None
+    comm: Communicator, request: ScaleRequest, progress: Progress | None = None, report: Report | None = None
 ) -> list[Row] | int:
     """Run all experiments over ranks, or some of them: all ranks call it. Rank 0 writes and returns the rows.
 
@@ -137,13 +136,13 @@ def run_scale_over_ranks(
 
     def lead() -> list[Row]:
         with held:  # and let go before an error ends all ranks
-            return _run_all(request, experiments, comm, watch, report)
+            return _run_all(request, experiments, comm, progress, report)
 
     return guarded(comm, lead)
 
 
 def _run_all(
-    request: ScaleRequest, experiments: Sequence[Experiment], comm: Communicator | None, watch: Watch | None,
+    request: ScaleRequest, experiments: Sequence[Experiment], comm: Communicator | None, progress: Progress | None,
     report: Report | None,
 ) -> list[Row]:  # fmt: skip
     _warm()
@@ -158,7 +157,7 @@ def _run_all(
         row = None
         if ground is not None:
             before = len(rows) * request.jobs
-            row = measure(what, ground, _part(watch, before, len(runs) * request.jobs), repeat)
+            row = measure(what, ground, _part(progress, before, len(runs) * request.jobs), repeat)
         if row is not None and ground is not None:
             rows.append(row)
             if ground.network is not None:
@@ -173,9 +172,9 @@ def _run_all(
     return rows
 
 
-def _part(watch: Watch | None, before: int, total: int) -> Watch | None:
+def _part(progress: Progress | None, before: int, total: int) -> Progress | None:
     """What tells the progress of one experiment as that of all."""
-    return None if watch is None else lambda done, _: watch(before + done, total)
+    return None if progress is None else lambda done, _: progress(before + done, total)
 
 
 def _warm() -> None:

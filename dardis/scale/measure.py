@@ -41,8 +41,9 @@ def measure(what: Experiment, ground: Ground, progress: Progress | None = None, 
 
 def filled_host(what: Experiment, rank: int) -> RelayingHost:
     """The node managers of a rank, with their background load; what is known of all nodes is not kept."""
-    pool = NodePool(load.machine(what.nodes), *what.bounds[rank : rank + 2], host=rank, seed=what.seed)
-    pool.state.tree = VirtualHosts(what.hosts_of, what.arity or INNER_ARITY)
+    first, last = what.bounds[rank : rank + 2]
+    inside = VirtualHosts(what.hosts_of, what.arity or INNER_ARITY)
+    pool = NodePool(load.machine(what.nodes), first, last, host=rank, seed=what.seed, virtual_hosts=inside)
     load.fill(pool.state, what.window, what.reservations, what.seed)
     return RelayingHost(pool)
 

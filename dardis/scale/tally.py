@@ -14,7 +14,7 @@ from dardis.kernels.sums import LONGEST_TO_ROOT, SENT
 from dardis.model.host_tree import parts_of
 from dardis.model.loggp import flat_chain, tree_chain, tree_round_trip
 from dardis.node_manager import RelayingHost
-from dardis.node_manager.state import VirtualHosts
+from dardis.node_manager.state import PoolState
 from dardis.scale.experiment import Experiment
 from dardis.transport.base import Hosts
 from dardis.wire.codec import decode, encode
@@ -68,18 +68,18 @@ class Traffic:
 
 
 class Tally:
-    """Counts what is said. `tree`: what one pool stands for; None where each host is a process of its own.
+    """Counts what is said. `pool` stands for all hosts; None where each is a process of its own.
 
     The task manager is in the process of the first host: what these two say to each other is no payload.
     """
 
-    def __init__(self, hosts: int, nodes: int, arity: int, tree: VirtualHosts | None) -> None:
-        """Expect what is said to `hosts` hosts, virtual ones with a `tree`."""
+    def __init__(self, hosts: int, nodes: int, arity: int, pool: PoolState | None) -> None:
+        """Expect what is said to `hosts` hosts, virtual ones of the `pool`."""
         self._hosts, self._nodes, self._arity = hosts, nodes, arity
-        self._tree = tree
+        self._pool = pool
         self._chain: dict[int, int] = {}
         self.traffic = Traffic()
-        """With a tree: bytes of all messages. Without: of the questions only, as their hosts get them."""
+        """With a pool: bytes of all messages. Without: of the questions only, as their hosts get them."""
         self.rounds = 0
         """Questions that had to be answered before a task manager could go on."""
         self.asked_hosts = self.asked_nodes = 0
@@ -125,17 +125,17 @@ class Tally:
         for job in ask.job.tolist():
             self._add(job, tree_round_trip(self._hosts, self._arity))
         self.traffic.questions(others, size_of(relay))
-        if self._tree is None or not others:
+        if self._pool is None or not others:
             return
         answer = next(answer for answer in answers if isinstance(answer, Sums | Candidates))
         empty = size_of(Gathered(relay.serial, relay.origin, 1, 0, [replace(answer, rows=answer.rows[:0])]))
         row = 8 * answer.rows.shape[1]
-        sent, longest = int(self._tree.counted[SENT]), int(self._tree.counted[LONGEST_TO_ROOT])
+        sent, longest = int(self._pool.sent[SENT]), int(self._pool.sent[LONGEST_TO_ROOT])
         self.traffic.answers(sent * row + others * empty, longest * row + empty)
 
     def _asked(self, to: int, ask: Ask, answers: Sequence[Message]) -> None:
         """A question to all hosts, or to one, that each answers by itself."""
-        if self._tree is None:
+        if self._pool is None:
             hosts = self._hosts if to == ALL_HOSTS else 1
             others = hosts - (to in {ALL_HOSTS, 0})
             self.traffic.questions(others, size_of(ask))
@@ -148,8 +148,8 @@ class Tally:
 
     def _of_virtual_hosts(self, ask: Ask, answers: Sequence[Message]) -> int:
         """Count what the virtual hosts get and answer, one by one; return how many were asked."""
-        assert self._tree is not None
-        block = self._tree.block
+        assert self._pool is not None
+        block = self._pool.virtual_hosts.block
         sample = ask.sample // block
         hosts = np.unique(sample) if len(sample) else np.arange(self._hosts)
         others = int(np.count_nonzero(hosts))
@@ -165,9 +165,9 @@ class Tally:
 
     def _confirmed(self, confirm: Confirm) -> int:
         """Count what the chosen hosts get; return how many they are."""
-        if self._tree is None:
+        if self._pool is None:
             return 1
-        hosts, nodes = np.unique(confirm.nodes // self._tree.block, return_counts=True)
+        hosts, nodes = np.unique(confirm.nodes // self._pool.virtual_hosts.block, return_counts=True)
         empty = size_of(replace(confirm, nodes=confirm.nodes[:0], units=confirm.units[:0]))
         for host, count in zip(hosts.tolist(), nodes.tolist(), strict=True):
             hops = depth_of(host, self._hosts, self._arity) if self._arity else int(host > 0)
@@ -177,7 +177,7 @@ class Tally:
 
 def tally_of(what: Experiment, host: RelayingHost) -> Tally:
     """What counts the messages of an experiment: those between ranks, or between virtual hosts."""
-    return Tally(what.hosts, what.nodes, what.arity, host.pool.state.tree if what.ranks == 1 else None)
+    return Tally(what.hosts, what.nodes, what.arity, host.pool.state if what.ranks == 1 else None)
 
 
 class TalliedHosts:

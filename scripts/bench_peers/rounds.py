@@ -10,7 +10,6 @@ import time
 
 from dardis.kernels.warm import warm_pool
 from dardis.node_manager import NodePool, RelayingHost
-from dardis.node_manager.state import VirtualHosts
 from dardis.scale import load
 from dardis.scale.memory import resident_bytes
 from dardis.task_manager import SETUPS, PlannedManager, Reach
@@ -37,7 +36,6 @@ class Machine:
         self.pool = NodePool(platform, 0, nodes)
         load.fill(self.pool.state, WINDOW_S, RESERVATIONS, SEED)
         self.bytes_per_node = (resident_bytes() - before) / nodes
-        self.pool.state.tree = VirtualHosts(64, 8)
         self._placed = 0
         self._hosts = LocalHosts([RelayingHost(self.pool)])
         self._layout = layout_of(platform, (0, nodes), None)

@@ -120,7 +120,7 @@ def questions(draw) -> Question:
         distinct=draw(st.booleans()),
     )  # fmt: skip
     rows, offset = world.state.offers(ask, held_of(ask), SEED, world.now)
-    tree = world.state.tree = VirtualHosts(draw(blocks), draw(arities))
+    tree = world.state.virtual_hosts = VirtualHosts(draw(blocks), draw(arities))
     return Question(world, ask, [rows[low:high] for low, high in pairwise(offset)], tree)
 
 
@@ -145,7 +145,7 @@ def test_sums_hold_the_start_that_the_offers_hold(question):
         assert instants[i] == (selection.NONE if chosen is None else chosen)
         sent.append(in_all)
         longest.append(in_one)
-    assert question.tree.counted.tolist() == [sum(sent), max(longest)]
+    assert world.state.sent.tolist() == [sum(sent), max(longest)]
 
 
 @given(questions(), st.data())
@@ -177,7 +177,7 @@ def test_candidates_hold_the_nodes_that_the_offers_hold(question, data):
             question.by_instant(i), int(instants[i]), int(start[i]), int(ask.walltime[i]), units, ask.distinct,
             ask.choice, key,
         )  # fmt: skip
-    assert question.tree.counted.tolist() == [sum(sent), max(longest)]
+    assert world.state.sent.tolist() == [sum(sent), max(longest)]
 
 
 # -------------------------------------------------------------------------------------------------------- whole runs

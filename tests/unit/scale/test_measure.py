@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from dardis.kernels.sums import SENT
 from dardis.model.host_tree import levels_below
 from dardis.model.loggp import LogGP, flat_chain, tree_chain, wave_job_ns
 from dardis.node_manager import NodePool, RelayingHost
@@ -91,8 +92,8 @@ def test_rows_between_virtual_hosts_are_counted_exactly():
     what = replace(SMALL, arity=3)
     _, traffic = by_real_hosts(what)
     platform = load.machine(what.nodes)
-    pool = NodePool(platform, 0, what.nodes, seed=what.seed)
-    pool.state.tree = VirtualHosts(what.hosts_of, what.arity)
+    inside = VirtualHosts(what.hosts_of, what.arity)
+    pool = NodePool(platform, 0, what.nodes, seed=what.seed, virtual_hosts=inside)
     load.fill(pool.state, what.window, what.reservations, what.seed)
     rows = 0
 
@@ -101,7 +102,7 @@ def test_rows_between_virtual_hosts_are_counted_exactly():
             nonlocal rows
             answered = super().exchange(sends, now)
             if any(isinstance(send.message, Relay) for send in sends):
-                rows += int(pool.state.tree.counted[0])
+                rows += int(pool.state.sent[SENT])
             return answered
 
     bounds, setup = (0, what.nodes), SETUPS[what.dispatcher]
