@@ -18,7 +18,8 @@ from dardis.transport.interpreter import Deed
 from dardis.transport.virtual import Faults
 from dardis.wire.effects import Done, Rejected
 
-IN_SYSTEM = 100
+IN_SYSTEM, A_FEW = 100, 20
+REST_S = 10_000
 SET_UPS = {"drawn": OURS["dardis-throughput"], "late": dispatcher_of(LateSetUp(aged_after_s=300))}
 
 
@@ -95,6 +96,13 @@ class Stream(FaultSimulation):
             pass
         assert self.ended == jobs
         assert self.quiet
+
+    def rest(self) -> None:
+        """Let much time pass, and then a few jobs, so that machines drop whatever has expired."""
+        self.network.at(self.network.now + REST_S, lambda _: None)
+        while self.network.step():
+            pass
+        self.serve(self.ended + A_FEW)
 
     def execute(self, who: int, deed: Deed, now: int) -> None:
         super().execute(who, deed, now)

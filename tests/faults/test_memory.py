@@ -76,8 +76,10 @@ def taken(world: Stream) -> int:
 
 def check_bytes(world: Stream, few: int, many: int) -> None:
     world.serve(few)
+    world.rest()
     entries_before, bytes_before = entries(machines(world)), taken(world)
     world.serve(many)
+    world.rest()
     assert entries(machines(world)) <= 1.1 * entries_before
     assert taken(world) <= 1.1 * bytes_before
 

@@ -1,0 +1,169 @@
+"""The package of docs/extend.md is installed and compared with ours; mistakes of other packages are one line."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+PLATFORM = """
+name = "small"
+[[nodes]]
+count = 3
+prefix = "a"
+resources = { cores = 8, gpu = 1 }
+[[nodes]]
+count = 4
+prefix = "b"
+resources = { cores = 4 }
+[[maintenance]]
+nodes = "0-1"
+start_s = 600
+end_s = 4000
+"""
+
+
+def written(folder: Path) -> Path:
+    """The package of the page, as it stands there."""
+    page = (ROOT / "docs" / "extend.md").read_text()
+    for name, content in re.findall(r"```(?:toml|python)\n# (\S+)\n(.*?)```", page, re.DOTALL):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    (folder / "my_dispatchers" / "__init__.py").write_text('"""Dispatchers."""\n')
+    return folder
+
+
+def installed(package: Path, target: Path) -> None:
+    command = [sys.executable, "-m", "pip", "install", "-qq", "--no-index", "--no-deps", "--no-build-isolation"]
+    command += ["--disable-pip-version-check", "--target", str(target), str(package)]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+
+
+def dardis(target: Path, *arguments: object) -> tuple[int, str, list[str]]:
+    """Exit status, standard output and lines on standard error of a command that sees what is installed there."""
+    done = subprocess.run(
+        [sys.executable, "-m", "dardis", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": str(target)},
+    )
+    return done.returncode, done.stdout, done.stderr.splitlines()
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("extension")
+    installed(written(folder / "package"), folder / "target")
+    return folder / "target"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "p.toml").write_text(PLATFORM)
+    jobs = "".join(
+        f"{n},{37 * n},{120 + 53 * n % 900},{200 + 71 * n % 1200},{1 + 5 * n % 7},{1 + n % 4},{n % 9 == 0:d}\n"
+        for n in range(150)
+    )
+    header = "job_id,submit_s,runtime_s,walltime_s,units,req_cores,req_gpu\n"
+    (folder / "t.csv").write_text(header + jobs + "900,10,5,9,400,1,0\n")
+    return folder
+
+
+def test_the_central_rule_has_forty_lines(tmp_path):
+    source = (written(tmp_path) / "my_dispatchers" / "smallest.py").read_text()
+    rule = source[source.index("class SmallestFirst") :]
+    assert sum(bool(line.strip()) for line in rule.splitlines()) <= 45
+
+
+def test_they_are_compared_with_ours_and_pass_the_audit(target, site):
+    names = "easy,dardis-throughput,smallest-first,epilog,epilog:epilog_s=600"
+    status, said, errors = dardis(
+        target, "compare", site / "t.csv", "--platform", site / "p.toml", "--dispatchers", names, "--out", site / "o"
+    )
+    assert status == 0, errors
+    assert "5 runs: 5 now, 0 kept, 0 failed" in said
+    runs = {folder.name: folder / "1" for folder in (site / "o" / "runs" / "t").iterdir()}
+    assert len(runs) == 5
+    for folder in runs.values():
+        assert dardis(target, "audit", folder)[0] == 0
+    with (site / "o" / "compare.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {row["dispatcher"] for row in rows} == {
+        "easy", "dardis-throughput", "smallest-first", "epilog", "epilog epilog_s=600",
+    }  # fmt: skip
+
+    def starts(name: str) -> str:
+        return (runs[name] / "jobs.csv").read_text()
+
+    assert len({starts(name) for name in runs}) == 5, "each decides otherwise"
+    # What the request says of another package's dispatcher, so that another version of it is another run.
+    assert '"dispatcher_of": "my-dispatchers 1.0"' in (runs["epilog"] / "run.json").read_text()
+    assert "dispatcher_of" not in (runs["easy"] / "run.json").read_text()
+    again = dardis(
+        target, "compare", site / "t.csv", "--platform", site / "p.toml", "--dispatchers", names, "--out", site / "o"
+    )
+    assert "5 runs: 0 now, 5 kept, 0 failed" in again[1]
+
+
+def test_trees_and_ranks_give_the_schedule_of_one_process(target, site, tmp_path):
+    words = ["simulate", site / "t.csv", "--platform", site / "p.toml", "--dispatcher", "epilog", "--no-report"]
+    digests = []
+    for name, more in (("flat", []), ("tree", ["--arity", "2"])):
+        assert dardis(target, *words, *more, "--out", tmp_path / name)[0] == 0
+        found = re.search(r'"schedule_digest": "(\w+)"', (tmp_path / name / "metrics.json").read_text())
+        assert found is not None
+        digests.append(found.group(1))
+    assert digests[0] == digests[1]
+
+
+def test_the_list_says_where_they_come_from(target):
+    status, said, _ = dardis(target, "dispatchers")
+    assert status == 0
+    assert "smallest-first\n  from my-dispatchers 1.0\n  fewest units first, whatever fits\n" in said
+    assert "epilog_s=N" in said
+    assert "smallest-first" not in dardis(Path("/nowhere"), "dispatchers")[1]
+
+
+def with_points(tmp_path: Path, points: str, name: str = "other") -> Path:
+    """A folder in which a package with these entry points is installed, by hand."""
+    info = tmp_path / f"{name}-2.1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 2.1\n")
+    (info / "entry_points.txt").write_text(f"[dardis.dispatchers]\n{points}\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("points", "asked", "line"),
+    [
+        ("easy = nothing:HERE", "conservative",
+         "dispatcher 'easy' of other 2.1 (nothing:HERE): the name is taken by dardis; expected another name, or "),
+        ("mine = no_such_module:MINE", "mine",
+         "dispatcher 'mine' of other 2.1 (no_such_module:MINE): can't be loaded (ModuleNotFoundError: No module named "),
+        ("mine = json:dumps", "mine",
+         "dispatcher 'mine' of other 2.1 (json:dumps): is a function; expected a dardis.registry.Dispatcher"),
+        ("mine = json:dumps", "yours", "--dispatcher: unknown dispatcher 'yours'; expected one of dardis-throughput, "),
+    ],
+)  # fmt: skip
+def test_a_mistake_of_another_package_is_one_line(tmp_path, site, points, asked, line):
+    target = with_points(tmp_path / "target", points)
+    words = ["simulate", site / "t.csv", "--platform", site / "p.toml", "--dispatcher", asked, "--out", tmp_path / "o"]
+    status, _, errors = dardis(target, *words)
+    assert (status, len(errors)) == (2, 1)
+    assert errors[0].startswith(f"dardis: {line}")
+    assert not (tmp_path / "o").exists()
+
+
+def test_two_packages_with_one_name(tmp_path, site):
+    with_points(tmp_path, "mine = json:dumps", "one")
+    status, _, errors = dardis(with_points(tmp_path, "mine = json:loads", "two"), "dispatchers")
+    assert (status, len(errors)) == (2, 1)
+    assert errors[0].startswith("dardis: dispatcher 'mine' of two 2.1 (json:loads): the name is taken by one 2.1")
