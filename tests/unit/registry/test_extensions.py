@@ -147,7 +147,7 @@ def with_points(tmp_path: Path, points: str, name: str = "other") -> Path:
         ("easy = nothing:HERE", "conservative",
          "dispatcher 'easy' of other 2.1 (nothing:HERE): the name is taken by dardis; expected another name, or "),
         ("mine = no_such_module:MINE", "mine",
-         "dispatcher 'mine' of other 2.1 (no_such_module:MINE): can't be loaded (ModuleNotFoundError: No module named "),
+         "dispatcher 'mine' of other 2.1 (no_such_module:MINE): can't be loaded (ModuleNotFoundError: "),
         ("mine = json:dumps", "mine",
          "dispatcher 'mine' of other 2.1 (json:dumps): is a function; expected a dardis.registry.Dispatcher"),
         ("mine = json:dumps", "yours", "--dispatcher: unknown dispatcher 'yours'; expected one of dardis-throughput, "),
