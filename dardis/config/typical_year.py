@@ -12,10 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
+from dardis.model.arrays import Floats
 from dardis.model.errors import InputError
 from dardis.model.files import csv_rows, read_text
 from dardis.model.numbers import decimal_number, whole_number
-from dardis.model.series import Floats, Series
+from dardis.model.series import Series
 
 FIRST_YEAR, LAST_YEAR = 1990, 2049
 HOURS = 8760

@@ -17,7 +17,7 @@ from dardis.kernels import passes, queue, search, selection
 from dardis.kernels.job_table import JobTable
 from dardis.kernels.profile import DONE, FULL
 from dardis.kernels.profiles import NodeProfiles
-from dardis.kernels.rows import Ints
+from dardis.model.arrays import Ints
 from dardis.model.capacity import could_hold, never_wished, too_large
 from dardis.model.choices import EventOrder, ProfileRule, Switch, UnitsPerNode
 from dardis.model.errors import ProtocolError

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dardis.kernels.jit import bare, inlined
-from dardis.kernels.rows import Ints
+from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER
 
 Values = NDArray[Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dardis.kernels.queue import GONE, HELD, HOLD, Queue, make_queue, wider_queue
-from dardis.kernels.rows import Ints
+from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME, Job
 
 FIRST_SLOTS = 256

@@ -6,8 +6,9 @@ from dardis.kernels.jit import kernel
 from dardis.kernels.passes import BEGUN, begin, hopeless
 from dardis.kernels.profile import DONE
 from dardis.kernels.queue import FRESH, GONE, LOOKED_AT, PLACE, REMEMBERED, RULE, WHOLE, Queue, Room, Rules
-from dardis.kernels.rows import Ints, Rows
+from dardis.kernels.rows import Rows
 from dardis.kernels.search import fits_now
+from dardis.model.arrays import Ints
 
 BLOCKED, ASLEEP = 30, 31
 """The job at the turn's place can't start, and may reserve; it could start if all nodes were up."""

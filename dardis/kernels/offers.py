@@ -18,8 +18,9 @@ from dardis.kernels.fitting import (
 )
 from dardis.kernels.jit import bare, inlined
 from dardis.kernels.profile import without
-from dardis.kernels.rows import Ints, Rows, forget_before
+from dardis.kernels.rows import Rows, forget_before
 from dardis.kernels.starts import FIRST, generate, to_grid
+from dardis.model.arrays import Ints
 
 OUT_OF_SPACE = -1
 """What `answer` says when it needs more rows for its offers; ask again then."""

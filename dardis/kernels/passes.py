@@ -7,7 +7,6 @@ it stopped when it is called again, so nothing is decided twice.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dardis.kernels.fitting import Values
 from dardis.kernels.jit import bare, folded, inlined, kernel
@@ -48,9 +47,10 @@ from dardis.kernels.queue import (
     Room,
     Rules,
 )
-from dardis.kernels.rows import Ints, Rows, forget_before
+from dardis.kernels.rows import Rows, forget_before
 from dardis.kernels.search import FOUND, NOTHING, ROOM, find, first_nodes, fits_now, give_back, take, wish_of
 from dardis.kernels.selection import FIRST_FIT, NONE
+from dardis.model.arrays import Floats, Ints
 from dardis.model.job import FOREVER, NO_TIME
 
 CLEAR, IN_ORDER, BEHIND, CLOSE = range(4)
@@ -316,7 +316,7 @@ def pass_over(rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, n
 @kernel
 def _pass_over(
     base: Ints, slots: Ints, head: Ints, size: Ints, tail: Ints, time: Ints, value: Values, group: Ints,
-    table: Ints, keys: NDArray[np.float64], lists: Ints, sizes: Ints, hold_node: Ints, hold_units: Ints,
+    table: Ints, keys: Floats, lists: Ints, sizes: Ints, hold_node: Ints, hold_units: Ints,
     strict: bool, backfill: bool, depth: int, wish: int, soft: bool, distinct: bool, choice: int, seed: int,
     state: Ints, started: Ints, failed: Ints, free: Ints, ask: Ints, out: Ints, offset: Ints, result: Ints,
     pieces: Ints, weights: Ints, candidates: Ints, chosen: Ints, next_free: Ints, free_time: Ints, free_value: Values,

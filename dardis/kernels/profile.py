@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dardis.kernels.jit import bare, inlined
-from dardis.kernels.rows import Ints, Rows, close_slot, find, forget_before, make_room, open_slot
+from dardis.kernels.rows import Rows, close_slot, find, forget_before, make_room, open_slot
+from dardis.model.arrays import Ints
 
 DONE, FULL, REFUSED = 0, 1, 2
 """What `reserve` answers: reserved, arena full (grow it and ask again), does not fit."""
@@ -127,7 +128,7 @@ def without(
 
 
 @bare
-def ends(rows: Rows, capacity: NDArray[np.int64], nodes: Ints) -> tuple[int, int]:
+def ends(rows: Rows, capacity: Ints, nodes: Ints) -> tuple[int, int]:
     """The last breakpoint of any of the nodes, and the last instant at which any has less than its capacity free.
 
     Of all nodes, if none is named.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dardis.kernels import offers, profile
-from dardis.kernels.rows import Ints, grown, make_rows
+from dardis.kernels.rows import grown, make_rows
+from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
 from dardis.model.job import NO_TIME
 from dardis.model.platform import Platform

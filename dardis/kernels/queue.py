@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dardis.kernels.offers import Scratch
-from dardis.kernels.rows import Ints
+from dardis.model.arrays import Floats, Ints
 
 NUMBER, SUBMIT, WALLTIME, UNITS, GROUPS, LATEST, IGNORES, FRESH, START, HOLD, HELD, GONE, REQUEST = range(13)
 """Columns of the table: of the job, then whether the desired profile does not bind it, whether no pass has seen it,
@@ -42,7 +41,7 @@ class Queue(NamedTuple):
     """The jobs that wait or run: table, keys (slots, 2), lists (4, slots), how much of each counts, and nodes held."""
 
     table: Ints
-    keys: NDArray[np.float64]
+    keys: Floats
     lists: Ints
     size: Ints
     hold_node: Ints

@@ -11,9 +11,10 @@ import numpy as np
 
 from dardis.kernels.jit import bare, inlined, kernel
 from dardis.kernels.offers import OUT_OF_SPACE, Asked, Asks, Held, Scratch, answer_one
-from dardis.kernels.rows import Ints, Rows
+from dardis.kernels.rows import Rows
 from dardis.kernels.selection import CONTIGUOUS, list_candidates, take_contiguous
 from dardis.kernels.sums import SENT, take_children
+from dardis.model.arrays import Ints
 
 KEY, NODE, UNITS, INCARNATION = range(4)
 """Columns of candidates."""

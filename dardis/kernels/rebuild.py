@@ -13,11 +13,12 @@ from dardis.kernels.jit import kernel
 from dardis.kernels.offers import OUT_OF_SPACE, Asked, Held, answer
 from dardis.kernels.profile import DONE, FULL
 from dardis.kernels.queue import HELD, HOLD, LATEST, NUMBER, START, UNITS, WALLTIME, WISH_OFF, Queue, Room, Rules
-from dardis.kernels.rows import Ints, Rows
+from dardis.kernels.rows import Rows
 from dardis.kernels.search import FIRST_START, FOUND, LAST_START, NOTHING, ROOM, ZERO, ask_of, find, give_back, take
 from dardis.kernels.selection import choose_nodes, common_starts
 from dardis.kernels.starts import FIRST
-from dardis.kernels.worth import Floats, Worth, add, earned, extra, fill_before
+from dardis.kernels.worth import Worth, add, earned, extra, fill_before
+from dardis.model.arrays import Floats, Ints
 from dardis.model.job import FOREVER
 
 GROUP, PHASE, PLACE, KEPT = range(4)

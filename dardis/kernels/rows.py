@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dardis.kernels.jit import inlined
+from dardis.model.arrays import Ints
 
-Ints = NDArray[np.int64]
 SLACK = 6
 """Free slots that every row has after `grown`: what one call of any kernel needs in place."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dardis.kernels.chance import PURPOSE_SAMPLE, below, draw_key
 from dardis.kernels.jit import bare, inlined
-from dardis.kernels.rows import Ints
+from dardis.model.arrays import Ints
 
 DRAWS = 2
 """Nodes that are drawn for each place of the sample."""

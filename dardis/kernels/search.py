@@ -26,9 +26,10 @@ from dardis.kernels.queue import (
     Room,
     Rules,
 )
-from dardis.kernels.rows import Ints, Rows, forget_before
+from dardis.kernels.rows import Rows, forget_before
 from dardis.kernels.selection import MIN_START, NONE, select_first
 from dardis.kernels.starts import FIRST
+from dardis.model.arrays import Ints
 from dardis.model.job import NO_TIME, SHORTEST_WINDOW_S
 
 FIRST_START, LAST_START, ALL_RUNS, ZERO = range(4)

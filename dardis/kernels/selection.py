@@ -11,7 +11,7 @@ import numpy as np
 from dardis.kernels.chance import PURPOSE_NODE, PURPOSE_PICK, below, draw_key, mix
 from dardis.kernels.fitting import FREE_FROM, FREE_TO, FROM, INDEX, INDEX_BITS, NODE, TO
 from dardis.kernels.jit import bare, inlined, kernel
-from dardis.kernels.rows import Ints
+from dardis.model.arrays import Ints
 from dardis.model.choices import NodeChoice
 from dardis.model.job import FOREVER
 

@@ -11,7 +11,7 @@ import numpy as np
 from dardis.kernels.chance import PURPOSE_START, below, draw_key, unit
 from dardis.kernels.fitting import FROM, INDEX, TO
 from dardis.kernels.jit import bare, inlined
-from dardis.kernels.rows import Ints
+from dardis.model.arrays import Ints
 
 FIRST, UNIFORM, EXPONENTIAL = 0, 1, 2
 """Codes of the generators."""

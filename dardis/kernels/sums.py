@@ -12,8 +12,9 @@ import numpy as np
 from dardis.kernels.fitting import FROM, INDEX, TO
 from dardis.kernels.jit import bare, inlined, kernel
 from dardis.kernels.offers import OUT_OF_SPACE, Asked, Asks, Held, Scratch, answer_one
-from dardis.kernels.rows import Ints, Rows
+from dardis.kernels.rows import Rows
 from dardis.kernels.selection import MIN_START, NONE, in_order, take_span, units_of
+from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER
 
 INSTANT, UNITS, INDICES = range(3)

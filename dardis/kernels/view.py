@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dardis.kernels.jit import bare
 from dardis.kernels.profile import DONE, FULL
-from dardis.kernels.rows import Ints, Rows, forget_before, make_room
+from dardis.kernels.rows import Rows, forget_before, make_room
+from dardis.model.arrays import Bools, Ints
 
 
 @bare
-def mark_passed(rows: Rows, since: int, now: int, changed: NDArray[np.bool_]) -> None:
+def mark_passed(rows: Rows, since: int, now: int, changed: Bools) -> None:
     """Mark the nodes on which something has begun or ended by itself after `since`, up to `now`."""
     for node in range(len(rows.size)):
         forget_before(rows, node, now)
@@ -19,7 +19,7 @@ def mark_passed(rows: Rows, since: int, now: int, changed: NDArray[np.bool_]) ->
 
 
 @bare
-def publish(rows: Rows, nodes: Ints, now: int, offset: Ints, time: Ints, value: NDArray[np.int64]) -> int:
+def publish(rows: Rows, nodes: Ints, now: int, offset: Ints, time: Ints, value: Ints) -> int:
     """Write of each node from when on how much is free (and wished) without a break since now; return the steps.
 
     Minus what is needed, when `time` and `value` have too little room.
@@ -51,7 +51,7 @@ def publish(rows: Rows, nodes: Ints, now: int, offset: Ints, time: Ints, value: 
 
 
 @bare
-def accept(rows: Rows, nodes: Ints, offset: Ints, time: Ints, value: NDArray[np.int64]) -> int:
+def accept(rows: Rows, nodes: Ints, offset: Ints, time: Ints, value: Ints) -> int:
     """Replace the nodes' rows by what they have published. Answers DONE or FULL."""
     for i in range(len(nodes)):
         node = nodes[i]

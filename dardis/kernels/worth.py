@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dardis.kernels.jit import bare
-from dardis.kernels.rows import Ints
-
-Floats = NDArray[np.float64]
+from dardis.model.arrays import Floats, Ints
 
 
 class Grid(NamedTuple):

@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dardis.metrics.violation import Found, Violation
+from dardis.model.arrays import Bools, Ints
 from dardis.model.job import Job, Status
 from dardis.model.schedule import Schedule
-from dardis.model.series import Ints
 
 
 @dataclass(frozen=True)
@@ -29,8 +28,8 @@ class AskedJobs:
     units: Ints
     request: Ints
     duration: Ints
-    killed: NDArray[np.bool_]
-    follows: NDArray[np.bool_]
+    killed: Bools
+    follows: Bools
 
     @classmethod
     def of(cls, jobs: Sequence[Job], kinds: tuple[str, ...]) -> AskedJobs:
@@ -62,12 +61,12 @@ class AskedJobs:
         wrong = np.where(self.follows[place], submit < asked, submit != asked)
         cut = ran & ((s.status[known] == Status.KILLED) != self.killed[place])
 
-        def found(wrong: NDArray[np.bool_], what: Callable[[int], str]) -> Iterator[Found]:
+        def found(wrong: Bools, what: Callable[[int], str]) -> Iterator[Found]:
             for i in np.flatnonzero(wrong).tolist():
                 text = f"{what(i)}, unlike the job of the trace"
                 yield int(known[i]), Violation(int(s.number[known[i]]), None, None, text)
 
-        def differs(name: str, of_row: Ints, of_trace: Ints, where: NDArray[np.bool_] | None = None) -> Iterator[Found]:
+        def differs(name: str, of_row: Ints, of_trace: Ints, where: Bools | None = None) -> Iterator[Found]:
             other = of_row != of_trace
             return found(other if where is None else where & other, lambda i: f"{name} {of_row[i]}, not {of_trace[i]}")
 

@@ -17,6 +17,7 @@ from dardis.metrics.job_rules import JobRules, exist
 from dardis.metrics.system import counted_jobs
 from dardis.metrics.table import read_blocks
 from dardis.metrics.violation import Found, Violation, in_order
+from dardis.model.arrays import Ints
 from dardis.model.downtime import Downtime, boot_and_shutdown
 from dardis.model.job import Status
 from dardis.model.platform import Platform
@@ -61,8 +62,8 @@ class Audit:
         self._rules = JobRules(platform, reserved=reserved, downtime=self._possible)
         self._capacities = Capacities(platform)
         self._asked = asked
-        self._numbers: list[NDArray[np.int64]] = []
-        self._submits: list[NDArray[np.int64]] = []
+        self._numbers: list[Ints] = []
+        self._submits: list[Ints] = []
         self._statuses: list[NDArray[np.int8]] = []
 
     @property
@@ -130,7 +131,7 @@ def _joined(parts: list[NDArray[Any]], kind: DTypeLike) -> NDArray[Any]:
     return np.concatenate([np.empty(0, dtype=kind), *parts])
 
 
-def _identities(numbers: NDArray[np.int64], expected: Collection[int] | None) -> Iterator[Violation]:
+def _identities(numbers: Ints, expected: Collection[int] | None) -> Iterator[Violation]:
     """Every job is there, and once."""
     numbers, counts = np.unique(numbers, return_counts=True)
     for number, count in zip(numbers[counts > 1].tolist(), counts[counts > 1].tolist(), strict=True):

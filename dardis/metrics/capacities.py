@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from dardis.metrics.job_rules import exist, timed_jobs
 from dardis.metrics.placements import PlacementsByNode
 from dardis.metrics.violation import Found, Violation, in_order
+from dardis.model.arrays import Ints
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 
-Ints = NDArray[np.int64]
 Tell = Callable[[int, int], object]
 """Is told of progress: how much is done, and how much there is in all."""
 

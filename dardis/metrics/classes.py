@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dardis.metrics.jobs import bounded_slowdown
+from dardis.model.arrays import Floats, Ints
 from dardis.model.cells import as_cell, row_writer
 from dardis.model.files import atomic_text
 from dardis.model.resources import CORES
@@ -69,9 +69,7 @@ def job_classes(schedule: Schedule) -> list[JobClass]:
     return [found for by, place in places.items() for found in _classes(by, place, wait, slowdown)]
 
 
-def _classes(
-    by: str, place: NDArray[np.int64], wait: NDArray[np.int64], slowdown: NDArray[np.float64]
-) -> Iterator[JobClass]:
+def _classes(by: str, place: Ints, wait: Ints, slowdown: Floats) -> Iterator[JobClass]:
     for index in np.unique(place).tolist():
         mine = place == index
         yield JobClass(by, index, int(mine.sum()), int(wait[mine].sum()), float(slowdown[mine].sum()))

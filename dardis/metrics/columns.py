@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dardis.model.arrays import Ints
 from dardis.model.numbers import whole_number
 from dardis.model.schedule import Schedule, joined_by_job
 
@@ -70,7 +70,7 @@ def checked_units_by_node(text: str) -> str:
     return text
 
 
-def units_by_node(texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def units_by_node(texts: Sequence[str]) -> tuple[Ints, Ints]:
     """How many nodes each of some checked texts names, and all (node, units), ascending in each, shape (nodes, 2)."""
     counts = np.array([text.count(":") for text in texts], dtype=np.int64)
     numbers = np.fromstring(" ".join(texts).replace(":", " ").strip(), dtype=np.int64, sep=" ")

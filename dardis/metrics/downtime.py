@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from dardis.metrics.jobs import Number
+from dardis.model.arrays import Ints
 from dardis.model.downtime import Downtime, boot_and_shutdown
 from dardis.model.errors import InputError
 from dardis.model.files import atomic_text, csv_rows, read_text
@@ -17,7 +18,6 @@ from dardis.model.job import FOREVER
 from dardis.model.numbers import whole_number
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
-from dardis.model.series import Ints
 
 DOWNTIME_FILE: Final = "switching.csv"
 COLUMNS: Final = ("node", "down_s", "up_s")

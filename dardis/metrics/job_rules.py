@@ -12,13 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dardis.metrics.violation import Found, Violation
+from dardis.model.arrays import Bools, Ints
 from dardis.model.downtime import Downtime
 from dardis.model.job import FOREVER, NO_TIME, Status
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 class JobRules:

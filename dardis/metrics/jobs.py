@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dardis.model.arrays import Floats, Ints
 from dardis.model.cells import as_cell, row_writer
 from dardis.model.files import atomic_text
 from dardis.model.job import NO_TIME, Status
@@ -26,24 +26,24 @@ Number: TypeAlias = int | float | None
 """A figure of `metrics.json`; None where it has no meaning, never NaN."""
 
 
-def bounded_slowdown(wait: NDArray[np.int64], run: NDArray[np.int64]) -> NDArray[np.float64]:
+def bounded_slowdown(wait: Ints, run: Ints) -> Floats:
     """`max(1, (wait + run) / max(run, 10 s))` of each job; both in s."""
     return np.asarray(np.maximum((wait + run) / np.maximum(run, SLOWDOWN_TAU_S), 1.0))
 
 
-def core_seconds(schedule: Schedule) -> NDArray[np.int64]:
+def core_seconds(schedule: Schedule) -> Ints:
     """Core-seconds that each job used, 0 for one that did not run; shape (jobs,)."""
     cores = schedule.units * schedule.request[:, schedule.kinds.index(CORES)]
     return np.where(schedule.ran, cores * (schedule.finish - schedule.start), 0)
 
 
-def makespan(schedule: Schedule, counted: NDArray[np.int64]) -> int | None:
+def makespan(schedule: Schedule, counted: Ints) -> int | None:
     """Seconds from the first submission to the last end of those jobs at `counted` that ran; None when none did."""
     ran = counted[schedule.ran[counted]]
     return int(schedule.finish[ran].max() - schedule.submit[ran].min()) if len(ran) else None
 
 
-def job_metrics(schedule: Schedule, counted: NDArray[np.int64]) -> dict[str, Number]:
+def job_metrics(schedule: Schedule, counted: Ints) -> dict[str, Number]:
     """Figures of the jobs at the indices `counted`; means and percentiles over the completed and the killed."""
     status = schedule.status[counted]
     ran = counted[status != Status.REJECTED]
@@ -72,12 +72,12 @@ def job_metrics(schedule: Schedule, counted: NDArray[np.int64]) -> dict[str, Num
     }
 
 
-def _weighted(times: NDArray[np.int64], windows: NDArray[np.int64]) -> float | None:
+def _weighted(times: Ints, windows: Ints) -> float | None:
     """Times in units of each job's window, added up in any order alike; None for no jobs."""
     return math.fsum((times / windows).tolist()) if len(times) else None
 
 
-def metrics_by(schedule: Schedule, platform: Platform, counted: NDArray[np.int64]) -> Iterator[dict[str, str | Number]]:
+def metrics_by(schedule: Schedule, platform: Platform, counted: Ints) -> Iterator[dict[str, str | Number]]:
     """Figures of the counted jobs of every queue, then of every user, by name.
 
     `utilisation` is the group's share of the machine from the first submission to the last end of all counted jobs,
@@ -92,7 +92,7 @@ def metrics_by(schedule: Schedule, platform: Platform, counted: NDArray[np.int64
             yield row
 
 
-def _groups(names: Sequence[str], counted: NDArray[np.int64]) -> Iterator[tuple[str, NDArray[np.int64]]]:
+def _groups(names: Sequence[str], counted: Ints) -> Iterator[tuple[str, Ints]]:
     """The counted indices of each name, names in order."""
     places: dict[str, list[int]] = {}
     for index in counted.tolist():
@@ -101,7 +101,7 @@ def _groups(names: Sequence[str], counted: NDArray[np.int64]) -> Iterator[tuple[
         yield name, np.array(places[name], dtype=np.int64)
 
 
-def write_metrics_by(path: Path, schedule: Schedule, platform: Platform, counted: NDArray[np.int64]) -> None:
+def write_metrics_by(path: Path, schedule: Schedule, platform: Platform, counted: Ints) -> None:
     """Write `metrics_by.csv`: `by` (queue or user), `name`, then the figures; empty where there is none."""
     nobody = np.empty(0, dtype=np.int64)
     names = ["by", "name", *job_metrics(schedule, nobody), "utilisation"]

@@ -10,12 +10,12 @@ import numpy as np
 
 from dardis.metrics.facility import Surroundings, platform_cooling, tariff_of
 from dardis.metrics.jobs import Number
+from dardis.model.arrays import Floats
 from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
 from dardis.model.files import atomic_text
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
-from dardis.model.series import Floats
 from dardis.power.account import Account, account, work_of
 from dardis.power.conditions import Conditions
 from dardis.power.cooling import Cooling

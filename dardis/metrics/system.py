@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dardis.metrics.jobs import Number, core_seconds, job_metrics, makespan
+from dardis.model.arrays import Ints
 from dardis.model.errors import InputError
 from dardis.model.files import atomic_text
 from dardis.model.job import FOREVER, NO_TIME
@@ -38,7 +38,7 @@ def desired_total(platform: Platform, desired: DesiredProfile | None, kind: str)
     return (desired or DesiredProfile(platform)).total(platform.kinds.index(kind))
 
 
-def trimmed(schedule: Schedule, trim: tuple[int, int] | None) -> tuple[NDArray[np.int64], tuple[int, int] | None]:
+def trimmed(schedule: Schedule, trim: tuple[int, int] | None) -> tuple[Ints, tuple[int, int] | None]:
     """Indices of the jobs that count, and the window that `trim` (warm-up and cool-down in s) leaves, if it is given.
 
     The window reaches from the first submission plus warm-up to the last minus cool-down; the jobs submitted in it,
@@ -47,9 +47,7 @@ def trimmed(schedule: Schedule, trim: tuple[int, int] | None) -> tuple[NDArray[n
     return counted_jobs(schedule.submit, trim)
 
 
-def counted_jobs(
-    submit: NDArray[np.int64], trim: tuple[int, int] | None
-) -> tuple[NDArray[np.int64], tuple[int, int] | None]:
+def counted_jobs(submit: Ints, trim: tuple[int, int] | None) -> tuple[Ints, tuple[int, int] | None]:
     """As `trimmed`, of when jobs were submitted."""
     everyone = np.arange(len(submit))
     if trim is None or len(everyone) == 0:
@@ -107,9 +105,7 @@ def _utilisation(schedule: Schedule, platform: Platform, window: tuple[int, int]
     return used / available if available and schedule.ran.any() else None
 
 
-def _pieces(
-    f: StepFunction, g: StepFunction, start: int, end: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _pieces(f: StepFunction, g: StepFunction, start: int, end: int) -> tuple[Ints, Ints, Ints]:
     """Lengths of the pieces of `[start, end)` on which both are constant, and the values of both there."""
     inner = np.union1d(f.times, g.times)
     edges = np.concatenate([[start], inner[(inner > start) & (inner < end)], [max(start, end)]]).astype(np.int64)
@@ -139,7 +135,7 @@ def dissimilarity(used: StepFunction, desired: StepFunction, start: int, end: in
     return float(1 - _least_ratio(g, f) * Fraction(r_gf, r_gg))
 
 
-def _least_ratio(g: NDArray[np.int64], f: NDArray[np.int64]) -> Fraction:
+def _least_ratio(g: Ints, f: Ints) -> Fraction:
     """The least g / f where f > 0; 1 where f is 0 everywhere, as any factor leaves it so."""
     some = f > 0
     if not some.any():

@@ -13,9 +13,9 @@ from sys import intern
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dardis.metrics import columns
+from dardis.model.arrays import Bools, Floats, Ints
 from dardis.model.cells import as_cell, from_cell, row_writer
 from dardis.model.errors import InputError
 from dardis.model.files import atomic_text
@@ -103,7 +103,7 @@ def derived(schedule: Schedule, first: int, last: int) -> dict[str, list[Value]]
     }
 
 
-def _where(known: NDArray[np.bool_], values: NDArray[np.int64] | NDArray[np.float64]) -> list[Value]:
+def _where(known: Bools, values: Ints | Floats) -> list[Value]:
     """The values as Python numbers, None where they are not known."""
     numbers: list[Value] = values.tolist()
     for place in np.flatnonzero(~known).tolist():
@@ -240,7 +240,7 @@ def _parse(path: Path, name: str, column: _Column, texts: list[tuple[int, str]])
 def _schedule(values: dict[str, list[Any]], count: int) -> Schedule:
     """The struct of arrays of some jobs, from what their columns say."""
 
-    def numbers(name: str, otherwise: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+    def numbers(name: str, otherwise: Ints | None = None) -> Ints:
         return otherwise if otherwise is not None and name not in values else np.array(values[name], dtype=np.int64)
 
     others = [name.removeprefix(columns.REQUEST_PREFIX) for name in values if name.startswith(columns.REQUEST_PREFIX)]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dardis.model.arrays import Ints
 from dardis.model.platform import NodePower, Platform
-from dardis.model.series import Ints
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+
+from dardis.model.arrays import Ints
 
 
 def parts_of(first: int, last: int, arity: int, gone: Sequence[int] = ()) -> list[tuple[int, int]]:
@@ -38,7 +39,7 @@ def living(first: int, last: int, gone: Sequence[int]) -> int:
     return first
 
 
-def child_counts(hosts: int, arity: int) -> NDArray[np.int64]:
+def child_counts(hosts: int, arity: int) -> Ints:
     """How many children each host has in the tree over `[0, hosts)`; shape (hosts,)."""
     counts = np.zeros(hosts, dtype=np.int64)
     ranges = [(0, hosts)] if hosts else []

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dardis.model.arrays import Ints
 from dardis.model.resources import CORES, amount_in_words
 
 MAX_GROUPS = 62
@@ -126,12 +126,12 @@ class Platform:
         return sum(group.count for group in self.groups)
 
     @cached_property
-    def group_of_node(self) -> NDArray[np.int64]:
+    def group_of_node(self) -> Ints:
         """Group index of every node, shape (nodes,)."""
         return np.repeat(np.arange(len(self.groups)), [group.count for group in self.groups])
 
     @cached_property
-    def group_capacity(self) -> NDArray[np.int64]:
+    def group_capacity(self) -> Ints:
         """What one node of each group holds, shape (groups, kinds)."""
         return np.array(
             [[group.resources.get(kind, 0) for kind in self.kinds] for group in self.groups],
@@ -139,7 +139,7 @@ class Platform:
         )
 
     @cached_property
-    def capacity(self) -> NDArray[np.int64]:
+    def capacity(self) -> Ints:
         """What every node holds, shape (nodes, kinds)."""
         return self.group_capacity[self.group_of_node]
 

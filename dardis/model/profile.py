@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dardis.model.arrays import Ints
 from dardis.model.job import NO_TIME
 
 
@@ -15,8 +15,8 @@ from dardis.model.job import NO_TIME
 class StepFunction:
     """`values[i]` holds in `[times[i], times[i+1])`, the last for ever; `times[0]` is `NO_TIME`, before all."""
 
-    times: NDArray[np.int64]
-    values: NDArray[np.int64]
+    times: Ints
+    values: Ints
 
     @classmethod
     def from_steps(cls, before: int, steps: Iterable[tuple[int, int]]) -> StepFunction:
@@ -26,7 +26,7 @@ class StepFunction:
         return cls(times, np.array([before, *table.values()], dtype=np.int64))
 
     @classmethod
-    def from_spans(cls, starts: NDArray[np.int64], ends: NDArray[np.int64], amounts: NDArray[np.int64]) -> StepFunction:
+    def from_spans(cls, starts: Ints, ends: Ints, amounts: Ints) -> StepFunction:
         """Sum of `amounts[i]` over the half-open spans `[starts[i], ends[i])`; 0 elsewhere."""
         moments = np.concatenate([starts, ends])
         change = np.concatenate([amounts, -amounts])
@@ -38,7 +38,7 @@ class StepFunction:
             np.concatenate([[0], np.cumsum(steps)]).astype(np.int64),
         )
 
-    def at(self, moments: NDArray[np.int64] | int) -> NDArray[np.int64]:
+    def at(self, moments: Ints | int) -> Ints:
         """Values at the given times."""
         return np.asarray(self.values[np.searchsorted(self.times, moments, side="right") - 1])
 

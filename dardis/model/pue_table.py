@@ -7,8 +7,8 @@ from enum import StrEnum
 
 import numpy as np
 
+from dardis.model.arrays import Floats
 from dardis.model.errors import InputError
-from dardis.model.series import Floats
 
 
 class Rows(StrEnum):

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dardis.model.arrays import Bools, Ints
 from dardis.model.job import Status
 
 _BLOCK: Final = 8192
@@ -25,25 +26,25 @@ class Schedule:
     """
 
     kinds: tuple[str, ...]
-    number: NDArray[np.int64]
-    submit: NDArray[np.int64]
-    earliest: NDArray[np.int64]
-    latest: NDArray[np.int64]
-    walltime: NDArray[np.int64]
-    units: NDArray[np.int64]
-    request: NDArray[np.int64]
+    number: Ints
+    submit: Ints
+    earliest: Ints
+    latest: Ints
+    walltime: Ints
+    units: Ints
+    request: Ints
     status: NDArray[np.int8]
-    start: NDArray[np.int64]
-    finish: NDArray[np.int64]
-    attempts: NDArray[np.int64]
-    offsets: NDArray[np.int64]
+    start: Ints
+    finish: Ints
+    attempts: Ints
+    offsets: Ints
     nodes: NDArray[np.integer[Any]]
     node_units: NDArray[np.integer[Any]]
     queue: list[str]
     user: list[str]
 
     @property
-    def ran(self) -> NDArray[np.bool_]:
+    def ran(self) -> Bools:
         """Which jobs ran (completed or killed)."""
         return np.asarray(self.status != Status.REJECTED)
 
@@ -76,6 +77,6 @@ class Schedule:
         ]
 
 
-def joined_by_job(texts: list[str], edges: NDArray[np.int64]) -> list[str]:
+def joined_by_job(texts: list[str], edges: Ints) -> list[str]:
     """Texts `[edges[i], edges[i+1])` as one, with blanks between, for every i."""
     return [texts[a] if b - a == 1 else " ".join(texts[a:b]) for a, b in pairwise(edges.tolist())]

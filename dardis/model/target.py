@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dardis.model.arrays import Ints
 from dardis.model.platform import Platform
 from dardis.model.profile import StepFunction
 
@@ -41,7 +41,7 @@ class Switching:
     """A node is not shut down more often than this in any day (86,400 s back from then)."""
 
 
-def opened_above(platform: Platform, kind: int) -> NDArray[np.int64]:
+def opened_above(platform: Platform, kind: int) -> Ints:
     """The machine-wide value above which each node is open under `Split.OPEN_NODES`, shape (nodes,)."""
     counts = [group.count for group in platform.groups]
     # Node i of n is open where n times the value is above i times the capacity; in parts, since that may not fit.
@@ -50,7 +50,7 @@ def opened_above(platform: Platform, kind: int) -> NDArray[np.int64]:
     return np.asarray(index * whole + index * rest // np.repeat(counts, counts))
 
 
-def most_that_opens(platform: Platform, kind: int, allowed: NDArray[np.int64]) -> NDArray[np.int64]:
+def most_that_opens(platform: Platform, kind: int, allowed: Ints) -> Ints:
     """The largest machine-wide values whose open nodes hold at most `allowed` in all (`Split.OPEN_NODES`)."""
     above, capacity = opened_above(platform, kind), platform.capacity[:, kind]
     order = np.argsort(above, kind="stable")
@@ -71,13 +71,13 @@ class DesiredProfile:
     split: Split = Split.PROPORTIONAL
 
     @cached_property
-    def _filled_before(self) -> NDArray[np.int64]:
+    def _filled_before(self) -> Ints:
         """Capacity of all nodes before each, shape (nodes + 1, kinds)."""
         capacity = self.platform.capacity
         return np.concatenate([np.zeros((1, capacity.shape[1]), np.int64), np.cumsum(capacity, axis=0)])
 
     @cached_property
-    def _opened_above(self) -> NDArray[np.int64]:
+    def _opened_above(self) -> Ints:
         """The machine-wide value above which each node is open, shape (nodes, kinds)."""
         return np.stack([opened_above(self.platform, kind) for kind in range(len(self.platform.kinds))], axis=1)
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dardis.kernels.offers import Held
+from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER
 from dardis.model.platform import Platform
@@ -21,7 +21,6 @@ from dardis.node_manager.state import Claim, PoolState, VirtualHosts
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Kill, Launch, Send, SetTimer
 
-Ints = NDArray[np.int64]
 EVERYBODY = -1
 """The address of every task manager."""
 LAPSE, REPORT, FORGET = range(3)

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dardis.kernels import offers, profile, ranked, selection, starts, sums, view
 from dardis.kernels.offers import Asked, Asks, Held
 from dardis.kernels.profiles import NodeProfiles
 from dardis.kernels.rows import Rows, grown, make_rows
+from dardis.model.arrays import Ints
 from dardis.model.downtime import boot_and_shutdown
 from dardis.model.host_tree import child_counts
 from dardis.model.job import FOREVER, NO_TIME
@@ -20,7 +20,6 @@ from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.wire.messages import Ask, Switch
 
-Ints = NDArray[np.int64]
 _ALL_UP: Ints = np.zeros(0, dtype=np.int64)
 
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dardis.model.arrays import Ints
 from dardis.model.downtime import boot_and_shutdown
 from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.platform import Platform
 from dardis.model.profile import StepFunction
-from dardis.model.series import Ints
 from dardis.model.target import Switching
 from dardis.wire.messages import Switch
 

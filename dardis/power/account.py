@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dardis.model.arrays import Floats, Ints
 from dardis.model.downtime import Downtime
 from dardis.model.platform import Platform
 from dardis.model.resources import CORES, POWER
 from dardis.model.schedule import Schedule
-from dardis.model.series import Floats, Ints, Series
+from dardis.model.series import Series
 from dardis.power.conditions import Conditions
 from dardis.power.cooling import Cooling
 from dardis.power.nodes import MachinePower

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dardis.model.series import Floats
+from dardis.model.arrays import Floats
 
 
 def capacity_factor(water_c: Floats | float, air_c: Floats | float) -> Floats:

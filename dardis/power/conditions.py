@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dardis.model.arrays import Floats, Ints
 from dardis.model.errors import InputError
 from dardis.model.moments import utc_text
-from dardis.model.series import Floats, Ints, Series
+from dardis.model.series import Series
 from dardis.power.tariff import DEMAND_SPAN_S
 
 HOUR_S = 3600

@@ -7,8 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
+from dardis.model.arrays import Floats
 from dardis.model.pue_table import PueTable, Rows
-from dardis.model.series import Floats
 from dardis.power.air import DESIGN_W, AirPlant
 from dardis.power.hybrid import HybridPlant
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dardis.model.series import Floats
+from dardis.model.arrays import Floats
 from dardis.power.air import DESIGN_W
 from dardis.power.chiller import Chiller
 

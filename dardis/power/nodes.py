@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dardis.model.arrays import Floats, Ints
 from dardis.model.platform import NodePower, Platform
 from dardis.model.resources import CORES
-from dardis.model.series import Floats, Ints
 
 DESIGN_MARGIN = 11.11 / 9.455
 """A plant is built for more than mean jobs draw: the thesis's most W a core over its mean."""

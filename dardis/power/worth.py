@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dardis.model.series import Floats, Series
+from dardis.model.arrays import Floats
+from dardis.model.series import Series
 from dardis.power.conditions import Conditions
 from dardis.power.cooling import Cooling
 from dardis.power.tariff import Tariff

@@ -7,7 +7,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from dardis.model.series import Ints
+from dardis.model.arrays import Ints
 
 LAST = 2
 

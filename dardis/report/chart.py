@@ -14,7 +14,8 @@ from matplotlib import dates
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, Formatter, FuncFormatter
-from numpy.typing import NDArray
+
+from dardis.model.arrays import Floats, Ints
 
 BLUE: Final = "#0072B2"
 VERMILLION: Final = "#D55E00"
@@ -116,7 +117,7 @@ class TimeAxis:
             return 86400.0, "days"
         return (3600.0, "hours") if span >= 2 * 3600 else (60.0, "minutes")
 
-    def place(self, times: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.float64]:
+    def place(self, times: Ints | Floats) -> Floats:
         """Where times lie on the axis."""
         if self._dated and self.unix_start is not None:
             return np.asarray((times + self.unix_start) / 86400.0)

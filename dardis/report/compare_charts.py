@@ -9,10 +9,10 @@ from typing import Final
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, PercentFormatter
-from numpy.typing import NDArray
 
 from dardis.metrics.classes import WALLTIME, WIDTH, JobClass
 from dardis.metrics.jobs import SLOWDOWN_TAU_S
+from dardis.model.arrays import Floats, Ints
 from dardis.report import chart
 from dardis.report.chart import Chart
 from dardis.report.distributions import curve, short_count, time_ticks
@@ -25,8 +25,8 @@ class Borne:
     """What the jobs of a dispatcher bore, in all its runs together; waits in s, shape (jobs,)."""
 
     label: str
-    waits: NDArray[np.int64]
-    slowdowns: NDArray[np.float64]
+    waits: Ints
+    slowdowns: Floats
     classes: list[JobClass]
     runs: int
 
@@ -51,7 +51,7 @@ def slowdowns(all_borne: Sequence[Borne], title: str) -> Chart:
     return chart.finish(drawing, title, caption)
 
 
-def _curves(axes: Axes, named: Sequence[tuple[str, NDArray[np.float64]]]) -> None:
+def _curves(axes: Axes, named: Sequence[tuple[str, Floats]]) -> None:
     for place, (label, values) in enumerate(named[: chart.MOST_LINES]):
         look = chart.line_look(place)
         curve(axes, values, look["color"], label, look["linewidth"], look["linestyle"])

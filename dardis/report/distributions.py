@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, FuncFormatter, NullLocator, PercentFormatter
-from numpy.typing import NDArray
 
 from dardis.metrics.jobs import SLOWDOWN_TAU_S, bounded_slowdown
+from dardis.model.arrays import Floats
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 from dardis.report import chart, words
@@ -48,7 +48,7 @@ def slowdowns(schedule: Schedule) -> Chart:
     return chart.finish(drawing, "Bounded slowdowns", caption)
 
 
-def _cumulative(axes: Axes, schedule: Schedule, values: NDArray[np.float64]) -> None:
+def _cumulative(axes: Axes, schedule: Schedule, values: Floats) -> None:
     """Cumulative shares of all jobs that ran, and of each queue's when they are few."""
     queues = np.array(schedule.queue, dtype=object)[schedule.ran]
     largest = [name for name, _ in Counter(queues.tolist()).most_common()]
@@ -63,7 +63,7 @@ def _cumulative(axes: Axes, schedule: Schedule, values: NDArray[np.float64]) -> 
     axes.legend(loc="best")
 
 
-def curve(axes: Axes, values: NDArray[np.float64], colour: str, label: str, width: float, dashes: Dashes = "-") -> None:
+def curve(axes: Axes, values: Floats, colour: str, label: str, width: float, dashes: Dashes = "-") -> None:
     """One cumulative curve, through some of its points when it has many."""
     values = np.sort(values)
     shares = np.arange(1, len(values) + 1) / len(values)
@@ -128,7 +128,7 @@ def short_count(count: int) -> str:
     return str(count) if count < 1000 else f"{count / 1000:.2g}k" if count < 100_000 else f"{count / 1000:.0f}k"
 
 
-def decision_times(histogram: NDArray[np.float64]) -> Chart:
+def decision_times(histogram: Floats) -> Chart:
     """How long decisions took; `histogram` has rows of from (s), to (s), decisions."""
     histogram = histogram[histogram[:, 2] > 0]
     low, high, counts = histogram.T

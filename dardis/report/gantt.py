@@ -10,8 +10,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.image import AxesImage
-from numpy.typing import NDArray
 
+from dardis.model.arrays import Floats
 from dardis.model.platform import Platform
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
@@ -72,7 +72,7 @@ def _colours() -> LinearSegmentedColormap:
     return LinearSegmentedColormap.from_list("use", mpl.colormaps["cividis_r"](np.linspace(0.05, 1, 16)), N=16)
 
 
-def node_use(schedule: Schedule, platform: Platform, edges: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
+def node_use(schedule: Schedule, platform: Platform, edges: Floats, rows: int) -> Floats:
     """Mean share of cores in use, of nodes gathered into `rows` and in the equal steps between `edges`."""
     steps = len(edges) - 1
     width = (edges[-1] - edges[0]) / steps or 1.0

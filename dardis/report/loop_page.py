@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from matplotlib.ticker import MaxNLocator, NullLocator
 
+from dardis.model.arrays import Floats, Ints
 from dardis.model.profile import StepFunction
-from dardis.model.series import Floats, Ints
 from dardis.report import chart
 from dardis.report.chart import Chart, TimeAxis
 from dardis.report.over_time import draw_steps

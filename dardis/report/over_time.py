@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import NDArray
 
+from dardis.model.arrays import Floats, Ints
 from dardis.model.downtime import Downtime
 from dardis.model.platform import Platform
 from dardis.model.profile import StepFunction
@@ -22,9 +22,7 @@ BINS: Final = 1000
 """Pieces of time that a chart tells apart: about its pixels on a screen."""
 
 
-def envelope(
-    function: StepFunction, edges: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+def envelope(function: StepFunction, edges: Ints) -> tuple[Ints, Ints, Floats]:
     """Exact least, greatest and mean value in each `[edges[i], edges[i+1])`; edges rise."""
     inner = function.times[(function.times > edges[0]) & (function.times < edges[-1])]
     times = np.union1d(edges, inner)

@@ -10,8 +10,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from dardis.model.arrays import Floats, Ints
 from dardis.model.profile import StepFunction
-from dardis.model.series import Floats, Ints
 from dardis.report import chart
 from dardis.report.chart import Chart, TimeAxis
 from dardis.report.over_time import draw_steps

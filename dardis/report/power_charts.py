@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
-from dardis.model.series import Floats, Series
+from dardis.model.arrays import Floats
+from dardis.model.series import Series
 from dardis.report import chart
 from dardis.report.chart import Chart, TimeAxis
 from dardis.report.over_time import BINS

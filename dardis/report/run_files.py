@@ -15,6 +15,7 @@ from dardis.config.toml_file import read_json
 from dardis.metrics.downtime import DOWNTIME_FILE, read_downtime
 from dardis.metrics.power import COLUMNS
 from dardis.metrics.table import read_jobs
+from dardis.model.arrays import Floats
 from dardis.model.cells import from_cell
 from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
@@ -58,8 +59,8 @@ class RunFiles:
     by: list[Group]
     profile: dict[str, StepFunction]
     run: RunRecord
-    decisions: NDArray[np.float64] | None
-    power: dict[str, NDArray[np.float64]] | None = None
+    decisions: Floats | None
+    power: dict[str, Floats] | None = None
     downtime: Downtime | None = None
 
 
@@ -165,7 +166,7 @@ def _profile(text: str, platform: Platform) -> dict[str, StepFunction]:
     }
 
 
-def _power(text: str) -> dict[str, NDArray[np.float64]]:
+def _power(text: str) -> dict[str, Floats]:
     """The columns of `power.csv`."""
     header, *lines = text.splitlines() or [""]
     if tuple(header.split(",")) != COLUMNS or not lines:
@@ -177,7 +178,7 @@ def _power(text: str) -> dict[str, NDArray[np.float64]]:
     return columns
 
 
-def _decisions(text: str) -> NDArray[np.float64]:
+def _decisions(text: str) -> Floats:
     """The histogram of decision times."""
     header, *lines = text.splitlines() or [""]
     table = _numbers(lines, 3, np.float64)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dardis.kernels.rows import SLACK, Rows, make_rows
+from dardis.model.arrays import Floats, Ints
 from dardis.model.job import NO_TIME, Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.randomness import stream
 from dardis.model.resources import CORES
 from dardis.node_manager.state import PoolState
 
-Ints = NDArray[np.int64]
 CORES_OF_A_NODE = 16
 MOST_UNITS = 8
 SHORTEST_S, LONGEST_S = 600, 7200
@@ -44,7 +43,7 @@ def jobs(count: int, window: int, seed: int) -> list[Job]:
     return found
 
 
-def _walltimes(draws: NDArray[np.float64]) -> Ints:
+def _walltimes(draws: Floats) -> Ints:
     """Walltimes in s whose logarithms are evenly spread."""
     return np.asarray(SHORTEST_S * (LONGEST_S / SHORTEST_S) ** draws).astype(np.int64)
 

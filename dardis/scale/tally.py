@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dardis.engine.clock import cpu_ns, monotonic_s
 from dardis.kernels.sums import LONGEST_TO_ROOT, SENT
@@ -21,7 +20,6 @@ from dardis.wire.codec import decode, encode
 from dardis.wire.effects import ALL_HOSTS, Send
 from dardis.wire.messages import Ask, Candidates, Confirm, Gathered, Message, Offers, Relay, Sums
 
-Ints = NDArray[np.int64]
 _REPETITIONS, _BATCH = 9, 50
 
 

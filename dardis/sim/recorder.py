@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dardis.model.arrays import Ints
 from dardis.model.downtime import Downtime
 from dardis.model.job import FOREVER, NO_TIME, Job, Status
 from dardis.model.schedule import Schedule
 
-Ints = NDArray[np.int64]
 FIRST_ROOM = 1 << 14
 _BLOCK = 1 << 14
 """Jobs whose nodes are put in order at a time."""

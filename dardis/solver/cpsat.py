@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dardis.model.series import Ints
+from dardis.model.arrays import Ints
 from dardis.solver.result import Budget, Ended, Result, Status
 
 if TYPE_CHECKING:

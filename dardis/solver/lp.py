@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dardis.model.series import Floats, Ints
+from dardis.model.arrays import Floats, Ints
 from dardis.solver.result import Budget, Ended, Result, Status
 
 if TYPE_CHECKING:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dardis.model.arrays import Integers, Ints
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +67,7 @@ def layout_of(platform: Platform, bounds: tuple[int, ...], desired: DesiredProfi
     )
 
 
-def hosts_of(nodes: NDArray[np.integer[Any]], bounds: NDArray[np.int64]) -> list[int]:
+def hosts_of(nodes: Integers, bounds: Ints) -> list[int]:
     """The hosts that hold any of the nodes."""
     found: list[int] = np.unique(np.searchsorted(bounds, nodes, side="right") - 1).tolist()
     return found

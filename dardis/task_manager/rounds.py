@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dardis.kernels import ranked, selection, starts, sums
+from dardis.model.arrays import Ints
 from dardis.model.choices import UnitsPerNode
 from dardis.model.job import FOREVER, Job
 from dardis.task_manager.layout import Layout
@@ -16,8 +16,6 @@ from dardis.task_manager.search import Search
 from dardis.task_manager.setups import Generator, Selection, SetUp
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Send
-
-Ints = NDArray[np.int64]
 
 _GENERATORS = {
     Generator.FIRST: starts.FIRST, Generator.UNIFORM: starts.UNIFORM, Generator.EXPONENTIAL: starts.EXPONENTIAL,

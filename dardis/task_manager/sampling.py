@@ -10,16 +10,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dardis.kernels.sample import draw_sample
+from dardis.model.arrays import Ints
 from dardis.model.job import Job
 from dardis.task_manager.layout import Layout
 from dardis.task_manager.rounds import JobState
 from dardis.task_manager.search import Search
 from dardis.wire.messages import Ask
 
-Ints = NDArray[np.int64]
 WIDER = 4
 """How many times as large the next sample is."""
 

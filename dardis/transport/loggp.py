@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dardis.engine.clock import cpu_ns, monotonic_s
+from dardis.model.arrays import Floats
 from dardis.model.loggp import LogGP
 from dardis.transport.mpi import broadcast
 
@@ -110,9 +110,7 @@ def _receive_burst(comm: Communicator, source: int) -> None:
         comm.Recv(message, source=source, tag=_TAG_DATA)
 
 
-def collective_ns(
-    comm: Communicator, down_bytes: int, up_bytes: Sequence[int], repetitions: int = 31
-) -> NDArray[np.float64]:
+def collective_ns(comm: Communicator, down_bytes: int, up_bytes: Sequence[int], repetitions: int = 31) -> Floats:
     """What a bare `Bcast` of `down_bytes` and a `Gatherv` of `up_bytes` (one a rank) take, on rank 0; (repetitions,).
 
     All ranks call it with the same figures, and all get the answer.

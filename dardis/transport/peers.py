@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dardis.engine.clock import cpu_ns
+from dardis.model.arrays import Ints
 from dardis.wire.codec import decode, encode, pack, unpack
 from dardis.wire.messages import Message
 
 if TYPE_CHECKING:
     from dardis.transport.mpi import Communicator
 
-Ints = NDArray[np.int64]
 Batch = list[tuple[int, Message]]
 """Messages with the job each is about, in order."""
 

@@ -6,16 +6,14 @@ from collections.abc import Generator, Iterator
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER
 from dardis.node_manager.switching import Switcher
 from dardis.transport.lockstep import Talk
 from dardis.turns.turn import Turn
 from dardis.wire.effects import Send, Switched
 from dardis.wire.messages import Switch
-
-Ints = NDArray[np.int64]
 
 
 class Switches:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from dardis.model.arrays import Ints
 from dardis.wire.messages import Message, Timer
 
 ALL_HOSTS = -1
@@ -46,8 +44,8 @@ class Launch:
 
     job: int
     attempt: int
-    nodes: NDArray[np.int64]
-    units: NDArray[np.int64]
+    nodes: Ints
+    units: Ints
     at: int
     until: int
 
@@ -66,8 +64,8 @@ class Placed:
 
     job: int
     start: int
-    nodes: NDArray[np.int64]
-    units: NDArray[np.int64]
+    nodes: Ints
+    units: Ints
     boot_delay: int = 0
     """How much earlier it could have started, had all nodes been up, as far as its task manager knows."""
     attempts: int = 1
@@ -103,8 +101,8 @@ class Switched:
     """These nodes are shut down (begun at the moments, one a node), or booted, to be up at them."""
 
     up: bool
-    nodes: NDArray[np.int64]
-    moments: NDArray[np.int64]
+    nodes: Ints
+    moments: Ints
 
 
 Effect = Send | Forward | SetTimer | Launch | Kill | Placed | Rejected | Waiting | Done | Switched

@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME
 
-Ints = NDArray[np.int64]
 ROWS, SUMS, CANDIDATES = range(3)
 """What an `Ask` wants: what each node offers; sums over nodes; the best nodes for starts that are named."""
 _NONE: Ints = np.zeros(0, dtype=np.int64)

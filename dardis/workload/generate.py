@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dardis.model.arrays import Ints
 from dardis.model.errors import InputError
 from dardis.model.randomness import stream
 from dardis.model.resources import CORES, MEMORY
 from dardis.workload.table import processors
-from dardis.workload.trace import Ints, Trace, build_trace
+from dardis.workload.trace import Trace, build_trace
 from dardis.workload.units import in_units
 
 DAY = 86_400

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dardis.model.arrays import Ints
 from dardis.model.platform import Platform
-from dardis.workload.trace import Ints, Texts, Trace
+from dardis.workload.trace import Texts, Trace
 
 _MOST_NAMES = 8
 

@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dardis.model.arrays import Ints
 from dardis.model.files import read_text, write_text
 from dardis.model.job import NO_TIME
 from dardis.model.numbers import decimal_number, whole_number
 from dardis.model.resources import CORES, MEMORY
-from dardis.workload.trace import LARGEST, OUT_OF_RANGE, UNKNOWN, Ints, Skipped, Texts, Trace, build_trace
+from dardis.workload.trace import LARGEST, OUT_OF_RANGE, UNKNOWN, Skipped, Texts, Trace, build_trace
 
 FIELDS = 18
 METACENTRUM_FIELDS = 21

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from dardis.model.arrays import Ints
 from dardis.model.cells import as_cell, from_cell, row_writer
 from dardis.model.errors import InputError
 from dardis.model.files import csv_rows, read_text, write_text
 from dardis.model.job import NO_TIME
 from dardis.model.numbers import whole_number
 from dardis.model.resources import CORES, KIND_NAME, parse_amount
-from dardis.workload.trace import LARGEST, UNKNOWN, Ints, Skipped, Trace, build_trace
+from dardis.workload.trace import LARGEST, UNKNOWN, Skipped, Trace, build_trace
 
 REQUEST = "req_"
 _REQUIRED = {"job_id": "number", "submit_s": "submit", "runtime_s": "runtime", "units": "units"}

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dardis.model.arrays import Bools, Ints
 from dardis.model.errors import InputError, one_line
 from dardis.model.job import NO_TIME
 from dardis.model.numbers import whole_number
 
-Ints = NDArray[np.int64]
 Texts = NDArray[np.object_]
 
 UNKNOWN = -1
@@ -158,7 +158,7 @@ def _with_defaults(columns: dict[str, Any], count: int) -> dict[str, Any]:
     return full
 
 
-def _defects(trace: Trace) -> list[tuple[str, bool, NDArray[np.bool_]]]:
+def _defects(trace: Trace) -> list[tuple[str, bool, Bools]]:
     """Reason, whether that is malformed, and the rows it holds for; the first that holds counts."""
     too_large = np.zeros(len(trace), dtype=bool)
     for name in _NUMBERS:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dardis.model.arrays import Bools
 from dardis.model.errors import InputError
 from dardis.model.job import NO_TIME
 from dardis.model.randomness import stream
@@ -64,7 +64,7 @@ def scale_load(trace: Trace, factor: float) -> Trace:
     return scaled.take(np.lexsort((scaled.number, scaled.submit)))
 
 
-def _keep(trace: Trace, rows: NDArray[np.bool_], what: str) -> Trace:
+def _keep(trace: Trace, rows: Bools, what: str) -> Trace:
     if not rows.any():
         raise InputError(what, f"no job of the {len(trace)} in the trace", "a filter that leaves some")
     return trace.take(rows)

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from dardis.model.arrays import Ints
 from dardis.model.errors import InputError
 from dardis.model.platform import Platform
 from dardis.model.resources import CORES, MEMORY
-from dardis.workload.trace import Ints, Trace
+from dardis.workload.trace import Trace
 
 MOST_UNIT_CORES = 1 << 20
 

@@ -7,11 +7,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from dardis.model.arrays import Ints
 from dardis.model.branch import Branch
 from dardis.model.platform import Platform
 from dardis.model.profile import StepFunction
 from dardis.model.resources import CORES
-from dardis.model.series import Ints
 from dardis.model.target import Switching
 from offline.day.hindsight import Hindsight
 from offline.day.known import Known

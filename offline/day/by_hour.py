@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dardis.model.arrays import Bools, Floats, Ints
 from dardis.model.platform import Platform
 from dardis.model.profile import StepFunction
 from dardis.model.resources import CORES
-from dardis.model.series import Floats, Ints
 from dardis.model.target import DesiredProfile, Split, most_that_opens
 from dardis.power.nodes import full_watts, watts_for_cores
 from dardis.report.over_time import envelope
@@ -97,7 +96,7 @@ def _allowed_it_w(day: DayPlan) -> Floats:
         most_kw[inside] = np.minimum(most_kw[inside], limit.most_kw)
     whole = min(full_watts(problem.platform), getattr(problem.cooling, "most_it_w", np.inf))
 
-    def fits(it_w: Floats) -> NDArray[np.bool_]:
+    def fits(it_w: Floats) -> Bools:
         return np.asarray(it_w + problem.cooling.watts(conditions.temp_c, it_w) <= 1000 * most_kw)
 
     low, high = np.zeros(len(most_kw)), np.full(len(most_kw), whole)

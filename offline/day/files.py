@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from dardis.config.target import write_target
+from dardis.model.arrays import Floats
 from dardis.model.profile import StepFunction
 from dardis.model.resources import CORES
-from dardis.model.series import Floats
 from dardis.model.target import Target
 from dardis.power.nodes import MachinePower
 from dardis.report.chart import TimeAxis

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from dardis.model.arrays import Floats
 from dardis.model.errors import InputError
 from dardis.model.job import Job
 from dardis.model.profile import StepFunction
 from dardis.model.schedule import Schedule
-from dardis.model.series import Floats, Series
+from dardis.model.series import Series
 from dardis.power.conditions import Conditions
 from offline.day.known import Known
 from offline.extract.target_tree import TargetTree, learn_target

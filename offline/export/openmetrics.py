@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from dardis.model.series import Floats, Ints
+from dardis.model.arrays import Floats, Ints
 from offline.export.exporter import Export
 from offline.folder.plan import PlanFolder
 

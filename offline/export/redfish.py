@@ -13,11 +13,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dardis.model.arrays import Bools, Ints
 from dardis.model.platform import Platform
 from dardis.model.resources import CORES
-from dardis.model.series import Ints
 from dardis.power.nodes import MachinePower
 from offline.export.exporter import Export
 from offline.export.steps import Step, first_on, steps
@@ -32,7 +31,7 @@ _RULE = (
 )
 
 
-def node_limits(platform: Platform, on: NDArray[np.bool_], cap_w: float) -> Ints:
+def node_limits(platform: Platform, on: Bools, cap_w: float) -> Ints:
     """W that each node may draw under the machine's cap, shape (nodes,); `NO_LIMIT` where there is no cap (NaN).
 
     A cap below what they draw idle leaves each that: it cannot be held.
@@ -47,7 +46,7 @@ def node_limits(platform: Platform, on: NDArray[np.bool_], cap_w: float) -> Ints
     return np.floor(machine.idle_w + np.where(on, share * busy_w, 0.0) + 1e-3).astype(np.int64)
 
 
-def least_watts(machine: MachinePower, on: NDArray[np.bool_]) -> float:
+def least_watts(machine: MachinePower, on: Bools) -> float:
     """What the machine draws without any job."""
     return float(np.where(on, machine.idle_w, machine.off_w).sum())
 
@@ -100,11 +99,11 @@ def _moments(plan: PlanFolder) -> Iterator[tuple[int, list[tuple[int, str | int]
         yield time, found, not cap_w < least_watts(machine, busy)
 
 
-def _used(plan: PlanFolder, actions: dict[int, Step]) -> dict[int, NDArray[np.bool_]]:
+def _used(plan: PlanFolder, actions: dict[int, Step]) -> dict[int, Bools]:
     """Which nodes are on at any time of each segment of the profile."""
     edges = plan.profile.edges
     on = first_on(plan.onoff, plan.platform.node_count)
-    used: dict[int, NDArray[np.bool_]] = {}
+    used: dict[int, Bools] = {}
     for time in sorted({*edges.tolist(), *actions}):
         step = actions.get(time, Step(time, [], []))
         on[step.off], on[step.on] = False, True

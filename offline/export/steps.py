@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dardis.model.series import Ints
+from dardis.model.arrays import Bools, Ints
 from offline.folder.tables import OnOffTable
 
 
@@ -29,7 +28,7 @@ def steps(onoff: OnOffTable) -> list[Step]:
     ]
 
 
-def first_on(onoff: OnOffTable, nodes: int) -> NDArray[np.bool_]:
+def first_on(onoff: OnOffTable, nodes: int) -> Bools:
     """Which nodes are on before the first action, shape (nodes,): all but those whose first action is a boot."""
     on = np.ones(nodes, dtype=np.bool_)
     for node, boots in zip(onoff.node[::-1].tolist(), onoff.on[::-1].tolist(), strict=True):

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dardis.model.arrays import Floats, Ints
 from dardis.model.profile import StepFunction
-from dardis.model.series import Floats, Ints, Series
+from dardis.model.series import Series
 from offline.site.calendar import DAY_S, HOUR_S
 
 EVENING_S = 6 * HOUR_S

@@ -15,10 +15,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from dardis.model.arrays import Floats, Ints
 from dardis.model.branch import Branch
 from dardis.model.platform import NodePower, Platform
 from dardis.model.profile import StepFunction
-from dardis.model.series import Floats, Ints
 from offline.extract.hours import HourTable
 from offline.extract.trees import Shape, branch_of, folds, rules_of
 from offline.onoff.replay import Demand, Past, Replay

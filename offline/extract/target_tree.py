@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from dardis.model.arrays import Floats
 from dardis.model.branch import Branch
 from dardis.model.profile import StepFunction
-from dardis.model.series import Floats
 from offline.extract.hours import HourTable
 from offline.extract.trees import Shape, branch_of, held_out, rules_of
 

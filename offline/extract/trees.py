@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dardis.model.arrays import Bools, Floats, Ints
 from dardis.model.branch import Branch
-from dardis.model.series import Floats, Ints
 
 FOLDS: Final = 5
 _LEAF: Final = -1
@@ -48,7 +48,7 @@ class Shape:
         }
 
 
-def folds(day: Ints) -> Iterator[NDArray[np.bool_]]:
+def folds(day: Ints) -> Iterator[Bools]:
     """Which rows are held out, fold by fold: every `FOLDS`-th day, whole days only."""
     _, number = np.unique(day, return_inverse=True)
     for fold in range(min(FOLDS, int(number.max(initial=0)) + 1)):

@@ -11,6 +11,7 @@ import numpy as np
 
 from dardis.config.platform import LATEST
 from dardis.metrics.columns import parse_units_by_node
+from dardis.model.arrays import Floats, Ints
 from dardis.model.cells import as_cell, row_writer
 from dardis.model.errors import InputError
 from dardis.model.files import atomic_text, csv_rows, read_text
@@ -18,7 +19,6 @@ from dardis.model.moments import parse_utc
 from dardis.model.numbers import decimal_number, whole_number
 from dardis.model.platform import Platform
 from dardis.model.schedule import joined_by_job
-from dardis.model.series import Floats, Ints
 from offline.folder.tables import JobKind, OnOffTable, ProfileTable, ScheduleTable
 
 T = TypeVar("T")

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dardis.model.arrays import Bools, Floats, Ints
 from dardis.model.downtime import Downtime
 from dardis.model.job import FOREVER
-from dardis.model.series import Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class OnOffTable:
 
     time: Ints
     node: Ints
-    on: NDArray[np.bool_]
+    on: Bools
 
     def __post_init__(self) -> None:
         """Refuse what nobody could carry out."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dardis.model.arrays import Floats
 from dardis.model.errors import InputError
-from dardis.model.series import Floats
 from dardis.workload.trace import Trace
 from offline.forecast.donors import METHODS, WEEK
 from offline.forecast.forecast import Forecast, forecast_from

@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 
+from dardis.model.arrays import Floats
 from dardis.model.errors import InputError
-from dardis.model.series import Floats
 from offline.forecast.past import Past, in_use
 
 MEAN_DAYS = 7

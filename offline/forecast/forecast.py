@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dardis.model.arrays import Ints
 from dardis.model.errors import InputError
-from dardis.model.series import Ints
 from dardis.workload.trace import Trace
 from offline.forecast.donors import DEFAULT, donors
 from offline.forecast.past import Past, look_back

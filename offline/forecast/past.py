@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dardis.model.arrays import Bools, Floats, Ints
 from dardis.model.errors import InputError
-from dardis.model.series import Floats, Ints
 from dardis.predict.recent import LastTwo
 from dardis.workload.trace import UNKNOWN, Trace
 from offline.site.calendar import DAY_S, HOUR_S
@@ -96,7 +95,7 @@ def known_jobs(jobs: Trace, origin: int) -> Trace:
     return replace(jobs, runtime=runtime, walltime=walltime, wait=wait, comments=(), skipped=())
 
 
-def _expect(run: Ints, jobs: Trace, origin: int, start: Ints, ended: NDArray[np.bool_]) -> None:
+def _expect(run: Ints, jobs: Trace, origin: int, start: Ints, ended: Bools) -> None:
     """Replace the runs of the jobs that have not ended by what their users' last two make expect."""
     # Jobs of nobody have no last two: each is a user of its own.
     users: list[Any] = [name or f"job {place}" for place, name in enumerate(jobs.user.tolist())]

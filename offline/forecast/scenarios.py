@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dardis.model.arrays import Floats, Ints
 from dardis.model.job import NO_TIME
 from dardis.model.randomness import stream
-from dardis.model.series import Floats, Ints
 from dardis.workload.trace import UNKNOWN, Trace
 from offline.forecast.donors import LONGEST_LOOK, Donors
 from offline.forecast.past import Past, in_use

@@ -14,11 +14,11 @@ from dardis.config.target import write_target
 from dardis.metrics.downtime import write_downtime
 from dardis.metrics.system import desired_total, overutilisation, used_profile
 from dardis.metrics.table import write_jobs
+from dardis.model.arrays import Floats
 from dardis.model.files import atomic_text, write_json
 from dardis.model.platform_dict import platform_to_dict
 from dardis.model.profile import StepFunction
 from dardis.model.resources import CORES
-from dardis.model.series import Floats
 from dardis.report.chart import TimeAxis
 from dardis.report.loop_page import LoopPicture, draw_loop
 from offline.folder.plan import Figure

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dardis.config.set_up import AnySetUp
+from dardis.model.arrays import Ints
 from dardis.model.choices import ProfileRule
 from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
 from dardis.model.job import Job
 from dardis.model.profile import StepFunction
 from dardis.model.schedule import Schedule
-from dardis.model.series import Ints
 from dardis.model.target import Switching, Target
 from dardis.power.account import Account, account, work_of
 from dardis.power.conditions import Conditions

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from dardis.model.arrays import Floats, Ints
 from dardis.model.job import Job
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
-from dardis.model.series import Floats, Ints, Series
+from dardis.model.series import Series
 from dardis.power.nodes import full_watts
 from dardis.power.worth import worth_of_joule
 from offline.site.history import predictor_of

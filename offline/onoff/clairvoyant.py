@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from dardis.model.arrays import Floats, Ints
 from dardis.model.downtime import Downtime
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
-from dardis.model.series import Floats, Ints
 from dardis.power.nodes import MachinePower
 from offline.onoff.spans import Spans, busy_spans_of, idle_gaps
 

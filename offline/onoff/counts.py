@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dardis.model.arrays import Floats, Ints
 from dardis.model.errors import InputError
 from dardis.model.platform import NodePower
-from dardis.model.series import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)

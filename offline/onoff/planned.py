@@ -9,8 +9,8 @@ from math import ceil
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dardis.model.arrays import Bools
 from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER
@@ -166,7 +166,7 @@ def _to_reservations(
     return longer
 
 
-def _runs(free: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+def _runs(free: Bools) -> Iterator[tuple[int, int]]:
     """Where `free` holds without a break, as half-open ranges."""
     turns = np.flatnonzero(np.diff(np.concatenate([[False], free, [False]])))
     return zip(turns[::2].tolist(), turns[1::2].tolist(), strict=True)

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dardis.model.arrays import Floats, Ints
 from dardis.model.job import NO_TIME
 from dardis.model.platform import NodePower, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.schedule import Schedule
-from dardis.model.series import Floats, Ints
 from offline.onoff.spans import Busy, busy_spans_of
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dardis.model.arrays import Ints
 from dardis.model.downtime import Downtime
 from dardis.model.job import FOREVER
 from dardis.model.profile import StepFunction
 from dardis.model.schedule import Schedule
-from dardis.model.series import Ints
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from dardis.model.arrays import Ints
 from dardis.model.job import NO_TIME, Status
 from dardis.model.schedule import Schedule
-from dardis.model.series import Ints
 from offline.planner.problem import Plan, Problem
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from dardis.model.arrays import Floats, Ints
 from dardis.model.downtime import Downtime
 from dardis.model.resources import CORES
-from dardis.model.series import Floats, Ints
 from dardis.power.account import Account, Work, account
 from dardis.power.nodes import MachinePower
 from dardis.power.worth import price_of_joule

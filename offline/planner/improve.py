@@ -11,8 +11,8 @@ from dataclasses import replace
 import numpy as np
 
 from dardis.kernels.worth import Worth
+from dardis.model.arrays import Floats, Ints
 from dardis.model.randomness import stream
-from dardis.model.series import Floats, Ints
 from offline.planner.budget import Budget, Watch
 from offline.planner.day_account import cores_of
 from offline.planner.money import rank_of, worth_of

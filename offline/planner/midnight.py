@@ -8,11 +8,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from dardis.model.arrays import Floats, Ints
 from dardis.model.job import NO_TIME, Job
 from dardis.model.platform import Platform
 from dardis.model.resources import CORES, POWER
 from dardis.model.schedule import Schedule
-from dardis.model.series import Floats, Ints
 from dardis.power.nodes import MachinePower
 from dardis.predict.recent import LastTwo
 from offline.planner.problem import PlanJobs, Running

@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from dardis.kernels.worth import Grid, Worth
+from dardis.model.arrays import Floats, Ints
 from dardis.model.job import NO_TIME
-from dardis.model.series import Floats, Ints, Series
+from dardis.model.series import Series
 from dardis.power.conditions import Conditions
 from dardis.power.cooling import PueTable
 from dardis.power.nodes import MachinePower

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from dardis.model.arrays import Floats, Ints
 from dardis.model.job import FOREVER, NO_TIME
-from dardis.model.series import Floats, Ints
 from offline.planner.day_account import added_w, cores_of
 from offline.planner.problem import Problem
 

@@ -9,8 +9,8 @@ import numpy as np
 from dardis.kernels import profile, queue, rebuild, search, selection
 from dardis.kernels.profiles import NodeProfiles
 from dardis.kernels.worth import Worth
+from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME
-from dardis.model.series import Ints
 from offline.planner.problem import Plan, Problem
 
 GRAIN_S = 900

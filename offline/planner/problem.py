@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from dardis.model.arrays import Floats, Ints
 from dardis.model.platform import Platform
-from dardis.model.series import Floats, Ints
 from dardis.power.conditions import Conditions
 from dardis.power.cooling import Cooling
 from dardis.power.tariff import Tariff

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dardis.model.series import Ints
+from dardis.model.arrays import Ints
 from offline.planner.budget import Watch
 from offline.planner.money import rank_of
 from offline.planner.orders import all_orders, order_of

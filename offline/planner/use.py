@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from dardis.model.arrays import Ints
 from dardis.model.profile import StepFunction
 from dardis.model.resources import CORES
-from dardis.model.series import Ints
 from offline.onoff.spans import Busy, busy_spans
 from offline.planner.day_account import cores_of
 from offline.planner.problem import Plan, Problem

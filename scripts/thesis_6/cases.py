@@ -11,11 +11,11 @@ import numpy as np
 
 from dardis.config.platform import load_platform
 from dardis.metrics.facility import find_cooling
+from dardis.model.arrays import Floats, Ints
 from dardis.model.job import Job
 from dardis.model.platform import Platform
 from dardis.model.randomness import stream
 from dardis.model.resources import CORES, POWER
-from dardis.model.series import Floats, Ints
 from dardis.power.conditions import Conditions
 from dardis.power.cooling import Cooling
 from dardis.workload.jobs import to_jobs

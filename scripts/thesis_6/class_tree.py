@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dardis.model.series import Floats, Ints
+from dardis.model.arrays import Bools, Floats, Ints
 from dardis.power.cooling import Cooling
 from offline.extract.trees import Shape, held_out, rules_of
 
@@ -60,7 +59,7 @@ def day_above_slope(cooling: Cooling, temps_c: Floats, it_w: Floats, lengths: In
 class DayRecords:
     """Near-optimal days as arrays of shape (days,). `day` numbers dates: records of one date are never split."""
 
-    hybrid: NDArray[np.bool_]
+    hybrid: Bools
     last_use: Floats
     """Mean use of the day before, from 0 to 1."""
     above_slope: Floats

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dardis.model.arrays import Floats, Ints
 from dardis.model.downtime import Downtime
 from dardis.model.profile import StepFunction
-from dardis.model.series import Floats, Ints
 from dardis.power.account import Account, Work, account
 from dardis.power.nodes import MachinePower
 from dardis.power.tariff import Tariff

@@ -8,10 +8,10 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from dardis.metrics.audit import audit
+from dardis.model.arrays import Ints
 from dardis.model.job import NO_TIME
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
-from dardis.model.series import Ints
 from dardis.power.tariff import Tariff
 from offline.planner.as_schedule import schedule_of
 from offline.planner.problem import Plan, PlanJobs, Problem, Running

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from dardis.metrics.audit import audit
-from dardis.model.series import Ints
+from dardis.model.arrays import Ints
 from offline.planner.problem import Running
 from offline.planner.rules import rule_based, rule_setups
 from scripts.kit.cache import fingerprint, kept_arrays, read_arrays

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from dardis.model.series import Ints
+from dardis.model.arrays import Ints
 from offline.planner.budget import Budget, Watch
 from offline.planner.day_account import cores_of
 from offline.planner.improve import improve

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dardis.model.series import Floats, Ints
+from dardis.model.arrays import Floats, Ints
 from dardis.solver.cpsat import Answer, solve
 from dardis.solver.result import Budget, Ended
 from offline.planner.budget import Watch

@@ -15,11 +15,11 @@ from typing import Any, Final
 import numpy as np
 
 from dardis.metrics.audit import audit
+from dardis.model.arrays import Ints
 from dardis.model.downtime import Downtime
 from dardis.model.job import Job
 from dardis.model.profile import StepFunction
 from dardis.model.schedule import Schedule
-from dardis.model.series import Ints
 from dardis.model.target import Switching, Target
 from dardis.registry import CENTRAL, Dispatcher, find_dispatcher
 from dardis.runs.play import play

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from kit.chance import draw_key, uniform_below, unit
-from numpy.typing import NDArray
 
 from dardis.kernels.starts import EXPONENTIAL, FIRST
+from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 
-Ints = NDArray[np.int64]
 ONE = 1 << 20
 PURPOSE_START = 1
 

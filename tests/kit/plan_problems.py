@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from kit.machine import platforms, requests
 
 from dardis.metrics.audit import audit
+from dardis.model.arrays import Floats, Ints
 from dardis.model.capacity import could_hold
 from dardis.model.job import NO_TIME, Job
 from dardis.model.platform import NodeGroup, NodePower, Platform
-from dardis.model.series import Floats, Ints
 from dardis.power.conditions import HOUR_S, Conditions
 from dardis.power.cooling import AirPlant, Cooling, HybridPlant
 from dardis.power.tariff import Tariff

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from dardis.kernels import queue as columns
-from dardis.kernels.rows import Ints
+from dardis.model.arrays import Ints
 from dardis.model.job import Job
 from dardis.task_manager.layout import Layout
 from dardis.task_manager.setups import LateSetUp

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from math import log2
 
-from dardis.kernels.rows import Ints
+from dardis.model.arrays import Ints
 from dardis.model.job import Job
 from dardis.task_manager.claims import AgreedClaims, Pace
 from dardis.task_manager.claims.agreed import NO_START

@@ -19,7 +19,7 @@ from dardis.kernels import queue as columns
 from dardis.kernels import search as placing
 from dardis.kernels.offers import make_scratch
 from dardis.kernels.profile import FULL
-from dardis.kernels.rows import Ints
+from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.task_manager.claims import FinalClaims
 from dardis.task_manager.late.order import AGED, HEAD, Key, Order

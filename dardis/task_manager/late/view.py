@@ -9,7 +9,8 @@ from dardis.kernels import search as placing
 from dardis.kernels import selection, view
 from dardis.kernels.job_table import JobTable
 from dardis.kernels.profile import FULL
-from dardis.kernels.rows import Ints, grown, make_rows
+from dardis.kernels.rows import grown, make_rows
+from dardis.model.arrays import Ints
 from dardis.model.choices import UnitsPerNode
 from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.task_manager.layout import Layout

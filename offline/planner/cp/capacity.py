@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dardis.model.arrays import Bools, Ints
 from dardis.model.profile import StepFunction
-from dardis.model.series import Ints
 from offline.planner.problem import Problem
 
 MOST_UNIONS = 31
@@ -22,8 +21,6 @@ MOST_UNIONS = 31
 
 _BEFORE_ALL = -(1 << 61)
 _AFTER_ALL = 1 << 61
-
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from dardis.model.series import Floats, Ints
+from dardis.model.arrays import Floats, Ints
 from dardis.solver.lp import LinearProgram, solve_lp
 from dardis.solver.result import Budget
 from offline.planner.cp.market import Market, Prices

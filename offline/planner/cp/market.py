@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dardis.model.series import Floats, Ints
+from dardis.model.arrays import Floats, Ints
 from dardis.power.cooling import PueTable
 from offline.planner.cp.capacity import Row, able_groups, rows
 from offline.planner.day_account import account_of_running, added_w, cores_of, most_added_w, price_per_j

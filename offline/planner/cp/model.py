@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dardis.model.arrays import Floats, Ints
 from dardis.model.job import NO_TIME
-from dardis.model.series import Floats, Ints
 from dardis.power.cooling import PueTable
 from dardis.solver.cpsat import new_model, weighted_sum
 from offline.planner.cp.capacity import Row, Taken, able_groups, rows

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from dardis.model.arrays import Ints
 from dardis.model.randomness import stream
-from dardis.model.series import Ints
 from dardis.solver import result
 from dardis.solver.result import Ended
 from offline.planner.budget import Budget, Watch

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dardis.model.arrays import Floats, Ints
 from dardis.model.job import NO_TIME
 from dardis.model.profile import StepFunction
-from dardis.model.series import Floats, Ints
 from dardis.solver.cpsat import new_model, solve, weighted_sum
 from dardis.solver.lp import LinearProgram, solve_lp
 from dardis.solver.result import Budget, Result

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from dardis.model.arrays import Ints
 from dardis.model.job import NO_TIME, Status
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.schedule import Schedule
@@ -49,9 +49,7 @@ def build(kinds: tuple[str, ...], rows: list[dict[str, object]]) -> Schedule:
     )
 
 
-def _place(
-    free: NDArray[np.int64], request: NDArray[np.int64], units: int, earliest: int, walltime: int
-) -> tuple[int, dict[int, int]] | None:
+def _place(free: Ints, request: Ints, units: int, earliest: int, walltime: int) -> tuple[int, dict[int, int]] | None:
     """The first start and its nodes; `free` has shape (nodes, kinds, seconds)."""
     asked = request > 0
     for start in range(earliest, HORIZON - walltime):
@@ -114,10 +112,10 @@ def schedule_of() -> Callable[[tuple[str, ...], list[dict[str, object]]], Schedu
 
 
 @pytest.fixture(scope="session")
-def use_by_second() -> Callable[[Platform, Schedule], NDArray[np.int64]]:
+def use_by_second() -> Callable[[Platform, Schedule], Ints]:
     """Counts what every node holds of every kind at every second from 0, shape (nodes, kinds, HORIZON)."""
 
-    def count(platform: Platform, schedule: Schedule) -> NDArray[np.int64]:
+    def count(platform: Platform, schedule: Schedule) -> Ints:
         held = np.zeros((*platform.capacity.shape, HORIZON), dtype=np.int64)
         for job in np.flatnonzero(schedule.ran).tolist():
             for place in range(schedule.offsets[job], schedule.offsets[job + 1]):

@@ -1,0 +1,10 @@
+"""The kinds of arrays that annotations name: one name each, wherever a column of numbers is meant."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
