@@ -38,9 +38,9 @@ class Capacities:
     def add(self, s: Schedule) -> None:
         """Take the next jobs."""
         self._columns.append(np.stack([s.number, s.start, s.finish, *_request_of_platform(s, self._platform)]))
-        job = np.repeat(np.arange(len(s.number)), np.diff(s.offsets))
-        judged = (timed_jobs(s) & (s.finish > s.start))[job] & exist(s.nodes, self._platform) & (s.node_units > 0)
-        self._placements.add(s.nodes[judged], self._jobs + job[judged], s.node_units[judged])
+        job, nodes, units = s.placed.job_of, s.placed.nodes, s.placed.units
+        judged = (timed_jobs(s) & (s.finish > s.start))[job] & exist(nodes, self._platform) & (units > 0)
+        self._placements.add(nodes[judged], self._jobs + job[judged], units[judged])
         self._jobs += len(s.number)
 
     def exceeded(self, tell: Tell | None = None) -> Iterator[Violation]:

@@ -8,9 +8,10 @@ from typing import Final
 
 import numpy as np
 
-from dardis.model.arrays import Ints
 from dardis.model.numbers import whole_number
-from dardis.model.schedule import Schedule, joined_by_job
+from dardis.model.placements import Placements, joined_by_job
+from dardis.model.ragged import offsets_of
+from dardis.model.schedule import Schedule
 
 REQUEST_PREFIX: Final = "req_"
 BATSIM: Final = (
@@ -32,8 +33,8 @@ def header(kinds: tuple[str, ...]) -> tuple[str, ...]:
 
 def interval_sets(schedule: Schedule, first: int, last: int) -> list[str]:
     """Nodes of the jobs `[first, last)` as interval sets (`0-3 7`), empty for a job that did not run."""
-    bounds = schedule.offsets[first : last + 1]
-    nodes = schedule.nodes[bounds[0] : bounds[-1]]
+    bounds = schedule.placed.offsets[first : last + 1]
+    nodes = schedule.placed.nodes[bounds[0] : bounds[-1]]
     if len(nodes) == 0:
         return [""] * (last - first)
     opens = np.ones(len(nodes), dtype=np.bool_)
@@ -70,16 +71,18 @@ def checked_units_by_node(text: str) -> str:
     return text
 
 
-def units_by_node(texts: Sequence[str]) -> tuple[Ints, Ints]:
-    """How many nodes each of some checked texts names, and all (node, units), ascending in each, shape (nodes, 2)."""
+def units_by_node(texts: Sequence[str]) -> Placements:
+    """What some checked texts say, one a job; ascending by node, then units, whatever their order."""
     counts = np.array([text.count(":") for text in texts], dtype=np.int64)
     numbers = np.fromstring(" ".join(texts).replace(":", " ").strip(), dtype=np.int64, sep=" ")
-    pairs = numbers.reshape(-1, 2)
-    job = np.repeat(np.arange(len(counts)), counts)
-    falls = (np.diff(job) == 0) & (np.diff(pairs[:, 0]) <= 0)
-    return counts, pairs[np.lexsort((pairs[:, 1], pairs[:, 0], job))] if falls.any() else pairs
+    placed = Placements(offsets_of(counts), *np.ascontiguousarray(numbers.reshape(-1, 2).T))
+    nodes, units, job = placed.nodes, placed.units, placed.job_of
+    if ((np.diff(job) == 0) & (np.diff(nodes) <= 0)).any():
+        order = np.lexsort((units, nodes, job))
+        return Placements(placed.offsets, nodes[order], units[order])
+    return placed
 
 
 def parse_units_by_node(text: str) -> list[tuple[int, int]]:
     """(node, units) pairs of `0:1 7:2`, ascending by node. Raises ValueError when it is not written so."""
-    return [(node, units) for node, units in units_by_node([checked_units_by_node(text)])[1].tolist()]
+    return units_by_node([checked_units_by_node(text)]).pairs(0)

@@ -6,13 +6,11 @@ A block of jobs is judged at a time, with memory for its placements only.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dardis.metrics.violation import Found, Violation
-from dardis.model.arrays import Bools, Ints
+from dardis.model.arrays import Bools, Integers, Ints
 from dardis.model.downtime import Downtime
 from dardis.model.job import FOREVER, NO_TIME, Status
 from dardis.model.platform import Platform
@@ -32,7 +30,7 @@ class JobRules:
 
     def broken(self, s: Schedule) -> list[Iterator[Found]]:
         """For each rule, the jobs of the block that break it, by their place in the block."""
-        job = np.repeat(np.arange(len(s.number)), np.diff(s.offsets))
+        job = s.placed.job_of
         return [
             *_times(s),
             *self._kinds(s),
@@ -49,16 +47,15 @@ class JobRules:
 
     def _placements(self, s: Schedule, job: Ints) -> Iterator[Iterator[Found]]:
         """A job that ran has all its units, on nodes that exist, each named once."""
-        placed = np.zeros(len(s.number), dtype=np.int64)
-        np.add.at(placed, job, s.node_units)
+        placed = s.placed.units_of_jobs
         yield _of_jobs(
             s, s.ran & (placed != s.units), lambda i: f"has {placed[i]} units placed instead of {s.units[i]}"
         )
         again = np.zeros(len(job), dtype=np.bool_)
-        again[1:] = (job[1:] == job[:-1]) & (s.nodes[1:] <= s.nodes[:-1])
-        yield _of_places(s, job, ~exist(s.nodes, self._platform), "does not exist")
+        again[1:] = (job[1:] == job[:-1]) & (s.placed.nodes[1:] <= s.placed.nodes[:-1])
+        yield _of_places(s, job, ~exist(s.placed.nodes, self._platform), "does not exist")
         yield _of_places(s, job, again, "is named twice or out of order by the job")
-        yield _of_places(s, job, s.node_units < 1, "is named by the job, yet has none of its units")
+        yield _of_places(s, job, s.placed.units < 1, "is named by the job, yet has none of its units")
 
     def _maintenance(self, s: Schedule, job: Ints) -> Iterator[Iterator[Found]]:
         """No job is on a node during its maintenance."""
@@ -67,11 +64,11 @@ class JobRules:
         for since, until, nodes in self._closed:
             met = timed & (s.start < until) & (end > since)
             if met.any():
-                closed = np.searchsorted(nodes, s.nodes, side="right") > np.searchsorted(nodes, s.nodes)
+                closed = np.searchsorted(nodes, s.placed.nodes, side="right") > np.searchsorted(nodes, s.placed.nodes)
                 text = f"is in maintenance from {since} s to {until} s"
                 yield _of_places(s, job, met[job] & closed, text, np.maximum(s.start, since)[job])
 
-    def _keys(self, node: NDArray[np.integer[Any]], place: NDArray[np.integer[Any]]) -> Ints:
+    def _keys(self, node: Integers, place: Integers) -> Ints:
         """Node and place among the moments in one number, ascending by (node, place)."""
         return node.astype(np.int64) * (len(self._moments) + 1) + place
 
@@ -81,9 +78,9 @@ class JobRules:
         if len(spans.node) == 0:
             return
         ended = np.searchsorted(self._moments, s.finish)
-        last = np.searchsorted(self._span_keys, self._keys(s.nodes, ended[job])) - 1
+        last = np.searchsorted(self._span_keys, self._keys(s.placed.nodes, ended[job])) - 1
         meets = timed_jobs(s)[job] & (last >= 0)
-        meets &= (spans.node[last] == s.nodes) & (spans.up[last] > s.start[job])
+        meets &= (spans.node[last] == s.placed.nodes) & (spans.up[last] > s.start[job])
 
         def text(place: int) -> str:
             until = int(spans.up[last[place]])
@@ -97,7 +94,7 @@ def timed_jobs(s: Schedule) -> Bools:
     return np.asarray(s.ran & (s.start != NO_TIME) & (s.finish != NO_TIME))
 
 
-def exist(nodes: NDArray[np.integer[Any]], platform: Platform) -> Bools:
+def exist(nodes: Integers, platform: Platform) -> Bools:
     """Which numbers are nodes of the platform."""
     return np.asarray((nodes >= 0) & (nodes < platform.node_count))
 
@@ -107,7 +104,7 @@ def _times(s: Schedule) -> Iterator[Iterator[Found]]:
     ran, timed = s.ran, timed_jobs(s)
     length = np.where(timed, s.finish - s.start, 0)
     sound = timed & (length > 0)
-    rejected = (s.start != NO_TIME) | (s.finish != NO_TIME) | (np.diff(s.offsets) > 0)
+    rejected = (s.start != NO_TIME) | (s.finish != NO_TIME) | (s.placed.counts > 0)
     rules: tuple[tuple[Bools, Ints | None, str], ...] = (
         (~ran & rejected, None, "was rejected, yet has times or nodes"),
         (ran & ((s.start == NO_TIME) | (s.finish == NO_TIME)), None, "ran, yet has no start or no end"),
@@ -140,4 +137,4 @@ def _of_places(s: Schedule, job: Ints, broken: Bools, text: Text, times: Ints | 
     for index in np.flatnonzero(broken).tolist():
         why = text if isinstance(text, str) else text(index)
         when = None if times is None else int(times[index])
-        yield int(job[index]), Violation(int(s.number[job[index]]), int(s.nodes[index]), when, why)
+        yield int(job[index]), Violation(int(s.number[job[index]]), int(s.placed.nodes[index]), when, why)

@@ -10,16 +10,17 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import suppress
 from tempfile import SpooledTemporaryFile, gettempdir
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dardis.model.arrays import Integers
+from dardis.model.ragged import offsets_of
+
 RECORD: Final = np.dtype([("node", np.int32), ("job", np.int32), ("units", np.int64)])
 BLOCK: Final = 1 << 18
 """Placements handed out at a time, unless there are more on one node: what bounds the memory."""
-
-Integers = NDArray[np.integer[Any]]
 
 
 class PlacementsByNode:
@@ -53,7 +54,7 @@ class PlacementsByNode:
 
     def blocks(self) -> Iterator[tuple[int, NDArray[np.void]]]:
         """All placements as blocks of whole nodes, ascending: the node where each ends, and records by (node, job)."""
-        before = np.concatenate([[0], np.cumsum(self._per_node)])
+        before = offsets_of(self._per_node)
         unread = self._ends[:-1]
         low = 0
         while low < len(self._per_node):

@@ -21,6 +21,7 @@ from dardis.model.errors import InputError
 from dardis.model.files import atomic_text
 from dardis.model.job import NO_TIME, Status
 from dardis.model.numbers import whole_number
+from dardis.model.placements import Placements
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 
@@ -73,7 +74,7 @@ def rows(schedule: Schedule, first: int, last: int, workload: str = "") -> Itera
         "finish_time": _where(schedule.ran[span], schedule.finish[span]),
         **derived(schedule, first, last),
         "units": schedule.units[span].tolist(),
-        "units_by_node": schedule.units_by_node(first, last),
+        "units_by_node": schedule.placed.texts(first, last),
         **{columns.REQUEST_PREFIX + kind: amounts for kind, amounts in requests},
         "earliest_start": schedule.earliest[span].tolist(),
         "latest_start": _where(latest != NO_TIME, latest),
@@ -245,7 +246,6 @@ def _schedule(values: dict[str, list[Any]], count: int) -> Schedule:
 
     others = [name.removeprefix(columns.REQUEST_PREFIX) for name in values if name.startswith(columns.REQUEST_PREFIX)]
     kinds = (CORES, *(kind for kind in others if kind != CORES))
-    counts, pairs = columns.units_by_node(values["units_by_node"])
     submit = numbers("submission_time")
     return Schedule(
         kinds=kinds,
@@ -260,9 +260,7 @@ def _schedule(values: dict[str, list[Any]], count: int) -> Schedule:
         start=numbers("starting_time"),
         finish=numbers("finish_time"),
         attempts=numbers("attempts", np.ones_like(submit)),
-        offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        nodes=np.ascontiguousarray(pairs[:, 0]),
-        node_units=np.ascontiguousarray(pairs[:, 1]),
+        placed=columns.units_by_node(values["units_by_node"]),
         queue=values.get("queue", [""] * count),
         user=values.get("user", [""] * count),
     )
@@ -271,9 +269,8 @@ def _schedule(values: dict[str, list[Any]], count: int) -> Schedule:
 def _joined(parts: list[Schedule]) -> Schedule:
     """The jobs of all parts, at least one, that have the same kinds, as one schedule."""
     whole: dict[str, Any] = {"kinds": parts[0].kinds}
-    for name in (field.name for field in fields(Schedule) if field.name not in {"kinds", "offsets"}):
+    for name in (field.name for field in fields(Schedule) if field.name not in {"kinds", "placed"}):
         columns_of_parts = [getattr(part, name) for part in parts]
         texts = isinstance(columns_of_parts[0], list)
         whole[name] = list(chain.from_iterable(columns_of_parts)) if texts else np.concatenate(columns_of_parts)
-    counts = np.concatenate([np.diff(part.offsets) for part in parts])
-    return Schedule(**whole, offsets=np.concatenate([[0], np.cumsum(counts)]))
+    return Schedule(**whole, placed=Placements.of_parts([part.placed for part in parts]))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from itertools import chain, pairwise
-from typing import Any, Final
+from itertools import chain
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dardis.model.arrays import Bools, Ints
 from dardis.model.job import Status
+from dardis.model.placements import Placements
 
 _BLOCK: Final = 8192
 """Jobs whose nodes are made text at a time, so that they never fill the memory as numbers of Python."""
@@ -21,8 +22,8 @@ _BLOCK: Final = 8192
 class Schedule:
     """All jobs of a run, in the order of the trace. Times in s; `NO_TIME` where a rejected job has none.
 
-    Arrays have shape (jobs,), `request` (jobs, kinds): what one unit asks for. The nodes of job i and the units on each
-    are `nodes[offsets[i]:offsets[i+1]]`, `node_units[…]`, ascending by node. `latest` is `NO_TIME` without a deadline.
+    Arrays have shape (jobs,), `request` (jobs, kinds): what one unit asks for. `latest` is `NO_TIME` without
+    a deadline.
     """
 
     kinds: tuple[str, ...]
@@ -37,9 +38,7 @@ class Schedule:
     start: Ints
     finish: Ints
     attempts: Ints
-    offsets: Ints
-    nodes: NDArray[np.integer[Any]]
-    node_units: NDArray[np.integer[Any]]
+    placed: Placements
     queue: list[str]
     user: list[str]
 
@@ -47,15 +46,6 @@ class Schedule:
     def ran(self) -> Bools:
         """Which jobs ran (completed or killed)."""
         return np.asarray(self.status != Status.REJECTED)
-
-    def units_by_node(self, first: int, last: int) -> list[str]:
-        """Units of the jobs at `[first, last)` by node (`0:1 1:1 7:2`), empty for a job that did not run."""
-        edges = self.offsets[first : last + 1]
-        span = slice(edges[0], edges[-1])
-        base = int(self.node_units[span].max(initial=0)) + 1
-        keys = (self.nodes[span].astype(np.int64) * base + self.node_units[span]).tolist()
-        texts = {key: f"{key // base}:{key % base}" for key in set(keys)}  # few differ, on a machine used for long
-        return joined_by_job([texts[key] for key in keys], edges - edges[0])
 
     def digest(self) -> str:
         """Sha256 over the sorted lines `job_id,starting_time,finish_time,units_by_node` (a line ends in LF)."""
@@ -72,11 +62,6 @@ class Schedule:
         return [
             f"{number},{start},{finish},{placed}\n" if ran else f"{number},,,\n"
             for number, start, finish, ran, placed in zip(
-                *columns, self.units_by_node(span.start, span.stop), strict=True
+                *columns, self.placed.texts(span.start, span.stop), strict=True
             )
         ]
-
-
-def joined_by_job(texts: list[str], edges: Ints) -> list[str]:
-    """Texts `[edges[i], edges[i+1])` as one, with blanks between, for every i."""
-    return [texts[a] if b - a == 1 else " ".join(texts[a:b]) for a, b in pairwise(edges.tolist())]

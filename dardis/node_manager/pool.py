@@ -16,6 +16,7 @@ from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER
 from dardis.model.platform import Platform
+from dardis.model.ragged import offsets_of
 from dardis.model.target import DesiredProfile
 from dardis.node_manager.state import Claim, PoolState, VirtualHosts
 from dardis.wire import messages as say
@@ -153,7 +154,7 @@ class NodePool:
             return Held(zero, _EMPTY, _EMPTY, zero, zero)
         sizes = [0 if claim is None else len(claim.nodes) for claim in claims]
         return Held(
-            np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            offsets_of(sizes),
             np.concatenate([claim.nodes for claim in some]),
             np.concatenate([claim.units for claim in some]),
             np.array([0 if claim is None else claim.start for claim in claims], dtype=np.int64),

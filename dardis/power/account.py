@@ -195,13 +195,13 @@ def span_sums(start: Ints, finish: Ints, weight: Floats, edges: Ints) -> Floats:
 
 def _added_watts(schedule: Schedule, platform: Platform, cores: Ints) -> Floats:
     machine = MachinePower.of_platform(platform)
-    job = np.repeat(np.arange(len(cores)), np.diff(schedule.offsets))
-    unit_w = cores[job] * machine.core_w[schedule.nodes]
+    job, nodes = schedule.placed.job_of, schedule.placed.nodes
+    unit_w = cores[job] * machine.core_w[nodes]
     if POWER in schedule.kinds:
         stated = schedule.request[job, schedule.kinds.index(POWER)]
-        idle_w = (machine.idle_w / platform.capacity[:, platform.kinds.index(CORES)])[schedule.nodes] * cores[job]
+        idle_w = (machine.idle_w / platform.capacity[:, platform.kinds.index(CORES)])[nodes] * cores[job]
         unit_w = np.where(stated > 0, np.maximum(stated - idle_w, 0), unit_w)
-    return np.bincount(job, schedule.node_units * unit_w, len(cores)).astype(np.float64)
+    return np.bincount(job, schedule.placed.units * unit_w, len(cores)).astype(np.float64)
 
 
 def _mean_watts(work: Work, downtime: Downtime, machine: MachinePower, edges: Ints) -> Floats:

@@ -31,7 +31,7 @@ def gantt(
     named: Sequence[tuple[str, Schedule]], platform: Platform, axis: TimeAxis, title: str = "Nodes over time"
 ) -> Chart:
     """Nodes over time: of each schedule, one above the other over the same time, under its name."""
-    few = platform.node_count <= FEW_NODES and all(len(schedule.nodes) <= FEW_BARS for _, schedule in named)
+    few = platform.node_count <= FEW_NODES and all(len(schedule.placed.nodes) <= FEW_BARS for _, schedule in named)
     height = 1.0 + min(0.35 * platform.node_count, 7.0) if few else 5.0 if len(named) == 1 else 3.0
     drawing, panels = chart.figure(chart.FULL, height * len(named), len(named))
     for axes, (name, schedule) in zip(panels, named, strict=True):
@@ -78,14 +78,14 @@ def node_use(schedule: Schedule, platform: Platform, edges: Floats, rows: int) -
     width = (edges[-1] - edges[0]) / steps or 1.0
     row_of_node = np.arange(platform.node_count) * rows // platform.node_count
     capacity = np.bincount(row_of_node, weights=platform.capacity[:, platform.kinds.index(CORES)], minlength=rows)
-    job = np.repeat(np.arange(len(schedule.number)), np.diff(schedule.offsets))
+    job = schedule.placed.job_of
     cores = schedule.request[:, schedule.kinds.index(CORES)]
     # A change of use counts for the rest of its own step, and whole for every later one.
     within, after = np.zeros(rows * steps), np.zeros(rows * (steps + 1))
     for first in range(0, len(job), _CHUNK):
         span = slice(first, first + _CHUNK)
-        row = row_of_node[schedule.nodes[span]]
-        amount = (schedule.node_units[span] * cores[job[span]]).astype(np.float64)
+        row = row_of_node[schedule.placed.nodes[span]]
+        amount = (schedule.placed.units[span] * cores[job[span]]).astype(np.float64)
         for times, change in ((schedule.start, amount), (schedule.finish, -amount)):
             place = np.clip((times[job[span]] - edges[0]) / width, 0, steps)
             step = np.minimum(place.astype(np.int64), steps - 1)
@@ -104,9 +104,8 @@ def _bars(axes: Axes, schedule: Schedule, platform: Platform, axis: TimeAxis) ->
     for job in np.argsort(schedule.start, kind="stable").tolist():
         start, end = int(schedule.start[job]), int(schedule.finish[job])
         left, right = axis.place(np.array([start, end]))
-        for place in range(schedule.offsets[job], schedule.offsets[job + 1]):
-            node = int(schedule.nodes[place])
-            high = float(schedule.node_units[place] * cores[job]) / max(int(capacity[node]), 1)
+        for node, units in schedule.placed.pairs(job):
+            high = float(units * cores[job]) / max(int(capacity[node]), 1)
             low = _free_lane([lane for lane in lanes.get(node, []) if lane[1] > start], high)
             lanes.setdefault(node, []).append((start, end, low, low + high))
             axes.barh(

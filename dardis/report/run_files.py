@@ -88,7 +88,8 @@ def read_run(folder: Path) -> RunFiles:
 def _schedule(path: Path, platform: Platform) -> Schedule:
     """The schedule, if it can be drawn."""
     schedule = read_jobs(path)
-    if len(schedule.nodes) and not 0 <= schedule.nodes.min() <= schedule.nodes.max() < platform.node_count:
+    nodes = schedule.placed.nodes
+    if len(nodes) and not 0 <= nodes.min() <= nodes.max() < platform.node_count:
         raise InputError(path, "names a node that run.json does not know", "the files of one run")
     in_order = (schedule.submit <= schedule.start) & (schedule.start < schedule.finish)
     if (wrong := schedule.ran & ~in_order).any():

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from dardis.model.arrays import Ints
 from dardis.model.downtime import Downtime
 from dardis.model.job import FOREVER, NO_TIME, Job, Status
+from dardis.model.placements import Placements
+from dardis.model.ragged import indexes_of, offsets_of
 from dardis.model.schedule import Schedule
 
 FIRST_ROOM = 1 << 14
@@ -89,7 +91,7 @@ class Recorder:
 
     def _pack(self, more: int) -> None:
         """Make room for `more` nodes, and drop what jobs held before they moved."""
-        offsets = self._offsets()
+        offsets = offsets_of(self._count)
         room = int(offsets[-1]) + more
         placed = np.empty((2, room + room // 4 + FIRST_ROOM), dtype=np.int32)
         for row in range(2):
@@ -97,18 +99,13 @@ class Recorder:
         self._placed, self._used = placed, int(offsets[-1])
         self._first = offsets[:-1].copy()
 
-    def _offsets(self) -> Ints:
-        """Where each job's nodes begin when they lie in the order of the jobs, and where the last ones end."""
-        return np.concatenate([[0], np.cumsum(self._count)]).astype(np.int64)
-
     def _gathered(self, row: int, offsets: Ints) -> NDArray[np.int32]:
         """Nodes (row 0) or units (row 1) of all jobs, one after the other."""
         gathered = np.empty(offsets[-1], dtype=np.int32)
         for low in range(0, len(self._first), _BLOCK):
             jobs = slice(low, min(low + _BLOCK, len(self._first)))
-            edges = offsets[jobs.start : jobs.stop + 1]
-            source = np.repeat(self._first[jobs] - edges[:-1], self._count[jobs]) + np.arange(edges[0], edges[-1])
-            gathered[edges[0] : edges[-1]] = self._placed[row, source]
+            source = indexes_of(self._first[jobs], self._count[jobs])
+            gathered[offsets[jobs.start] : offsets[jobs.stop]] = self._placed[row, source]
         return gathered
 
     def schedule(self, jobs: Sequence[Job], kinds: tuple[str, ...]) -> Schedule:
@@ -121,7 +118,7 @@ class Recorder:
             else Status.COMPLETED
             for place, job in enumerate(jobs)
         ]
-        offsets = self._offsets()
+        offsets = offsets_of(self._count)
 
         def column(values: list[int]) -> Ints:
             return np.array(values, dtype=np.int64)
@@ -139,9 +136,7 @@ class Recorder:
             start=column(self.start),
             finish=column(self.finish),
             attempts=column(self.attempts),
-            offsets=offsets,
-            nodes=self._gathered(0, offsets),
-            node_units=self._gathered(1, offsets),
+            placed=Placements(offsets, self._gathered(0, offsets), self._gathered(1, offsets)),
             queue=[job.queue for job in jobs],
             user=[job.user for job in jobs],
         )

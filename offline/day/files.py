@@ -68,8 +68,7 @@ def table_of(day: DayPlan) -> ScheduleTable:
     return ScheduleTable(
         schedule.number, schedule.submit, schedule.start, schedule.finish, schedule.units,
         schedule.request[:, schedule.kinds.index(CORES)],
-        tuple(kind_of.get(number, JobKind.RUNNING) for number in schedule.number.tolist()), schedule.offsets,
-        np.asarray(schedule.nodes, dtype=np.int64), np.asarray(schedule.node_units, dtype=np.int64),
+        tuple(kind_of.get(number, JobKind.RUNNING) for number in schedule.number.tolist()), schedule.placed,
     )  # fmt: skip
 
 

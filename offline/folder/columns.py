@@ -17,8 +17,9 @@ from dardis.model.errors import InputError
 from dardis.model.files import atomic_text, csv_rows, read_text
 from dardis.model.moments import parse_utc
 from dardis.model.numbers import decimal_number, whole_number
+from dardis.model.placements import Placements
 from dardis.model.platform import Platform
-from dardis.model.schedule import joined_by_job
+from dardis.model.ragged import offsets_of
 from offline.folder.tables import JobKind, OnOffTable, ProfileTable, ScheduleTable
 
 T = TypeVar("T")
@@ -72,8 +73,7 @@ def onoff_columns(onoff: OnOffTable, platform: Platform, offset: int) -> Columns
 def schedule_columns(schedule: ScheduleTable) -> Columns:
     """One row a job."""
     columns: Columns = {name: getattr(schedule, field).tolist() for name, field in _SCHEDULE_WHOLE.items()}
-    pairs = zip(schedule.nodes.tolist(), schedule.node_units.tolist(), strict=True)
-    columns["units_by_node"] = joined_by_job([f"{node}:{units}" for node, units in pairs], schedule.offsets)
+    columns["units_by_node"] = schedule.placed.texts(0, len(schedule.number))
     columns["kind"] = [str(kind) for kind in schedule.kind]
     order = ("job_id", "submission_time", "starting_time", "finish_time", "units_by_node", "req_cores", "units", "kind")
     return {name: columns[name] for name in order}
@@ -178,18 +178,16 @@ def schedule_of(table: Table, platform: Platform) -> ScheduleTable:
     whole = {field: table.whole(name) for name, field in _SCHEDULE_WHOLE.items()}
     table.refuse(whole["finish"] <= whole["start"], "finish_time is not after starting_time")
     table.refuse((whole["units"] < 1) | (whole["req_cores"] < 0), "units or req_cores out of range")
-    placed = table.values("units_by_node", parse_units_by_node, "node:units pairs like 0:1 7:2")
-    counts = np.array([len(pairs) for pairs in placed], dtype=np.int64)
-    pairs = np.array([pair for job in placed for pair in job], dtype=np.int64).reshape(-1, 2)
-    nodes, units = (np.ascontiguousarray(pairs[:, place]) for place in (0, 1))
-    job_of = np.repeat(np.arange(len(placed)), counts)
-    alien = (nodes < 0) | (nodes >= platform.node_count) | (units < 1)
-    table.refuse(np.bincount(job_of[alien], minlength=len(placed)) > 0, f"units_by_node is not of {platform.name}")
-    held = np.bincount(job_of, weights=units, minlength=len(placed))
-    table.refuse(held != whole["units"], "units_by_node does not add up to units")
+    named = table.values("units_by_node", parse_units_by_node, "node:units pairs like 0:1 7:2")
+    counts = np.array([len(pairs) for pairs in named], dtype=np.int64)
+    pairs = np.array([pair for job in named for pair in job], dtype=np.int64).reshape(-1, 2)
+    placed = Placements(offsets_of(counts), *np.ascontiguousarray(pairs.T))
+    alien = (placed.nodes < 0) | (placed.nodes >= platform.node_count) | (placed.units < 1)
+    of_alien = np.bincount(placed.job_of[alien], minlength=len(counts)) > 0
+    table.refuse(of_alien, f"units_by_node is not of {platform.name}")
+    table.refuse(placed.units_of_jobs != whole["units"], "units_by_node does not add up to units")
     kinds = tuple(table.values("kind", JobKind, "one of " + ", ".join(JobKind)))
-    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return ScheduleTable(**whole, kind=kinds, offsets=offsets, nodes=nodes, node_units=units)
+    return ScheduleTable(**whole, kind=kinds, placed=placed)
 
 
 def _whole(text: str) -> int:

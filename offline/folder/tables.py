@@ -10,6 +10,7 @@ import numpy as np
 from dardis.model.arrays import Bools, Floats, Ints
 from dardis.model.downtime import Downtime
 from dardis.model.job import FOREVER
+from dardis.model.placements import Placements
 
 
 @dataclass(frozen=True)
@@ -94,8 +95,7 @@ class JobKind(StrEnum):
 class ScheduleTable:
     """Where and when the plan has every job run; arrays of shape (jobs,), times in s of the trace's clock.
 
-    Job i has `node_units[k]` units on `nodes[k]` for k in `[offsets[i], offsets[i+1])`, ascending by node; `req_cores`
-    is what one unit takes. A start after the day: the job waits for another one.
+    `req_cores` is what one unit takes. A start after the day: the job waits for another one.
     """
 
     number: Ints
@@ -105,6 +105,4 @@ class ScheduleTable:
     units: Ints
     req_cores: Ints
     kind: tuple[JobKind, ...]
-    offsets: Ints
-    nodes: Ints
-    node_units: Ints
+    placed: Placements

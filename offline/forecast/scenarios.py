@@ -8,6 +8,7 @@ import numpy as np
 
 from dardis.model.arrays import Floats, Ints
 from dardis.model.job import NO_TIME
+from dardis.model.ragged import indexes_of
 from dardis.model.randomness import stream
 from dardis.workload.trace import UNKNOWN, Trace
 from offline.forecast.donors import LONGEST_LOOK, Donors
@@ -126,7 +127,7 @@ def jobs_of(past: Past, scenario: Ints) -> Trace:
     first = np.searchsorted(past.hour, scenario)
     counts = np.searchsorted(past.hour, scenario, side="right") - first
     coming = np.repeat(np.arange(len(scenario)), counts)
-    rows = np.arange(len(coming)) + np.repeat(first - np.cumsum(counts) + counts, counts)
+    rows = indexes_of(first, counts)
     jobs = past.jobs.take(rows)
     change = (coming - past.hour[rows] + 24 * past.days) * HOUR_S
     unknown = np.full(len(rows), UNKNOWN, dtype=np.int64)

@@ -19,6 +19,7 @@ from dardis.model.arrays import Floats, Ints
 from dardis.model.job import NO_TIME
 from dardis.model.platform import NodePower, Platform
 from dardis.model.profile import StepFunction
+from dardis.model.ragged import indexes_of
 from dardis.model.schedule import Schedule
 from offline.onoff.spans import Busy, busy_spans_of
 
@@ -47,8 +48,8 @@ class Demand:
 def demands_of(schedule: Schedule, platform: Platform) -> dict[int, Demand]:
     """The demand of every node group in a finished schedule."""
     busy = busy_spans_of(schedule)
-    job = np.repeat(np.arange(len(schedule.number)), np.diff(schedule.offsets))
-    job_group, busy_group = platform.group_of_node[schedule.nodes], platform.group_of_node[busy.node]
+    job = schedule.placed.job_of
+    job_group, busy_group = platform.group_of_node[schedule.placed.nodes], platform.group_of_node[busy.node]
     found = {}
     for group, nodes in enumerate(platform.groups):
         mine = busy_group == group
@@ -117,8 +118,7 @@ class Past:
         first = np.searchsorted(self._ends, since, side="right")
         last = np.searchsorted(self._times, until)
         lengths = np.maximum(last - first, 0)
-        within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        return np.repeat(takes, lengths), np.repeat(first, lengths) + within
+        return np.repeat(takes, lengths), indexes_of(first, lengths)
 
     def replay(self, spares: Ints | int) -> Replay:
         """Keep so many spares on: one number, or one for each span."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dardis.model.arrays import Ints
 from dardis.model.downtime import Downtime
 from dardis.model.job import FOREVER
+from dardis.model.placements import Placements
 from dardis.model.profile import StepFunction
 from dardis.model.schedule import Schedule
 
@@ -31,14 +30,14 @@ class Busy(Spans):
     opener: Ints
 
 
-def busy_spans(start: Ints, finish: Ints, offsets: Ints, nodes: NDArray[np.integer[Any]]) -> Busy:
-    """Busy spans when job i runs on `nodes[offsets[i]:offsets[i+1]]` during `[start[i], finish[i])`.
+def busy_spans(start: Ints, finish: Ints, placed: Placements) -> Busy:
+    """Busy spans when job i runs on its nodes during `[start[i], finish[i])`.
 
     A job without nodes occupies none, whatever its times.
     """
-    job = np.repeat(np.arange(len(start)), np.diff(offsets))
-    order = np.lexsort((job, start[job], nodes))
-    job, node = job[order], np.asarray(nodes, dtype=np.int64)[order]
+    job = placed.job_of
+    order = np.lexsort((job, start[job], placed.nodes))
+    job, node = job[order], placed.nodes.astype(np.int64)[order]
     if len(job) == 0:
         return Busy(job, job, job, job)
     begin, end = start[job], finish[job]
@@ -54,7 +53,7 @@ def busy_spans(start: Ints, finish: Ints, offsets: Ints, nodes: NDArray[np.integ
 
 def busy_spans_of(schedule: Schedule) -> Busy:
     """Busy spans of a finished schedule."""
-    return busy_spans(schedule.start, schedule.finish, schedule.offsets, schedule.nodes)
+    return busy_spans(schedule.start, schedule.finish, schedule.placed)
 
 
 def nodes_up(downtime: Downtime, node_count: int) -> StepFunction:

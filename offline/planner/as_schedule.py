@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dardis.model.arrays import Ints
 from dardis.model.job import NO_TIME, Status
+from dardis.model.placements import Placements
 from dardis.model.schedule import Schedule
 from offline.planner.problem import Plan, Problem
 
@@ -17,15 +17,6 @@ def schedule_of(problem: Problem, plan: Plan) -> Schedule:
     order = np.lexsort((number, submit))
     start = np.concatenate([plan.start, running.start])
     finish = np.concatenate([plan.start + jobs.duration, running.finish])
-    units = (
-        np.add.reduceat(np.append(running.node_units, 0), running.offsets[:-1])
-        if len(running.number)
-        else running.number
-    )
-    offsets = np.concatenate([plan.offsets, plan.offsets[-1] + running.offsets[1:]])
-    held = np.diff(offsets)[order]
-    ends = np.cumsum(held)
-    place = np.repeat(offsets[:-1][order] - (ends - held), held) + np.arange(ends[-1] if len(ends) else 0)
     count = len(order)
     return Schedule(
         kinds=problem.platform.kinds,
@@ -34,19 +25,13 @@ def schedule_of(problem: Problem, plan: Plan) -> Schedule:
         earliest=np.concatenate([jobs.earliest, running.start])[order],
         latest=np.concatenate([jobs.latest, np.full(len(running.number), NO_TIME)])[order],
         walltime=(finish - start)[order],
-        units=np.concatenate([jobs.units, units])[order],
+        units=np.concatenate([jobs.units, running.placed.units_of_jobs])[order],
         request=np.concatenate([jobs.request, running.request])[order],
         status=np.full(count, Status.COMPLETED, dtype=np.int8),
         start=start[order],
         finish=finish[order],
         attempts=np.ones(count, dtype=np.int64),
-        offsets=np.concatenate([[0], ends]).astype(np.int64),
-        nodes=_joined(plan.nodes, running.nodes)[place],
-        node_units=_joined(plan.node_units, running.node_units)[place],
+        placed=Placements.of_parts([plan.placed, running.placed]).take(order),
         queue=[""] * count,
         user=[""] * count,
     )
-
-
-def _joined(first: Ints, second: Ints) -> Ints:
-    return np.concatenate([first, second]).astype(np.int64)

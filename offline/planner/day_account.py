@@ -48,9 +48,7 @@ def _account(
     downtime: Downtime | None = None,
 ) -> Account:  # fmt: skip
     running, conditions = problem.running, problem.conditions
-    job = np.repeat(np.arange(len(running.number)), np.diff(running.offsets))
-    units = np.bincount(job, running.node_units, len(running.number)).astype(np.int64)
-    busy = units * running.request[:, problem.platform.kinds.index(CORES)]
+    busy = running.placed.units_of_jobs * running.request[:, problem.platform.kinds.index(CORES)]
     work = Work(
         np.concatenate([running.start, start]),
         np.concatenate([running.finish, finish]),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 
-from dardis.model.arrays import Floats, Ints
+from dardis.model.arrays import Floats, Integers, Ints
 from dardis.model.job import NO_TIME, Job
+from dardis.model.placements import Placements
 from dardis.model.platform import Platform
 from dardis.model.resources import CORES, POWER
 from dardis.model.schedule import Schedule
@@ -43,15 +43,11 @@ def state_at(schedule: Schedule, jobs: Sequence[Job], platform: Platform, now: i
         ],
         dtype=np.int64,
     )
-    sizes = np.diff(schedule.offsets)[on]
-    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    source = np.repeat(schedule.offsets[on] - offsets[:-1], sizes) + np.arange(offsets[-1])
-    nodes, node_units = schedule.nodes[source].astype(np.int64), schedule.node_units[source].astype(np.int64)
-    request = schedule.request[on]
+    request, placed = schedule.request[on], schedule.placed.take(on)
     running = Running(
         number=schedule.number[on], submit=schedule.submit[on], start=schedule.start[on], finish=expected,
-        request=request, core_w=_running_core_watts(request, offsets, nodes, node_units, platform),
-        income=incomes([jobs[i] for i in on.tolist()], platform), offsets=offsets, nodes=nodes, node_units=node_units,
+        request=request, core_w=_running_core_watts(request, placed, platform),
+        income=incomes([jobs[i] for i in on.tolist()], platform), placed=placed,
     )  # fmt: skip
     waiting = [
         replace(jobs[i], runtime=predictor.runtime(jobs[i].user, walltime[i], now), walltime=walltime[i])
@@ -86,13 +82,14 @@ def core_watts(jobs: Sequence[Job], platform: Platform) -> Floats:
     return np.array(found, dtype=np.float64)
 
 
-def _running_core_watts(request: Ints, offsets: Ints, nodes: Ints, node_units: Ints, platform: Platform) -> Floats:
+def _running_core_watts(request: Ints, placed: Placements, platform: Platform) -> Floats:
     """The same of jobs that run, on the nodes that they have; shape (jobs,)."""
     machine = MachinePower.of_platform(platform)
     found = np.zeros(len(request))
-    for job, (low, high) in enumerate(pairwise(offsets.tolist())):
-        watts = _added_by_core(nodes[low:high], *_cores_and_watts(request[job].tolist(), platform), machine, platform)
-        found[job] = np.average(watts, weights=node_units[low:high])
+    for job in range(len(request)):
+        nodes, units = placed.of(job)
+        watts = _added_by_core(nodes, *_cores_and_watts(request[job].tolist(), platform), machine, platform)
+        found[job] = np.average(watts, weights=units)
     return found
 
 
@@ -102,7 +99,7 @@ def _cores_and_watts(request: Sequence[int], platform: Platform) -> tuple[int, i
     return request[platform.kinds.index(CORES)], stated
 
 
-def _added_by_core(nodes: Ints, cores: int, stated: int, machine: MachinePower, platform: Platform) -> Floats:
+def _added_by_core(nodes: Integers, cores: int, stated: int, machine: MachinePower, platform: Platform) -> Floats:
     """What a core adds to each of some nodes; watts that a job states have its share of idle power in them."""
     if not (stated and cores):
         return machine.core_w[nodes]

@@ -11,6 +11,8 @@ from dardis.kernels.profiles import NodeProfiles
 from dardis.kernels.worth import Worth
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME
+from dardis.model.placements import Placements
+from dardis.model.ragged import indexes_of, offsets_of
 from offline.planner.problem import Plan, Problem
 
 GRAIN_S = 900
@@ -49,12 +51,11 @@ class Packing:
         """The starts of all jobs, `NO_TIME` where one is not placed; a copy."""
         return self._queue.table[:, queue.START].copy()
 
-    def nodes(self) -> tuple[Ints, Ints, Ints]:
-        """Offsets, nodes and units of all jobs, as in a plan."""
+    def placed(self) -> Placements:
+        """The nodes of all jobs; of one that is not placed, none."""
         held, low = self._queue.table[:, queue.HELD], self._queue.table[:, queue.HOLD]
-        offsets = np.concatenate([[0], np.cumsum(held)]).astype(np.int64)
-        place = np.repeat(low - offsets[:-1], held) + np.arange(offsets[-1])
-        return offsets, self._queue.hold_node[place], self._queue.hold_units[place]
+        place = indexes_of(low, held)
+        return Placements(offsets_of(held), self._queue.hold_node[place], self._queue.hold_units[place])
 
     def put(self, job: int, first: int | None = None) -> int:
         """Place a job at its earliest free start, not before `first`; return it. ValueError when no node holds it."""
@@ -79,11 +80,11 @@ class Packing:
         """Place jobs where they are in a plan of the same problem."""
         table = self._queue.table
         for job in jobs:
-            held = slice(plan.offsets[job], plan.offsets[job + 1])
-            low, count = table[job, queue.HOLD], int(plan.offsets[job + 1] - plan.offsets[job])
-            table[job, queue.HELD] = count
-            self._queue.hold_node[low : low + count] = plan.nodes[held]
-            self._queue.hold_units[low : low + count] = plan.node_units[held]
+            nodes, units = plan.placed.of(job)
+            low = table[job, queue.HOLD]
+            table[job, queue.HELD] = len(nodes)
+            self._queue.hold_node[low : low + len(nodes)] = nodes
+            self._queue.hold_units[low : low + len(nodes)] = units
             while True:
                 done = search.take(self._nodes.profiles, self._queue, job, int(plan.start[job]), self._now)
                 if done != profile.FULL:
@@ -98,7 +99,7 @@ class Packing:
         What gets worse is put back as it was. Returns the profit gained, by `worth`, which is kept up to date.
         """
         sizes = [len(group) for group in groups]
-        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        offsets = offsets_of(sizes)
         slots = np.concatenate([np.zeros(0, dtype=np.int64), *groups])
         most, room = max(sizes, default=0), len(self._queue.hold_node)
         torn = rebuild.Torn(*(np.zeros(size, dtype=np.int64) for size in (most, most, room, room)))

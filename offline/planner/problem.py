@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+import numpy as np
+
 from dardis.model.arrays import Floats, Ints
+from dardis.model.placements import Placements
 from dardis.model.platform import Platform
 from dardis.power.conditions import Conditions
 from dardis.power.cooling import Cooling
@@ -36,9 +39,9 @@ class PlanJobs:
 
 @dataclass(frozen=True)
 class Running:
-    """What already runs when the day begins and stays as it is: job i has `nodes[offsets[i]:offsets[i+1]]`, with units.
+    """What already runs when the day begins and stays as it is.
 
-    Other arrays of shape (jobs,); `finish` is when it is expected to end.
+    Arrays of shape (jobs,), `request` (jobs, kinds); `finish` is when it is expected to end.
     """
 
     number: Ints
@@ -48,9 +51,7 @@ class Running:
     request: Ints
     core_w: Floats
     income: Floats
-    offsets: Ints
-    nodes: Ints
-    node_units: Ints
+    placed: Placements
 
     def held(self, platform: Platform, now: int) -> Iterator[tuple[Ints, Ints, Ints, int, int]]:
         """What its jobs hold from `now` on: nodes, units on each, what a unit takes, begin and end.
@@ -58,12 +59,13 @@ class Running:
         Where a node is in maintenance, and so closed to all, nothing is held.
         """
         for job, finish in enumerate(self.finish.tolist()):
+            nodes, units = (column.astype(np.int64) for column in self.placed.of(job))
             places: dict[tuple[int, int], list[int]] = {}
-            for place in range(self.offsets[job], self.offsets[job + 1]):
-                for span in platform.open_spans(int(self.nodes[place]), now, finish):
+            for place, node in enumerate(nodes.tolist()):
+                for span in platform.open_spans(node, now, finish):
                     places.setdefault(span, []).append(place)
             for (begin, end), some in places.items():
-                yield self.nodes[some], self.node_units[some], self.request[job], begin, end
+                yield nodes[some], units[some], self.request[job], begin, end
 
 
 @dataclass(frozen=True)
@@ -95,15 +97,13 @@ class StoppedBy(StrEnum):
 
 @dataclass(frozen=True)
 class Plan:
-    """Where and when every job of a problem runs, on real nodes; arrays as in `Running`, in the order of the jobs.
+    """Where and when every job of a problem runs, on real nodes, in the order of the jobs.
 
     `start` may lie after the day: then the job waits for another day and has nodes all the same.
     """
 
     start: Ints
-    offsets: Ints
-    nodes: Ints
-    node_units: Ints
+    placed: Placements
     profit: float
     """By `dardis.power.account`, all nodes on, of these jobs and those that run already."""
     search: str

@@ -63,12 +63,9 @@ def rule_plans(problem: Problem) -> Iterator[Plan]:
             raise ValueError(f"job {number} is too large for the machine")
         order = np.argsort(schedule.number)
         place = order[np.searchsorted(schedule.number[order], jobs.number)]
-        held = [np.arange(schedule.offsets[i], schedule.offsets[i + 1]) for i in place.tolist()]
-        source = np.concatenate([np.zeros(0, dtype=np.int64), *held])
-        offsets = np.concatenate([[0], np.cumsum([len(one) for one in held])]).astype(np.int64)
-        start, nodes = schedule.start[place], schedule.nodes[source].astype(np.int64)
+        start = schedule.start[place]
         profit = account_of(problem, start).profit
-        yield Plan(start, offsets, nodes, schedule.node_units[source].astype(np.int64), profit, name)
+        yield Plan(start, schedule.placed.take(place), profit, name)
 
 
 def _job(problem: Problem, place: int) -> Job:

@@ -22,7 +22,7 @@ def in_order(problem: Problem, order: Ints) -> Packing:
 
 def plan_of(problem: Problem, packing: Packing, search: str) -> Plan:
     """The jobs of a packing, all of them placed, as a plan with its exact profit."""
-    return Plan(packing.start, *packing.nodes(), rank_of(problem, packing.start)[1], search)
+    return Plan(packing.start, packing.placed(), rank_of(problem, packing.start)[1], search)
 
 
 def heuristic(problem: Problem) -> Plan:

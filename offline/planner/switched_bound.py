@@ -34,8 +34,8 @@ def _switched(problem: Problem) -> Problem:
     jobs, running = problem.jobs, problem.running
     may = jobs.groups[:, None] >> np.arange(len(groups)) & 1 == 1
     least = np.where(may, share_w, np.inf).min(axis=1, initial=np.inf)
-    shares = share_w[platform.group_of_node[running.nodes]]
-    of_running = np.minimum.reduceat(shares, running.offsets[:-1]) if len(running.number) else running.core_w
+    shares = share_w[platform.group_of_node[running.placed.nodes]]
+    of_running = np.minimum.reduceat(shares, running.placed.offsets[:-1]) if len(running.number) else running.core_w
     return replace(
         problem,
         platform=platform,

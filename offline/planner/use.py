@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dardis.model.arrays import Ints
+from dardis.model.placements import Placements
 from dardis.model.profile import StepFunction
 from dardis.model.resources import CORES
 from offline.onoff.spans import Busy, busy_spans
@@ -15,9 +16,7 @@ from offline.planner.problem import Plan, Problem
 def cores_used(problem: Problem, start: Ints) -> StepFunction:
     """Cores that planned and running jobs hold."""
     running = problem.running
-    job = np.repeat(np.arange(len(running.number)), np.diff(running.offsets))
-    units = np.bincount(job, running.node_units, len(running.number)).astype(np.int64)
-    busy = units * running.request[:, problem.platform.kinds.index(CORES)]
+    busy = running.placed.units_of_jobs * running.request[:, problem.platform.kinds.index(CORES)]
     return StepFunction.from_spans(
         np.concatenate([running.start, start]),
         np.concatenate([running.finish, start + problem.jobs.duration]),
@@ -31,6 +30,5 @@ def node_spans(problem: Problem, plan: Plan) -> Busy:
     return busy_spans(
         np.concatenate([plan.start, running.start]),
         np.concatenate([plan.start + problem.jobs.duration, running.finish]),
-        np.concatenate([plan.offsets, plan.offsets[-1] + running.offsets[1:]]),
-        np.concatenate([plan.nodes, running.nodes]),
+        Placements.of_parts([plan.placed, running.placed]),
     )

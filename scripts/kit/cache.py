@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dardis.model.placements import Placements
 from scripts.kit.command import DARDIS, ROOT
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -43,6 +44,16 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """The arrays of a file, by name."""
     with np.load(path, allow_pickle=False) as kept:
         return dict(kept)
+
+
+def arrays_of(placed: Placements) -> dict[str, NDArray[Any]]:
+    """Placements as arrays to keep."""
+    return {"offsets": placed.offsets, "nodes": placed.nodes, "node_units": placed.units}
+
+
+def placements_of(arrays: Arrays) -> Placements:
+    """The placements among arrays that were kept."""
+    return Placements(arrays["offsets"], arrays["nodes"], arrays["node_units"])
 
 
 def kept_metrics(folder: Path, *asked: str) -> dict[str, Any]:

@@ -118,7 +118,7 @@ PLANNER = (
     ),
     Mutation(
         "what runs already holds its nodes while they are in maintenance", "offline/planner/problem.py",
-        "for span in platform.open_spans(int(self.nodes[place]), now, finish):", "for span in [(now, finish)]:",
+        "for span in platform.open_spans(node, now, finish):", "for span in [(now, finish)]:",
         (*PACKING, *PLANS),
     ),
     Mutation(

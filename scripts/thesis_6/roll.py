@@ -8,8 +8,10 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from dardis.metrics.audit import audit
-from dardis.model.arrays import Ints
+from dardis.model.arrays import Integers, Ints
 from dardis.model.job import NO_TIME
+from dardis.model.placements import Placements
+from dardis.model.ragged import offsets_of
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 from dardis.power.tariff import Tariff
@@ -24,12 +26,10 @@ Search = Callable[[Problem], tuple[Plan, bool]]
 
 @dataclass(frozen=True)
 class Rolled:
-    """A trace that was planned whole. `start`, `offsets`, `nodes`, `node_units` as in a plan, by job of the case."""
+    """A trace that was planned whole. `start`, `placed` as in a plan, by job of the case."""
 
     start: Ints
-    offsets: Ints
-    nodes: Ints
-    node_units: Ints
+    placed: Placements
     jobs_a_day: Ints
     """Jobs that were planned, on each day."""
     own: Ints
@@ -43,8 +43,8 @@ class _Book:
         count = len(case.told.number)
         self._case = case
         self.start: Ints = np.full(count, NO_TIME, dtype=np.int64)
-        self._nodes: list[Ints] = [np.zeros(0, dtype=np.int64)] * count
-        self._units: list[Ints] = [np.zeros(0, dtype=np.int64)] * count
+        self._nodes: list[Integers] = [np.zeros(0, dtype=np.int64)] * count
+        self._units: list[Integers] = [np.zeros(0, dtype=np.int64)] * count
 
     def open(self, end: int) -> Ints:
         """Jobs that came before `end` and have not begun."""
@@ -53,28 +53,26 @@ class _Book:
     def settle(self, jobs: Ints, plan: Plan, end: int) -> None:
         """Keep what a plan of these jobs starts before `end`."""
         for place in np.flatnonzero(plan.start < end).tolist():
-            held = slice(plan.offsets[place], plan.offsets[place + 1])
             job = int(jobs[place])
             self.start[job] = plan.start[place]
-            self._nodes[job], self._units[job] = plan.nodes[held], plan.node_units[held]
+            self._nodes[job], self._units[job] = plan.placed.of(place)
 
     def running(self, now: int) -> Running:
         """What has begun and has not ended."""
         told = self._case.told
         on = np.flatnonzero((self.start != NO_TIME) & (self.start + told.duration > now))
-        offsets, nodes, units = self.held(on)
         return Running(
             told.number[on], told.submit[on], self.start[on], self.start[on] + told.duration[on], told.request[on],
-            told.core_w[on], told.income[on], offsets, nodes, units,
+            told.core_w[on], told.income[on], self.held(on),
         )  # fmt: skip
 
-    def held(self, jobs: Ints) -> tuple[Ints, Ints, Ints]:
-        """Offsets, nodes and units of jobs."""
+    def held(self, jobs: Ints) -> Placements:
+        """The nodes of jobs."""
         chosen = jobs.tolist()
         sizes = [len(self._nodes[job]) for job in chosen]
         empty = [np.zeros(0, dtype=np.int64)]
-        return (
-            np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        return Placements(
+            offsets_of(sizes),
             np.concatenate(empty + [self._nodes[job] for job in chosen]),
             np.concatenate(empty + [self._units[job] for job in chosen]),
         )
@@ -101,7 +99,7 @@ def roll(case: Case, scenario: Scenario, search: Search, progress: Callable[[int
         own.append(int(found))
         day += 1
     everything = np.arange(len(book.start))
-    return Rolled(book.start, *book.held(everything), np.array(jobs_a_day), np.array(own))
+    return Rolled(book.start, book.held(everything), np.array(jobs_a_day), np.array(own))
 
 
 def problem_of(case: Case, scenario: Scenario, jobs: Ints, running: Running, begin: int) -> Problem:
@@ -120,7 +118,7 @@ def whole_schedule(case: Case, scenario: Scenario, rolled: Rolled) -> Schedule:
     """All of a rolled plan as one schedule."""
     nobody = _Book(case).running(case.first)
     problem = problem_of(case, scenario, np.arange(len(rolled.start)), nobody, case.first)
-    plan = Plan(rolled.start, rolled.offsets, rolled.nodes, rolled.node_units, 0.0, "")
+    plan = Plan(rolled.start, rolled.placed, 0.0, "")
     return schedule_of(problem, plan)
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from dardis.metrics.audit import audit
 from dardis.model.arrays import Ints
+from dardis.model.placements import Placements
 from offline.planner.problem import Running
 from offline.planner.rules import rule_based, rule_setups
-from scripts.kit.cache import fingerprint, kept_arrays, read_arrays
+from scripts.kit.cache import Arrays, arrays_of, fingerprint, kept_arrays, placements_of, read_arrays
 from scripts.thesis_6.cases import SCENARIOS, Case, Scenario, Workload, load
 from scripts.thesis_6.roll import Rolled, judge, roll, whole_schedule
 from scripts.thesis_6.searches import BY_SOLVER, FULL, QUICK, SEARCHES, Bounds, search_of
@@ -48,16 +49,18 @@ def planned(out: Path, part: Part) -> Rolled:
     told = (case.told.submit, case.told.duration, case.told.core_w, case.cores)
     name = fingerprint((part.search, part.scenario, part.bounds.of(part.search)), *told)
     path = kept_arrays(out / "runs" / f"{name}.npz", lambda: _planned(case, part))
-    return Rolled(**read_arrays(path))
+    arrays = read_arrays(path)
+    return Rolled(arrays["start"], placements_of(arrays), arrays["jobs_a_day"], arrays["own"])
 
 
-def _planned(case: Case, part: Part) -> dict[str, Ints]:
+def _planned(case: Case, part: Part) -> Arrays:
     def tell(day: int, jobs: int) -> None:
         sys.stderr.write(f"{part.told()}: day {day}, {jobs} jobs\n")
 
     rolled = roll(case, part.scenario, search_of(part.search, part.bounds), tell)
     judge(whole_schedule(case, part.scenario, rolled), case, part.search, whole=True)
-    return {field.name: getattr(rolled, field.name) for field in fields(Rolled)}
+    own = {"start": rolled.start, "jobs_a_day": rolled.jobs_a_day, "own": rolled.own}
+    return own | arrays_of(rolled.placed)
 
 
 def rules(case: Case) -> dict[str, Ints]:
@@ -67,7 +70,7 @@ def rules(case: Case) -> dict[str, Ints]:
     none = np.zeros(0)
     nobody = Running(
         nothing, nothing, nothing, nothing, np.zeros((0, len(platform.kinds)), dtype=np.int64), none, none,
-        np.zeros(1, dtype=np.int64), nothing, nothing,
+        Placements.none(0),
     )  # fmt: skip
     found = {}
     for name, setup in rule_setups().items():

@@ -29,7 +29,7 @@ from offline.loop.loop import joined
 from offline.loop.shift import shifted
 from offline.planner.rules import rule_setups
 from offline.site.site import Site
-from scripts.kit.cache import fingerprint, kept_arrays, read_arrays
+from scripts.kit.cache import arrays_of, fingerprint, kept_arrays, placements_of, read_arrays
 from scripts.kit.command import ROOT
 from scripts.thesis_7.cases import SCENARIOS, Files, Workload, counted_days, in_scenario, site_of
 
@@ -171,7 +171,9 @@ def _sources() -> str:
 def _arrays(run: Run) -> dict[str, np.ndarray[Any, Any]]:
     arrays = {"boot_delay": run.boot_delay, "decision_ns": run.decision_ns}
     for part in (run.schedule, run.downtime):
-        arrays |= {field.name: np.asarray(getattr(part, field.name)) for field in fields(part)}
+        columns = {field.name for field in fields(part)} - {"placed"}
+        arrays |= {name: np.asarray(getattr(part, name)) for name in columns}
+    arrays |= arrays_of(run.schedule.placed)
     return arrays
 
 
@@ -179,7 +181,7 @@ def load(path: Path) -> Run:
     """Read a run."""
     arrays: dict[str, Any] = read_arrays(path)
     texts = {name: arrays[name].tolist() for name in ("queue", "user")} | {"kinds": tuple(arrays["kinds"].tolist())}
-    arrays |= texts
+    arrays |= texts | {"placed": placements_of(arrays)}
     schedule = Schedule(**{field.name: arrays[field.name] for field in fields(Schedule)})
     downtime = Downtime(**{field.name: arrays[field.name] for field in fields(Downtime)})
     return Run(schedule, downtime, arrays["boot_delay"], arrays["decision_ns"])

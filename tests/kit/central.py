@@ -73,9 +73,9 @@ def dispatch(
     assert audit(schedule, platform, expected=[job.number for job in jobs]) == []
     assert {place for place in range(len(jobs)) if not schedule.ran[place]} == {*recorder.reasons}
     for place, job in enumerate(jobs):
-        mine = slice(schedule.offsets[place], schedule.offsets[place + 1])
-        assert all(job.groups >> int(platform.group_of_node[node]) & 1 for node in schedule.nodes[mine])
-        assert setup.units_per_node is UnitsPerNode.PACK or (schedule.node_units[mine] == 1).all()
+        nodes, units = schedule.placed.of(place)
+        assert all(job.groups >> int(platform.group_of_node[node]) & 1 for node in nodes)
+        assert setup.units_per_node is UnitsPerNode.PACK or (units == 1).all()
     return Run(schedule, recorder.reasons)
 
 

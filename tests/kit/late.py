@@ -97,8 +97,8 @@ def run_late(
     assert {place for place in range(len(jobs)) if not schedule.ran[place]} == {*recorder.reasons}
     assert all(pool.idle for pool in pools)
     for place, job in enumerate(jobs):
-        mine = slice(schedule.offsets[place], schedule.offsets[place + 1])
-        assert all(job.groups >> int(platform.group_of_node[node]) & 1 for node in schedule.nodes[mine])
-        assert setup.units_per_node is UnitsPerNode.PACK or (schedule.node_units[mine] == 1).all()
+        nodes, units = schedule.placed.of(place)
+        assert all(job.groups >> int(platform.group_of_node[node]) & 1 for node in nodes)
+        assert setup.units_per_node is UnitsPerNode.PACK or (units == 1).all()
     assert np.all(schedule.start[schedule.ran] >= schedule.earliest[schedule.ran])
     return LateRun(schedule, recorder.reasons, messages=turns.messages, renegotiations=turns.renegotiations)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from dardis.model.job import NO_TIME, Status
+from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, NodePower, Platform
+from dardis.model.ragged import offsets_of
 from dardis.model.schedule import Schedule
 
 Placed = tuple[int, int, tuple[int, ...]]
@@ -37,8 +39,8 @@ def schedule_of(jobs: list[Placed]) -> Schedule:
         units=column([len(nodes) for nodes in placed]),
         request=np.ones((count, 1), dtype=np.int64), status=np.full(count, Status.COMPLETED, dtype=np.int8),
         start=start, finish=column([job[1] for job in jobs]), attempts=np.ones(count, dtype=np.int64),
-        offsets=np.cumsum([0, *map(len, placed)], dtype=np.int64),
-        nodes=nodes, node_units=np.ones_like(nodes), queue=[""] * count, user=[""] * count,
+        placed=Placements(offsets_of([*map(len, placed)]), nodes, np.ones_like(nodes)),
+        queue=[""] * count, user=[""] * count,
     )  # fmt: skip
 
 

@@ -62,8 +62,7 @@ def rows_of(schedule: Schedule) -> list[Row]:
 
     rows = []
     for place, number in enumerate(schedule.number.tolist()):
-        span = slice(int(schedule.offsets[place]), int(schedule.offsets[place + 1]))
-        where = list(zip(schedule.nodes[span].tolist(), schedule.node_units[span].tolist(), strict=True))
+        where = schedule.placed.pairs(place)
         request = dict(zip(schedule.kinds, schedule.request[place].tolist(), strict=True))
         times = [int(column[place]) for column in (schedule.submit, schedule.earliest)]
         rows.append(

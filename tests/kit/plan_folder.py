@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 from hypothesis import strategies as st
 
+from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from offline.folder.plan import PlanFolder
 from offline.folder.tables import JobKind, OnOffTable, ProfileTable, ScheduleTable
@@ -67,9 +70,7 @@ def schedule() -> ScheduleTable:
         units=np.array([1, 3, 1]),
         req_cores=np.array([32, 8, 64]),
         kind=(JobKind.RUNNING, JobKind.QUEUED, JobKind.FORECAST),
-        offsets=np.array([0, 1, 3, 4]),
-        nodes=np.array([2, 2, 3, 9]),
-        node_units=np.array([1, 1, 2, 1]),
+        placed=Placements(np.array([0, 1, 3, 4]), np.array([2, 2, 3, 9]), np.array([1, 1, 2, 1])),
     )
 
 
@@ -83,6 +84,6 @@ def same(a: object, b: object) -> bool:
     """Whether two plans or tables say the same."""
     if isinstance(a, np.ndarray):
         return bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
-    if isinstance(a, PlanFolder | OnOffTable | ProfileTable | ScheduleTable):
-        return type(a) is type(b) and all(same(x, getattr(b, name)) for name, x in vars(a).items())
+    if isinstance(a, PlanFolder | OnOffTable | ProfileTable | ScheduleTable | Placements):
+        return type(a) is type(b) and all(same(getattr(a, one.name), getattr(b, one.name)) for one in fields(a))
     return a == b

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 from hypothesis import strategies as st
 from kit.machine import platforms, requests
@@ -10,6 +12,7 @@ from dardis.metrics.audit import audit
 from dardis.model.arrays import Floats, Ints
 from dardis.model.capacity import could_hold
 from dardis.model.job import NO_TIME, Job
+from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.power.conditions import HOUR_S, Conditions
 from dardis.power.cooling import AirPlant, Cooling, HybridPlant
@@ -97,15 +100,15 @@ def running_jobs(draw, platform: Platform, begin: int) -> Running:
     return Running(
         integers([row[0] for row in rows]), start.copy(), start, integers([row[2] for row in rows]),
         integers([row[4] for row in rows]).reshape(many, len(platform.kinds)), np.full(many, 9.0), np.full(many, 0.013),
-        np.arange(many + 1), integers([row[3] for row in rows]), np.ones(many, dtype=np.int64),
+        Placements(np.arange(many + 1), integers([row[3] for row in rows]), np.ones(many, dtype=np.int64)),
     )  # fmt: skip
 
 
 def legal(problem: Problem, plan: Plan) -> bool:
     """Whether every job of a plan, and of those that run already, is where and when it may be."""
     jobs, group = problem.jobs, problem.platform.group_of_node
-    job = np.repeat(np.arange(len(jobs.number)), np.diff(plan.offsets))
-    able = (jobs.groups[job] >> group[plan.nodes]) & 1 == 1
+    job = plan.placed.job_of
+    able = (jobs.groups[job] >> group[plan.placed.nodes]) & 1 == 1
     soon = plan.start >= np.maximum(jobs.earliest, problem.conditions.start)
     numbers = [*jobs.number.tolist(), *problem.running.number.tolist()]
     return able.all() and soon.all() and audit(schedule_of(problem, plan), problem.platform, expected=numbers) == []
@@ -165,10 +168,14 @@ def _busy_nodes(begin: int, nodes: int, cores: int, share: float, rng: np.random
     return Running(
         np.arange(1, many + 1) + 10_000_000, np.full(many, begin - 7200), np.full(many, begin - 3600),
         begin + rng.integers(60, 8 * HOUR_S, many), np.full((many, 1), cores), np.full(many, 6.33),
-        np.full(many, 0.013), np.arange(many + 1), busy, np.ones(many, dtype=np.int64),
+        np.full(many, 0.013), Placements(np.arange(many + 1), busy, np.ones(many, dtype=np.int64)),
     )  # fmt: skip
 
 
 def same(one: Plan, other: Plan) -> bool:
     """Whether two plans are alike in everything."""
-    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in vars(one))
+    return all(
+        np.array_equal(getattr(a, name), getattr(b, name))
+        for a, b in ((one, other), (one.placed, other.placed))
+        for name in {field.name for field in fields(a)} - {"placed"}
+    )

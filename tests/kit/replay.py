@@ -79,8 +79,7 @@ def decisions(
 
 def placement(schedule: Schedule, place: int) -> dict[int, int]:
     """Node to units."""
-    mine = slice(schedule.offsets[place], schedule.offsets[place + 1])
-    return dict(zip(schedule.nodes[mine].tolist(), schedule.node_units[mine].tolist(), strict=True))
+    return dict(schedule.placed.pairs(place))
 
 
 def earliest_by_the_rules(

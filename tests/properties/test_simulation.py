@@ -82,10 +82,10 @@ def legal(case: Case, run: Run) -> Schedule:
     assert audit(schedule, case.platform, expected=[job.number for job in case.jobs]) == []
     groups = {job.number: job.groups for job in case.jobs}
     for place, number in enumerate(schedule.number.tolist()):
-        nodes = schedule.nodes[schedule.offsets[place] : schedule.offsets[place + 1]]
+        nodes, units = schedule.placed.of(place)
         assert all(groups[number] >> int(case.platform.group_of_node[node]) & 1 for node in nodes)
         if case.setup.units_per_node is UnitsPerNode.DISTINCT:
-            assert (schedule.node_units[schedule.offsets[place] : schedule.offsets[place + 1]] == 1).all()
+            assert (units == 1).all()
     return schedule
 
 

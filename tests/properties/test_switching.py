@@ -210,7 +210,7 @@ def idle_and_up(platform: Platform, run: Run, now: int) -> int:
     busy = {
         node
         for place in np.flatnonzero(s.ran & (s.start <= now) & (now < s.finish)).tolist()
-        for node in s.nodes[s.offsets[place] : s.offsets[place + 1]].tolist()
+        for node in s.placed.of(place)[0].tolist()
     }
     down = run.downtime.node[(run.downtime.down <= now) & (now < run.downtime.up)]
     return platform.node_count - len(busy | set(down.tolist()))

@@ -18,6 +18,7 @@ from dardis.metrics.jobs import write_metrics_by
 from dardis.metrics.table import read_jobs, write_jobs
 from dardis.model.cells import from_cell
 from dardis.model.job import NO_TIME, Status
+from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.schedule import Schedule
 from dardis.workload.table import read_table
@@ -50,7 +51,7 @@ def schedule(queue: list[str], user: list[str]) -> Schedule:
     return Schedule(
         ("cores",), number, number, number, np.full_like(number, NO_TIME), ones, ones, ones[:, None],
         np.full(len(number), Status.COMPLETED, dtype=np.int8), number, number + 1, ones,
-        np.arange(len(number) + 1, dtype=np.int64), np.zeros_like(number), ones, queue, user,
+        Placements(np.arange(len(number) + 1, dtype=np.int64), np.zeros_like(number), ones), queue, user,
     )  # fmt: skip
 
 

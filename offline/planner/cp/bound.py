@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dardis.model.placements import Placements
 from dardis.solver.cpsat import solve
 from dardis.solver.result import Budget
 from offline.planner.cp import model
@@ -67,10 +68,9 @@ def exact_bound(problem: Problem, budget: Budget) -> float:
     model.capacity_in_sums(day)
     model.profit(day)
     day.maximize_profit()
-    nothing = np.zeros(0, dtype=np.int64)
-    offsets = np.zeros(len(day.start) + 1, dtype=np.int64)
+    nowhere = Placements.none(len(day.start))
     # All jobs wait for another day: CP-SAT tells a bound only beside a solution.
-    model.hint(day, Plan(day.latest, offsets, nothing, nothing, 0.0, "none"))
+    model.hint(day, Plan(day.latest, nowhere, 0.0, "none"))
     proven = solve(day.model, budget).result.bound
     fixed = model.fixed_money(problem)
     return np.inf if proven is None else fixed + proven / model.MONEY + 1e-9 * (1 + abs(fixed))

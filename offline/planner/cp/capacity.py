@@ -107,16 +107,16 @@ class Taken:
         platform, running = problem.platform, problem.running
         in_maintenance = sorted({node for window in platform.maintenance for node in window.nodes})
         spans = {node: platform.closed_spans(node) for node in in_maintenance}
-        job = np.repeat(np.arange(len(running.number)), np.diff(running.offsets))
+        job = running.placed.job_of
         pieces = [
             (node, *piece, place)
-            for place, node in enumerate(running.nodes.tolist())
+            for place, node in enumerate(running.placed.nodes.tolist())
             for piece in _outside(int(running.start[job[place]]), int(running.finish[job[place]]), spans.get(node, []))
         ]
         node, start, end, place = np.array(pieces, dtype=np.int64).reshape(-1, 4).T
         closed = [(n, *span) for n, windows in spans.items() for span in windows]
         columns = np.array(closed, dtype=np.int64).reshape(-1, 3).T
-        request = running.node_units[place, None] * running.request[job[place]]
+        request = running.placed.units[place, None] * running.request[job[place]]
         return cls((columns[0], columns[1], columns[2]), (node, start, end), request, platform.capacity)
 
     def amounts(self, kind: int) -> tuple[Ints, Ints, Ints, Ints]:

@@ -199,8 +199,7 @@ def keep_nodes(day: DayModel, plan: Plan) -> None:
     several = np.flatnonzero(day.problem.jobs.units > 1).tolist()
     on_node: list[list[tuple[int, IntervalVar, int]]] = [[] for _ in range(day.problem.platform.node_count)]
     for job in several:
-        chosen = slice(int(plan.offsets[job]), int(plan.offsets[job + 1]))
-        units = dict(zip(plan.nodes[chosen].tolist(), plan.node_units[chosen].tolist(), strict=True))
+        units = dict(plan.placed.pairs(job))
         for node, count in units.items():
             on_node[node].append((job, day.runs[job], count))
         for (owner, node), literals in day.units.items():
@@ -331,8 +330,8 @@ def hint(day: DayModel, plan: Plan) -> int:
         day.model.add_hint(lookup.index, index)
         day.model.add_hint(lookup.cost, lookup.money[index])
         objective += int(lookup.worth @ ran) - lookup.money[index]
-    of = np.repeat(np.arange(len(finish)), np.diff(plan.offsets))
-    there = dict(zip(zip(of.tolist(), plan.nodes.tolist(), strict=True), plan.node_units.tolist(), strict=True))
+    of, nodes, units = (column.tolist() for column in (plan.placed.job_of, plan.placed.nodes, plan.placed.units))
+    there = dict(zip(zip(of, nodes, strict=True), units, strict=True))
     for place, literals in day.units.items():
         for unit, literal in enumerate(literals):
             day.model.add_hint(literal, unit < there.get(place, 0))

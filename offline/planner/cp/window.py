@@ -15,6 +15,7 @@ import numpy as np
 from dardis.model.arrays import Floats, Ints
 from dardis.model.job import NO_TIME
 from dardis.model.profile import StepFunction
+from dardis.model.ragged import offsets_of
 from dardis.solver.cpsat import new_model, solve, weighted_sum
 from dardis.solver.lp import LinearProgram, solve_lp
 from dardis.solver.result import Budget, Result
@@ -131,7 +132,7 @@ class Window:
         begin = np.searchsorted(cuts, start, side="right") - 1
         end = np.searchsorted(cuts, finish, side="left")
         value = worth.of(job, start, self.problem.jobs.duration[job])
-        return Choices(place, np.concatenate([[0], np.cumsum(counts)]), start, value, cuts, begin, end)
+        return Choices(place, offsets_of(counts), start, value, cuts, begin, end)
 
     def _relaxed(self, choices: Choices, budget: Budget) -> Floats:
         """How much of each choice a linear programme would take."""

@@ -345,8 +345,8 @@ def test_boots_in_the_plan_end_before_jobs_begin(small_plan):
     boots = {}
     for time, node, on in zip(plan.onoff.time.tolist(), plan.onoff.node.tolist(), plan.onoff.on.tolist(), strict=True):
         boots.setdefault(node, []).append((time + 240 if on else time, on))
-    job = np.repeat(np.arange(len(plan.schedule.number)), np.diff(plan.schedule.offsets))
-    for place, node in enumerate(plan.schedule.nodes.tolist()):
+    job = plan.schedule.placed.job_of
+    for place, node in enumerate(plan.schedule.placed.nodes.tolist()):
         start, finish = plan.schedule.start[job[place]], plan.schedule.finish[job[place]]
         actions = boots.get(node, [])
         for (down, off), (up, _) in zip(actions[::2], [*actions[1::2], (FOREVER, True)], strict=False):

@@ -26,4 +26,4 @@ def test_slots_and_nodes_of_jobs_that_have_ended_are_used_again(node_choice):
     run = dispatch(EIGHT, [wide(number, 7 * number) for number in range(2 * MANY)],
                    setup_of("easy", f"node_choice={node_choice}"))  # fmt: skip
     assert run.schedule.start.tolist() == [10 * place for place in range(2 * MANY)]
-    assert run.schedule.nodes.tolist() == list(range(8)) * 2 * MANY
+    assert run.schedule.placed.nodes.tolist() == list(range(8)) * 2 * MANY

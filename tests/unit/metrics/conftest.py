@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from dardis.model.arrays import Ints
 from dardis.model.job import NO_TIME, Status
+from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, Platform
+from dardis.model.ragged import offsets_of
 from dardis.model.schedule import Schedule
 
 HORIZON = 160
@@ -40,9 +42,11 @@ def build(kinds: tuple[str, ...], rows: list[dict[str, object]]) -> Schedule:
         kinds=kinds,
         request=np.array(columns.get("request", []), dtype=np.int64).reshape(-1, len(kinds)),
         status=np.array(columns.get("status", []), dtype=np.int8),
-        offsets=np.cumsum([0, *map(len, placed_all)], dtype=np.int64),
-        nodes=np.array([node for placed in placed_all for node in sorted(placed)], dtype=np.int64),
-        node_units=np.array([placed[node] for placed in placed_all for node in sorted(placed)], dtype=np.int64),
+        placed=Placements(
+            offsets_of([*map(len, placed_all)]),
+            np.array([node for placed in placed_all for node in sorted(placed)], dtype=np.int64),
+            np.array([placed[node] for placed in placed_all for node in sorted(placed)], dtype=np.int64),
+        ),
         queue=texts["queue"],  # type: ignore[arg-type]
         user=texts["user"],  # type: ignore[arg-type]
         **{name: np.array(columns.get(name, []), dtype=np.int64) for name in names},
@@ -118,9 +122,9 @@ def use_by_second() -> Callable[[Platform, Schedule], Ints]:
     def count(platform: Platform, schedule: Schedule) -> Ints:
         held = np.zeros((*platform.capacity.shape, HORIZON), dtype=np.int64)
         for job in np.flatnonzero(schedule.ran).tolist():
-            for place in range(schedule.offsets[job], schedule.offsets[job + 1]):
-                amounts = schedule.node_units[place] * schedule.request[job]
-                held[schedule.nodes[place], :, schedule.start[job] : schedule.finish[job]] += amounts[:, None]
+            for node, units in zip(*schedule.placed.of(job), strict=True):
+                amounts = units * schedule.request[job]
+                held[node, :, schedule.start[job] : schedule.finish[job]] += amounts[:, None]
         return held
 
     return count

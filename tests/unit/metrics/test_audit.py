@@ -15,15 +15,19 @@ from dardis.metrics import placements
 from dardis.metrics.audit import audit
 from dardis.metrics.violation import Violation
 from dardis.model.job import NO_TIME, Status
+from dardis.model.placements import Placements
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.schedule import Schedule
 
 
 def changed(schedule: Schedule, field: str, index: int, value: int) -> Schedule:
     """The schedule with one value of one array replaced."""
-    array = getattr(schedule, field).copy()
+    holder = schedule.placed if field.startswith("placed.") else schedule
+    name = field.removeprefix("placed.")
+    array = getattr(holder, name).copy()
     array[index] = value
-    return replace(schedule, **{field: array})
+    changed = replace(holder, **{name: array})
+    return replace(schedule, placed=changed) if isinstance(changed, Placements) else changed
 
 
 @given(data=st.data())
@@ -46,13 +50,13 @@ FAULTS: dict[str, tuple[Edit, ...]] = {
     "ran, yet has no start or no end": (("finish", "job", lambda *_: NO_TIME),),
     "was rejected, yet has times or nodes": (("status", "job", lambda *_: Status.REJECTED),),
     "units placed instead of": (("units", "job", lambda s, i: s.units[i] + 1),),
-    "does not exist": (("nodes", "place", lambda *_: 4),),
-    "is named by the job, yet has none of its units": (("node_units", "place", lambda *_: 0),),
+    "does not exist": (("placed.nodes", "place", lambda *_: 4),),
+    "is named by the job, yet has none of its units": (("placed.units", "place", lambda *_: 0),),
     "is there 2 times": (("number", "job", lambda s, i: s.number[i - 1]),),
     "has no walltime": (("walltime", "job", lambda *_: 0),),
     "has no units": (("units", "job", lambda *_: 0),),
     "asks for less than nothing": (("request", "job", lambda *_: -1),),
-    "holds more than its": (("node_units", "place", lambda *_: 1000),),
+    "holds more than its": (("placed.units", "place", lambda *_: 1000),),
     "was submitted and is not there": (("number", "job", lambda *_: 1000),),
     "was never submitted": (("number", "job", lambda *_: 1000),),
 }
@@ -66,7 +70,7 @@ def test_an_injected_fault_is_found(data: st.DataObject, instances: Any, text: s
     platform, schedule = data.draw(instances)
     assume(len(schedule.number) > 1 and schedule.ran.any())
     job = data.draw(st.sampled_from(np.flatnonzero(schedule.ran).tolist()))
-    places = {"job": job, "place": int(schedule.offsets[job])}
+    places = {"job": job, "place": int(schedule.placed.offsets[job])}
     faulty = schedule
     for field, where, value in FAULTS[text]:
         faulty = changed(faulty, field, places[where], value(schedule, job))
@@ -82,11 +86,12 @@ def test_the_first_excess_of_every_node_and_kind_is_that_of_every_second(
     data: st.DataObject, instances: Any, use_by_second: Any, block: int
 ) -> None:
     platform, schedule = data.draw(instances)
-    moved = data.draw(st.lists(st.integers(-20, 20), min_size=len(schedule.nodes), max_size=len(schedule.nodes)))
+    count = len(schedule.placed.nodes)
+    moved = data.draw(st.lists(st.integers(-20, 20), min_size=count, max_size=count))
     start = np.where(schedule.ran, schedule.start // 2, NO_TIME)  # crowds the jobs so that some nodes overflow
     finish = np.where(schedule.ran, schedule.finish - schedule.start + start, NO_TIME)
-    nodes = (schedule.nodes + np.array(moved, dtype=np.int64)) % platform.node_count
-    crowded = replace(schedule, start=start, finish=finish, nodes=nodes)
+    nodes = (schedule.placed.nodes + np.array(moved, dtype=np.int64)) % platform.node_count
+    crowded = replace(schedule, start=start, finish=finish, placed=replace(schedule.placed, nodes=nodes))
     over = use_by_second(platform, crowded) > platform.capacity[:, :, None]
     expected = {
         (node, int(over[node, kind].argmax()), name)
@@ -127,7 +132,7 @@ def test_maintenance(one: Schedule, window: tuple[int, int, int], reserved: bool
 
 def test_a_node_named_twice_is_found(one: Schedule) -> None:
     platform = Platform("p", (NodeGroup("n", 3, {"cores": 2}),))
-    twice = changed(one, "nodes", 1, 0)
+    twice = changed(one, "placed.nodes", 1, 0)
     assert [str(v) for v in audit(twice, platform)] == ["job 1, node 0: is named twice or out of order by the job"]
 
 

@@ -10,6 +10,7 @@ from dardis.metrics.downtime import read_downtime, switching_metrics, write_down
 from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER, NO_TIME, Status
+from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.model.schedule import Schedule
 
@@ -34,7 +35,7 @@ def schedule_of(*rows: tuple[int, int, int, int]) -> Schedule:
     return Schedule(
         ("cores",), np.arange(1, count + 1), table[:, 0], table[:, 0], NO_TIME * one, table[:, 2] - table[:, 1], one,
         one.reshape(-1, 1), np.full(count, Status.COMPLETED, dtype=np.int8), table[:, 1], table[:, 2], one,
-        np.arange(count + 1), table[:, 3], one, [""] * count, [""] * count,
+        Placements(np.arange(count + 1), table[:, 3], one), [""] * count, [""] * count,
     )  # fmt: skip
 
 

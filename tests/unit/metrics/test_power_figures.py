@@ -9,6 +9,7 @@ from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
 from dardis.model.job import Status
 from dardis.model.moments import parse_utc
+from dardis.model.placements import Placements
 from dardis.model.platform import Facility, GridLimit, NodeGroup, NodePower, Platform
 from dardis.model.schedule import Schedule
 from dardis.power.cooling import HybridPlant
@@ -27,8 +28,8 @@ def schedule(finish=7200):
     return Schedule(
         kinds=("cores",), number=ints([1]), submit=ints([0]), earliest=ints([0]), latest=ints([0]),
         walltime=ints([9999]), units=ints([1]), request=ints([[10]]), status=ints([Status.COMPLETED], dtype=np.int8),
-        start=ints([3600]), finish=ints([finish]), attempts=ints([1]), offsets=ints([0, 1]), nodes=ints([0]),
-        node_units=ints([1]), queue=[""], user=[""],
+        start=ints([3600]), finish=ints([finish]), attempts=ints([1]),
+        placed=Placements(ints([0, 1]), ints([0]), ints([1])), queue=[""], user=[""],
     )  # fmt: skip
 
 

@@ -30,19 +30,22 @@ SMALL = st.integers(0, 40)
 FIELDS: dict[str, st.SearchStrategy[int]] = {
     "number": st.integers(1, 9), "submit": SMALL, "earliest": SMALL, "walltime": st.integers(0, 20),
     "units": st.integers(0, 6), "start": SMALL, "finish": SMALL, "status": st.sampled_from(list(Status)),
-    "nodes": st.integers(-1, 5), "node_units": st.integers(-1, 5),
 }  # fmt: skip
-"""What a fault may be put into, and with which values."""
+PLACED = {"nodes": st.integers(-1, 5), "units": st.integers(-1, 5)}
+"""What a fault may be put into, and with which values: of a job, and of a placement."""
 
 
 @st.composite
 def cases(draw: st.DrawFn, instances: Any) -> tuple[Platform, Schedule, Downtime | None]:
-    """A machine with maintenance, a schedule on it with up to six faults, and nodes that were down."""
+    """A machine with maintenance, a schedule on it with up to eight faults, and nodes that were down."""
     platform, schedule = draw(instances)
     columns = {name: getattr(schedule, name).copy() for name in FIELDS} | {"request": schedule.request.copy()}
-    for name in draw(st.lists(st.sampled_from(list(FIELDS)), max_size=6)):
-        if len(columns[name]):
-            columns[name][draw(st.integers(0, len(columns[name]) - 1))] = draw(FIELDS[name])
+    placed = {name: getattr(schedule.placed, name).copy() for name in PLACED}
+    for of, faults in ((columns, FIELDS), (placed, PLACED)):
+        for name in draw(st.lists(st.sampled_from(list(faults)), max_size=4)):
+            if len(of[name]):
+                of[name][draw(st.integers(0, len(of[name]) - 1))] = draw(faults[name])
+    schedule = replace(schedule, placed=replace(schedule.placed, **placed))
     if draw(st.booleans()):
         columns["request"] *= draw(st.integers(0, 2))
     if draw(st.booleans()):

@@ -5,6 +5,7 @@ import numpy as np
 
 from dardis.model import schedule
 from dardis.model.job import NO_TIME, Status
+from dardis.model.placements import Placements
 from dardis.model.schedule import Schedule
 
 
@@ -16,14 +17,12 @@ TWO = Schedule(
     kinds=("cores",), number=column(10, 9, 8), submit=column(0, 0, 0), earliest=column(0, 0, 0),
     latest=column(NO_TIME, NO_TIME, NO_TIME), walltime=column(5, 5, 5), units=column(3, 1, 9),
     request=column(1, 1, 1).reshape(3, 1), status=np.array([Status.COMPLETED, Status.KILLED, Status.REJECTED], np.int8),
-    start=column(0, 5, NO_TIME), finish=column(4, 10, NO_TIME), attempts=column(1, 1, 5), offsets=column(0, 2, 3, 3),
-    nodes=column(0, 7, 1), node_units=column(1, 2, 1), queue=["", "", ""], user=["", "", ""],
+    start=column(0, 5, NO_TIME), finish=column(4, 10, NO_TIME), attempts=column(1, 1, 5),
+    placed=Placements(column(0, 2, 3, 3), column(0, 7, 1), column(1, 2, 1)), queue=["", "", ""], user=["", "", ""],
 )  # fmt: skip
 
 
-def test_units_by_node():
-    assert TWO.units_by_node(0, 3) == ["0:1 7:2", "1:1", ""]
-    assert TWO.units_by_node(1, 2) == ["1:1"]
+def test_what_ran():
     assert TWO.ran.tolist() == [True, True, False]
 
 
@@ -41,10 +40,13 @@ def test_the_digest_does_not_depend_on_how_many_jobs_are_made_text_at_a_time(mon
 def test_the_digest_forgets_the_order_of_jobs_but_no_start_end_or_node():
     swapped = replace(
         TWO, number=TWO.number[::-1].copy(), status=TWO.status[::-1].copy(), start=TWO.start[::-1].copy(),
-        finish=TWO.finish[::-1].copy(), offsets=column(0, 0, 1, 3), nodes=column(1, 0, 7), node_units=column(1, 1, 2),
+        finish=TWO.finish[::-1].copy(),
+        placed=Placements(column(0, 0, 1, 3), column(1, 0, 7), column(1, 1, 2)),
     )  # fmt: skip
     assert swapped.digest() == TWO.digest()
-    for field in ("start", "finish", "nodes", "node_units", "number"):
-        changed = getattr(TWO, field).copy()
-        changed[0] += 1
-        assert replace(TWO, **{field: changed}).digest() != TWO.digest()
+    first = column(1, 0, 0)
+    for field in ("start", "finish", "number"):
+        assert replace(TWO, **{field: getattr(TWO, field) + first}).digest() != TWO.digest()
+    for field in ("nodes", "units"):
+        moved = replace(TWO.placed, **{field: getattr(TWO.placed, field) + first})
+        assert replace(TWO, placed=moved).digest() != TWO.digest()

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from dardis.model.downtime import Downtime
 from dardis.model.job import FOREVER, Status
+from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.model.schedule import Schedule
 from dardis.model.series import Series
@@ -206,8 +207,9 @@ def schedule(platform, request, queue=("a", "b")):
         kinds=platform.kinds, number=ints([1, 2, 3]), submit=ints([0, 0, 0]), earliest=ints([0, 0, 0]),
         latest=ints([0, 0, 0]), walltime=ints([9, 9, 9]), units=ints([2, 3, 1]), request=np.array(request),
         status=ints([Status.COMPLETED, Status.KILLED, Status.REJECTED], dtype=np.int8), start=ints([5, 10, 0]),
-        finish=ints([8, 20, 0]), attempts=ints([1, 1, 1]), offsets=ints([0, 2, 4, 4]), nodes=ints([0, 1, 1, 2]),
-        node_units=ints([1, 1, 2, 1]), queue=[*queue, "c"], user=["", "", ""],
+        finish=ints([8, 20, 0]), attempts=ints([1, 1, 1]),
+        placed=Placements(ints([0, 2, 4, 4]), ints([0, 1, 1, 2]), ints([1, 1, 2, 1])),
+        queue=[*queue, "c"], user=["", "", ""],
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from dardis.metrics.jobs import write_metrics_by
 from dardis.metrics.system import schedule_metrics, write_profile
 from dardis.metrics.table import write_jobs
 from dardis.model.job import Status
+from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.platform_dict import platform_to_dict
 from dardis.model.schedule import Schedule
@@ -33,8 +34,9 @@ def one_node_jobs(count, platform, delay):
         kinds=platform.kinds, number=index + 1, submit=submit, earliest=submit, latest=submit + 60,
         walltime=40 + 700 * (index % 3), units=np.ones(count, np.int64), request=np.tile([2], (count, 1)),
         status=np.full(count, Status.COMPLETED, np.int8), start=start, finish=start + 40,
-        attempts=np.ones(count, np.int64), offsets=np.arange(count + 1), nodes=index % platform.node_count,
-        node_units=np.ones(count, np.int64), queue=[""] * count, user=[""] * count,
+        attempts=np.ones(count, np.int64),
+        placed=Placements(np.arange(count + 1), index % platform.node_count, np.ones(count, np.int64)),
+        queue=[""] * count, user=[""] * count,
     )  # fmt: skip
 
 

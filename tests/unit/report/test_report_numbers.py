@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dardis.model.job import Status
+from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.schedule import Schedule
@@ -44,7 +45,7 @@ def test_node_use_is_that_of_every_second(spans: list[tuple[int, int, int, int]]
     schedule = Schedule(
         kinds=("cores",), number=np.arange(count), submit=start, earliest=start, latest=start, walltime=length,
         units=units, request=one[:, None], status=np.full(count, Status.COMPLETED, np.int8), start=start,
-        finish=start + length, attempts=one, offsets=np.arange(count + 1), nodes=nodes, node_units=units,
+        finish=start + length, attempts=one, placed=Placements(np.arange(count + 1), nodes, units),
         queue=[""] * count, user=[""] * count,
     )  # fmt: skip
     held = np.zeros((5, 120))

@@ -19,6 +19,7 @@ from dardis.metrics.system import schedule_metrics, write_profile
 from dardis.metrics.table import write_jobs
 from dardis.model.errors import InputError
 from dardis.model.job import NO_TIME, Status
+from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.platform_dict import platform_to_dict
 from dardis.model.profile import StepFunction
@@ -44,8 +45,9 @@ def one_node_jobs(count: int, platform: Platform, queues: int = 3) -> Schedule:
         kinds=platform.kinds, number=index + 1, submit=submit, earliest=submit, latest=submit + 60,
         walltime=np.full(count, 40), units=np.ones(count, np.int64), request=np.tile([2, 100], (count, 1)),
         status=status, start=start, finish=start + 40,
-        attempts=np.ones(count, np.int64), offsets=np.arange(count + 1), nodes=index % nodes,
-        node_units=np.ones(count, np.int64), queue=[f"q{i % queues}" for i in index.tolist()],
+        attempts=np.ones(count, np.int64),
+        placed=Placements(np.arange(count + 1), index % nodes, np.ones(count, np.int64)),
+        queue=[f"q{i % queues}" for i in index.tolist()],
         user=["<script>alert(1)</script>" if i % 2 else "" for i in index.tolist()],
     )  # fmt: skip
 
@@ -55,7 +57,7 @@ def none_ran(count: int) -> Schedule:
     none = np.full(count, NO_TIME)
     return replace(
         one_node_jobs(count, SMALL), status=np.full(count, Status.REJECTED, np.int8), start=none, finish=none,
-        offsets=np.zeros(count + 1, np.int64), nodes=np.zeros(0, np.int64), node_units=np.zeros(0, np.int64),
+        placed=Placements.none(count),
     )  # fmt: skip
 
 

@@ -35,7 +35,7 @@ def test_it_is_the_schedule_of_simulate(small_site, site, tmp_path, name):
     assert run([str(word) for word in words]) == 0
     written = read_jobs(tmp_path / "out" / "jobs.csv")
     assert (written.start == played.schedule.start).all()
-    assert (written.nodes == played.schedule.nodes).all()
+    assert (written.placed.nodes == played.schedule.placed.nodes).all()
     assert played.figures["ranks"] == 1
     assert played.figures["nodes_on_largest_rank"] == site.platform.node_count
 

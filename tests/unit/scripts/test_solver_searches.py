@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from dardis.model.job import NO_TIME
+from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, NodePower, Platform
+from dardis.model.ragged import offsets_of
 from dardis.power.conditions import Conditions
 from dardis.power.cooling import PueTable
 from dardis.power.tariff import Tariff
@@ -41,7 +43,7 @@ def day(prices, jobs, *, nodes=1, cores=2, horizon=None, temps=None) -> Problem:
         ),
         Running(
             nothing, nothing, nothing, nothing, np.zeros((0, 1), dtype=np.int64), np.zeros(0), np.zeros(0),
-            np.zeros(1, dtype=np.int64), nothing, nothing,
+            Placements.none(0),
         ),
         horizon if horizon is not None else HOUR * hours,
     )  # fmt: skip
@@ -97,10 +99,10 @@ def test_the_same_search_twice_is_the_same():
 
 def plan(problem: Problem, start, nodes) -> Plan:
     """Each job's units on the given nodes, one on each."""
-    offsets = np.cumsum([0, *(len(of) for of in nodes)])
     flat = np.array([node for of in nodes for node in of])
+    placed = Placements(offsets_of([len(of) for of in nodes]), flat, np.ones(len(flat), dtype=np.int64))
     begun = np.array(start)
-    return Plan(begun, offsets, flat, np.ones(len(flat), dtype=np.int64), account_of(problem, begun).profit, "")
+    return Plan(begun, placed, account_of(problem, begun).profit, "")
 
 
 @pytest.mark.parametrize("most_units", [0, 2_000], ids=["in sums", "on nodes"])

@@ -86,13 +86,13 @@ def test_nodes_and_cores_in_use_are_those_of_the_schedule(seed, load):
     problem = day_problem(20, 5, load, seed, cores=8)
     plan = heuristic(problem)
     schedule, used, busy = schedule_of(problem, plan), cores_used(problem, plan.start), node_spans(problem, plan)
-    job = np.repeat(np.arange(len(schedule.number)), np.diff(schedule.offsets))
+    job = schedule.placed.job_of
     rng = np.random.default_rng(seed)
     for moment in rng.integers(problem.conditions.start, problem.conditions.end, 20).tolist():
         here = (schedule.start[job] <= moment) & (moment < schedule.finish[job])
-        assert int(used.at(moment)) == int((schedule.node_units * schedule.request[job, 0])[here].sum())
+        assert int(used.at(moment)) == int((schedule.placed.units * schedule.request[job, 0])[here].sum())
         on_now = busy.node[(busy.start <= moment) & (moment < busy.end)]
-        assert sorted(on_now.tolist()) == sorted(set(schedule.nodes[here].tolist()))
+        assert sorted(on_now.tolist()) == sorted(set(schedule.placed.nodes[here].tolist()))
 
 
 @pytest.mark.parametrize(("co2_per_t", "off"), [(0.0, 0), (100.0, 4)])

@@ -16,6 +16,7 @@ from kit.plan_folder import OFFSET, PLATFORM, onoff, plan, profile, same
 from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER
+from dardis.model.placements import Placements
 from offline.folder.columns import Table, profile_columns, profile_of, write_csv
 from offline.folder.plan import read_plan, write_plan
 from offline.folder.tables import OnOffTable, ProfileTable
@@ -65,9 +66,9 @@ def test_a_plan_comes_back(tmp_path):
 
 
 def test_a_plan_without_jobs_and_switching_comes_back(tmp_path):
-    columns = ("number", "submit", "start", "finish", "units", "req_cores", "nodes", "node_units")
+    columns = ("number", "submit", "start", "finish", "units", "req_cores")
     nothing = dict.fromkeys(columns, np.zeros(0, np.int64))
-    empty = replace(plan().schedule, **nothing, kind=(), offsets=np.zeros(1, np.int64))
+    empty = replace(plan().schedule, **nothing, kind=(), placed=Placements.none(0))
     written = replace(plan(actions=()), schedule=empty)
     write_plan(tmp_path, written)
     assert same(read_plan(tmp_path), written)

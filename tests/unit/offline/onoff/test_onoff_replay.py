@@ -68,7 +68,7 @@ def test_demand_counts_the_idle_nodes_that_a_job_takes(seed: int) -> None:
     jobs = schedule_of(random_jobs(np.random.default_rng(seed), 25, 6, 120))
     demand = demands_of(jobs, machine(6))[0]
     held = np.zeros(400, dtype=np.int64)
-    for start, finish, width in zip(jobs.start, jobs.finish, np.diff(jobs.offsets), strict=True):
+    for start, finish, width in zip(jobs.start, jobs.finish, jobs.placed.counts, strict=True):
         held[start:finish] += width
     assert np.array_equal(demand.busy.at(np.arange(400)), held)
     assert (demand.level <= held[demand.start]).all()

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from kit.node_schedules import random_jobs, schedule_of
 
 from dardis.model.job import FOREVER
+from dardis.model.placements import Placements
 from offline.onoff.spans import busy_spans, busy_spans_of, idle_gaps
 
 END = 60
@@ -24,8 +25,8 @@ def test_busy_spans_and_gaps_are_what_every_second_says(drawn) -> None:
     jobs = [(start, start + length, tuple(nodes)) for start, length, nodes in drawn]  # nodes may be shared
     schedule = schedule_of(jobs)
     busy = busy_spans_of(schedule)
-    placed = np.repeat(np.arange(len(jobs)), np.diff(schedule.offsets))
-    truth = by_second(schedule.nodes, schedule.start[placed], schedule.finish[placed]) > 0
+    placed = schedule.placed.job_of
+    truth = by_second(schedule.placed.nodes, schedule.start[placed], schedule.finish[placed]) > 0
     spans = by_second(busy.node, busy.start, busy.end)
     assert np.array_equal(spans, truth)  # none overlap, or a 2 would be there
 
@@ -56,7 +57,7 @@ def test_a_job_that_ends_as_the_next_begins_leaves_no_gap() -> None:
 
 
 def test_jobs_without_nodes_occupy_none() -> None:
-    busy = busy_spans(np.array([5]), np.array([9]), np.array([0, 0]), np.array([], dtype=np.int64))
+    busy = busy_spans(np.array([5]), np.array([9]), Placements.none(1))
     gaps = idle_gaps(busy, 2, 0, 10)
     assert gaps.node.tolist() == [0, 1]
     assert gaps.end.tolist() == [FOREVER, FOREVER]

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kit.plan_problems import day_problem, plan_problems
 
+from dardis.model.placements import Placements
 from dardis.model.pue_table import PueTable
 from dardis.power.conditions import Conditions
 from dardis.power.cooling import HybridPlant
@@ -28,9 +29,9 @@ def free_by_second(problem: Problem, until: int) -> np.ndarray:
     platform, running = problem.platform, problem.running
     free = np.repeat(platform.capacity[:, :, None], until, axis=2)
     for job in range(len(running.number)):
-        for place in range(running.offsets[job], running.offsets[job + 1]):
+        for node, units in zip(*running.placed.of(job), strict=True):
             span = slice(max(int(running.start[job]), 0), int(running.finish[job]))
-            free[running.nodes[place], :, span] -= running.node_units[place] * running.request[job][:, None]
+            free[node, :, span] -= units * running.request[job][:, None]
     for window in platform.maintenance:
         free[list(window.nodes), :, window.start : window.end] = 0
     return free
@@ -82,7 +83,7 @@ def test_a_node_that_two_jobs_fill_by_halves_is_taken_once():
     finish = begin + np.array([600, 900, 1800])
     running = Running(
         np.arange(3), *(np.array([begin - 60, begin - 60, begin + 900]),) * 2, finish, np.array([[2], [2], [3]]),
-        np.zeros(3), np.zeros(3), np.arange(4), np.zeros(3, dtype=np.int64), np.ones(3, dtype=np.int64),
+        np.zeros(3), np.zeros(3), Placements(np.arange(4), np.zeros(3, dtype=np.int64), np.ones(3, dtype=np.int64)),
     )  # fmt: skip
     taken = Taken.of_problem(replace(problem, running=running))
     _, start, end, amount = taken.whole(0, 2, problem.platform.capacity[:, 0])
@@ -110,7 +111,8 @@ def test_cp_sat_bounds_the_best_of_all_plans(problem):
 
 def nobody(running: Running) -> Running:
     """Nothing runs when the day begins."""
-    return Running(**{name: getattr(running, name)[: name == "offsets"] for name in running.__dataclass_fields__})
+    columns = {name: getattr(running, name)[:0] for name in running.__dataclass_fields__ if name != "placed"}
+    return Running(**columns, placed=Placements.none(0))
 
 
 @st.composite

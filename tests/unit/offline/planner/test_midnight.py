@@ -1,5 +1,4 @@
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -9,6 +8,7 @@ from kit.machine import jobs, platforms
 
 from dardis.metrics.audit import audit
 from dardis.model.job import NO_TIME, Job
+from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.power.account import work_of
 from offline.planner.midnight import plan_jobs, state_at
@@ -110,7 +110,7 @@ def test_what_runs_draws_what_the_account_says(day, stated, data):
         ]
     schedule = replayed(many, powered)
     running = state_at(schedule, many, powered, now, predictor_of(schedule)).running
-    units = np.array([running.node_units[a:b].sum() for a, b in pairwise(running.offsets.tolist())], dtype=np.int64)
+    units = running.placed.units_of_jobs
     cores = units * running.request[:, powered.kinds.index("cores")]
     work = work_of(schedule, powered)
     of_number = dict(zip(schedule.number[schedule.ran].tolist(), work.added_w.tolist(), strict=True))
@@ -131,10 +131,7 @@ def test_a_job_that_waits_draws_the_watts_that_it_states():
 def joined(schedule, running: Running):
     """The schedule with what runs beside it."""
     count = len(running.number)
-    first = np.concatenate([running.offsets[:-1], running.offsets[-1] + schedule.offsets])
-    units = np.array(
-        [running.node_units[a:b].sum() for a, b in zip(running.offsets, running.offsets[1:], strict=False)]
-    )
+    units = running.placed.units_of_jobs
     length = running.finish - running.start
     return replace(
         schedule,
@@ -143,15 +140,13 @@ def joined(schedule, running: Running):
         earliest=np.concatenate([running.submit, schedule.earliest]),
         latest=np.concatenate([np.full(count, NO_TIME), schedule.latest]),
         walltime=np.concatenate([length, schedule.walltime]),
-        units=np.concatenate([units.astype(np.int64), schedule.units]),
+        units=np.concatenate([units, schedule.units]),
         request=np.concatenate([running.request, schedule.request]),
         status=np.concatenate([np.zeros(count, np.int8), schedule.status]),
         start=np.concatenate([running.start, schedule.start]),
         finish=np.concatenate([running.finish, schedule.finish]),
         attempts=np.concatenate([np.ones(count, np.int64), schedule.attempts]),
-        offsets=first.astype(np.int64),
-        nodes=np.concatenate([running.nodes, schedule.nodes]),
-        node_units=np.concatenate([running.node_units, schedule.node_units]),
+        placed=Placements.of_parts([running.placed, schedule.placed]),
         queue=[""] * count + schedule.queue,
         user=[""] * count + schedule.user,
     )

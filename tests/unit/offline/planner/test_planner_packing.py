@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from kit.central import setup_of, starts_on_one_node
 from kit.dense import ONE, dense_nodes
 from kit.effort import examples
-from kit.plan_problems import day_problem, legal, plan_problems
+from kit.plan_problems import day_problem, legal, plan_problems, same
 from kit.pool_reference import PoolJobs
 
 from dardis.model.job import NO_TIME
+from dardis.model.placements import Placements
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from offline.planner.orders import ORDERS, all_orders, order_of
 from offline.planner.packing import Packing
@@ -33,7 +34,7 @@ def test_every_job_starts_as_soon_as_the_nodes_allow_after_those_before_it(probl
     until = problem.horizon + int(jobs.duration.sum()) + 200
     nodes = dense_nodes(problem.platform, None, until)
     for i in range(len(running.number)):
-        nodes[running.nodes[i]].take(int(running.start[i]), int(running.finish[i]), running.request[i])
+        nodes[running.placed.nodes[i]].take(int(running.start[i]), int(running.finish[i]), running.request[i])
     group = problem.platform.group_of_node
     for job in order:
         first, length, request = (
@@ -44,9 +45,9 @@ def test_every_job_starts_as_soon_as_the_nodes_allow_after_those_before_it(probl
         able = [node for place, node in enumerate(nodes) if int(jobs.groups[job]) >> int(group[place]) & 1]
         units = sum(node.index_of_starts(first, until - length, length, request, False) // ONE for node in able)
         assert plan.start[job] == first + int(np.flatnonzero(units >= jobs.units[job])[0])
-        for place in range(plan.offsets[job], plan.offsets[job + 1]):
+        for node, units in zip(*plan.placed.of(job), strict=True):
             start = int(plan.start[job])
-            nodes[plan.nodes[place]].take(start, start + length, plan.node_units[place] * request)
+            nodes[node].take(start, start + length, units * request)
 
 
 @given(plan_problems(most=12))
@@ -62,7 +63,7 @@ def test_in_order_of_arrival_it_is_conservative_backfilling_that_knows_every_run
         jobs.number, submit, submit, jobs.latest, jobs.duration, ones, request, ones, jobs.core_w, jobs.income
     )
     none = np.zeros(0, dtype=np.int64)
-    empty = Running(none, none, none, none, request[:0], none, none, np.zeros(1, dtype=np.int64), none, none)
+    empty = Running(none, none, none, none, request[:0], none, none, Placements.none(0))
     case = Problem(platform, day, problem.cooling, problem.tariff, alone, empty, problem.horizon)
     placed = in_order(case, np.arange(len(ones))).start
     times = jobs.duration.tolist()
@@ -80,7 +81,7 @@ def test_a_plan_can_be_put_on_an_empty_machine_again(problem, later):
     again = Packing(problem)
     again.keep_all(plan, range(len(plan.start)))
     assert again.start.tolist() == plan.start.tolist()
-    assert all(np.array_equal(one, other) for one, other in zip(again.nodes(), packing.nodes(), strict=True))
+    assert same(plan_of(problem, again, "test"), plan)
 
 
 @given(plan_problems(), st.integers(0, 400))
@@ -104,7 +105,7 @@ def test_a_running_job_keeps_its_node_into_a_maintenance():
     begin = int(problem.running.finish[0]) - 10
     problem = replace(problem, platform=replace(problem.platform, maintenance=(Maintenance((0,), begin, begin + 50),)))
     plan = plan_of(problem, in_order(problem, np.arange(3)), "test")
-    on_node = [job for job in range(3) if 0 in plan.nodes[plan.offsets[job] : plan.offsets[job + 1]]]
+    on_node = [job for job in range(3) if 0 in plan.placed.of(job)[0]]
     assert on_node
     assert all(plan.start[job] >= begin + 50 for job in on_node)
 

@@ -35,7 +35,7 @@ def test_the_best_plan_is_legal_better_than_multi_search_and_below_the_bound(mon
     assert told[-1][2] == plans.best.bound
     again = plan(problem, time_limit=1e6)
     assert np.array_equal(again.best.start, plans.best.start)
-    assert np.array_equal(again.best.nodes, plans.best.nodes)
+    assert np.array_equal(again.best.placed.nodes, plans.best.placed.nodes)
     assert again.best.bound == plans.best.bound
 
 

@@ -1,0 +1,83 @@
+"""On which nodes jobs are, and with how many units on each: one array for all jobs, as they differ in their nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from dardis.model.arrays import Integers, Ints
+from dardis.model.ragged import indexes_of, offsets_of
+
+
+@dataclass(frozen=True, slots=True)
+class Placements:
+    """Job i has `units[k]` units on `nodes[k]` for every k in `[offsets[i], offsets[i+1])`, ascending by node.
+
+    `offsets` has shape (jobs + 1,), the others (placements,).
+    """
+
+    offsets: Ints
+    nodes: Integers
+    units: Integers
+
+    @classmethod
+    def none(cls, jobs: int) -> Placements:
+        """So many jobs that are on no node."""
+        nothing = np.zeros(0, dtype=np.int64)
+        return cls(np.zeros(jobs + 1, dtype=np.int64), nothing, nothing)
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[Placements]) -> Placements:
+        """The jobs of all parts, at least one, part after part."""
+        offsets = offsets_of(np.concatenate([part.counts for part in parts]))
+        nodes, units = (np.concatenate(column) for column in zip(*((p.nodes, p.units) for p in parts), strict=True))
+        return cls(offsets, nodes, units)
+
+    @property
+    def counts(self) -> Ints:
+        """On how many nodes each job is, shape (jobs,)."""
+        return np.diff(self.offsets)
+
+    @property
+    def job_of(self) -> Ints:
+        """The place of the job that each placement is of, shape (placements,)."""
+        return np.repeat(np.arange(len(self.offsets) - 1), self.counts)
+
+    @property
+    def units_of_jobs(self) -> Ints:
+        """Units of each whole job, shape (jobs,)."""
+        return np.diff(offsets_of(self.units)[self.offsets])
+
+    def of(self, job: int) -> tuple[Integers, Integers]:
+        """The nodes of a job, and the units on each."""
+        mine = slice(self.offsets[job], self.offsets[job + 1])
+        return self.nodes[mine], self.units[mine]
+
+    def pairs(self, job: int) -> list[tuple[int, int]]:
+        """The same as (node, units)."""
+        nodes, units = self.of(job)
+        return list(zip(nodes.tolist(), units.tolist(), strict=True))
+
+    def take(self, jobs: Ints) -> Placements:
+        """Those of some jobs, in this order, in numbers of 64 bits as kernels take them."""
+        counts = self.counts[jobs]
+        place = indexes_of(self.offsets[jobs], counts)
+        return Placements(offsets_of(counts), self.nodes[place].astype(np.int64), self.units[place].astype(np.int64))
+
+    def texts(self, first: int, last: int) -> list[str]:
+        """Those of the jobs at `[first, last)` in writing (`0:1 1:1 7:2`), empty for a job that is on no node."""
+        edges = self.offsets[first : last + 1]
+        span = slice(edges[0], edges[-1])
+        nodes, units = self.nodes[span], self.units[span]
+        base = int(units.max(initial=0)) + 1
+        keys = (nodes.astype(np.int64) * base + units).tolist()
+        texts = {key: f"{key // base}:{key % base}" for key in set(keys)}  # few differ, on a machine used for long
+        return joined_by_job([texts[key] for key in keys], edges - edges[0])
+
+
+def joined_by_job(texts: list[str], edges: Ints) -> list[str]:
+    """Texts `[edges[i], edges[i+1])` as one, with blanks between, for every i."""
+    return [texts[a] if b - a == 1 else " ".join(texts[a:b]) for a, b in pairwise(edges.tolist())]
