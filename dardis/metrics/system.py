@@ -15,7 +15,7 @@ from dardis.model.errors import InputError
 from dardis.model.files import atomic_text
 from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.platform import Platform
-from dardis.model.profile import StepFunction
+from dardis.model.profile import ZERO, StepFunction, breakpoints
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile
@@ -27,7 +27,7 @@ _ROWS: Final = 8192
 def used_profile(schedule: Schedule, kind: str) -> StepFunction:
     """How much of a kind all jobs together hold, over time; 0 for a kind that no job knows."""
     if kind not in schedule.kinds:
-        return StepFunction.from_steps(0, [])
+        return ZERO
     ran = schedule.ran
     amounts = (schedule.units * schedule.request[:, schedule.kinds.index(kind)])[ran]
     return StepFunction.from_spans(schedule.start[ran], schedule.finish[ran], amounts)
@@ -107,7 +107,7 @@ def _utilisation(schedule: Schedule, platform: Platform, window: tuple[int, int]
 
 def _pieces(f: StepFunction, g: StepFunction, start: int, end: int) -> tuple[Ints, Ints, Ints]:
     """Lengths of the pieces of `[start, end)` on which both are constant, and the values of both there."""
-    inner = np.union1d(f.times, g.times)
+    inner = breakpoints([f, g])
     edges = np.concatenate([[start], inner[(inner > start) & (inner < end)], [max(start, end)]]).astype(np.int64)
     return np.diff(edges), f.at(edges[:-1]), g.at(edges[:-1])
 
@@ -152,7 +152,7 @@ def write_profile(path: Path, schedule: Schedule, platform: Platform, desired: D
     functions = []
     for kind in platform.kinds:
         functions += [used_profile(schedule, kind), desired_total(platform, desired, kind)]
-    times = np.unique(np.concatenate([function.times for function in functions]))[1:]  # the first is before all time
+    times = breakpoints(functions)[1:]  # the first is before all time
     values = np.stack([function.at(times) for function in functions])
     changed = np.ones(len(times), dtype=np.bool_)
     changed[1:] = np.any(values[:, 1:] != values[:, :-1], axis=0)

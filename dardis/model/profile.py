@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,10 +26,11 @@ class StepFunction:
         return cls(times, np.array([before, *table.values()], dtype=np.int64))
 
     @classmethod
-    def from_spans(cls, starts: Ints, ends: Ints, amounts: Ints) -> StepFunction:
+    def from_spans(cls, starts: Ints, ends: Ints, amounts: Ints | int = 1) -> StepFunction:
         """Sum of `amounts[i]` over the half-open spans `[starts[i], ends[i])`; 0 elsewhere."""
         moments = np.concatenate([starts, ends])
-        change = np.concatenate([amounts, -amounts])
+        each = np.broadcast_to(amounts, len(starts))
+        change = np.concatenate([each, -each])
         times, place = np.unique(moments, return_inverse=True)
         steps = np.zeros(len(times), dtype=np.int64)
         np.add.at(steps, place, change)
@@ -38,14 +39,73 @@ class StepFunction:
             np.concatenate([[0], np.cumsum(steps)]).astype(np.int64),
         )
 
+    @classmethod
+    def combined(cls, how: Callable[..., Ints], *functions: StepFunction) -> StepFunction:
+        """What `how` makes of the functions' values at all times (arrays of one shape, one a function)."""
+        times = breakpoints(functions)
+        return cls(times, how(*(function.at(times) for function in functions)))
+
+    @classmethod
+    def sum_of(cls, functions: Iterable[StepFunction]) -> StepFunction:
+        """The sum; 0 of none."""
+        functions = [ZERO, *functions]
+        times = breakpoints(functions)
+        values = np.zeros(len(times), dtype=np.int64)
+        for function in functions:  # not all at once: a machine has many nodes
+            values += function.at(times)
+        return cls(times, values)
+
+    def max_over(self, starts: Ints, ends: Ints) -> Ints:
+        """The largest value in each `[starts[i], ends[i])`, of at least a second."""
+        return Extremes(self, np.maximum).over(starts, ends)
+
+    def max_ahead(self, seconds: int) -> StepFunction:
+        """The largest value from each time to `seconds` after it, both included."""
+        times = np.unique(np.concatenate([self.times, self.times[1:] - seconds]))
+        return StepFunction(times, self.max_over(times, times + seconds + 1))
+
     def at(self, moments: Ints | int) -> Ints:
         """Values at the given times."""
         return np.asarray(self.values[np.searchsorted(self.times, moments, side="right") - 1])
+
+    def breaks_in(self, start: int, end: int) -> Ints:
+        """Breakpoints after `start` and before `end`."""
+        return self.times[(self.times > start) & (self.times < end)]
 
     def integral(self, start: int, end: int) -> int:
         """Exact integral over `[start, end)`."""
         if end <= start:
             return 0
-        inner = self.times[(self.times > start) & (self.times < end)]
-        edges = np.concatenate([[start], inner, [end]]).astype(np.int64)
+        edges = np.concatenate([[start], self.breaks_in(start, end), [end]]).astype(np.int64)
         return int(np.dot(np.diff(edges), self.at(edges[:-1])))
+
+
+class Extremes:
+    """The least or the largest values of a step function over spans, at once for many: those of 1, 2, 4, … steps."""
+
+    def __init__(self, function: StepFunction, extreme: np.ufunc) -> None:
+        """`extreme` is `np.minimum` or `np.maximum`."""
+        self._times, self._extreme = function.times, extreme
+        self._of_steps: list[Ints] = [function.values]
+        while (half := 1 << (len(self._of_steps) - 1)) < len(last := self._of_steps[-1]):
+            self._of_steps.append(extreme(last[:-half], last[half:]))
+
+    def over(self, starts: Ints, ends: Ints) -> Ints:
+        """That of each `[starts[i], ends[i])`, of at least a second."""
+        first = np.searchsorted(self._times, starts, side="right") - 1
+        last = np.searchsorted(self._times, ends, side="left") - 1
+        level = np.frexp(last - first + 1)[1] - 1
+        found = np.zeros(len(starts), dtype=np.int64)
+        for place in np.unique(level).tolist():
+            here, of_steps = level == place, self._of_steps[place]
+            found[here] = self._extreme(of_steps[first[here]], of_steps[last[here] - (1 << place) + 1])
+        return found
+
+
+def breakpoints(functions: Sequence[StepFunction]) -> Ints:
+    """The times of all functions, at least one, each once and ascending."""
+    return np.unique(np.concatenate([function.times for function in functions]))
+
+
+ZERO = StepFunction.from_steps(0, [])
+"""0 at all times."""

@@ -118,12 +118,7 @@ class DesiredProfile:
             return StepFunction.from_steps(capacity, [])
         if not has_own and whole is not None and self.split is Split.PROPORTIONAL:
             return StepFunction(whole.times, np.minimum(whole.values, capacity))
-        functions = [self.of_node(node, kind) for node in range(self.platform.node_count)]
-        times = np.unique(np.concatenate([f.times for f in functions]))
-        values = np.zeros(len(times), dtype=np.int64)
-        for f in functions:
-            values += f.at(times)
-        return StepFunction(times, values)
+        return StepFunction.sum_of([self.of_node(node, kind) for node in range(self.platform.node_count)])
 
 
 @dataclass(frozen=True)

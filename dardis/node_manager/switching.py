@@ -17,7 +17,7 @@ from dardis.model.arrays import Ints
 from dardis.model.downtime import boot_and_shutdown
 from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.platform import Platform
-from dardis.model.profile import StepFunction
+from dardis.model.profile import ZERO, StepFunction
 from dardis.model.target import Switching
 from dardis.wire.messages import Switch
 
@@ -28,18 +28,15 @@ PLANNED_AHEAD = 10
 Reservations come forward as jobs end early: to switch for every gap in the plan cost a seventh more switches, and no
 node was off for longer.
 """
-NONE = StepFunction.from_steps(0, [])
 
 
 class _Ahead:
     """The largest value of a step function from now on for some seconds, so that what rises then is there in time."""
 
     def __init__(self, function: StepFunction, seconds: int) -> None:
-        edges = np.unique(np.concatenate([function.times, function.times[1:] - seconds]))
-        low = np.searchsorted(function.times, edges, side="right") - 1
-        high = np.searchsorted(function.times, edges + seconds, side="right")
-        self._values = [int(function.values[a:b].max()) for a, b in zip(low.tolist(), high.tolist(), strict=True)]
-        self._edges = edges.tolist()
+        most = function.max_ahead(seconds)
+        self._edges: list[int] = most.times.tolist()
+        self._values: list[int] = most.values.tolist()
 
     def at(self, now: int) -> int:
         return self._values[bisect_right(self._edges, now) - 1]
@@ -201,5 +198,5 @@ def _groups(platform: Platform, switching: Switching) -> Iterator[_Group]:
         boot_s, shutdown_s = int(boot[first]), int(shutdown[first])
         yield _Group(
             first, last, boot_s, shutdown_s, max(switching.idle_s, boot_s + shutdown_s),
-            _Ahead(switching.spares.get(index, NONE), boot_s), _Ahead(switching.floors.get(index, NONE), boot_s),
+            _Ahead(switching.spares.get(index, ZERO), boot_s), _Ahead(switching.floors.get(index, ZERO), boot_s),
         )  # fmt: skip

@@ -24,8 +24,7 @@ BINS: Final = 1000
 
 def envelope(function: StepFunction, edges: Ints) -> tuple[Ints, Ints, Floats]:
     """Exact least, greatest and mean value in each `[edges[i], edges[i+1])`; edges rise."""
-    inner = function.times[(function.times > edges[0]) & (function.times < edges[-1])]
-    times = np.union1d(edges, inner)
+    times = np.union1d(edges, function.breaks_in(edges[0], edges[-1]))
     values = function.at(times[:-1])
     places = np.searchsorted(times, edges[:-1])
     area = np.add.reduceat(values * np.diff(times).astype(np.float64), places)
@@ -36,7 +35,7 @@ def draw_steps(
     axes: Axes, axis: TimeAxis, function: StepFunction, scale: float, *, colour: str, label: str, filled: bool
 ) -> None:
     """Draw a step function; one with more steps than the chart has pixels as the band it moves in, and its mean."""
-    inside = function.times[(function.times > axis.start) & (function.times < axis.end)]
+    inside = function.breaks_in(axis.start, axis.end)
     if len(inside) <= BINS:
         edges = np.concatenate([[axis.start], inside, [axis.end]]).astype(np.int64)
         x, values = axis.place(edges), function.at(edges) / scale
@@ -80,7 +79,7 @@ def utilisation(profile: dict[str, StepFunction], platform: Platform, axis: Time
 
 def nodes_on(downtime: Downtime, platform: Platform, axis: TimeAxis) -> Chart:
     """Nodes that are up over time."""
-    down = StepFunction.from_spans(downtime.down, downtime.up, np.ones_like(downtime.node))
+    down = StepFunction.from_spans(downtime.down, downtime.up)
     drawing, (axes,) = chart.figure(chart.FULL, 2.6, 1)
     up = StepFunction(down.times, platform.node_count - down.values)
     draw_steps(axes, axis, up, 1.0, colour=chart.BLUE, label="nodes up", filled=True)

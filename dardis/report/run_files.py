@@ -22,7 +22,7 @@ from dardis.model.errors import InputError
 from dardis.model.files import csv_rows, read_text
 from dardis.model.numbers import decimal_number
 from dardis.model.platform import Platform
-from dardis.model.profile import StepFunction
+from dardis.model.profile import ZERO, StepFunction
 from dardis.model.schedule import Schedule
 
 T = TypeVar("T")
@@ -158,7 +158,7 @@ def _profile(text: str, platform: Platform) -> dict[str, StepFunction]:
     table = _numbers(lines, len(names), np.int64)
     if (np.diff(table[:, 0]) <= 0).any():
         raise ValueError("times that do not ascend")
-    times = np.concatenate([StepFunction.from_steps(0, []).times, table[:, 0]])
+    times = np.concatenate([ZERO.times, table[:, 0]])
     return {
         name: StepFunction(
             times, np.concatenate([table[:1, column] if lines else [0], table[:, column]]).astype(np.int64)

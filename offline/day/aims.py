@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
 from dardis.model.arrays import Ints
 from dardis.model.branch import Branch
 from dardis.model.platform import Platform
-from dardis.model.profile import StepFunction
+from dardis.model.profile import ZERO, StepFunction
 from dardis.model.resources import CORES
 from dardis.model.target import Switching
 from offline.day.hindsight import Hindsight
@@ -19,7 +18,6 @@ from offline.day.options import DayOptions, SwitchingRule
 from offline.day.stay_on import spares_of_day, thesis_switching, thesis_target
 from offline.site.calendar import HOUR_S
 
-NONE = StepFunction.from_steps(0, [])
 NONE_SWITCHED = "idle nodes draw no more than those that are off: none is switched"
 
 
@@ -52,9 +50,9 @@ def aims_of_day(hindsight: Hindsight, known: Known, day: int, options: DayOption
         rules.append((f"Use to aim at ({error})", tree.rules))
         trees.append(("The tree: use to aim at", tree.drawn))
         if tree.cv_error > tree.naive_error:
-            learned = NONE
+            learned = ZERO
             notes.append("the tree of the use to aim at is worse than the mean on days not seen: the plan's own use is")
-    spare, switching = NONE, None
+    spare, switching = ZERO, None
     if options.switching is SwitchingRule.SPARE:
         found = spares_of_day(known, day)
         switching = found.switching if found.switching.spares else None
@@ -72,11 +70,8 @@ def aims_of_day(hindsight: Hindsight, known: Known, day: int, options: DayOption
 def _spare_cores(switching: Switching, platform: Platform) -> StepFunction:
     """Cores of all spare nodes over time."""
     cores = platform.group_capacity[:, platform.kinds.index(CORES)]
-    times = np.unique(np.concatenate([spares.times for spares in (*switching.spares.values(), NONE)]))
-    values = np.zeros(len(times), dtype=np.int64)
-    for group, spares in switching.spares.items():
-        values += cores[group] * spares.at(times)
-    return StepFunction(times, values)
+    parts = (StepFunction(f.times, cores[group] * f.values) for group, f in switching.spares.items())
+    return StepFunction.sum_of(parts)
 
 
 def hourly_target(
@@ -86,10 +81,6 @@ def hourly_target(
 
     `hours` (hours + 1,) bound the hours; `most` cores are wished before and after, and never more.
     """
-    steps = []
-    for begin, end in pairwise(hours.tolist()):
-        inner = planned.times[(planned.times > begin) & (planned.times < end)]
-        peak = int(planned.at(np.append(inner, begin)).max())
-        aim = max(peak, int(learned.at(begin))) + int(spare.at(begin))
-        steps.append((begin, min(aim, most)))
-    return StepFunction.from_steps(most, [*steps, (int(hours[-1]), most)])
+    begins = hours[:-1]
+    aims = np.maximum(planned.max_over(begins, hours[1:]), learned.at(begins)) + spare.at(begins)
+    return StepFunction.from_steps(most, zip(hours.tolist(), [*np.minimum(aims, most).tolist(), most], strict=True))

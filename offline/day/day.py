@@ -10,13 +10,13 @@ import numpy as np
 from dardis.engine.clock import process_cpu_s
 from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
-from dardis.model.profile import StepFunction
+from dardis.model.profile import ZERO, StepFunction
 from dardis.model.series import Series
 from dardis.model.target import Switching
 from dardis.power.account import Account
 from dardis.power.worth import worth_of_joule
 from dardis.workload.jobs import to_jobs
-from offline.day.aims import NONE, Aims, aims_of_day
+from offline.day.aims import Aims, aims_of_day
 from offline.day.hindsight import Hindsight
 from offline.day.known import known_at
 from offline.day.options import DayOptions
@@ -124,9 +124,10 @@ def planned_downtime(problem: Problem, plan: Plan, all_on: Account, switching: S
     reserves = {}
     for group in sorted({*switching.spares, *switching.floors}):
         mine = platform.group_of_node[busy.node] == group
-        in_use = StepFunction.from_spans(busy.start[mine], busy.end[mine], np.ones(int(mine.sum()), dtype=np.int64))
-        spares, floor = switching.spares.get(group, NONE), switching.floors.get(group, NONE)
-        times = np.unique(np.concatenate([in_use.times, spares.times, floor.times]))
-        needed = np.maximum(spares.at(times), floor.at(times) - in_use.at(times))
-        reserves[group] = Reserve(StepFunction(times, np.maximum(needed, 0)))
+        in_use = StepFunction.from_spans(busy.start[mine], busy.end[mine])
+        spares, floor = switching.spares.get(group, ZERO), switching.floors.get(group, ZERO)
+        needed = StepFunction.combined(
+            lambda used, kept, least: np.maximum(np.maximum(kept, least - used), 0), in_use, spares, floor
+        )
+        reserves[group] = Reserve(needed)
     return plan_switching(busy, platform, reserves, worth, Limits(most_switches=int(2 * switching.most_cycles_per_day)))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dardis.config.target import write_target
 from dardis.model.arrays import Floats
 from dardis.model.profile import StepFunction
@@ -118,7 +116,7 @@ def _draw(
     platform, told = site.platform, day.account
     edges = profile.edges
     spans = node_spans(day.problem, day.plan)
-    busy = StepFunction.from_spans(spans.start, spans.end, np.ones(len(spans.node), dtype=np.int64))
+    busy = StepFunction.from_spans(spans.start, spans.end)
     columns = {
         "cores_target": profile.cores_target.astype(float), "power_cap_w": profile.power_cap_w, "it_w": profile.it_w,
         "cooling_w": profile.cooling_w, "pue": profile.pue, "price_eur_per_kwh": profile.price_per_kwh,

@@ -9,7 +9,7 @@ import numpy as np
 from dardis.model.arrays import Floats
 from dardis.model.errors import InputError
 from dardis.model.job import Job
-from dardis.model.profile import StepFunction
+from dardis.model.profile import ZERO, StepFunction
 from dardis.model.schedule import Schedule
 from dardis.model.series import Series
 from dardis.power.conditions import Conditions
@@ -51,7 +51,7 @@ class Hindsight:
         platform = self.site.platform
         days = self._days(known.first_day, day)
         if len(days) < LEAST_DAYS:
-            return None, StepFunction.from_steps(0, [])
+            return None, ZERO
         use = np.concatenate([self._use_of(d) for d in days])
         edges = np.concatenate([self.site.calendar.day(days[0])[0] + 3600 * np.arange(24 * (len(days) + 1) + 1)])
         demand = np.concatenate([self._demand_of(d, seed) for d in (*days, day)])

@@ -225,6 +225,4 @@ def _spares(loop: Loop) -> StepFunction | None:
     switching = loop.target.switching
     if switching is None or not switching.spares:
         return None
-    functions = list(switching.spares.values())
-    times = np.unique(np.concatenate([function.times for function in functions]))
-    return StepFunction(times, np.sum([function.at(times) for function in functions], axis=0))
+    return StepFunction.sum_of(switching.spares.values())

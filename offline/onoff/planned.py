@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dardis.model.arrays import Bools
+from dardis.model.arrays import Bools, Ints
 from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER
@@ -38,10 +38,12 @@ class Reserve:
 
     def need(self, busy: StepFunction, count: int) -> StepFunction:
         """Nodes to keep on over time, of `count`, when so many are busy."""
-        times = np.unique(np.concatenate([busy.times, self.spares.times]))
-        in_use = busy.at(times)
-        share = np.ceil((count - in_use) * self.share_of_unused - 1e-9).astype(np.int64)
-        return StepFunction(times, np.minimum(in_use + np.maximum(self.spares.at(times), share), count))
+
+        def kept(in_use: Ints, spares: Ints) -> Ints:
+            share = np.ceil((count - in_use) * self.share_of_unused - 1e-9).astype(np.int64)
+            return np.asarray(np.minimum(in_use + np.maximum(spares, share), count))
+
+        return StepFunction.combined(kept, busy, self.spares)
 
 
 class Switch(NamedTuple):
@@ -77,7 +79,7 @@ def plan_switching(
             continue
         nodes = platform.group_of_node == group
         mine = nodes[busy.node]
-        in_use = StepFunction.from_spans(busy.start[mine], busy.end[mine], np.ones(int(mine.sum()), dtype=np.int64))
+        in_use = StepFunction.from_spans(busy.start[mine], busy.end[mine])
         need = reserve.need(in_use, of_group.count)
         floor = _floor(need, of_group.count, worth, power, limits)
         least_s = max(ceil(machine.break_even_s[nodes].max()), limits.min_off_s, 1)
@@ -100,9 +102,7 @@ def _floor(need: StepFunction, count: int, worth: Series, power: NodePower, limi
         return StepFunction.from_steps(count, [])
     edges = start + step_s * np.arange((end - start) // step_s + 1)
     edges[-1] = end  # what is left of a step makes the last one longer
-    moments = np.unique(np.concatenate([edges[:-1], need.times[need.times > start]]))
-    moments = moments[moments < end]
-    most = np.maximum.reduceat(need.at(moments), np.searchsorted(moments, edges[:-1]))
+    most = need.max_over(edges[:-1], edges[1:])
     on = nodes_on(most, edges, worth.means(edges), count, power, limits)
     return StepFunction.from_steps(count, zip(edges[:-1].tolist(), on.tolist(), strict=True))
 

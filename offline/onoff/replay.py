@@ -61,7 +61,7 @@ def demands_of(schedule: Schedule, platform: Platform) -> dict[int, Demand]:
 def _demand(count: int, spans: Busy, jobs: Ints, start: Ints) -> Demand:
     """The demand of a group: its busy spans, the jobs that have nodes there, and the starts of all jobs."""
     jobs = jobs[np.lexsort((jobs, start[jobs]))]
-    busy = StepFunction.from_spans(spans.start, spans.end, np.ones(len(spans.node), dtype=np.int64))
+    busy = StepFunction.from_spans(spans.start, spans.end)
     fresh = np.bincount(spans.opener, minlength=len(start))[jobs]
     begins = start[jobs]
     # Nodes busy when all that starts at this instant has started, less what starts after the job.
@@ -104,7 +104,7 @@ class Past:
         self._times = np.unique(np.append(grid[(grid > begin) & (grid < edges[-1])], begin))
         self._ends = np.append(self._times[1:], edges[-1])
         self._busy = demand.busy.at(self._times)
-        self._recent = _most_since(demand.busy, self._times, idle_s)
+        self._recent = demand.busy.max_over(self._times - idle_s, self._times + 1)
         self._span = np.searchsorted(edges, self._times, side="right") - 1
         first, last = np.searchsorted(demand.start, [edges[0], edges[-1]])
         self.start, self._level = demand.start[first:last], demand.level[first:last]
@@ -142,21 +142,3 @@ class Past:
         # The last piece that lacks the job's highest layer: its boot begins when that piece ends.
         np.maximum.at(begun, self._pair_job[short], self._ends[self._pair_piece[short]])
         return np.maximum(np.minimum(begun, self.start) + self.power.boot_s - self.start, 0)
-
-
-def _most_since(f: StepFunction, moments: Ints, back_s: int) -> Ints:
-    """The largest value of `f` in `[moment - back_s, moment]`, for each moment: from a table of powers of two."""
-    first = np.searchsorted(f.times, moments - back_s, side="right") - 1
-    last = np.searchsorted(f.times, moments, side="right") - 1
-    table = [f.values]
-    while 2 << (len(table) - 1) <= len(f.values):
-        half = 1 << (len(table) - 1)
-        table.append(np.maximum(table[-1][:-half], table[-1][half:]))
-    length = last - first + 1
-    found = np.empty(len(moments), dtype=np.int64)
-    power = np.floor(np.log2(length)).astype(np.int64)
-    for level in np.unique(power).tolist():
-        these = power == level
-        row = table[level]
-        found[these] = np.maximum(row[first[these]], row[last[these] - (1 << level) + 1])
-    return found

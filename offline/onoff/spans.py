@@ -58,7 +58,7 @@ def busy_spans_of(schedule: Schedule) -> Busy:
 
 def nodes_up(downtime: Downtime, node_count: int) -> StepFunction:
     """How many nodes are not down, over time."""
-    off = StepFunction.from_spans(downtime.down, downtime.up, np.ones(len(downtime.node), dtype=np.int64))
+    off = StepFunction.from_spans(downtime.down, downtime.up)
     return StepFunction(off.times, node_count - off.values)
 
 

@@ -62,9 +62,9 @@ PLANNER = (
         "last = conditions.end", ("tests/unit/offline/planner/test_cp_polish.py",),
     ),
     Mutation(
-        "a start is offered to a job where others leave it no room at its end", f"{CP}/window.py",
-        'last = np.searchsorted(self.times, end, side="left") - 1', "last = first",
-        ("tests/unit/offline/planner/test_cp_polish.py",),
+        "a start is offered to a job where others leave it no room at its end", "dardis/model/profile.py",
+        'last = np.searchsorted(self._times, ends, side="left") - 1', "last = first",
+        ("tests/unit/model/test_profile.py",),
     ),
     Mutation(
         "prices that differ are merged into one segment", "scripts/thesis_6/solver_searches.py",

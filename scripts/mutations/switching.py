@@ -37,8 +37,9 @@ SWITCHING = (
         " + int(np.count_nonzero(needed))", "", OF_SWITCHER,
     ),
     Mutation(
-        "a wish that rises in a boot's time is seen a moment too late", SWITCHER,
-        'edges + seconds, side="right")', 'edges + seconds, side="left")', OF_SWITCHER,
+        "a wish that rises in a boot's time is seen a moment too late", "dardis/model/profile.py",
+        "self.max_over(times, times + seconds + 1)", "self.max_over(times, times + np.maximum(seconds, 1))",
+        ("tests/unit/model/test_profile.py",),
     ),
     Mutation(
         "a node that has come up is shut down at once, idle since before it was down", SWITCHER,
@@ -82,7 +83,7 @@ SWITCHING = (
     ),
     Mutation(
         "what is needed when a step begins is taken for all of it", PLANNED,
-        "most = np.maximum.reduceat(need.at(moments), np.searchsorted(moments, edges[:-1]))",
+        "most = need.max_over(edges[:-1], edges[1:])",
         "most = need.at(edges[:-1])", OF_PLANNED,
     ),
     Mutation(

@@ -14,7 +14,7 @@ import numpy as np
 
 from dardis.model.arrays import Floats, Ints
 from dardis.model.job import NO_TIME
-from dardis.model.profile import StepFunction
+from dardis.model.profile import Extremes, StepFunction
 from dardis.model.ragged import offsets_of
 from dardis.solver.cpsat import new_model, solve, weighted_sum
 from dardis.solver.lp import LinearProgram, solve_lp
@@ -81,7 +81,7 @@ class Window:
     """The plan, (jobs,)."""
     free: Ints
     """The jobs that may move."""
-    rows: list[tuple[Ints, Least]]
+    rows: list[tuple[Ints, Extremes]]
     """By row, demand of the free jobs, and what is left beside those that stay."""
 
     @classmethod
@@ -95,7 +95,8 @@ class Window:
             there = stays & (row.demand > 0)
             if row.demand[free].any():
                 used = StepFunction.from_spans(start[there], finish[there], row.demand[there])
-                left.append((row.demand[free], Least.of_difference(row.free, used)))
+                least = StepFunction.combined(lambda free, held: np.maximum(free - held, 0), row.free, used)
+                left.append((row.demand[free], Extremes(least, np.minimum)))
         return cls(problem, start, free, left)
 
     def improve(self, worth: Worth, budget: Budget) -> tuple[Ints, Result]:
@@ -222,7 +223,7 @@ class Window:
         return np.unique(np.append(starts[np.union1d(best, spread)], now)).astype(np.int64)
 
     def _capacity(
-        self, model: CpModel, choices: Choices, literals: list[IntVar], hints: Ints, demand: Ints, left: Least
+        self, model: CpModel, choices: Choices, literals: list[IntVar], hints: Ints, demand: Ints, left: Extremes
     ) -> None:
         """What runs in a span takes no more than the least that is left in it: a chain of what is in use, span by span.
 
@@ -264,31 +265,3 @@ class Choices:
     """The span in which the job then begins."""
     end: Ints
     """The first span after it."""
-
-
-@dataclass(frozen=True)
-class Least:
-    """The least of a step function over spans, at once for many: minima of 1, 2, 4, … steps are kept."""
-
-    times: Ints
-    minima: list[Ints]
-
-    @classmethod
-    def of_difference(cls, free: StepFunction, used: StepFunction) -> Least:
-        """Of `free` less `used`, and not below 0."""
-        times = np.union1d(free.times, used.times)
-        minima = [np.maximum(free.at(times) - used.at(times), 0)]
-        while (step := 1 << (len(minima) - 1)) < len(minima[-1]):
-            minima.append(np.minimum(minima[-1][:-step], minima[-1][step:]))
-        return cls(times, minima)
-
-    def over(self, start: Ints, end: Ints) -> Ints:
-        """The least in each `[start[i], end[i])`, of at least a second."""
-        first = np.searchsorted(self.times, start, side="right") - 1
-        last = np.searchsorted(self.times, end, side="left") - 1
-        level = np.frexp(last - first + 1)[1] - 1
-        found = np.zeros(len(start), dtype=np.int64)
-        for place, minima in enumerate(self.minima):
-            here = level == place
-            found[here] = np.minimum(minima[first[here]], minima[last[here] - (1 << place) + 1])
-        return found

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dardis.model.job import NO_TIME
-from dardis.model.profile import StepFunction
+from dardis.model.profile import ZERO, Extremes, StepFunction, breakpoints
 
 UNTIL = 30
 times, values = st.integers(0, UNTIL), st.integers(-9, 9)
@@ -27,6 +27,54 @@ def test_steps_hold_until_the_next(before, changes):
     assert function.at(10**9) == second_by_second(before, changes)[-1]
     assert function.times[0] == NO_TIME
     assert (np.diff(function.times) > 0).all()
+
+
+functions = st.tuples(values, steps).map(lambda told: StepFunction.from_steps(*told))
+spans = st.lists(st.tuples(st.integers(-5, UNTIL), st.integers(1, UNTIL)), max_size=9)
+
+
+@given(st.lists(functions, max_size=4))
+def test_a_sum_is_that_of_every_second(some):
+    total = StepFunction.sum_of(some)
+    seconds = np.arange(-1, UNTIL + 5)
+    assert total.at(seconds).tolist() == sum((f.at(seconds) for f in some), ZERO.at(seconds)).tolist()
+    assert total.times.tolist() == sorted({NO_TIME} | {time for f in some for time in f.times.tolist()})
+
+
+@given(functions, functions)
+def test_functions_are_combined_in_every_second(f, g):
+    seconds = np.arange(-1, UNTIL + 5)
+    most = StepFunction.combined(np.maximum, f, g)
+    assert most.at(seconds).tolist() == np.maximum(f.at(seconds), g.at(seconds)).tolist()
+    assert most.times.tolist() == breakpoints([f, g]).tolist()
+
+
+@given(functions, spans)
+def test_extremes_over_spans_are_those_of_their_seconds(f, spans):
+    starts = np.array([start for start, _ in spans], dtype=np.int64)
+    ends = starts + np.array([length for _, length in spans], dtype=np.int64)
+    inside = [f.at(np.arange(start, end)) for start, end in zip(starts, ends, strict=True)]
+    assert f.max_over(starts, ends).tolist() == [int(some.max()) for some in inside]
+    assert Extremes(f, np.minimum).over(starts, ends).tolist() == [int(some.min()) for some in inside]
+
+
+@given(functions, st.integers(0, UNTIL))
+def test_the_largest_value_ahead_is_that_of_the_seconds_to_come(f, seconds):
+    ahead = f.max_ahead(seconds)
+    expected = [int(f.at(np.arange(now, now + seconds + 1)).max()) for now in range(-UNTIL - 2, UNTIL + 5)]
+    assert ahead.at(np.arange(-UNTIL - 2, UNTIL + 5)).tolist() == expected
+
+
+@given(functions, times, times)
+def test_breaks_within_a_span(f, start, end):
+    assert f.breaks_in(start, end).tolist() == [time for time in f.times.tolist() if start < time < end]
+
+
+@given(st.lists(st.tuples(times, times), max_size=6))
+def test_spans_are_counted(spans):
+    starts, lengths = (np.array([span[place] for span in spans], dtype=np.int64) for place in (0, 1))
+    expected = [sum(s <= second < s + n for s, n in spans) for second in range(2 * UNTIL + 1)]
+    assert StepFunction.from_spans(starts, starts + lengths).at(np.arange(2 * UNTIL + 1)).tolist() == expected
 
 
 @given(st.lists(st.tuples(times, times, values), max_size=6))

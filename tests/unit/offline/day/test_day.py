@@ -14,10 +14,10 @@ from kit.plan_problems import POWER, day_problem
 from dardis.metrics.audit import audit
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.profile import StepFunction
+from dardis.model.profile import ZERO, StepFunction
 from dardis.model.target import Switching
 from dardis.power.tariff import Tariff
-from offline.day.aims import NONE, hourly_target
+from offline.day.aims import hourly_target
 from offline.day.day import planned_downtime
 from offline.day.options import SwitchingRule, switching_rule
 from offline.day.stay_on import idle_seconds, thesis_switching
@@ -76,8 +76,8 @@ def test_no_node_is_down_while_a_job_is_on_it_and_what_is_to_stay_on_does(data, 
     used = StepFunction.from_spans(busy.start, busy.end, np.ones(len(busy.node), dtype=np.int64))
     moments = np.unique(np.clip(np.concatenate([on.times, used.times, begin + HOUR * np.arange(24)]), begin, end - 1))
     up, in_use = nodes - on.at(moments), used.at(moments)
-    assert (up >= np.minimum(in_use + (NONE if spares is None else spares).at(moments), nodes)).all()
-    assert (up >= (NONE if floors is None else floors).at(moments)).all()
+    assert (up >= np.minimum(in_use + (ZERO if spares is None else spares).at(moments), nodes)).all()
+    assert (up >= (ZERO if floors is None else floors).at(moments)).all()
 
 
 @settings(max_examples=25, deadline=None)

@@ -12,7 +12,6 @@ from offline.planner.budget import Budget, Watch
 from offline.planner.cp.bound import bound
 from offline.planner.cp.capacity import rows
 from offline.planner.cp.polish import polish, value
-from offline.planner.cp.window import Least
 from offline.planner.day_account import account_of
 from offline.planner.problem import Problem, StoppedBy
 
@@ -93,17 +92,6 @@ def test_it_stops_when_told():
     watch = Watch(stop=lambda: True)
     assert polish(problem, before, Budget(5), watch).tolist() == before.tolist()
     assert watch.stopped_by is StoppedBy.USER
-
-
-def test_least_over_spans():
-    rng = np.random.default_rng(2)
-    problem = day_problem(80, 6, 0.9, 7)
-    free = rows(problem)[0].free
-    least = Least.of_difference(free, type(free).from_steps(0, []))
-    start = rng.integers(problem.conditions.start, problem.conditions.end, 200)
-    end = start + rng.integers(1, 9000, 200)
-    plain = [int(free.at(np.arange(a, b)).min()) for a, b in zip(start, end, strict=True)]
-    assert least.over(start, end).tolist() == plain
 
 
 def test_a_latest_start_is_kept_whatever_a_later_one_would_bring():
