@@ -12,6 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from dardis.kernels.offers import Held
+from dardis.model.addresses import EVERYBODY
 from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER
@@ -22,8 +23,6 @@ from dardis.node_manager.state import Claim, PoolState, VirtualHosts
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Kill, Launch, Send, SetTimer
 
-EVERYBODY = -1
-"""The address of every task manager."""
 LAPSE, REPORT, FORGET = range(3)
 """Tokens of timers: a tentative reservation lapses; `Finished` is told again; what was released can't come again."""
 LARGEST = 1 << 31

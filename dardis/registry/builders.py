@@ -9,6 +9,7 @@ from dardis.config.set_up import AnySetUp
 from dardis.dispatch import CentralDispatcher
 from dardis.dispatch.base import Dispatcher as Decides
 from dardis.kernels.warm import warm_late, warm_pool, warm_queue
+from dardis.model.addresses import address_of
 from dardis.model.errors import InputError
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
@@ -29,13 +30,17 @@ class Planned:
     def turns(self, setup: SetUp, cluster: Cluster) -> Turns:
         """In the order of submission."""
         layout, seed, reach = cluster.layout, cluster.seed, cluster.reach
-        managers = [PlannedManager(setup, layout, seed, None, reach, -1 - m) for m in range(cluster.task_managers)]
+        managers = [
+            PlannedManager(setup, layout, seed, None, reach, address_of(m)) for m in range(cluster.task_managers)
+        ]
         return PlannedTurns(setup, managers, cluster.bounds, cluster.switcher)
 
     def turns_by_message(self, setup: SetUp, cluster: Cluster, pace: Pace) -> TurnsByMessage:
         """With claims that are agreed on in two phases."""
         layout, seed, reach = cluster.layout, cluster.seed, cluster.reach
-        managers = [PlannedManager(setup, layout, seed, pace, reach, -1 - m) for m in range(cluster.task_managers)]
+        managers = [
+            PlannedManager(setup, layout, seed, pace, reach, address_of(m)) for m in range(cluster.task_managers)
+        ]
         return TurnsByMessage(managers)
 
     def pool(self, setup: SetUp) -> Callable[..., NodePool]:  # noqa: ARG002 (what it asks says all)
@@ -54,13 +59,13 @@ class Late:
     def turns(self, setup: LateSetUp, cluster: Cluster) -> Turns:
         """In the agreed order."""
         layout, seed, reach = cluster.layout, cluster.seed, cluster.reach
-        managers = [LateByTurns(setup, layout, seed, reach, -1 - m) for m in range(cluster.task_managers)]
+        managers = [LateByTurns(setup, layout, seed, reach, address_of(m)) for m in range(cluster.task_managers)]
         return LateTurns(setup.event_order, managers, cluster.bounds, cluster.switcher)
 
     def turns_by_message(self, setup: LateSetUp, cluster: Cluster, pace: Pace) -> TurnsByMessage:
         """By delays that grow with the key."""
         layout, seed, reach = cluster.layout, cluster.seed, cluster.reach
-        managers = [LateByTimers(setup, layout, seed, pace, reach, -1 - m) for m in range(cluster.task_managers)]
+        managers = [LateByTimers(setup, layout, seed, pace, reach, address_of(m)) for m in range(cluster.task_managers)]
         return TurnsByMessage(managers)
 
     def pool(self, setup: LateSetUp) -> Callable[..., NodePool]:  # noqa: ARG002 (what it asks says all)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dardis.model.addresses import address_of
 from dardis.model.loggp import LogGP
 from dardis.model.schedule import Schedule
 from dardis.runs.hosts import even_bounds
@@ -55,7 +56,7 @@ class Experiment:
         """Its task managers, which know nothing yet."""
         setup, reach = SETUPS[self.dispatcher], Reach(self.arity, self.sample)
         layout = layout_of(machine(self.nodes), self.bounds, None)
-        return [PlannedManager(setup, layout, self.seed, None, reach, -1 - m) for m in range(self.task_managers)]
+        return [PlannedManager(setup, layout, self.seed, None, reach, address_of(m)) for m in range(self.task_managers)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from dardis.engine.clock import cpu_ns, monotonic_s
 from dardis.kernels.sums import LONGEST_TO_ROOT, SENT
+from dardis.model.addresses import ALL_HOSTS
 from dardis.model.host_tree import parts_of
 from dardis.model.loggp import flat_chain, tree_chain, tree_round_trip
 from dardis.node_manager import RelayingHost
@@ -17,7 +18,7 @@ from dardis.node_manager.state import PoolState
 from dardis.scale.experiment import Experiment
 from dardis.transport.base import Hosts
 from dardis.wire.codec import decode, encode
-from dardis.wire.effects import ALL_HOSTS, Send
+from dardis.wire.effects import Send
 from dardis.wire.messages import Ask, Candidates, Confirm, Gathered, Message, Offers, Relay, Sums
 
 _REPETITIONS, _BATCH = 9, 50

@@ -11,18 +11,18 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 
+from dardis.model.addresses import ALL_HOSTS, EVERYBODY, address_of, manager_at
 from dardis.model.errors import InputError
 from dardis.model.job import Job
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.node_manager import NodePool, RelayingHost
-from dardis.node_manager.pool import EVERYBODY
 from dardis.registry import Cluster, Dispatcher
 from dardis.task_manager import Reach
 from dardis.task_manager.claims.agreed import SLOWEST, Pace
 from dardis.transport.interpreter import Deed, Interpreter
 from dardis.transport.virtual import Faults, VirtualNetwork
-from dardis.wire.effects import ALL_HOSTS, Done, Forward, Kill, Launch, Placed, Rejected, Send, SetTimer
+from dardis.wire.effects import Done, Forward, Kill, Launch, Placed, Rejected, Send, SetTimer
 from dardis.wire.messages import Ended, HostDown, Message, Released, Reserved, Timer
 
 Log = Callable[[int, str], None]
@@ -168,10 +168,10 @@ class FaultSimulation:
             self._log(now, " ".join(map(str, words)))
 
     def _receive(self, to: int, message: Message, now: int) -> None:
-        """Hand a message to a host (address 0 on) or to task manager m (address -1 - m)."""
+        """Hand a message to a host or a task manager, by its address."""
         if to < 0:
-            self._note(now, "task manager", -1 - to, "gets", message)
-            self._interpreter.obey(to, self.turns.received(-1 - to, message, now), now)
+            self._note(now, "task manager", manager_at(to), "gets", message)
+            self._interpreter.obey(to, self.turns.received(manager_at(to), message, now), now)
             return
         host = self.hosts[to]
         self._note(now, "host", to, "misses" if host is None else "gets", message)
@@ -181,7 +181,7 @@ class FaultSimulation:
     def _submit(self, place: int, job: Job, now: int) -> None:
         manager = self.turns.manager_of(place)
         self._note(now, "task manager", manager, "gets", job)
-        self._interpreter.obey(-1 - manager, self.turns.submitted(job, place, now), now)
+        self._interpreter.obey(address_of(manager), self.turns.submitted(job, place, now), now)
 
     def send(self, who: int, send: Send, now: int) -> None:  # noqa: ARG002 (the network knows what time it is)
         """Give a message to the network: of a task manager to hosts, of a host to task managers."""
@@ -190,7 +190,7 @@ class FaultSimulation:
         else:
             self._watch_claims(who, send.message)
             managers = range(self.scenario.managers) if send.to == EVERYBODY else (self._manager_of[send.to],)
-            receivers = (-1 - manager for manager in managers)
+            receivers = (address_of(manager) for manager in managers)
         for receiver in receivers:
             self.network.send(receiver, send.message)
 
@@ -220,11 +220,11 @@ class FaultSimulation:
                 assert host is not None
                 self._stop(host.launched.pop((job, attempt), []), Fate.KILLED, now)
             case Placed(job=job):
-                self._note(now, "task manager", -1 - who, "says", deed)
+                self._note(now, "task manager", manager_at(who), "says", deed)
                 self.placed[job] = deed
                 self.placements += 1
             case Done(job=job) | Rejected(job=job):
-                self._note(now, "task manager", -1 - who, "says", deed)
+                self._note(now, "task manager", manager_at(who), "says", deed)
                 self.told.setdefault(job, []).append(deed)
 
     def _launch(self, address: int, launch: Launch) -> None:
@@ -277,7 +277,7 @@ class FaultSimulation:
         self.hosts[crash.host] = None
         news = HostDown(crash.host, self._incarnation[crash.host])
         for manager, heard in enumerate(crash.heard):
-            self.network.at(heard, partial(self._receive, -1 - manager, news))
+            self.network.at(heard, partial(self._receive, address_of(manager), news))
         if crash.back is not None:
             self.network.at(crash.back, partial(self._restart, crash.host))
 

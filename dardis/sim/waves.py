@@ -13,6 +13,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 from dardis.engine.clock import cpu_ns, monotonic_s
+from dardis.model.addresses import ALL_HOSTS, ONLY_MANAGER
 from dardis.model.errors import ProtocolError
 from dardis.model.job import Job
 from dardis.node_manager import NodePool
@@ -24,7 +25,7 @@ from dardis.task_manager.shared_messages import taken_apart, together
 from dardis.transport.interpreter import Interpreter
 from dardis.transport.peers import Batch, Peers
 from dardis.turns import OverlappedTurns, take_claims
-from dardis.wire.effects import ALL_HOSTS, Forward, Placed, Send
+from dardis.wire.effects import Forward, Placed, Send
 from dardis.wire.messages import Ask, Confirm, Ended, JointAsk, JointOffers, Message, Offers, Release
 
 Note = Callable[[Sequence[Send], Sequence[Message]], object]
@@ -123,7 +124,7 @@ class Waves:
         """Let all in flight ask, be answered, and claim; return how many of this rank's jobs are settled by it."""
         self._asks = [[] for _ in range(self._peers.size)]
         for send in self._turns.begin():
-            self._interpreter.obey(-1 - self._peers.rank, [send], now)
+            self._interpreter.obey(ONLY_MANAGER, [send], now)
         outgoing = [
             [*first, *((_first_job(ask), ask) for ask in together(then))]
             for first, then in zip(self._letters, self._asks, strict=True)
@@ -178,7 +179,7 @@ class Waves:
         for flying in self._turns.decided():
             claims = flying.say()
             self._said.append((claims, []))
-            self._interpreter.obey(-1 - self._peers.rank, claims, now)
+            self._interpreter.obey(ONLY_MANAGER, claims, now)
         return self._letters
 
     def _judge(self, batch: Batch, now: int) -> list[Batch]:

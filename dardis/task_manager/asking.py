@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dardis.model.addresses import ALL_HOSTS, ManagerAddress
 from dardis.model.host_tree import living
 from dardis.model.job import FOREVER
 from dardis.task_manager.layout import Layout
@@ -14,13 +15,13 @@ from dardis.task_manager.rounds import JobState, Round
 from dardis.task_manager.sampling import part_of
 from dardis.task_manager.setups import Reach
 from dardis.wire import messages as say
-from dardis.wire.effects import ALL_HOSTS, Send
+from dardis.wire.effects import Send
 
 
 class Asking:
     """The questions of a task manager to hosts."""
 
-    def __init__(self, layout: Layout, reach: Reach, address: int, resend: int, gone: set[int]) -> None:
+    def __init__(self, layout: Layout, reach: Reach, address: ManagerAddress, resend: int, gone: set[int]) -> None:
         """Hosts of a tree ask again after `resend` s (0: never).
 
         Answers go to `address`. Nobody waits for hosts that are `gone`, which others add and take away.

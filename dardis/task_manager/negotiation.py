@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
+from dardis.model.addresses import ManagerAddress
 from dardis.model.capacity import could_hold, never_wished, too_large
 from dardis.model.choices import ProfileRule, UnitsPerNode
 from dardis.model.job import Job
@@ -43,7 +44,8 @@ class Negotiation:
     """The rounds and the claims of a task manager's jobs."""
 
     def __init__(
-        self, setup: SetUp, layout: Layout, seed: int, reach: Reach, address: int, claims: Claims, conclude: Conclude,
+        self, setup: SetUp, layout: Layout, seed: int, reach: Reach, address: ManagerAddress, claims: Claims,
+        conclude: Conclude,
     ) -> None:  # fmt: skip
         """`address` is where hosts of a tree send their answers, less than 0."""
         self._setup = setup

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from dardis.model.addresses import ONLY_MANAGER, ManagerAddress
 from dardis.model.job import Job
 from dardis.task_manager.asking_again import AskingAgain
 from dardis.task_manager.claims import AgreedClaims, Claims, FinalClaims, Pace
@@ -23,7 +24,7 @@ class PlannedManager:
 
     def __init__(
         self, setup: SetUp, layout: Layout, seed: int, pace: Pace | None = None, reach: Reach = EVERY_HOST,
-        address: int = -1,
+        address: ManagerAddress = ONLY_MANAGER,
     ) -> None:  # fmt: skip
         """With a `pace`, messages may be lost, late or out of order, and claims are agreed in two phases.
 

@@ -15,7 +15,7 @@ Deed = Launch | Kill | Placed | Rejected | Waiting | Done | Switched
 
 
 class Network(Protocol):
-    """What messages go by. `who` is the address of the machine that speaks: a host, or -1 - m for task manager m."""
+    """What messages go by. `who` is the address of the machine that speaks: a host, or a task manager (below 0)."""
 
     def send(self, who: int, send: Send, now: int) -> None:
         """Take a message to a host, or from a host to a job's task manager."""

@@ -6,10 +6,11 @@ from collections import deque
 from collections.abc import Sequence
 
 from dardis.engine.clock import cpu_ns
+from dardis.model.addresses import ALL_HOSTS
 from dardis.transport.base import Machine
 from dardis.transport.interpreter import Interpreter
 from dardis.wire.codec import decode, encode
-from dardis.wire.effects import ALL_HOSTS, Forward, Send
+from dardis.wire.effects import Forward, Send
 from dardis.wire.messages import Gathered, Message
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 
 from dardis.engine.clock import cpu_ns
+from dardis.model.addresses import ONLY_MANAGER
 from dardis.model.errors import ProtocolError
 from dardis.transport.base import Hosts
 from dardis.transport.interpreter import NOTHING, Executor, Interpreter
@@ -13,8 +14,6 @@ from dardis.wire.messages import Message
 
 Talk = Generator[Sequence[Effect], Sequence[Message], None]
 """Yields effects, and is sent what hosts have answered to the messages among them, until nothing more is to be said."""
-TASK_MANAGERS = -1
-"""The address of all task managers: in one process they speak in turns, whoever it is."""
 
 
 class Lockstep:
@@ -42,7 +41,7 @@ class Lockstep:
         while effects is not None:
             spent += cpu_ns() - begun
             answers: Sequence[Message] = ()
-            self._interpreter.obey(TASK_MANAGERS, effects, now)
+            self._interpreter.obey(ONLY_MANAGER, effects, now)  # they speak in turns: whoever it is
             if self._said:
                 said, self._said = self._said, []
                 answers, remote = self._hosts.exchange(said, now)

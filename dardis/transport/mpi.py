@@ -15,11 +15,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dardis.engine.clock import cpu_ns
+from dardis.model.addresses import ALL_HOSTS
 from dardis.model.errors import INTERRUPTED, DardisError, ProtocolError
 from dardis.transport.base import Machine, Outbox, awaits_answer
 from dardis.transport.interpreter import Interpreter
 from dardis.wire.codec import NOTHING_SPENT, Spent, decode, encode, pack, unpack
-from dardis.wire.effects import ALL_HOSTS, Forward, Send
+from dardis.wire.effects import Forward, Send
 from dardis.wire.messages import Gathered, Message, Relay
 
 if TYPE_CHECKING:

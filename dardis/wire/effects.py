@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from dardis.model.arrays import Ints
 from dardis.wire.messages import Message, Timer
 
-ALL_HOSTS = -1
-"""The address of every host."""
-
 
 @dataclass(frozen=True, slots=True)
 class Send:
     """Send a message to a host (a task manager's effect) or to the job's task manager (a node manager's)."""
 
     to: int
+    """A host or `ALL_HOSTS`; from a host, the number of the job or `EVERYBODY`."""
     message: Message
 
 

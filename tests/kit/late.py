@@ -10,6 +10,7 @@ import numpy as np
 from kit.run import Run
 
 from dardis.metrics.audit import audit
+from dardis.model.addresses import address_of
 from dardis.model.choices import UnitsPerNode
 from dardis.model.job import Job
 from dardis.model.platform import Platform
@@ -85,7 +86,7 @@ def run_late(
         for host, (first, last) in enumerate(pairwise(bounds))
     ]
     layout, reach = layout_of(platform, bounds, desired), Reach(arity)
-    agents = [LateByTurns(setup, layout, seed, reach, -1 - manager) for manager in range(managers)]
+    agents = [LateByTurns(setup, layout, seed, reach, address_of(manager)) for manager in range(managers)]
     hosts = LocalHosts([RelayingHost(pool) for pool in pools], encoded=encoded)
     turns = Watched(setup.event_order, agents, bounds)
     turns.pools, turns.watch = pools, watch

@@ -13,6 +13,7 @@ from kit.effort import examples
 from kit.machine import desired_profiles, jobs, platforms
 
 from dardis.metrics.audit import audit
+from dardis.model.addresses import address_of
 from dardis.model.choices import NodeChoice, ProfileRule
 from dardis.model.downtime import Downtime
 from dardis.model.job import Job
@@ -61,10 +62,10 @@ class Case:
         switcher = Switcher(self.platform, self.switching, self.jobs[0].submit) if self.switching else None
         turns: Turns
         if isinstance(self.setup, LateSetUp):
-            late = [LateByTurns(self.setup, layout, 1, Reach(arity), -1 - m) for m in range(managers)]
+            late = [LateByTurns(self.setup, layout, 1, Reach(arity), address_of(m)) for m in range(managers)]
             turns = LateTurns(self.setup.event_order, late, bounds, switcher)
         else:
-            early = [PlannedManager(self.setup, layout, 1, None, Reach(arity), -1 - m) for m in range(managers)]
+            early = [PlannedManager(self.setup, layout, 1, None, Reach(arity), address_of(m)) for m in range(managers)]
             turns = PlannedTurns(self.setup, early, bounds, switcher)
         simulation = Simulation(self.jobs, turns, hosts)
         simulation.run()

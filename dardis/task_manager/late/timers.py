@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from math import log2
 
+from dardis.model.addresses import ALL_HOSTS, ONLY_MANAGER, ManagerAddress
 from dardis.model.arrays import Ints
 from dardis.model.job import Job
 from dardis.task_manager.claims import AgreedClaims, Pace
@@ -23,7 +24,7 @@ from dardis.task_manager.rounds import JobState, Pick, Round
 from dardis.task_manager.search import Search
 from dardis.task_manager.setups import EVERY_HOST, LateSetUp, Reach
 from dardis.wire import messages as say
-from dardis.wire.effects import ALL_HOSTS, Effect, Send, SetTimer, Waiting
+from dardis.wire.effects import Effect, Send, SetTimer, Waiting
 
 TURN, RENEW = 100, 101
 """Tokens of timers: for a job's turn after nodes have published; for a head to look again, and to announce itself."""
@@ -39,7 +40,13 @@ class LateByTimers:
     """The agents of some jobs that bind late, on a network with faults."""
 
     def __init__(
-        self, setup: LateSetUp, layout: Layout, seed: int, pace: Pace, reach: Reach = EVERY_HOST, address: int = -1
+        self,
+        setup: LateSetUp,
+        layout: Layout,
+        seed: int,
+        pace: Pace,
+        reach: Reach = EVERY_HOST,
+        address: ManagerAddress = ONLY_MANAGER,
     ) -> None:
         """Hold no jobs; `address` is where hosts of a tree send their answers, less than 0."""
         self._claims = AgreedClaims(pace, seed, self.retry, reach.levels(layout.hosts), reach.questions)

@@ -19,6 +19,7 @@ from dardis.kernels import queue as columns
 from dardis.kernels import search as placing
 from dardis.kernels.offers import make_scratch
 from dardis.kernels.profile import FULL
+from dardis.model.addresses import ALL_HOSTS, ONLY_MANAGER, ManagerAddress
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.task_manager.claims import FinalClaims
@@ -30,14 +31,19 @@ from dardis.task_manager.rounds import JobState, Pick, Round
 from dardis.task_manager.search import Search, open_window
 from dardis.task_manager.setups import EVERY_HOST, LateSetUp, Reach
 from dardis.wire import messages as say
-from dardis.wire.effects import ALL_HOSTS, Effect, Rejected, Send
+from dardis.wire.effects import Effect, Rejected, Send
 
 
 class LateByTurns:
     """The agents of some jobs that bind late. Turns are given to the managers in the order of their jobs' keys."""
 
     def __init__(
-        self, setup: LateSetUp, layout: Layout, seed: int, reach: Reach = EVERY_HOST, address: int = -1
+        self,
+        setup: LateSetUp,
+        layout: Layout,
+        seed: int,
+        reach: Reach = EVERY_HOST,
+        address: ManagerAddress = ONLY_MANAGER,
     ) -> None:
         """Hold no jobs; `address` is where hosts of a tree send their answers, less than 0."""
         self._negotiation = Negotiation(setup.search, layout, seed, reach, address, FinalClaims(), self._conclude)

@@ -3,12 +3,12 @@
 import numpy as np
 from kit.asks import ask_for
 
+from dardis.model.addresses import EVERYBODY
 from dardis.model.job import FOREVER
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile
 from dardis.node_manager import NodePool
-from dardis.node_manager.pool import EVERYBODY
 from dardis.wire.effects import Send
 from dardis.wire.messages import Announce, Commit, Confirm, Ended, Look, Published, Release
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dardis.model.addresses import ALL_HOSTS
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
@@ -12,7 +13,7 @@ from dardis.task_manager import SETUPS, PlannedManager, Reach
 from dardis.task_manager.layout import layout_of
 from dardis.task_manager.sampling import part_of
 from dardis.task_manager.setups import BackfillScope
-from dardis.wire.effects import ALL_HOSTS, Placed, Send
+from dardis.wire.effects import Placed, Send
 from dardis.wire.messages import SUMS, Ask, Relay, Release
 
 THROUGHPUT = SETUPS["dardis-throughput"]

@@ -15,9 +15,10 @@ pytestmark = pytest.mark.skipif(
 PROGRAM = """
 import sys
 import numpy as np
+from dardis.model.addresses import ALL_HOSTS
 from dardis.model.errors import InputError
 from dardis.transport.mpi import MpiHosts, guarded, serve, world
-from dardis.wire.effects import ALL_HOSTS, Send
+from dardis.wire.effects import Send
 from dardis.wire.messages import Ended, Later
 
 comm = world()
