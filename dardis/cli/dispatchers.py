@@ -8,11 +8,11 @@ import typer
 def dispatchers() -> None:
     """List the dispatchers, what each is for, its settings and where it comes from."""
     from dardis.config.settings import known_settings, plain_settings
-    from dardis.registry import dispatcher_names, find_dispatcher
+    from dardis.registry import dispatcher_as_registered, dispatcher_names
 
     alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for name in dispatcher_names():
-        dispatcher = find_dispatcher(name)
+        dispatcher = dispatcher_as_registered(name)
         setup, origin = dispatcher.setup, f"\n  from {dispatcher.origin}" if dispatcher.origin else ""
         settings = " ".join(f"{key}={value}" for key, value in plain_settings(setup).items())
         typer.echo(f"{name}{origin}\n  {setup.about}\n  {settings}\n  without --deadlines: {setup.deadlines}\n")

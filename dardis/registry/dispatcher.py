@@ -74,11 +74,11 @@ class Dispatcher:
 
     def with_settings(self, settings: Iterable[str]) -> Dispatcher:
         """Return it with `KEY=VALUE` settings applied. Raises InputError, which lists the known keys or values."""
-        return self.with_setup(with_settings(self.setup, settings).checked())
+        return self.with_setup(with_settings(self.setup, settings))
 
     def with_setup(self, setup: AnySetUp) -> Dispatcher:
-        """Return it with another set-up of its kind."""
-        return replace(self, setup=setup)
+        """Return it with another set-up of its kind. Raises InputError where its settings don't go together."""
+        return replace(self, setup=setup.checked())
 
     def warm(self, *, wished: bool) -> None:
         """Compile what it needs, before anything is measured; `wished`: a desired profile decides."""

@@ -32,12 +32,16 @@ def find_dispatcher(name: str, settings: Iterable[str] = ()) -> Dispatcher:
 
     Raises InputError, which lists the known names, keys or values; and for one that can't be loaded.
     """
+    return dispatcher_as_registered(name).with_settings(settings)
+
+
+def dispatcher_as_registered(name: str) -> Dispatcher:
+    """The named dispatcher as its package has it; settings may follow others. Raises InputError."""
     points = _registered()
     if name not in OURS and name not in points:
         known = ", ".join((*OURS, *points))
         raise InputError("--dispatcher", f"unknown dispatcher {name!r}", f"one of {known}")
-    found = OURS[name] if name in OURS else _loaded(points[name])
-    return found.with_settings(settings)
+    return OURS[name] if name in OURS else _loaded(points[name])
 
 
 def dispatcher_origin(name: str) -> str:

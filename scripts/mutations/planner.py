@@ -146,7 +146,7 @@ PLANNER = (
     ),
     Mutation(
         "a profile that is off decides all the same", "dardis/runs/play.py",
-        "return None if setup.profile is ProfileRule.OFF else target.desired", "return target.desired",
+        "return None if dispatcher.setup.profile is ProfileRule.OFF else target.desired", "return target.desired",
         ("tests/unit/runs/test_play.py",),
     ),
 )  # fmt: skip

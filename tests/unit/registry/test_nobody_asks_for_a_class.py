@@ -1,0 +1,37 @@
+"""A set-up answers what is asked of it: nobody looks at its class, and so others may bring theirs."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def questions(source: str) -> list[int]:
+    """The lines of calls of `isinstance` and `issubclass` with a set-up, and of comparisons of a set-up's type."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            if node.func.id in {"isinstance", "issubclass"} and any("SetUp" in ast.unparse(arg) for arg in node.args):
+                found.append(node.lineno)
+        elif isinstance(node, ast.MatchClass) and ast.unparse(node.cls).endswith("SetUp"):
+            found.append(node.pattern.lineno if hasattr(node, "pattern") else 0)
+        elif isinstance(node, ast.Compare) and any("SetUp" in ast.unparse(one) for one in node.comparators):
+            found.append(node.lineno)
+    return found
+
+
+@pytest.mark.parametrize("package", ["dardis", "offline", "scripts"])
+def test_nobody_asks_for_the_class_of_a_set_up(package):
+    files = [*(ROOT / package).rglob("*.py"), *(path for path in (ROOT / package).iterdir() if path.suffix == "")]
+    for path in files:
+        if path.suffix == ".py" or (path.is_file() and path.read_text().startswith("#!/usr/bin/env python")):
+            assert questions(path.read_text()) == [], path
+
+
+@pytest.mark.parametrize(
+    "source", ["isinstance(setup, LateSetUp)", "issubclass(kind, (A, CentralSetUp))", "type(setup) is SetUp"]
+)
+def test_such_a_question_is_seen(source):
+    assert questions(source) == [1]

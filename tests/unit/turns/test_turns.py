@@ -1,0 +1,141 @@
+"""Turns without a simulation: who speaks after what, told by hand as a live service would tell it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dardis.model.choices import EventOrder
+from dardis.model.job import FOREVER, Job
+from dardis.model.platform import NodeGroup, NodePower, Platform
+from dardis.model.profile import StepFunction
+from dardis.model.target import DesiredProfile, Switching
+from dardis.node_manager import NodePool, RelayingHost
+from dardis.registry import OURS, Cluster, Dispatcher
+from dardis.transport.local import LocalHosts
+from dardis.transport.lockstep import Lockstep
+from dardis.wire.effects import Placed, Rejected, Switched
+
+POWER = NodePower(idle_w=100.0, boot_s=10, shutdown_s=5)
+TWO = Platform("two", (NodeGroup("n", 2, {"cores": 4}, power=POWER),))
+
+
+def job(number: int, submit: int, walltime: int, units: int = 2, cores: int = 4) -> Job:
+    return Job(number, submit, submit, None, walltime, walltime, units, (cores,), 1)
+
+
+class Told:
+    """Turns on two nodes, each a host, and what has been said of jobs and nodes, in order."""
+
+    def __init__(self, dispatcher: Dispatcher, managers: int = 1, desired: DesiredProfile | None = None,
+                 switching: Switching | None = None) -> None:  # fmt: skip
+        hosts = [RelayingHost(NodePool(TWO, host, host + 1, host=host, desired=desired)) for host in range(2)]
+        self.turns = dispatcher.turns(Cluster(TWO, (0, 1, 2), 1, desired, switching, task_managers=managers))
+        self.lockstep = Lockstep(LocalHosts(hosts, encoded=True), self)
+        self.said: list[object] = []
+        self.count = 0
+
+    def execute(self, who, deed, now):  # noqa: ARG002
+        self.said.append(deed)
+
+    def take(self, turns, now: int) -> list[object]:
+        """What is said in these turns."""
+        self.said = []
+        for turn in turns:
+            self.lockstep.hold(turn.talk, now)
+            self.count += not turn.upkeep
+        return [
+            (deed.job, deed.start)
+            if isinstance(deed, Placed)
+            else (deed.job, deed.reason)
+            if isinstance(deed, Rejected)
+            else ("up" if deed.up else "down", deed.nodes.tolist(), deed.moments.tolist())
+            for deed in self.said
+            if isinstance(deed, Placed | Rejected | Switched)
+        ]
+
+    def submitted(self, *jobs: Job, first: int = 0) -> list[object]:
+        return [
+            said
+            for place, one in enumerate(jobs, start=first)
+            for said in self.take(self.turns.submitted(one, place, one.submit), one.submit)
+        ]
+
+    def ended(self, now: int, *jobs: int) -> list[object]:
+        return self.take(self.turns.ended(jobs, now), now)
+
+    def over(self, now: int, *, last: bool = False) -> list[object]:
+        return self.take(self.turns.over(now, last=last), now)
+
+
+def set_to(name: str, **settings: object) -> Dispatcher:
+    return OURS[name].with_setup(replace(OURS[name].setup, **settings))  # type: ignore[arg-type]
+
+
+def test_planned_jobs_reserve_at_once_and_move_when_one_ends_early():
+    told = Told(OURS["dardis-throughput"], managers=2)
+    assert told.submitted(job(1, 0, 100), job(2, 1, 100), job(3, 2, 100)) == [(1, 0), (2, 100), (3, 200)]
+    assert told.ended(40, 1) == [(2, 40), (3, 140)]
+    assert told.count == 5
+    assert told.over(40) == []
+    assert told.turns.wake() == told.turns.switches() == FOREVER
+
+
+def test_without_backfilling_nobody_asks_again():
+    told = Told(OURS["dardis-balance"])
+    told.submitted(job(1, 0, 100), job(2, 1, 100))
+    assert told.ended(40, 1) == []
+
+
+@pytest.mark.parametrize(("depth", "moved"), [(1, [(2, 40)]), (0, [(2, 40), (3, 140)])])
+def test_the_first_in_order_ask_again_as_deep_as_the_set_up_says(depth, moved):
+    told = Told(set_to("dardis-throughput", backfill_scope="all-nodes", backfill_depth=depth))
+    told.submitted(job(1, 0, 100), job(2, 1, 100), job(3, 2, 100))
+    assert told.ended(40, 1) == moved
+
+
+def test_who_waits_for_a_change_is_rejected_when_none_will_come():
+    never = DesiredProfile(TWO, {0: StepFunction.from_steps(4, [])})
+    told = Told(set_to("dardis-throughput", profile="hard"), desired=never)
+    assert told.submitted(job(1, 0, 100), job(2, 1, 100, units=1, cores=2)) == [(2, 1)]
+    assert told.over(1) == []
+    ((number, reason),) = told.over(1, last=True)
+    assert number == 1
+    assert "hard desired profile" in reason
+
+
+def test_late_jobs_wait_until_the_instant_is_over_and_start_by_their_keys():
+    told = Told(OURS["dardis-late"], managers=2)
+    assert told.submitted(job(1, 0, 5000), job(2, 0, 10)) == []
+    assert told.over(0) == [(2, 0)], "the shorter goes first; the other reserves, which is not final"
+    assert told.turns.wake() == 10
+    assert told.ended(4, 2) == []
+    assert told.over(4) == [(1, 4)]
+    assert told.turns.wake() == FOREVER
+
+
+def test_a_central_dispatcher_is_asked_when_the_instant_is_over_or_after_each_event():
+    told = Told(set_to("easy"))
+    assert told.submitted(job(1, 0, 100), job(2, 0, 100), job(9, 0, 10, units=9)) == [
+        (9, "asks for 9 units of (4 cores); the machine holds 2")
+    ]
+    assert told.over(0) == [(1, 0)]
+    assert told.ended(40, 1) == []
+    assert told.over(40) == [(2, 40)]
+    at_once = Told(set_to("easy", event_order=EventOrder.PER_EVENT))
+    assert at_once.submitted(job(1, 0, 100), job(2, 0, 100)) == [(1, 0)]
+    assert at_once.ended(40, 1) == [(2, 40)]
+
+
+def test_idle_nodes_are_shut_down_and_booted_for_who_comes():
+    none = Switching(spares={0: StepFunction.from_steps(0, [])}, idle_s=50)
+    told = Told(OURS["dardis-throughput"], switching=none)
+    assert told.submitted(job(1, 0, 20)) == [(1, 0)]
+    told.ended(20, 1)
+    assert told.over(20) == []
+    due = told.turns.switches()
+    assert due == 70
+    assert told.take(told.turns.switch(due), due) == [("down", [0, 1], [70, 70])]
+    assert told.submitted(job(2, 200, 20), first=1) == [(2, 210)]
+    assert told.over(200) == [("up", [0, 1], [210, 210])]
