@@ -17,9 +17,10 @@ from dardis.task_manager.claims.agreed import Pace
 from dardis.transport.interpreter import Deed
 from dardis.transport.virtual import Faults
 from dardis.wire.effects import Done, Rejected
+from dardis.wire.messages import Look
 
-IN_SYSTEM, A_FEW = 100, 20
-REST_S = 10_000
+IN_SYSTEM = 100
+REST_S, LOOKS = 10_000, 8
 SET_UPS = {"drawn": OURS["dardis-throughput"], "late": dispatcher_of(LateSetUp(aged_after_s=300))}
 
 
@@ -98,11 +99,14 @@ class Stream(FaultSimulation):
         assert self.quiet
 
     def rest(self) -> None:
-        """Let much time pass, and then a few jobs, so that machines drop whatever has expired."""
-        self.network.at(self.network.now + REST_S, lambda _: None)
+        """Let much time pass, and then nodes publish, so that machines drop whatever has expired."""
+        self.network.at(self.network.now + REST_S, self._look)
         while self.network.step():
             pass
-        self.serve(self.ended + A_FEW)
+
+    def _look(self, now: int) -> None:  # noqa: ARG002 (the network knows)
+        for host in LOOKS * [*range(len(self.hosts))]:
+            self.network.send(host, Look())
 
     def execute(self, who: int, deed: Deed, now: int) -> None:
         super().execute(who, deed, now)
