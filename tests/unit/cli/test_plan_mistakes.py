@@ -249,7 +249,7 @@ def test_a_guard_that_fires_is_told(site, capsys):
 
 
 def test_a_central_dispatcher_refuses_a_target_that_switches(small_site, small_plan, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(play, "play_central", None)
+    monkeypatch.setattr(play, "play_over", None)
     words = ["simulate", small_site / "trace.swf", "--platform", small_site / "small.toml", "--dispatcher", "easy",
              "--profile", small_plan / "target.json", "--out", tmp_path / "run"]  # fmt: skip
     assert run([str(word) for word in words]) == 2
