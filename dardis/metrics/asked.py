@@ -9,7 +9,7 @@ import numpy as np
 
 from dardis.metrics.violation import Found, Violation
 from dardis.model.arrays import Bools, Ints
-from dardis.model.job import Job, Status
+from dardis.model.job import Actual, Status
 from dardis.model.schedule import Schedule
 
 
@@ -32,7 +32,7 @@ class AskedJobs:
     follows: Bools
 
     @classmethod
-    def of(cls, jobs: Sequence[Job], kinds: tuple[str, ...]) -> AskedJobs:
+    def of(cls, jobs: Sequence[Actual], kinds: tuple[str, ...]) -> AskedJobs:
         """Those of a machine that has these kinds."""
         jobs = sorted(jobs, key=lambda job: job.number)
 

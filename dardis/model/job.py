@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import IntEnum
 
 NO_TIME = -(1 << 62)
@@ -18,9 +18,7 @@ class Job:
     """A rigid parallel job of `units` equal units that start together. Times in s of the trace's clock.
 
     `request` is what one unit needs, in the order of the platform's kinds; `groups` the bit set of node groups
-    that may run it; `latest` its latest start (lst) or None; `runtime` is what it really runs and is known to
-    nobody who decides. `after` is the job it follows (None: none): it is submitted `think` s after that one's end,
-    if that is later.
+    that may run it; `latest` its latest start (lst) or None. How long it really runs is not in it.
     """
 
     number: int
@@ -28,28 +26,49 @@ class Job:
     earliest: int
     latest: int | None
     walltime: int
-    runtime: int
     units: int
     request: tuple[int, ...]
     groups: int
     queue: str = ""
     user: str = ""
-    after: int | None = None
-    think: int = 0
 
     def __post_init__(self) -> None:
         """Refuse what no scheduler could make sense of."""
-        if self.units < 1 or self.walltime < 1 or self.runtime < 1:
-            raise ValueError(f"job {self.number}: units, walltime and runtime must be at least 1")
+        if self.units < 1 or self.walltime < 1:
+            raise ValueError(f"job {self.number}: units and walltime must be at least 1")
         if self.earliest < self.submit:
             raise ValueError(f"job {self.number}: earliest start lies before its submission")
         if min(self.request) < 0 or max(self.request) == 0:
             raise ValueError(f"job {self.number}: a unit must ask for something")
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actual(Job):
+    """A job as the world knows it: with what is known to nobody who decides.
+
+    `runtime` is what it really runs. `after` is the job it follows (None: none): it is submitted `think` s after that
+    one's end, if that is later.
+    """
+
+    runtime: int
+    after: int | None = None
+    think: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what no scheduler could make sense of."""
+        Job.__post_init__(self)
+        if self.runtime < 1:
+            raise ValueError(f"job {self.number}: its runtime must be at least 1")
+
     @property
     def duration(self) -> int:
         """How long it occupies its nodes: its runtime, cut at its walltime."""
         return min(self.runtime, self.walltime)
+
+    @property
+    def asked(self) -> Job:
+        """What those see of it who decide."""
+        return Job(**{one.name: getattr(self, one.name) for one in fields(Job)})
 
 
 class Status(IntEnum):

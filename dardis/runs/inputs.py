@@ -14,7 +14,7 @@ from dardis.metrics.power import PowerTerms, power_terms
 from dardis.metrics.system import trim_window
 from dardis.model.choices import ProfileRule
 from dardis.model.errors import InputError
-from dardis.model.job import Job
+from dardis.model.job import Actual
 from dardis.model.platform import Platform
 from dardis.model.target import Target
 from dardis.registry import Dispatcher, find_dispatcher
@@ -39,7 +39,7 @@ class Inputs:
 
     platform: Platform
     dispatcher: Dispatcher
-    jobs: list[Job]
+    jobs: list[Actual]
     deadlines: str
     deadlines_stated: bool
     """Whether deadlines that the trace states stay: when nobody asked for a rule."""

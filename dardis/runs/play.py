@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from dardis.model.choices import ProfileRule
-from dardis.model.job import Job
+from dardis.model.job import Actual
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile, Target
@@ -25,7 +25,7 @@ from dardis.transport.local import LocalHosts
 class Played:
     """What came of a run: its jobs (with their own times where they follow others), the record, and counts."""
 
-    jobs: Sequence[Job]
+    jobs: Sequence[Actual]
     recorder: Recorder
     figures: dict[str, int]
     kinds: tuple[str, ...]
@@ -42,7 +42,7 @@ def heeded(dispatcher: Dispatcher, target: Target) -> DesiredProfile | None:
 
 
 def play(
-    platform: Platform, jobs: Sequence[Job], dispatcher: Dispatcher, target: Target, seed: int, *,
+    platform: Platform, jobs: Sequence[Actual], dispatcher: Dispatcher, target: Target, seed: int, *,
     task_managers: int = 1, reach: Reach = EVERY_HOST, progress: Progress | None = None,
 ) -> Played:  # fmt: skip
     """Run the jobs, in (submit, number) order, in this process."""
@@ -58,7 +58,7 @@ def play(
 
 
 def play_over(
-    hosts: Hosts, bounds: tuple[int, ...], platform: Platform, jobs: Sequence[Job], dispatcher: Dispatcher,
+    hosts: Hosts, bounds: tuple[int, ...], platform: Platform, jobs: Sequence[Actual], dispatcher: Dispatcher,
     target: Target, seed: int, *, task_managers: int, reach: Reach, progress: Progress | None,
 ) -> Played:  # fmt: skip
     """Run the jobs over hosts that hold the nodes: host h has [bounds[h], bounds[h+1])."""

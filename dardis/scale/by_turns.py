@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dardis.engine.clock import monotonic_s
-from dardis.model.job import Job
+from dardis.model.job import Actual
 from dardis.model.schedule import Schedule
 from dardis.node_manager import RelayingHost
 from dardis.scale import load
@@ -51,7 +51,7 @@ def drive_turns(what: Experiment, ground: Ground, host: RelayingHost, progress: 
 
 
 def _play(
-    what: Experiment, jobs: Sequence[Job], hosts: TalliedHosts, progress: Progress | None
+    what: Experiment, jobs: Sequence[Actual], hosts: TalliedHosts, progress: Progress | None
 ) -> tuple[int, float, Schedule]:
     """CPU ns inside the machines of all ranks, wall-clock s without the counting, and the schedule."""
     turns = PlannedTurns(SETUPS[what.dispatcher], what.managers(), what.bounds)

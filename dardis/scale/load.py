@@ -6,7 +6,7 @@ import numpy as np
 
 from dardis.kernels.rows import SLACK, Rows, make_rows
 from dardis.model.arrays import Floats, Ints
-from dardis.model.job import NO_TIME, Job
+from dardis.model.job import NO_TIME, Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.randomness import stream
 from dardis.model.resources import CORES
@@ -30,7 +30,7 @@ def machine(nodes: int) -> Platform:
     return Platform("scale", (NodeGroup("n", nodes, {CORES: CORES_OF_A_NODE}),))
 
 
-def jobs(count: int, window: int, seed: int) -> list[Job]:
+def jobs(count: int, window: int, seed: int) -> list[Actual]:
     """Jobs numbered from 1, submitted one second apart from 0 on, that may start within `window` s."""
     draws = stream(seed, "scale", "jobs").random((count, 3))
     units = 1 + (MOST_UNITS * draws[:, 0]).astype(np.int64)
@@ -39,7 +39,9 @@ def jobs(count: int, window: int, seed: int) -> list[Job]:
     for place, (size, each, walltime) in enumerate(
         zip(units.tolist(), cores.tolist(), _walltimes(draws[:, 2]).tolist(), strict=True)
     ):
-        found.append(Job(place + 1, place, place, place + window - 1, walltime, walltime, size, (each,), groups=1))
+        found.append(
+            Actual(place + 1, place, place, place + window - 1, walltime, size, (each,), groups=1, runtime=walltime)
+        )
     return found
 
 

@@ -13,7 +13,7 @@ from functools import partial
 
 from dardis.model.addresses import ALL_HOSTS, EVERYBODY, address_of, manager_at
 from dardis.model.errors import InputError
-from dardis.model.job import Job
+from dardis.model.job import Actual
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.node_manager import NodePool, RelayingHost
@@ -46,7 +46,7 @@ class Scenario:
     seed: int
     platform: Platform
     bounds: tuple[int, ...]
-    jobs: tuple[Job, ...]
+    jobs: tuple[Actual, ...]
     dispatcher: Dispatcher
     managers: int
     pace: Pace
@@ -178,10 +178,10 @@ class FaultSimulation:
         if host is not None:
             self._interpreter.obey(to, host.machine.handle(message, now), now)
 
-    def _submit(self, place: int, job: Job, now: int) -> None:
+    def _submit(self, place: int, job: Actual, now: int) -> None:
         manager = self.turns.manager_of(place)
         self._note(now, "task manager", manager, "gets", job)
-        self._interpreter.obey(address_of(manager), self.turns.submitted(job, place, now), now)
+        self._interpreter.obey(address_of(manager), self.turns.submitted(job.asked, place, now), now)
 
     def send(self, who: int, send: Send, now: int) -> None:  # noqa: ARG002 (the network knows what time it is)
         """Give a message to the network: of a task manager to hosts, of a host to task managers."""

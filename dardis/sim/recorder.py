@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dardis.model.arrays import Ints
 from dardis.model.downtime import Downtime
-from dardis.model.job import FOREVER, NO_TIME, Job, Status
+from dardis.model.job import FOREVER, NO_TIME, Actual, Status
 from dardis.model.placements import Placements
 from dardis.model.ragged import indexes_of, offsets_of
 from dardis.model.schedule import Schedule
@@ -108,7 +108,7 @@ class Recorder:
             gathered[offsets[jobs.start] : offsets[jobs.stop]] = self._placed[row, source]
         return gathered
 
-    def schedule(self, jobs: Sequence[Job], kinds: tuple[str, ...]) -> Schedule:
+    def schedule(self, jobs: Sequence[Actual], kinds: tuple[str, ...]) -> Schedule:
         """The record as a schedule, jobs in the order given."""
         status = [
             Status.REJECTED

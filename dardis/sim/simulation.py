@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from dardis.engine.queue import EventQueue
 from dardis.model.errors import ProtocolError
-from dardis.model.job import FOREVER, Job
+from dardis.model.job import FOREVER, Actual
 from dardis.sim.recorder import Recorder
 from dardis.transport.base import Hosts
 from dardis.transport.interpreter import Deed
@@ -32,7 +32,7 @@ class Simulation:
     At one instant ends come first, then arrivals (batched); or arrivals, then each end by itself.
     """
 
-    def __init__(self, jobs: Sequence[Job], turns: Turns, hosts: Hosts = NO_HOSTS) -> None:
+    def __init__(self, jobs: Sequence[Actual], turns: Turns, hosts: Hosts = NO_HOSTS) -> None:
         """Fill the queue of events with the arrivals of all jobs that follow no other."""
         self.jobs = list(jobs)
         self.recorder = Recorder(len(self.jobs))
@@ -82,7 +82,7 @@ class Simulation:
         while self._events.next_time() == now:
             if self._events.next_priority() == self._arrival:
                 place = self._events.pop()[3]
-                spent += self._take(self._turns.submitted(self._arriving(place, now), place, now), now)
+                spent += self._take(self._turns.submitted(self._arriving(place, now).asked, place, now), now)
             elif ended := self._ends(now):
                 spent += self._take(self._turns.ended(ended, now), now)
         return spent
@@ -100,7 +100,7 @@ class Simulation:
                 self.recorder.decision_ns.append(spent)
         return decided
 
-    def _arriving(self, place: int, now: int) -> Job:
+    def _arriving(self, place: int, now: int) -> Actual:
         """The job that arrives, with its own times if it arrives later than its trace says."""
         job = self.jobs[place]
         if now > job.submit:

@@ -15,7 +15,7 @@ import numpy as np
 from dardis.engine.clock import cpu_ns, monotonic_s
 from dardis.model.addresses import ALL_HOSTS, ONLY_MANAGER
 from dardis.model.errors import ProtocolError
-from dardis.model.job import Job
+from dardis.model.job import Actual
 from dardis.node_manager import NodePool
 from dardis.sim.recorder import Recorder
 from dardis.sim.simulation import Progress
@@ -38,7 +38,7 @@ class Waves:
     """One rank's part of a run; job i is served by task manager i mod M, and that by rank i mod M mod R."""
 
     def __init__(
-        self, jobs: Sequence[Job], managers: Sequence[PlannedManager], pool: NodePool, bounds: Sequence[int],
+        self, jobs: Sequence[Actual], managers: Sequence[PlannedManager], pool: NodePool, bounds: Sequence[int],
         peers: Peers, overlap: int, note: Note | None = None,
     ) -> None:  # fmt: skip
         """`managers` are all M, of which this rank uses its own; rank r holds the nodes [bounds[r], bounds[r + 1])."""
@@ -84,7 +84,7 @@ class Waves:
             following = min(settled + self._overlap, len(self.jobs))
             for place in range(entered, following):
                 if self._rank_of(place) == self._peers.rank:
-                    self._turns.submitted(self.jobs[place], place, now)
+                    self._turns.submitted(self.jobs[place].asked, place, now)
             self.cpu_ns += cpu_ns() - begun
             entered = following
             mine = self._wave(now)

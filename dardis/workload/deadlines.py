@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dardis.model.errors import InputError
 from dardis.model.files import csv_rows, is_file, read_text
-from dardis.model.job import SHORTEST_WINDOW_S, Job
+from dardis.model.job import SHORTEST_WINDOW_S, Actual
 from dardis.model.numbers import decimal_number, whole_number
 from dardis.workload.trace import LARGEST, Trace
 
@@ -20,10 +20,10 @@ FORMS = (
 )
 
 
-_Rule = Callable[[Job], int | None]
+_Rule = Callable[[Actual], int | None]
 
 
-def with_deadlines(jobs: list[Job], trace: Trace, rule: str, *, keep_stated: bool = False) -> list[Job]:
+def with_deadlines(jobs: list[Actual], trace: Trace, rule: str, *, keep_stated: bool = False) -> list[Actual]:
     """Return the jobs with the latest starts that `rule` gives; `trace` is where they come from.
 
     `none`: no deadline. `window:S`: est + S. `factor:X`: est + X * max(walltime, 3600), cut to whole seconds.
@@ -36,12 +36,12 @@ def with_deadlines(jobs: list[Job], trace: Trace, rule: str, *, keep_stated: boo
     return [job if time == job.latest else replace(job, latest=time) for job, time in zip(jobs, latest, strict=True)]
 
 
-def deadlines_asked(jobs: list[Job], trace: Trace, asked: str | None, default: str) -> list[Job]:
+def deadlines_asked(jobs: list[Actual], trace: Trace, asked: str | None, default: str) -> list[Actual]:
     """The jobs under the rule that was asked for; by default those of `default`, where the trace states none."""
     return with_deadlines(jobs, trace, asked or default, keep_stated=asked is None)
 
 
-def _rule(jobs: list[Job], trace: Trace, rule: str) -> _Rule:
+def _rule(jobs: list[Actual], trace: Trace, rule: str) -> _Rule:
     name, colon, value = rule.partition(":")
     match name, colon, value:
         case "none", "", _:

@@ -8,7 +8,7 @@ from operator import attrgetter
 import numpy as np
 
 from dardis.model.errors import InputError
-from dardis.model.job import NO_TIME, Job
+from dardis.model.job import NO_TIME, Actual
 from dardis.model.platform import Platform
 from dardis.workload.trace import UNKNOWN, Trace
 from dardis.workload.units import groups_of, in_units
@@ -18,7 +18,7 @@ from dardis.workload.units import groups_of, in_units
 class Workload:
     """Jobs sorted by (submit, number), and one line for people on each thing that the platform made us ignore."""
 
-    jobs: list[Job]
+    jobs: list[Actual]
     notes: list[str]
 
 
@@ -40,8 +40,10 @@ def to_jobs(trace: Trace, platform: Platform, *, unit_cores: int | None = None, 
     number, submit, est, walltime, runtime, units, group_bits, think = (column.tolist() for column in columns)
     latest = [None if time == NO_TIME else time for time in trace.lst.tolist()]
     pause = [max(t, 0) if a is not None else 0 for t, a in zip(think, after, strict=True)]
-    rows = (number, submit, est, latest, walltime, runtime, units, request, group_bits)
-    jobs = list(map(Job, *rows, trace.queue.tolist(), trace.user.tolist(), after, pause))
+    names = trace.queue.tolist(), trace.user.tolist()
+    asked = zip(number, submit, est, latest, walltime, units, request, group_bits, *names, strict=True)
+    truth = zip(asked, runtime, after, pause, strict=True)
+    jobs = [Actual(*job, runtime=run, after=leader, think=think) for job, run, leader, think in truth]
     jobs.sort(key=attrgetter("submit", "number"))
     return Workload(jobs, notes)
 

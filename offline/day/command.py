@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dardis.model.errors import InputError
 from dardis.model.folders import PLAN_FOLDER
-from dardis.model.job import Job
+from dardis.model.job import Actual
 from offline.day.day import plan_day
 from offline.day.files import write_day
 from offline.day.hindsight import Hindsight
@@ -49,7 +49,7 @@ def run_plan(request: PlanRequest, progress: Progress | None) -> tuple[dict[str,
     return summary, (*site.notes, source, *day.notes)
 
 
-def _past(site: Site, before: list[Job], now: int) -> tuple[Hindsight, str]:
+def _past(site: Site, before: list[Actual], now: int) -> tuple[Hindsight, str]:
     """The history as the trace recorded it, where this machine can hold it, else as EASY would have it; and which."""
     waits = dict(zip(site.trace.number.tolist(), site.trace.wait.tolist(), strict=True))
     record = recorded(before, waits, site.platform, now)

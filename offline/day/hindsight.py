@@ -8,7 +8,7 @@ import numpy as np
 
 from dardis.model.arrays import Floats
 from dardis.model.errors import InputError
-from dardis.model.job import Job
+from dardis.model.job import Actual
 from dardis.model.profile import ZERO, StepFunction
 from dardis.model.schedule import Schedule
 from dardis.model.series import Series
@@ -94,7 +94,7 @@ class Hindsight:
             self._demand[day] = made.demand.in_use.mean
         return self._demand[day]
 
-    def _jobs_as_known(self, now: int) -> list[Job]:
+    def _jobs_as_known(self, now: int) -> list[Actual]:
         """The jobs submitted before `now`; what has not ended by then runs as long as was to be expected."""
         site, past = self.site, self.past
         state = state_at(past, site.jobs, site.platform, now, predictor_of(past))

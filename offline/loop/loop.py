@@ -12,7 +12,7 @@ from dardis.model.arrays import Ints
 from dardis.model.choices import ProfileRule
 from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
-from dardis.model.job import Job
+from dardis.model.job import Actual
 from dardis.model.profile import StepFunction
 from dardis.model.schedule import Schedule
 from dardis.model.target import Switching, Target
@@ -170,7 +170,7 @@ def _dispatcher(options: LoopOptions) -> Dispatcher:
     return find_dispatcher(options.dispatcher, (*options.settings, f"profile={options.cap}"))
 
 
-def _of_cap(cap: ProfileRule, setup: AnySetUp, jobs: Sequence[Job]) -> tuple[str, ...]:
+def _of_cap(cap: ProfileRule, setup: AnySetUp, jobs: Sequence[Actual]) -> tuple[str, ...]:
     """A note where the cap is another one than its name says."""
     if cap is ProfileRule.HARD and setup.checks_starts_only:
         return (STARTS_ONLY,)
@@ -179,7 +179,7 @@ def _of_cap(cap: ProfileRule, setup: AnySetUp, jobs: Sequence[Job]) -> tuple[str
     return ()
 
 
-def _held(site: Site, jobs: Sequence[Job], past: Schedule, options: LoopOptions) -> list[Job]:
+def _held(site: Site, jobs: Sequence[Actual], past: Schedule, options: LoopOptions) -> list[Actual]:
     if options.shift_h <= 0:
         return list(jobs)
     return shifted(site, jobs, past, options.days, options.shift_h)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from dardis.model.arrays import Floats, Ints
-from dardis.model.job import Job
+from dardis.model.job import Actual
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 from dardis.model.series import Series
@@ -23,7 +23,7 @@ HOUR_OF_WAITING = 0.02
 """What an hour of a job's waiting has to save, in money: so the few jobs are held that use nearly all of the energy."""
 
 
-def shifted(site: Site, jobs: Sequence[Job], past: Schedule, days: tuple[int, int], hours: float) -> list[Job]:
+def shifted(site: Site, jobs: Sequence[Actual], past: Schedule, days: tuple[int, int], hours: float) -> list[Actual]:
     """The jobs, those submitted in the days with the earliest start within so many hours that is worth waiting for.
 
     What a start costs is its energy, CO2 included, and the cooling that it adds at half of full load, over the time
@@ -39,7 +39,7 @@ def shifted(site: Site, jobs: Sequence[Job], past: Schedule, days: tuple[int, in
     cores, core_w = site.platform.kinds.index(CORES), full_w / site.platform.cores
     predictor = predictor_of(past)
 
-    def held(job: Job) -> Job:
+    def held(job: Actual) -> Actual:
         if not start <= job.submit < end:
             return job
         expected = predictor.runtime(job.user, job.walltime, job.submit)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dardis.model.arrays import Floats, Integers, Ints
-from dardis.model.job import NO_TIME, Job
+from dardis.model.job import NO_TIME, Actual
 from dardis.model.placements import Placements
 from dardis.model.platform import Platform
 from dardis.model.resources import CORES, POWER
@@ -27,10 +27,10 @@ class State:
 
     now: int
     running: Running
-    waiting: list[Job]
+    waiting: list[Actual]
 
 
-def state_at(schedule: Schedule, jobs: Sequence[Job], platform: Platform, now: int, predictor: LastTwo) -> State:
+def state_at(schedule: Schedule, jobs: Sequence[Actual], platform: Platform, now: int, predictor: LastTwo) -> State:
     """The state at `now` of a schedule of these jobs, in their order, of which only what began before is looked at."""
     submitted = schedule.ran & (schedule.submit < now)
     walltime = _walltimes_known(schedule, now).tolist()
@@ -68,7 +68,7 @@ def _walltimes_known(schedule: Schedule, now: int) -> Ints:
     return np.asarray(np.maximum(int(length[ended].mean()), 2 * runs))
 
 
-def core_watts(jobs: Sequence[Job], platform: Platform) -> Floats:
+def core_watts(jobs: Sequence[Actual], platform: Platform) -> Floats:
     """What each core of a job adds to its node's power, W: the mean over the nodes that may run it."""
     machine = MachinePower.of_platform(platform)
     known: dict[tuple[int, int, int], float] = {}
@@ -107,13 +107,13 @@ def _added_by_core(nodes: Integers, cores: int, stated: int, machine: MachinePow
     return np.asarray(np.maximum(stated / cores - idle_w, 0.0))
 
 
-def incomes(jobs: Sequence[Job], platform: Platform) -> Floats:
+def incomes(jobs: Sequence[Actual], platform: Platform) -> Floats:
     """What a core-hour of each job earns: by its queue, where the platform says so."""
     by_queue, other = platform.income_by_queue, platform.income_per_core_h
     return np.array([by_queue.get(job.queue, other) for job in jobs], dtype=np.float64)
 
 
-def plan_jobs(jobs: Sequence[Job], platform: Platform, now: int) -> PlanJobs:
+def plan_jobs(jobs: Sequence[Actual], platform: Platform, now: int) -> PlanJobs:
     """Jobs to plan from `now` on, in (submit, number) order; what they run is their runtime, cut at the walltime."""
     rows = sorted(jobs, key=lambda job: (job.submit, job.number))
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher, CentralSetUp
 from dardis.dispatch.setups import Ordering
-from dardis.model.job import NO_TIME, Job
+from dardis.model.job import NO_TIME, Actual
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.sim.simulation import Simulation
@@ -30,7 +30,7 @@ def rule_setups() -> dict[str, CentralSetUp]:
     }
 
 
-def rule_based(jobs: Sequence[Job], running: Running, platform: Platform, setup: CentralSetUp, now: int) -> Schedule:
+def rule_based(jobs: Sequence[Actual], running: Running, platform: Platform, setup: CentralSetUp, now: int) -> Schedule:
     """What a rule makes of the jobs from `now` on, beside what runs: in the order of the jobs, which are sorted here.
 
     A job's walltime is its runtime: the opponent knows as much as the planner.
@@ -68,11 +68,11 @@ def rule_plans(problem: Problem) -> Iterator[Plan]:
         yield Plan(start, schedule.placed.take(place), profit, name)
 
 
-def _job(problem: Problem, place: int) -> Job:
+def _job(problem: Problem, place: int) -> Actual:
     """A job of a problem, whose walltime is as long as it is expected to run."""
     jobs = problem.jobs
     submit, latest, duration = (int(x[place]) for x in (jobs.submit, jobs.latest, jobs.duration))
-    return Job(
+    return Actual(
         int(jobs.number[place]), submit, int(jobs.earliest[place]), None if latest == NO_TIME else latest, duration,
-        duration, int(jobs.units[place]), tuple(jobs.request[place].tolist()), int(jobs.groups[place]),
+        int(jobs.units[place]), tuple(jobs.request[place].tolist()), int(jobs.groups[place]), runtime=duration,
     )  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dardis.model.capacity import could_hold
 from dardis.model.errors import InputError
-from dardis.model.job import Job
+from dardis.model.job import Actual
 from dardis.model.platform import Platform
 from dardis.workload.trace import Trace
 
@@ -22,7 +22,7 @@ def trace_that_fits(trace: Trace, platform: Platform) -> tuple[Trace, str | None
     return trace.take(fits), note
 
 
-def jobs_that_fit(jobs: Sequence[Job], platform: Platform) -> list[Job]:
+def jobs_that_fit(jobs: Sequence[Actual], platform: Platform) -> list[Actual]:
     """The jobs that the empty machine holds."""
     counts = [group.count for group in platform.groups]
     capacity = platform.group_capacity.tolist()

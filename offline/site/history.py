@@ -10,7 +10,7 @@ import numpy as np
 from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher, CentralSetUp
 from dardis.dispatch.setups import Ordering
 from dardis.model.choices import NodeChoice
-from dardis.model.job import Job
+from dardis.model.job import Actual
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.predict.recent import LastTwo
@@ -22,12 +22,12 @@ MOST_LATE = 0.02
 """Share of the recorded jobs that may find no nodes at their own start: nodes broke, or the record rounds."""
 
 
-def replayed(jobs: Sequence[Job], platform: Platform) -> Schedule:
+def replayed(jobs: Sequence[Actual], platform: Platform) -> Schedule:
     """What EASY backfilling makes of the jobs: the past of a machine whose own starts are not known."""
     return _under(CENTRAL_SETUPS["easy"].checked(), jobs, platform)
 
 
-def _under(setup: CentralSetUp, jobs: Sequence[Job], platform: Platform) -> Schedule:
+def _under(setup: CentralSetUp, jobs: Sequence[Actual], platform: Platform) -> Schedule:
     """What a central dispatcher makes of the jobs."""
     simulation = Simulation(jobs, CentralTurns(setup.event_order, CentralDispatcher(setup, platform, None, seed=1)))
     simulation.run()
@@ -35,8 +35,8 @@ def _under(setup: CentralSetUp, jobs: Sequence[Job], platform: Platform) -> Sche
 
 
 def recorded(
-    jobs: Sequence[Job], waits: Mapping[int, int], platform: Platform, now: int
-) -> tuple[Schedule, list[Job]] | None:
+    jobs: Sequence[Actual], waits: Mapping[int, int], platform: Platform, now: int
+) -> tuple[Schedule, list[Actual]] | None:
     """The schedule that was recorded, on nodes of the platform, and its jobs in its order; None where it can't be.
 
     `waits` (s, by job number) are needed of all jobs. A job that finds no nodes at its own start begins when it does;

@@ -16,7 +16,7 @@ from dardis.config.weather import load_weather
 from dardis.engine.clock import utc_now
 from dardis.metrics.facility import Surroundings, platform_cooling, tariff_of
 from dardis.model.errors import InputError
-from dardis.model.job import Job
+from dardis.model.job import Actual
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.model.series import Series
@@ -56,7 +56,7 @@ class Site:
 
     platform: Platform
     trace: Trace
-    jobs: list[Job]
+    jobs: list[Actual]
     calendar: Calendar
     around: Surroundings
     cooling: Cooling

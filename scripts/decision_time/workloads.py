@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from dardis.model.job import FOREVER, NO_TIME, Job
+from dardis.model.job import FOREVER, NO_TIME, Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.randomness import stream
@@ -41,7 +41,7 @@ class Case:
     name: str
     platform: Platform
     desired: DesiredProfile
-    jobs: Sequence[Job]
+    jobs: Sequence[Actual]
     since: int = NO_TIME
     until: int = FOREVER
     most_decisions: int | None = None
@@ -110,7 +110,7 @@ def larger(case: Case, nodes: int, since: int, span: int, seed: int = 1) -> Case
     )
 
 
-def left_at(case: Case, now: int) -> tuple[list[Job], list[Job]]:
+def left_at(case: Case, now: int) -> tuple[list[Actual], list[Actual]]:
     """The jobs that run at `now` under EASY, with what is left of them, and those that wait, in the trace's order."""
     starts = play(case.platform, case.jobs, find_dispatcher("easy"), Target(case.desired), 1).recorder.start
     running, waiting = [], []
@@ -123,18 +123,18 @@ def left_at(case: Case, now: int) -> tuple[list[Job], list[Job]]:
     return running, waiting
 
 
-def moved_to(job: Job, submit: int) -> Job:
+def moved_to(job: Actual, submit: int) -> Actual:
     """The job at another time of submission, with its window."""
     latest = None if job.latest is None else job.latest + submit - job.submit
     return replace(job, submit=submit, earliest=submit, latest=latest)
 
 
-def dealt(jobs: Sequence[Job], times: float) -> list[tuple[Job, int]]:
+def dealt(jobs: Sequence[Actual], times: float) -> list[tuple[Actual, int]]:
     """Each job with how often it is there: `times` on average, the fraction dealt out evenly."""
     return [(job, int((place + 1) * times) - int(place * times)) for place, job in enumerate(jobs)]
 
 
-def copies(jobs: Sequence[Job], times: float) -> list[Job]:
+def copies(jobs: Sequence[Actual], times: float) -> list[Actual]:
     """Each job as often as that."""
     return [job for job, count in dealt(jobs, times) for _ in range(count)]
 

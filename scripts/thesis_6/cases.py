@@ -12,7 +12,7 @@ import numpy as np
 from dardis.config.platform import load_platform
 from dardis.metrics.facility import find_cooling
 from dardis.model.arrays import Floats, Ints
-from dardis.model.job import Job
+from dardis.model.job import Actual
 from dardis.model.platform import Platform
 from dardis.model.randomness import stream
 from dardis.model.resources import CORES, POWER
@@ -82,7 +82,7 @@ class Case:
 
     workload: Workload
     platform: Platform
-    jobs: list[Job]
+    jobs: list[Actual]
     told: PlanJobs
     """The same jobs for a planner, with the W a core that were drawn for them."""
     left_out: int
@@ -115,7 +115,7 @@ class Case:
         temps = np.array([scenario.season.assumed_c(hour) for hour in hours.tolist()])
         return Conditions(edges, temps, np.full(len(temps), FLAT_PRICE), np.zeros(len(temps)))
 
-    def powered(self) -> tuple[Platform, list[Job]]:
+    def powered(self) -> tuple[Platform, list[Actual]]:
         """Machine and jobs for the rules that look at power: it is a resource in mW, more than jobs ever take."""
         platform = _platform(f", {POWER} = {round(32 * CORE_W[1] * 1000)}")
         assert set(platform.kinds) == {*self.platform.kinds, POWER}

@@ -17,7 +17,7 @@ import numpy as np
 from dardis.metrics.audit import audit
 from dardis.model.arrays import Ints
 from dardis.model.downtime import Downtime
-from dardis.model.job import Job
+from dardis.model.job import Actual
 from dardis.model.profile import StepFunction
 from dardis.model.schedule import Schedule
 from dardis.model.target import Switching, Target
@@ -74,7 +74,7 @@ class Asked:
 
     key: tuple[str, str]
     dispatcher: Dispatcher
-    jobs: Sequence[Job]
+    jobs: Sequence[Actual]
     switching: Switching | None = None
 
 

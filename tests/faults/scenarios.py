@@ -9,7 +9,7 @@ import numpy as np
 from kit.dispatchers import dispatcher_of
 
 from dardis.model.choices import NodeChoice, UnitsPerNode
-from dardis.model.job import Job
+from dardis.model.job import Actual, Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.randomness import stream
@@ -125,7 +125,7 @@ def _draw_jobs(rng: np.random.Generator, platform: Platform, setup: SetUp) -> tu
         earliest = submit + (int(rng.integers(0, 400)) if rng.random() < 0.2 else 0)
         latest = earliest + int(rng.integers(0, 2 * longest)) if deadlines and rng.random() < 0.8 else None
         runtime = int(rng.integers(1, walltime + 10))
-        jobs.append(Job(number, submit, earliest, latest, walltime, runtime, units, request, groups))
+        jobs.append(Actual(number, submit, earliest, latest, walltime, units, request, groups, runtime=runtime))
     return tuple(jobs)
 
 

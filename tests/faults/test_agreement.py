@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dardis.model.job import Job
+from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.node_manager.pool import FORGET, LAPSE
@@ -19,7 +19,7 @@ from dardis.wire.effects import Done, Effect, Kill, Launch, Placed, Send, SetTim
 
 PACE = Pace(patience=10, resend=4, lead=20)
 PLATFORM = Platform("two", (NodeGroup("n", 2, {"cores": 4}),))
-JOB = Job(5, 0, 0, None, walltime=50, runtime=30, units=2, request=(4,), groups=1)
+JOB = Actual(5, 0, 0, None, walltime=50, runtime=30, units=2, request=(4,), groups=1)
 
 
 def said(effects: list[Effect]) -> list[say.Message]:

@@ -12,7 +12,7 @@ from kit.dispatchers import dispatcher_of
 
 from dardis.model.errors import InputError
 from dardis.model.host_tree import child_counts
-from dardis.model.job import Job
+from dardis.model.job import Actual, Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import RelayingHost, relay
 from dardis.registry import OURS
@@ -95,7 +95,7 @@ def one_dies(*jobs: Job, host: int, at: int, heard: int, back: int | None = None
 
 
 def job(number: int, submit: int, nodes: int, *, groups: int = 1) -> Job:
-    return Job(number, submit, submit, None, 100, 100, nodes, (4,), groups)
+    return Actual(number, submit, submit, None, 100, nodes, (4,), groups, runtime=100)
 
 
 def play(scenario: Scenario) -> FaultSimulation:

@@ -12,7 +12,7 @@ from dardis.config.set_up import AnySetUp
 from dardis.config.settings import known_settings
 from dardis.config.target import write_target
 from dardis.model.errors import InputError
-from dardis.model.job import Job
+from dardis.model.job import Actual, Job
 from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.randomness import stream
@@ -189,9 +189,9 @@ def _draw_jobs(dice: Dice, platform: Platform, scale: int) -> tuple[tuple[Job, .
             request[0] = 1
         units = 1 + dice.upto(1 if narrow else 4)
         made.append(
-            Job(
-                number, submit, earliest, latest, walltime, runtime, units, tuple(request), groups,
-                dice.one_of(("", "short", "long")), dice.one_of(("", "ann", "bob")),
+            Actual(
+                number, submit, earliest, latest, walltime, units, tuple(request), groups,
+                dice.one_of(("", "short", "long")), dice.one_of(("", "ann", "bob")), runtime=runtime,
             )
         )  # fmt: skip
     made.sort(key=lambda job: (job.submit, job.number))

@@ -17,7 +17,7 @@ from kit.plain_rows import Down, Row, digest_of, downs_of, downs_of_file, rows_o
 from dardis.metrics.downtime import write_downtime
 from dardis.metrics.table import write_jobs
 from dardis.model.downtime import Downtime
-from dardis.model.job import FOREVER, Job
+from dardis.model.job import FOREVER, Actual, Job
 from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Split, Switching, Target
@@ -35,11 +35,11 @@ PLATFORM = Platform(
     maintenance=(Maintenance((1, 3), 100, 200),),
 )
 JOBS = (
-    Job(1, 0, 0, None, 10, 10, 2, (4, 1), 0b001),
-    Job(2, 0, 5, 40, 10, 15, 3, (2, 0), 0b010),
-    Job(3, 0, 0, None, 10, 10, 3, (8, 0), 0b111),
-    Job(4, 0, 3, 60, 5, 3, 1, (2, 0), 0b010, after=1, think=5),
-    Job(5, 30, 30, 90, 40, 4, 2, (3, 0), 0b011),
+    Actual(1, 0, 0, None, 10, 2, (4, 1), 0b001, runtime=10),
+    Actual(2, 0, 5, 40, 10, 3, (2, 0), 0b010, runtime=15),
+    Actual(3, 0, 0, None, 10, 3, (8, 0), 0b111, runtime=10),
+    Actual(4, 0, 3, 60, 5, 1, (2, 0), 0b010, after=1, think=5, runtime=3),
+    Actual(5, 30, 30, 90, 40, 2, (3, 0), 0b011, runtime=4),
 )
 ROWS = (
     Row(1, 0, 0, None, 10, 2, {"cores": 4, "gpu": 1}, "completed", 0, 10, [(0, 1), (1, 1)], 1),

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import strategies as st
 
-from dardis.model.job import Job
+from dardis.model.job import Actual, Job
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Split
@@ -76,9 +76,9 @@ def jobs(draw, platform: Platform, *, most: int = 10, until: int = 60, following
         latest = draw(st.none() | st.integers(0, 40).map(lambda window, earliest=earliest: earliest + window))
         walltime = draw(st.integers(1, 30))
         runtime = draw(st.sampled_from((walltime, max(1, walltime - 1), max(1, walltime // 2), 1, walltime + 5)))
-        job = Job(
-            number, submit, earliest, latest, walltime, runtime, draw(st.integers(1, 6)), draw(requests(platform)),
-            draw(st.integers(1, platform.all_groups)),
+        job = Actual(
+            number, submit, earliest, latest, walltime, draw(st.integers(1, 6)), draw(requests(platform)),
+            draw(st.integers(1, platform.all_groups)), runtime=runtime,
         )  # fmt: skip
         if following and made and draw(st.integers(0, 3)) == 0:
             job = replace(job, after=draw(st.integers(1, number - 1)), think=draw(st.integers(0, 9)))
@@ -114,7 +114,7 @@ def busy_hours(draw) -> tuple[Platform, list[Job], DesiredProfile]:
         request = [upto(capacity.get(kind, 0)) for kind in platform.kinds]
         request[0] += max(request) == 0
         groups = 1 + upto(platform.all_groups - 1) if upto(1) else platform.all_groups
-        job = Job(number, submit, earliest, latest, walltime, runtime, 1 + upto(4), tuple(request), groups)
+        job = Actual(number, submit, earliest, latest, walltime, 1 + upto(4), tuple(request), groups, runtime=runtime)
         if made and upto(6) == 0:
             job = replace(job, after=1 + upto(number - 2), think=upto(50))
         made.append(job)

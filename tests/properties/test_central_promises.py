@@ -16,7 +16,7 @@ from dardis.dispatch import CENTRAL_SETUPS, CentralSetUp
 from dardis.dispatch.orders import RULES, rule_of
 from dardis.dispatch.setups import SAME_AS_RULE, ProfileCheck
 from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, UnitsPerNode
-from dardis.model.job import FOREVER, NO_TIME, Job
+from dardis.model.job import FOREVER, NO_TIME, Actual, Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.target import DesiredProfile
 from dardis.wire.effects import Placed
@@ -108,7 +108,7 @@ def test_conservative_delays_nobody(case):
 def test_what_conservative_promises_first_is_what_happens_when_nothing_ends_early():
     platform = Platform("one", (NodeGroup("n", 1, {"cores": 4}),))
     rows = [(0, 10, 3), (1, 5, 2), (2, 5, 4), (3, 20, 1), (4, 6, 1)]
-    listed = [Job(n, s, s, None, t, t, 1, (c,), 1) for n, (s, t, c) in enumerate(rows, 1)]
+    listed = [Actual(n, s, s, None, t, 1, (c,), 1, runtime=t) for n, (s, t, c) in enumerate(rows, 1)]
     promises = Promises()
     dispatch(platform, listed, setup_of("conservative"), watch=promises.watch_all)
     assert {number: {*given} for number, given in promises.by_job.items()} == {

@@ -18,7 +18,7 @@ from kit.replay import horizon_of, placement
 
 from dardis.kernels import job_table
 from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, UnitsPerNode
-from dardis.model.job import Job
+from dardis.model.job import Actual, Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.target import DesiredProfile
 from dardis.task_manager import LATE_SETUPS, LateSetUp
@@ -105,7 +105,7 @@ def crowds(draw) -> Case:
     listed = []
     for number, (submit, runtime, more, request, wanted) in enumerate(sorted(rows), 1):
         units = min(wanted, platform.node_count * (cores // request))
-        listed.append(Job(number, submit, submit, None, runtime + more, runtime, units, (request,), 1))
+        listed.append(Actual(number, submit, submit, None, runtime + more, units, (request,), 1, runtime=runtime))
     return Case(platform, listed, setup, None)
 
 

@@ -17,7 +17,7 @@ from kit.run import Run, simulate
 from dardis.kernels import selection
 from dardis.metrics.audit import audit
 from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, Switch, UnitsPerNode
-from dardis.model.job import Job
+from dardis.model.job import Actual, Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile
@@ -112,7 +112,7 @@ def test_hosts_and_task_managers_do_not_change_the_schedule(case, data):
 def test_chance_in_backfilling_does_not_depend_on_who_asks_with_whom(sizes, managers, setup):
     """Jobs that all end early, on equal nodes: many ask again at once, in messages of several jobs."""
     platform = Platform("equal", (NodeGroup("n", 8, {"cores": 2}),))
-    queue = [Job(n, 0, 0, None, time, time // 2, units, (1,), 1) for n, (units, time) in enumerate(sizes)]
+    queue = [Actual(n, 0, 0, None, time, units, (1,), 1, runtime=time // 2) for n, (units, time) in enumerate(sizes)]
     case = Case(platform, queue, replace(setup, backfill=Switch.ON), None)
     expected = case.run().schedule.digest()
     assert case.run(managers=managers).schedule.digest() == expected

@@ -16,7 +16,7 @@ from dardis.metrics.audit import audit
 from dardis.model.addresses import address_of
 from dardis.model.choices import NodeChoice, ProfileRule
 from dardis.model.downtime import Downtime
-from dardis.model.job import Job
+from dardis.model.job import Actual, Job
 from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.schedule import Schedule
@@ -171,7 +171,7 @@ def test_with_all_nodes_spare_it_is_the_schedule_without_switching(case):
 @examples(1)
 def test_a_late_job_on_a_machine_that_sleeps_waits_for_a_boot_at_most(setup, boot_s, shutdown_s, idle_s, units):
     platform = Platform("sleepy", (NodeGroup("n", 8, {"cores": 2}, NodePower(boot_s=boot_s, shutdown_s=shutdown_s)),))
-    queue = [Job(1, 0, 0, None, 5, 5, 1, (2,), 1), Job(2, 500, 500, None, 7, 3, units, (2,), 1)]
+    queue = [Actual(1, 0, 0, None, 5, 1, (2,), 1, runtime=5), Actual(2, 500, 500, None, 7, units, (2,), 1, runtime=3)]
     case = Case(platform, queue, setup, None, Switching({0: StepFunction.from_steps(0, [])}, idle_s=idle_s))
     run = case.run()
     legal(case, run)
@@ -186,7 +186,7 @@ def test_a_job_that_finds_the_spares_used_waits_for_a_boot_at_most(rows, spares,
     """Where the machine is never full; and not at all where the spares hold it."""
     platform = Platform("roomy", (NodeGroup("n", 80, {"cores": 1}, NodePower(boot_s=boot_s, shutdown_s=3)),))
     queue = [
-        Job(number, submit, submit, None, time, time, units, (1,), 1)
+        Actual(number, submit, submit, None, time, units, (1,), 1, runtime=time)
         for number, (submit, time, units) in enumerate(sorted(rows), 1)
     ]
     case = Case(platform, queue, setup, None, Switching({0: StepFunction.from_steps(spares, [])}, idle_s=4))
@@ -224,7 +224,7 @@ def test_spares_are_up_a_boot_after_they_are_used(rows, spares, boot_s):
     """Unless a job came within the last boot and shut-down, as many idle nodes are up as are to be spare."""
     platform = Platform("roomy", (NodeGroup("n", 60, {"cores": 1}, NodePower(boot_s=boot_s, shutdown_s=2)),))
     queue = [
-        Job(number, submit, submit, None, time, time, units, (1,), 1)
+        Actual(number, submit, submit, None, time, units, (1,), 1, runtime=time)
         for number, (submit, time, units) in enumerate(sorted(rows), 1)
     ]
     case = Case(platform, queue, THROUGHPUT, None, Switching({0: StepFunction.from_steps(spares, [])}, idle_s=3))

@@ -11,7 +11,7 @@ from kit.threads import on_ranks
 
 from dardis.metrics.audit import audit
 from dardis.model.choices import ProfileRule, Switch
-from dardis.model.job import Job
+from dardis.model.job import Actual, Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.schedule import Schedule
 from dardis.node_manager import NodePool
@@ -95,7 +95,7 @@ def test_one_job_at_a_time_is_what_turns_decide(case, data):
 @examples(0.3)
 def test_jobs_that_want_the_same_nodes_are_all_placed(count, managers):
     platform = Platform("equal", (NodeGroup("n", 2, {"cores": 1}),))
-    rush = [Job(number, 0, 0, None, 5, 5, 2, (1,), 1) for number in range(1, count + 1)]
+    rush = [Actual(number, 0, 0, None, 5, 2, (1,), 1, runtime=5) for number in range(1, count + 1)]
     case = Case(platform, rush, replace(SETUPS["dardis-throughput"], backfill=Switch.OFF), 0, managers)
     schedule, refusals = case.waves(count, (0, 1, 2))
     assume(count > 1)
@@ -116,7 +116,7 @@ def test_a_task_manager_hears_in_the_order_of_its_jobs_wherever_their_nodes_are(
 
     monkeypatch.setattr(PlannedManager, "handle", noted)
     platform = Platform("two", (NodeGroup("a", 4, {"cores": 1}), NodeGroup("b", 4, {"cores": 1})))
-    pair = [Job(1, 0, 0, None, 5, 5, 1, (1,), 0b10), Job(2, 0, 0, None, 5, 5, 1, (1,), 0b01)]
+    pair = [Actual(1, 0, 0, None, 5, 1, (1,), 0b10, runtime=5), Actual(2, 0, 0, None, 5, 1, (1,), 0b01, runtime=5)]
     setup = replace(SETUPS["dardis-throughput"], backfill=Switch.OFF)
     Case(platform, pair, setup, 1, 1).waves(2, bounds)
     assert heard == [1, 2]

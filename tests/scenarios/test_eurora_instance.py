@@ -6,7 +6,7 @@ from kit.run import simulate
 from dardis.config.settings import with_settings
 from dardis.metrics.audit import audit
 from dardis.model.choices import NodeChoice
-from dardis.model.job import Job
+from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.task_manager import SETUPS
 
@@ -25,7 +25,7 @@ TABLE = [  # units, cores, gpu, mic, memory (kB), duration
     (32, 3, 0, 2, 800_000, 400),
 ]
 JOBS = [
-    Job(number, 0, 0, None, duration, duration, units, tuple(request), EURORA.all_groups)
+    Actual(number, 0, 0, None, duration, units, tuple(request), EURORA.all_groups, runtime=duration)
     for number, (units, *request, duration) in enumerate(TABLE)
 ]
 PUBLISHED = [0, 0, 600, 0, 800]

@@ -10,7 +10,7 @@ from kit.central import dispatch, setup_of
 from kit.late import run_late
 
 from dardis.model.choices import ProfileRule
-from dardis.model.job import Job
+from dardis.model.job import Actual, Job
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Split
@@ -26,7 +26,7 @@ def wish(platform: Platform, value: int, *steps: tuple[int, int]) -> DesiredProf
 
 def core_job(number: int, submit: int, walltime: int, cores: int, **more) -> Job:
     """A job of one unit that runs its whole walltime."""
-    return Job(number, submit, submit, None, walltime, walltime, 1, (cores,), 1, **more)
+    return Actual(number, submit, submit, None, walltime, 1, (cores,), 1, **more, runtime=walltime)
 
 
 def central_starts(name: str, jobs: list[Job], desired: DesiredProfile, *settings: str) -> list[int]:
@@ -70,7 +70,7 @@ CROWDS = {
 @pytest.mark.parametrize("name", CROWDS)
 def test_a_crowd_with_deadlines_overbooks_no_node(name: str) -> None:
     jobs = [
-        Job(number, submit, submit, latest, walltime, runtime, units, request, 1)
+        Actual(number, submit, submit, latest, walltime, units, request, 1, runtime=runtime)
         for number, submit, latest, walltime, runtime, units, request in CROWDS[name]
     ]
     run = dispatch(GPUS, jobs, setup_of(name), desired=wish(GPUS, 10, *DIPS))
@@ -82,8 +82,8 @@ def test_a_reservation_behind_maintenance_keeps_its_nodes(rule: str) -> None:
     groups = NodeGroup("a", 1, {"cores": 6}), NodeGroup("b", 2, {"cores": 2})
     platform = Platform("mended", groups, maintenance=(Maintenance((0, 1, 2), 1167, 1820),))
     jobs = [
-        Job(6, 1039, 1039, 3080, 912, 912, 3, (1,), 0b10),
-        Job(7, 1225, 1225, None, 29, 9, 3, (1,), platform.all_groups),
+        Actual(6, 1039, 1039, 3080, 912, 3, (1,), 0b10, runtime=912),
+        Actual(7, 1225, 1225, None, 29, 3, (1,), platform.all_groups, runtime=9),
     ]
     desired = wish(platform, 8, (3958, 1), (4307, 2))
     run = dispatch(platform, jobs, setup_of("conservative", f"profile={rule}"), desired=desired)

@@ -9,7 +9,7 @@ import pytest
 from kit.central import dispatch, setup_of
 from kit.replay import placement
 
-from dardis.model.job import Job
+from dardis.model.job import Actual, Job
 from dardis.model.platform import NodeGroup, Platform
 
 GIB = 1024
@@ -25,7 +25,7 @@ MACHINE = Platform(
 def job(number: int, duration: int, nodes: int, cores: int, gpus: int, mics: int, gib: int) -> Job:
     submit = 0 if number <= 2 else 5
     unit = (cores // nodes, gpus // nodes, mics // nodes, gib * GIB // nodes)
-    return Job(number, submit, submit, None, duration, duration, nodes, unit, 0b11)
+    return Actual(number, submit, submit, None, duration, nodes, unit, 0b11, runtime=duration)
 
 
 TABLE_4_2 = [

@@ -6,7 +6,7 @@ import pytest
 from kit.run import simulate
 
 from dardis.model.choices import ProfileRule
-from dardis.model.job import Job
+from dardis.model.job import Actual, Job
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile
@@ -17,7 +17,7 @@ ONE_NODE = Platform("one", (NodeGroup("n", 1, {"cores": 1}),))
 
 
 def job_with(latest: int | None) -> Job:
-    return Job(1, 0, 0, latest, 10, 10, 1, (1,), 1)
+    return Actual(1, 0, 0, latest, 10, 1, (1,), 1, runtime=10)
 
 
 def wish_from(moment: int) -> DesiredProfile:

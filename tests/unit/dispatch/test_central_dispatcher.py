@@ -5,7 +5,7 @@ from kit.central import dispatch, setup_of
 from kit.replay import placement
 
 from dardis.dispatch import CentralDispatcher
-from dardis.model.job import NO_TIME, Job
+from dardis.model.job import NO_TIME, Actual
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile
@@ -14,8 +14,16 @@ ONE = Platform("one", (NodeGroup("n", 1, {"cores": 4}),))
 
 
 def job(number, submit, walltime, cores, *, units=1, runtime=None, est=None, lst=None, groups=1):
-    return Job(
-        number, submit, submit if est is None else est, lst, walltime, runtime or walltime, units, (cores,), groups
+    return Actual(
+        number,
+        submit,
+        submit if est is None else est,
+        lst,
+        walltime,
+        units,
+        (cores,),
+        groups,
+        runtime=runtime or walltime,
     )
 
 
@@ -60,7 +68,7 @@ def test_an_early_end_improves_reservations():
 
 def test_a_job_is_killed_at_its_walltime_and_follows_its_leader():
     leader = job(1, 0, 10, 4, runtime=25)
-    follower = Job(2, 3, 3, None, 5, 5, 1, (4,), 1, after=1, think=7)
+    follower = Actual(2, 3, 3, None, 5, 1, (4,), 1, after=1, think=7, runtime=5)
     assert starts(ONE, [leader, follower], "easy") == [0, 17]
 
 

@@ -4,7 +4,7 @@ import pytest
 from kit.central import dispatch, setup_of
 
 from dardis.kernels.job_table import FIRST_SLOTS
-from dardis.model.job import Job
+from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
 
 EIGHT = Platform("eight", (NodeGroup("n", 8, {"cores": 1}),))
@@ -12,7 +12,7 @@ MANY = FIRST_SLOTS + FIRST_SLOTS // 2
 
 
 def wide(number, submit):
-    return Job(number, submit, submit, None, 10, 10, 8, (1,), 1)
+    return Actual(number, submit, submit, None, 10, 8, (1,), 1, runtime=10)
 
 
 @pytest.mark.parametrize("name", ["rules-fcfs", "easy", "conservative"])

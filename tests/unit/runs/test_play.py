@@ -9,7 +9,7 @@ from kit.small_site import START
 from dardis.cli.main import run
 from dardis.metrics.audit import audit
 from dardis.metrics.table import read_jobs
-from dardis.model.job import Job
+from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Switching, Target
@@ -62,10 +62,10 @@ def test_a_profile_that_is_off_decides_nothing(name):
     """Its step at 100 wakes nobody: by then the jobs of the late set-up have grown old, and go in another order."""
     platform = Platform("four", (NodeGroup("n", 4, {"cores": 3}),))
     jobs = [
-        Job(1, 0, 0, None, 340, 340, 1, (1,), 1),
-        Job(2, 0, 0, None, 350, 350, 2, (2,), 1),
-        Job(3, 0, 0, None, 154, 154, 1, (1,), 1),
-        Job(4, 0, 0, None, 196, 171, 4, (2,), 1),
+        Actual(1, 0, 0, None, 340, 1, (1,), 1, runtime=340),
+        Actual(2, 0, 0, None, 350, 2, (2,), 1, runtime=350),
+        Actual(3, 0, 0, None, 154, 1, (1,), 1, runtime=154),
+        Actual(4, 0, 0, None, 196, 4, (2,), 1, runtime=171),
     ]
     settings = ("profile=off", "units_per_node=distinct")
     dispatcher = find_dispatcher(name, (*settings, "aged_after_s=60") if name == "dardis-late" else settings)

@@ -14,7 +14,7 @@ import pytest
 from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher
 from dardis.metrics.audit import audit
 from dardis.model.choices import EventOrder
-from dardis.model.job import FOREVER, Job
+from dardis.model.job import FOREVER, Actual, Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile
@@ -42,7 +42,7 @@ def some_jobs(seed: int, count: int = 60) -> list[Job]:
     draw = np.random.Generator(np.random.Philox(seed))
     submits = np.sort(draw.integers(0, 4000, count)).tolist()
     return [
-        Job(number, submit, submit, submit + 900, int(wall), int(run), int(units), (int(cores),), 1)
+        Actual(number, submit, submit, submit + 900, int(wall), int(units), (int(cores),), 1, runtime=int(run))
         for number, (submit, wall, run, units, cores) in enumerate(
             zip(
                 submits, draw.integers(100, 900, count), draw.integers(50, 900, count), draw.integers(1, 7, count),
@@ -94,8 +94,8 @@ def test_backfilling_as_printed_is_legal_and_starts_jobs_sooner(load, seed) -> N
 
 def test_a_job_that_fits_no_machine_is_rejected(load) -> None:
     rules = load("plain_rules").PlainRules(PLATFORM, desired(), backfill=False)
-    assert rules.submit(Job(1, 0, 0, None, 10, 10, 7, (4,), 1), 0).reason
-    assert rules.submit(Job(2, 0, 0, None, 10, 10, 6, (4,), 1), 0) is None
+    assert rules.submit(Actual(1, 0, 0, None, 10, 7, (4,), 1, runtime=10), 0).reason
+    assert rules.submit(Actual(2, 0, 0, None, 10, 6, (4,), 1, runtime=10), 0) is None
 
 
 def test_a_ledger_counts_its_window_alone(load) -> None:
@@ -149,7 +149,7 @@ def test_a_larger_machine_has_as_much_of_everything(load) -> None:
     platform = workloads.machine(300)
     draw = np.random.Generator(np.random.Philox(8))
     jobs = [
-        Job(number, 40 * number, 40 * number, None, 2 * HOUR_S, HOUR_S, int(units), (8,), 1)
+        Actual(number, 40 * number, 40 * number, None, 2 * HOUR_S, int(units), (8,), 1, runtime=HOUR_S)
         for number, units in enumerate(draw.integers(1, 40, 600), start=1)
     ]
     base = workloads.Case("base", platform, DesiredProfile(platform), jobs)

@@ -7,7 +7,7 @@ from kit.run import simulate
 
 from dardis.dispatch import CentralDispatcher
 from dardis.model.errors import ProtocolError
-from dardis.model.job import Job
+from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.task_manager import SETUPS, LateByTurns, LateSetUp, PlannedManager
 
@@ -28,7 +28,7 @@ def test_who_neither_runs_nor_is_rejected_is_found_out(name, monkeypatch):
     def forgetful(self, job, now):
         return nothing if job.number == 2 else submit(self, job, now)
 
-    jobs = [Job(n, n, n, None, 10, 10, 1, (2,), 1) for n in (1, 2, 3)]
+    jobs = [Actual(n, n, n, None, 10, 1, (2,), 1, runtime=10) for n in (1, 2, 3)]
     assert run(jobs).schedule.ran.all()
     monkeypatch.setattr(machine, "submit", forgetful)
     with pytest.raises(ProtocolError, match="1 jobs neither ran nor were rejected"):

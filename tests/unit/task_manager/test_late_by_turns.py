@@ -12,7 +12,7 @@ from dardis.config.settings import known_settings, plain_settings, with_settings
 from dardis.model.capacity import never_wished
 from dardis.model.choices import ProfileRule
 from dardis.model.errors import ProtocolError
-from dardis.model.job import FOREVER, Job
+from dardis.model.job import FOREVER, Actual, Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Split
@@ -29,7 +29,7 @@ FOUR = Platform("four", (NodeGroup("n", 1, {"cores": 4}),))
 def job_of(number: int, submit: int, walltime: int, cores: int, runtime: int | None = None, **more) -> Job:
     latest, after = more.get("latest"), more.get("after")
     earliest = more.get("earliest", submit)
-    return Job(number, submit, earliest, latest, walltime, runtime or walltime, 1, (cores,), 1, after=after)
+    return Actual(number, submit, earliest, latest, walltime, 1, (cores,), 1, after=after, runtime=runtime or walltime)
 
 
 def starts(*jobs: Job, setup: LateSetUp = LATE, desired: DesiredProfile | None = None, **more) -> dict[int, int]:
@@ -101,7 +101,7 @@ def test_the_oldest_aged_job_holds_a_reservation_more():
 
 def stream(until: int) -> list[Job]:
     """A wide job, and narrow ones that keep the machine busy, each shorter and narrower than it."""
-    wide = Job(1, 1, 1, None, 500, 500, 1, (4,), 1)
+    wide = Actual(1, 1, 1, None, 500, 1, (4,), 1, runtime=500)
     return sorted([wide, *(job_of(2 + i, 5 * i, 20, 1) for i in range(until // 5))], key=lambda job: job.submit)
 
 
@@ -131,7 +131,7 @@ def test_claims_and_asks_after_the_first_are_counted():
 def test_messages_are_counted_by_node():
     """One job: all nodes publish, the chosen are confirmed."""
     platform = Platform("wide", (NodeGroup("n", 5, {"cores": 4}),))
-    job = Job(1, 0, 0, None, 10, 10, 2, (3,), 1)
+    job = Actual(1, 0, 0, None, 10, 2, (3,), 1, runtime=10)
     assert run_late(platform, [job], LATE).messages == 5 + 2
     assert run_late(platform, [job], LATE, cuts=(2, 3)).messages == 5 + 2
 

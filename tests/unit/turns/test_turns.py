@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dardis.model.choices import EventOrder
-from dardis.model.job import FOREVER, Job
+from dardis.model.job import FOREVER, Actual, Job
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Switching
@@ -22,7 +22,7 @@ TWO = Platform("two", (NodeGroup("n", 2, {"cores": 4}, power=POWER),))
 
 
 def job(number: int, submit: int, walltime: int, units: int = 2, cores: int = 4) -> Job:
-    return Job(number, submit, submit, None, walltime, walltime, units, (cores,), 1)
+    return Actual(number, submit, submit, None, walltime, units, (cores,), 1, runtime=walltime)
 
 
 class Told:

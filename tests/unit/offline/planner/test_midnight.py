@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kit.machine import jobs, platforms
 
 from dardis.metrics.audit import audit
-from dardis.model.job import NO_TIME, Job
+from dardis.model.job import NO_TIME, Actual
 from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.power.account import work_of
@@ -122,7 +122,8 @@ def test_a_job_that_waits_draws_the_watts_that_it_states():
     group = NodeGroup("n", 2, {"cores": 4, "power": 90}, NodePower(idle_w=20.0, core_w=9.0))
     platform = Platform("stated", (group,))
     request = {"cores": 2, "power": 30}
-    asks = [Job(number, 0, 0, None, 1, 1, 1, tuple((request | {"power": watts})[kind] for kind in platform.kinds), 1)
+    asks = [Actual(number, 0, 0, None, 1, 1, tuple((request | {"power": watts})[kind] for kind in platform.kinds), 1,
+                   runtime=1)
             for number, watts in ((1, 30), (2, 0), (3, 6))]  # fmt: skip
     # Two cores' share of idle power is 10 W; what a job states less than that adds nothing.
     assert plan_jobs(asks, platform, 0).core_w.tolist() == [10.0, 9.0, 0.0]

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from kit.machine import jobs, platforms
 
 from dardis.metrics.audit import audit
+from dardis.model.job import Actual
 from offline.site.history import recorded, replayed
 
 
@@ -36,11 +37,10 @@ def test_a_record_of_this_machine_comes_back_at_its_own_starts(record):
 
 
 def test_a_wait_that_is_not_known_or_jobs_that_don_t_fit_are_no_record():
-    from dardis.model.job import Job
     from dardis.model.platform import NodeGroup, Platform
 
     platform = Platform("one", (NodeGroup("n", 1, {"cores": 1}),))
-    two = [Job(number, 0, 0, None, 10, 10, 1, (1,), 1) for number in (1, 2)]
+    two = [Actual(number, 0, 0, None, 10, 1, (1,), 1, runtime=10) for number in (1, 2)]
     assert recorded(two, {1: 0, 2: 10}, platform, 100) is not None
     assert recorded(two, {1: 0}, platform, 100) is None
     assert recorded(two, {1: 0, 2: -1}, platform, 100) is None
