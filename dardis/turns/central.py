@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from dardis.dispatch.base import Dispatcher
 from dardis.model.choices import EventOrder
+from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, Job
 from dardis.transport.lockstep import Talk
 from dardis.turns.turn import Turn
@@ -56,6 +57,10 @@ class CentralTurns:
 
     def _decide(self, now: int) -> Talk:
         yield self._dispatcher.decide(now)
+        if self._dispatcher.wake() <= now:
+            raise ProtocolError(
+                f"asked at {now} s, the dispatcher wants to be asked again at {self._dispatcher.wake()} s"
+            )
 
     def switches(self) -> int:
         """It switches none."""

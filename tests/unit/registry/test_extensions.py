@@ -167,3 +167,25 @@ def test_two_packages_with_one_name(tmp_path, site):
     status, _, errors = dardis(with_points(tmp_path, "mine = json:loads", "two"), "dispatchers")
     assert (status, len(errors)) == (2, 1)
     assert errors[0].startswith("dardis: dispatcher 'mine' of two 2.1 (json:loads): the name is taken by one 2.1")
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "line"),
+    [
+        ("self.free[nodes] -= self.running[job.number][1]", "pass",
+         "dispatcher 'smallest-first' of other 2.1 makes an illegal schedule ("),
+        ("if time > self.now), default=FOREVER", "), default=self.now", "asked at 0 s, the dispatcher wants to be"),
+    ],
+    ids=["more than a node holds", "asked again at once"],
+)  # fmt: skip
+def test_who_does_not_keep_to_the_rules_is_told(tmp_path, site, right, wrong, line):
+    source = written(tmp_path / "page") / "my_dispatchers" / "smallest.py"
+    target = with_points(tmp_path / "target", "smallest-first = broken:SMALLEST_FIRST")
+    assert right in source.read_text()
+    (target / "broken.py").write_text(source.read_text().replace(right, wrong))
+    words = ["simulate", site / "t.csv", "--platform", site / "p.toml", "--dispatcher", "smallest-first"]
+    status, _, errors = dardis(target, *words, "--out", tmp_path / "o", "--no-report")
+    assert status == 1
+    assert errors[-1].startswith(f"dardis: {line}")
+    assert not any("Traceback" in error for error in errors)
+    assert not (tmp_path / "o").exists()
