@@ -89,6 +89,7 @@ def test_rules_go_on_beside_what_runs(day, name):
 def test_what_runs_draws_what_the_account_says(day, stated, data):
     # Groups draw unlike amounts, and with a kind `power` jobs state watts: it is counted as the exact account does.
     platform, many, now = day
+    assume(all(job.request[platform.kinds.index("cores")] for job in many))  # watts a core say nothing of who has none
     watts = st.sampled_from((0.0, 3.0, 9.0, 40.0))
     groups = tuple(
         replace(
