@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dardis.cli.options import FirstJobs, SubmittedBefore, SubmittedFrom
 from dardis.cli.simulate import trim_of
 from dardis.cli.texts import whole_of
 from dardis.model.errors import InputError
-from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
 
 if TYPE_CHECKING:
     from dardis.compare.planned_runs import PlannedRun
@@ -28,19 +28,9 @@ def compare(
         str | None, typer.Option(metavar="A,B:KEY=VALUE", help="As in easy,easy:order=sjbf (see `dardis dispatchers`).")
     ] = None,
     seeds: Annotated[str | None, typer.Option(metavar="1,2,3", help="Each run once with each seed (1).")] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, max=LARGEST_INT64, help="Only the first N jobs.")] = None,
-    start: Annotated[
-        int | None,
-        typer.Option(
-            "--from", metavar="S", min=LEAST_INT64, max=LARGEST_INT64, help="Only jobs submitted from this time."
-        ),
-    ] = None,
-    end: Annotated[
-        int | None,
-        typer.Option(
-            "--to", metavar="S", min=LEAST_INT64, max=LARGEST_INT64, help="Only jobs submitted before this time."
-        ),
-    ] = None,
+    jobs: FirstJobs = None,
+    start: SubmittedFrom = None,
+    end: SubmittedBefore = None,
     profile: Annotated[Path | None, typer.Option(metavar="F", help="Desired profile (CSV).")] = None,
     deadlines: Annotated[str | None, typer.Option(metavar="RULE", help="As in `dardis simulate`.")] = None,
     settings: Annotated[

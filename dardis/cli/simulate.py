@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dardis.cli.options import FirstJobs, SubmittedBefore, SubmittedFrom
 from dardis.cli.texts import whole_of
 from dardis.model.errors import InputError
-from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
 
 if TYPE_CHECKING:
     from dardis.runs.run import Outcome
@@ -23,19 +23,9 @@ def simulate(
     dispatcher: Annotated[str, typer.Option(metavar="NAME", help="See `dardis dispatchers`.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")],
     seed: Annotated[int, typer.Option(min=0, max=2**62, help="Seed of every random choice.")] = 1,
-    jobs: Annotated[int | None, typer.Option(min=1, max=LARGEST_INT64, help="Only the first N jobs.")] = None,
-    start: Annotated[
-        int | None,
-        typer.Option(
-            "--from", metavar="S", min=LEAST_INT64, max=LARGEST_INT64, help="Only jobs submitted from this time."
-        ),
-    ] = None,
-    end: Annotated[
-        int | None,
-        typer.Option(
-            "--to", metavar="S", min=LEAST_INT64, max=LARGEST_INT64, help="Only jobs submitted before this time."
-        ),
-    ] = None,
+    jobs: FirstJobs = None,
+    start: SubmittedFrom = None,
+    end: SubmittedBefore = None,
     profile: Annotated[
         Path | None, typer.Option(metavar="F", help="Desired profile (CSV), or a plan's target.json.")
     ] = None,

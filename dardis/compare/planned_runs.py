@@ -9,6 +9,7 @@ from typing import Final
 
 from dardis.config.comparison import Comparison, Contender, Workload
 from dardis.config.reach import REACH
+from dardis.config.set_up import AnySetUp
 from dardis.model.errors import InputError
 from dardis.registry import dispatcher_names, find_dispatcher
 from dardis.runs.inputs import check_reach, load_inputs
@@ -35,12 +36,13 @@ class PlannedRun:
     @property
     def asks_nodes(self) -> bool:
         """Whether its dispatcher is distributed, and not one queue that decides."""
-        return self._can("asks_nodes")
+        return self._setup is None or self._setup.asks_nodes
 
-    def _can(self, what: str) -> bool:
-        """What its dispatcher can; who is unknown is asked all, and its run says that it is."""
+    @property
+    def _setup(self) -> AnySetUp | None:
+        """What says what its dispatcher can; None of one that is unknown, which its run will say."""
         name = self.contender.dispatcher
-        return name not in dispatcher_names() or bool(getattr(find_dispatcher(name).setup, what))
+        return find_dispatcher(name).setup if name in dispatcher_names() else None
 
     def request(self) -> RunRequest:
         """What the run is asked to be; whatever its folder holds of an earlier run is replaced.
@@ -52,7 +54,7 @@ class PlannedRun:
         del common["name"]
         if not self.asks_nodes:
             common |= {"task_managers": 1, "arity": 0, "sample": 0}
-        if not self._can("samples"):
+        if self._setup is not None and not self._setup.samples:
             common["sample"] = 0
         common |= {name: value for name in REACH if (value := getattr(own, name)) is not None}
         return RunRequest(

@@ -29,7 +29,7 @@ def host_plan(platform: Platform, desired: DesiredProfile | None, bounds: tuple[
     return {"platform": platform_to_dict(platform), "desired": wished, "bounds": list(bounds), "seed": seed}
 
 
-def host_from_plan(plan: dict[str, Any], host: int, make_pool: Callable[..., NodePool] = NodePool) -> RelayingHost:
+def host_from_plan(plan: dict[str, Any], host: int, make_pool: Callable[..., NodePool]) -> RelayingHost:
     """The node managers of one host, with its place in the tree of hosts; `make_pool` is called as NodePool is."""
     platform = platform_from_dict(plan["platform"])
     desired = None

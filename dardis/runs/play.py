@@ -63,18 +63,11 @@ def play_over(
 ) -> Played:  # fmt: skip
     """Run the jobs over hosts that hold the nodes: host h has [bounds[h], bounds[h+1])."""
     switching = target.switching if dispatcher.setup.switches else None
-    turns = dispatcher.turns(
-        Cluster(
-            platform,
-            bounds,
-            seed,
-            heeded(dispatcher, target),
-            switching,
-            jobs[0].submit if jobs else 0,
-            task_managers,
-            reach,
-        )
-    )
+    cluster = Cluster(
+        platform, bounds, seed, desired=heeded(dispatcher, target), switching=switching,
+        begin=jobs[0].submit if jobs else 0, task_managers=task_managers, reach=reach,
+    )  # fmt: skip
+    turns = dispatcher.turns(cluster)
     simulation = Simulation(jobs, turns, hosts)
     gc.freeze()  # what has been read lives as long as the run: not to look through it saves 5 % of the CPU
     simulation.run(progress)

@@ -103,8 +103,8 @@ PoolMaker = Callable[..., NodePool]
 class FaultSimulation:
     """One run of a scenario. After `run`, the attributes say what happened."""
 
-    def __init__(self, scenario: Scenario, make_pool: PoolMaker = NodePool, log: Log | None = None) -> None:
-        """`make_pool` is called as NodePool is."""
+    def __init__(self, scenario: Scenario, make_pool: PoolMaker | None = None, log: Log | None = None) -> None:
+        """`make_pool`, if any, is called instead of the dispatcher's own maker of node managers."""
         self.scenario = scenario
         self.runs: list[UnitRun] = []
         """All units that were ever started."""
@@ -117,7 +117,7 @@ class FaultSimulation:
         self.placements = 0
         """Reservations agreed on, over all jobs."""
         self._log = log
-        self._make_pool = make_pool
+        self._make_pool = make_pool or scenario.dispatcher.pool
         self.network = VirtualNetwork(scenario.faults, scenario.seed, self._receive)
         self._jobs = {job.number: job for job in scenario.jobs}
         self._manager_of = {job.number: place % scenario.managers for place, job in enumerate(scenario.jobs)}

@@ -63,7 +63,7 @@ class Simulation:
             now = wake if following is None else min(following, wake)
             switches = turns.switches()
             if switches < now:
-                self._take(turns.switch(switches), switches)
+                self.recorder.upkeep_ns += self._take(turns.switch(switches), switches)
                 continue
             if wake == now:
                 turns.woken(now)

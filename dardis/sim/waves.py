@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 
-import numpy as np
-
 from dardis.engine.clock import cpu_ns, monotonic_s
 from dardis.model.addresses import ALL_HOSTS, ONLY_MANAGER
 from dardis.model.errors import ProtocolError
@@ -20,7 +18,6 @@ from dardis.node_manager import NodePool
 from dardis.sim.recorder import Recorder
 from dardis.sim.simulation import Progress
 from dardis.task_manager import PlannedManager
-from dardis.task_manager.layout import hosts_of
 from dardis.task_manager.shared_messages import taken_apart, together
 from dardis.transport.interpreter import Interpreter
 from dardis.transport.peers import Batch, Peers
@@ -38,14 +35,13 @@ class Waves:
     """One rank's part of a run; job i is served by task manager i mod M, and that by rank i mod M mod R."""
 
     def __init__(
-        self, jobs: Sequence[Actual], managers: Sequence[PlannedManager], pool: NodePool, bounds: Sequence[int],
-        peers: Peers, overlap: int, note: Note | None = None,
+        self, jobs: Sequence[Actual], managers: Sequence[PlannedManager], pool: NodePool, peers: Peers, overlap: int,
+        note: Note | None = None,
     ) -> None:  # fmt: skip
-        """`managers` are all M, of which this rank uses its own; rank r holds the nodes [bounds[r], bounds[r + 1])."""
+        """`managers` are all M, of which this rank uses its own; `pool` are the nodes that this rank holds."""
         self.jobs = jobs
         self._turns = OverlappedTurns(managers)
         self._pool = pool
-        self._bounds = np.array(bounds)
         self._peers = peers
         self._overlap = overlap
         self._place = {job.number: place for place, job in enumerate(jobs)}
@@ -115,16 +111,12 @@ class Waves:
         """Let jobs of this rank end that have run, and tell their nodes."""
         while self._ending and self._ending[0][0] <= now:
             place = heappop(self._ending)[1]
-            number = self.jobs[place].number
-            self._turns.ended(number, place)
-            for host in hosts_of(self.placed[place].nodes, self._bounds):
-                self._letters[host].append((number, Ended(number, 0)))
+            self._interpreter.obey(ONLY_MANAGER, self._turns.ended(self.jobs[place].number, place), now)
 
     def _wave(self, now: int) -> int:
         """Let all in flight ask, be answered, and claim; return how many of this rank's jobs are settled by it."""
         self._asks = [[] for _ in range(self._peers.size)]
-        for send in self._turns.begin():
-            self._interpreter.obey(ONLY_MANAGER, [send], now)
+        self._interpreter.obey(ONLY_MANAGER, self._turns.begin(), now)
         outgoing = [
             [*first, *((_first_job(ask), ask) for ask in together(then))]
             for first, then in zip(self._letters, self._asks, strict=True)
@@ -225,8 +217,8 @@ class Waves:
 
 
 def _about(message: Message) -> int:
-    """The job of a claim, or of what is given back."""
-    assert isinstance(message, Confirm | Release)
+    """The job of a claim, of what is given back, or of an end."""
+    assert isinstance(message, Confirm | Release | Ended)
     return message.job
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dardis.model.arrays import Integers, Ints
+from dardis.model.arrays import Ints
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 
@@ -65,9 +65,3 @@ def layout_of(platform: Platform, bounds: tuple[int, ...], desired: DesiredProfi
         platform.kinds,
         desired is not None,
     )
-
-
-def hosts_of(nodes: Integers, bounds: Ints) -> list[int]:
-    """The hosts that hold any of the nodes."""
-    found: list[int] = np.unique(np.searchsorted(bounds, nodes, side="right") - 1).tolist()
-    return found

@@ -8,7 +8,7 @@ from dardis.engine.clock import cpu_ns
 from dardis.model.addresses import ONLY_MANAGER
 from dardis.model.errors import ProtocolError
 from dardis.transport.base import Hosts
-from dardis.transport.interpreter import NOTHING, Executor, Interpreter
+from dardis.transport.interpreter import Executor, Interpreter
 from dardis.wire.effects import Effect, Forward, Send
 from dardis.wire.messages import Message
 
@@ -22,7 +22,7 @@ class Lockstep:
     def __init__(self, hosts: Hosts, executor: Executor) -> None:
         """Talk with these hosts."""
         self._hosts = hosts
-        self._interpreter = Interpreter(self, NOTHING, executor)
+        self._interpreter = Interpreter(self, executor=executor)
         self._said: list[Send] = []
 
     def send(self, who: int, send: Send, now: int) -> None:  # noqa: ARG002

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from dardis.model.job import Job
 from dardis.task_manager import LateByTimers, PlannedManager
+from dardis.turns.turn import manager_of
 from dardis.wire.effects import Done, Effect, Rejected
 from dardis.wire.messages import Message
 
@@ -24,7 +25,7 @@ class TurnsByMessage:
 
     def manager_of(self, place: int) -> int:
         """Which task manager the `place`-th of all jobs is served by."""
-        return place % len(self.managers)
+        return manager_of(place, len(self.managers))
 
     def submitted(self, job: Job, place: int, now: int) -> list[Effect]:
         """The job's task manager takes it, and says what is to be done."""

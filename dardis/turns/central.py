@@ -57,10 +57,8 @@ class CentralTurns:
 
     def _decide(self, now: int) -> Talk:
         yield self._dispatcher.decide(now)
-        if self._dispatcher.wake() <= now:
-            raise ProtocolError(
-                f"asked at {now} s, the dispatcher wants to be asked again at {self._dispatcher.wake()} s"
-            )
+        if (wake := self._dispatcher.wake()) <= now:
+            raise ProtocolError(f"asked at {now} s, the dispatcher wants to be asked again at {wake} s")
 
     def switches(self) -> int:
         """It switches none."""

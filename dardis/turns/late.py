@@ -17,7 +17,7 @@ from dardis.node_manager.switching import Switcher
 from dardis.task_manager import LateByTurns
 from dardis.transport.lockstep import Talk
 from dardis.turns.switches import Switches
-from dardis.turns.turn import Turn
+from dardis.turns.turn import Turn, manager_of
 from dardis.wire.effects import Effect, Placed, Rejected, Send
 from dardis.wire.messages import Ended, Look, Published, Release
 
@@ -62,7 +62,7 @@ class LateTurns:
 
     def submitted(self, job: Job, place: int, now: int) -> Iterator[Turn]:
         """The job waits for its turn."""
-        manager = self._homes[job.number] = self._managers[place % len(self._managers)]
+        manager = self._homes[job.number] = self._managers[manager_of(place, len(self._managers))]
         yield Turn(self._talk(manager, lambda: manager.submit(job, now), now))
         if not self.batched:
             yield from self._turns_of_all(now, whole=True)

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from dardis.model.job import Job
 from dardis.node_manager import NodePool
 from dardis.task_manager import PlannedManager
+from dardis.turns.turn import manager_of
 from dardis.wire.effects import Effect, Placed, Rejected, Send, Waiting
-from dardis.wire.messages import Ask, Confirm, Message, Refused
+from dardis.wire.messages import Ask, Confirm, Ended, Message, Refused
 
 
 @dataclass(slots=True)
@@ -56,16 +57,19 @@ class OverlappedTurns:
 
     def manager_of(self, place: int) -> int:
         """Which task manager the `place`-th of all jobs is served by."""
-        return place % len(self._managers)
+        return manager_of(place, len(self._managers))
 
     def submitted(self, job: Job, place: int, now: int) -> None:
         """A job may ask from the next wave on."""
         manager = self._managers[self.manager_of(place)]
         self.flying[place] = InFlight(job.number, manager, manager.submit(job, now))
 
-    def ended(self, job: int, place: int) -> None:
-        """A job has ended that was placed."""
-        self._managers[self.manager_of(place)].forget(job)
+    def ended(self, job: int, place: int) -> list[Send]:
+        """A job has ended that was placed: its nodes are told."""
+        manager = self._managers[self.manager_of(place)]
+        hosts = manager.hosts(job)
+        manager.forget(job)
+        return [Send(host, Ended(job, 0)) for host in hosts]
 
     def begin(self) -> list[Send]:
         """What all in flight say as a wave begins: questions, and what gives back what they hold."""

@@ -21,7 +21,7 @@ from dardis.task_manager import PlannedManager, SetUp
 from dardis.task_manager.setups import BackfillScope
 from dardis.transport.lockstep import Talk
 from dardis.turns.switches import Switches
-from dardis.turns.turn import Turn
+from dardis.turns.turn import Turn, manager_of
 from dardis.wire.effects import Effect, Placed, Rejected, Send, Waiting
 from dardis.wire.messages import Ended, Later
 
@@ -80,7 +80,7 @@ class PlannedTurns:
 
     def submitted(self, job: Job, place: int, now: int) -> Iterator[Turn]:
         """The job asks."""
-        manager = self._managers[place % len(self._managers)]
+        manager = self._managers[manager_of(place, len(self._managers))]
         self._agents[job.number] = _Agent(manager, job.submit, job.walltime)
         yield Turn(self._talk(manager, lambda: manager.submit(job, now), now))
 

@@ -10,6 +10,11 @@ from dardis.model.job import Job
 from dardis.transport.lockstep import Talk
 
 
+def manager_of(place: int, managers: int) -> int:
+    """Which of so many task managers serves the `place`-th of all jobs, both from 0 on: they take turns."""
+    return place % managers
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """What somebody does before anybody else may: a talk with hosts, to its end."""

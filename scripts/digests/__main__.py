@@ -18,8 +18,7 @@ from scripts.digests.cases import Case, all_cases
 from scripts.digests.kept import KEPT, Found, difference, read_kept, write_kept
 from scripts.digests.play import dardis, told
 from scripts.digests.sites import GENERATED, RECORDED, prepare
-
-ROOT = Path(__file__).resolve().parents[2]
+from scripts.kit.command import SHARED
 
 
 def chosen(texts: Sequence[str], *, recorded: bool) -> list[Case]:
@@ -55,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="scripts/schedule_digests", description="See whether every dispatcher still makes the schedules it made."
     )
-    parser.add_argument("--traces", type=Path, default=ROOT.parent / "shared" / "traces", help="folder of the traces")
+    parser.add_argument("--traces", type=Path, default=SHARED / "traces", help="folder of the traces")
     parser.add_argument("--only", nargs="+", default=[], metavar="TEXT", help="cases with a text in their name")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="cases at a time (as many as cores)")
     parser.add_argument("--keep", action="store_true", help="write what is found to kept.csv instead of comparing")

@@ -39,7 +39,7 @@ class Case:
     @property
     def target(self) -> str | None:
         """The name of the plan whose target it plays."""
-        return plan_name(self.site) if any(_target(self.site) == one for one in self.arguments) else None
+        return plan_name(self.site) if _target(self.site) in self.arguments else None
 
 
 def plan_name(site: Site) -> str:

@@ -7,15 +7,13 @@ import hashlib
 import io
 import json
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from dardis.cli.main import run
 from scripts.digests.cases import PLAN_FILES, Case
 from scripts.digests.kept import Found
-
-ROOT = Path(__file__).resolve().parents[2]
+from scripts.kit.command import DARDIS, ROOT
 
 
 class CommandError(Exception):
@@ -32,7 +30,7 @@ def dardis(arguments: Sequence[str]) -> None:
 
 
 def _over_ranks(ranks: int, arguments: Sequence[str]) -> None:
-    launcher = [str(ROOT / "launch" / "mpirun"), "-n", str(ranks), sys.executable, "-m", "dardis"]
+    launcher = [str(ROOT / "launch" / "mpirun"), "-n", str(ranks), *DARDIS]
     done = subprocess.run([*launcher, *arguments], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise CommandError(f"{' '.join([*launcher, *arguments])}: {done.stderr.strip()}")

@@ -24,7 +24,7 @@ GROUP = """
 [[nodes]]
 count = {count}
 prefix = "{prefix}"
-resources = {{ {resources} }}
+resources = {{ cores = {cores}{others} }}
 power = {{ idle_w = 100, core_w = 6.5, off_w = 10, boot_s = 240, boot_w = 125, shutdown_s = 30, shutdown_w = 100 }}
 """
 MAINTENANCE = """
@@ -39,14 +39,15 @@ Run = Callable[[Sequence[str]], object]
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A machine of equal nodes in groups (count, prefix, resources), its trace, and when the first job is submitted.
+    """A machine, its trace, and when the first job is submitted.
 
-    `make` writes the trace as `FOLDER/NAME.csv` or `.swf`, given the folder of traces; `plain` runs take its first
-    `jobs`, all others the first `few` (None: all there are).
+    `groups` are equal nodes each: how many, their prefix, cores, and other resources as TOML has them. `make` writes
+    the trace as `FOLDER/NAME.csv` or `.swf`, given the folder of traces; `plain` runs take its first `jobs`, all others
+    the first `few` (None: all there are).
     """
 
     name: str
-    groups: tuple[tuple[int, str, str], ...]
+    groups: tuple[tuple[int, str, int, str], ...]
     first: int
     trace: str
     make: tuple[str, ...]
@@ -59,44 +60,40 @@ class Site:
     @property
     def nodes(self) -> int:
         """All of its nodes."""
-        return sum(count for count, _, _ in self.groups)
+        return sum(count for count, *_ in self.groups)
 
     def platform(self, *, maintained: bool) -> str:
         """Its platform file; `maintained`: a third of the nodes is closed for six hours of every day for a week."""
         text = MACHINE.format(name=self.name, prices=PRICES, start=CALENDAR_START)
-        for count, prefix, resources in self.groups:
-            text += GROUP.format(count=count, prefix=prefix, resources=resources)
+        for count, prefix, cores, others in self.groups:
+            text += GROUP.format(count=count, prefix=prefix, cores=cores, others=others)
         for day in range(7 if maintained else 0):
             start = self.first + day * DAY_S + 5 * HOUR_S
             text += MAINTENANCE.format(first=0, last=self.nodes // 3, start=start, end=start + 6 * HOUR_S)
         return text
 
-    def cap(self, cores: int) -> str:
+    def cap(self) -> str:
         """A desired profile: for six hours each all cores, half, three quarters and two thirds of them, over again."""
         shares = (12, 6, 9, 8)
         rows = [
-            f"{self.first + place * 6 * HOUR_S},*,cores,{cores * shares[place % 4] // 12}\n" for place in range(4 * 20)
+            f"{self.first + place * 6 * HOUR_S},*,cores,{self.cores * shares[place % 4] // 12}\n"
+            for place in range(4 * 20)
         ]
         return "time_s,node,kind,value\n" + "".join(rows)
 
+    @property
     def cores(self) -> int:
         """All of its cores."""
-        return sum(
-            count * int(resources.split("cores = ")[1].split(",")[0].split()[0]) for count, _, resources in self.groups
-        )
+        return sum(count * cores for count, _, cores, _ in self.groups)
 
 
 CURIE, HPC2N, EURORA = (
     "{traces}/CEA-Curie-2012-slice36k.swf.gz", "{traces}/HPC2N-2002-2.2-cln.swf.gz", "{traces}/Eurora-2014.csv.gz",
 )  # fmt: skip
-_EURORA_GROUPS = (
-    (32, "mic", 'cores = 16, memory = "{memory}", mic = 2'),
-    (32, "gpu", 'cores = 16, memory = "{memory}", gpu = 2'),
-)
 
 
-def _eurora(memory: str) -> tuple[tuple[int, str, str], ...]:
-    return tuple((count, prefix, kinds.replace("{memory}", memory)) for count, prefix, kinds in _EURORA_GROUPS)
+def _eurora(memory: str) -> tuple[tuple[int, str, int, str], ...]:
+    return tuple((32, kind, 16, f', memory = "{memory}", {kind} = 2') for kind in ("mic", "gpu"))
 
 
 GENERATED = Site(
@@ -107,11 +104,11 @@ GENERATED = Site(
 RECORDED = (
     Site("eurora", _eurora("32GiB"), 1_396_255_870, EURORA, (), None, 1_500, 3),
     Site(
-        "curie-4", ((300, "n", "cores = 32"),), 43_604_796, "curie-4.swf",
+        "curie-4", ((300, "n", 32, ""),), 43_604_796, "curie-4.swf",
         ("convert", CURIE, "{folder}/curie-4.swf", "--partition", "4"), None, 1_500, 3,
     ),
     Site(
-        "hpc2n", ((120, "seth", "cores = 2"),), 0, "hpc2n.swf",
+        "hpc2n", ((120, "seth", 2, ""),), 0, "hpc2n.swf",
         ("convert", HPC2N, "{folder}/hpc2n.swf", "--jobs", "5000"), None, 1_500, 10,
     ),
 )  # fmt: skip
@@ -124,7 +121,7 @@ def prepare(site: Site, folder: Path, traces: Path, run: Run) -> None:
         run(["trace", *(part.format(folder=folder, traces=traces) for part in site.make), "--force"])
     for maintained in (False, True):
         (folder / platform_file(site, maintained=maintained)).write_text(site.platform(maintained=maintained))
-    (folder / f"{site.name}-cap.csv").write_text(site.cap(site.cores()))
+    (folder / f"{site.name}-cap.csv").write_text(site.cap())
     (folder / PRICES).write_text(_prices())
 
 

@@ -13,7 +13,6 @@ from kit.seeds import assert_sound
 
 from dardis.metrics.audit import audit
 from dardis.model.job import Job
-from dardis.node_manager import NodePool
 from dardis.sim.faults import Fate, FaultSimulation, Log, PoolMaker, Scenario, UnitRun
 from dardis.sim.recorder import Recorder
 from dardis.task_manager import LateByTimers
@@ -56,7 +55,7 @@ class Outcome:
         )
 
 
-def run_seed(seed: int, *, make_pool: PoolMaker = NodePool, log: Log | None = None, **options: bool) -> Outcome:
+def run_seed(seed: int, *, make_pool: PoolMaker | None = None, log: Log | None = None, **options: bool) -> Outcome:
     """Draw (see `draw_scenario` for options), run and judge.
 
     With `reliable`, messages come late and out of order, but all come, and no node crashes.
@@ -84,7 +83,7 @@ def _doomed(scenario: Scenario) -> set[int]:
     }
 
 
-def judge(scenario: Scenario, make_pool: PoolMaker = NodePool, log: Log | None = None) -> Outcome:
+def judge(scenario: Scenario, make_pool: PoolMaker | None = None, log: Log | None = None) -> Outcome:
     """Run a scenario until every job that can end has ended and all is quiet; then look at what happened."""
     simulation = FaultSimulation(scenario, make_pool, log)
     doomed = _doomed(scenario)

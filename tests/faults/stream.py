@@ -9,7 +9,6 @@ from kit.dispatchers import dispatcher_of
 from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.randomness import stream
-from dardis.node_manager import NodePool
 from dardis.registry import OURS
 from dardis.sim.faults import FaultSimulation, PoolMaker, Scenario
 from dardis.task_manager import LateSetUp
@@ -62,7 +61,7 @@ class Stream(FaultSimulation):
 
     def __init__(
         self, setup: str, *, hosts: int = 4, cores: int = 64, arity: int = 0, managers: int = 2,
-        make_pool: PoolMaker = NodePool, seed: int = 1,
+        make_pool: PoolMaker | None = None, seed: int = 1,
     ) -> None:  # fmt: skip
         delay = 4
         faults = Faults(delay, drop=0.05, duplicate=0.1, longest_duplicate_delay=2000)

@@ -40,7 +40,7 @@ class Case:
             pool = NodePool(self.platform, *bounds[peers.rank : peers.rank + 2], host=peers.rank)
             layout = layout_of(self.platform, bounds, None)
             agents = [PlannedManager(self.setup, layout, 1, reach=Reach(0, self.sample)) for _ in range(self.managers)]
-            waves = Waves(self.jobs, agents, pool, bounds, peers, overlap)
+            waves = Waves(self.jobs, agents, pool, peers, overlap)
             waves.run()
             recorder = waves.record()
             schedule = None if recorder is None else recorder.schedule(self.jobs, self.platform.kinds)

@@ -1,0 +1,19 @@
+"""Options that several commands take, each said once: which jobs of a trace are meant."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
+
+FirstJobs = Annotated[int | None, typer.Option(min=1, max=LARGEST_INT64, help="Only the first N jobs.")]
+SubmittedFrom = Annotated[
+    int | None,
+    typer.Option("--from", metavar="S", min=LEAST_INT64, max=LARGEST_INT64, help="Only jobs submitted from this time."),
+]
+SubmittedBefore = Annotated[
+    int | None,
+    typer.Option("--to", metavar="S", min=LEAST_INT64, max=LARGEST_INT64, help="Only jobs submitted before this time."),
+]
