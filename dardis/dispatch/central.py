@@ -9,17 +9,17 @@ from __future__ import annotations
 from bisect import bisect_right
 from heapq import heappop, heappush
 
-import numpy as np
-
 from dardis.dispatch.orders import rule_of
 from dardis.dispatch.setups import CentralSetUp, Ordering, ProfileCheck
-from dardis.kernels import passes, queue, search, selection
+from dardis.kernels import passes, queue
 from dardis.kernels.job_table import JobTable
-from dardis.kernels.profile import DONE, FULL
+from dardis.kernels.placer import Placer
+from dardis.kernels.profile import DONE
 from dardis.kernels.profiles import NodeProfiles
 from dardis.model.arrays import Ints
 from dardis.model.capacity import could_hold, never_wished, too_large
 from dardis.model.choices import EventOrder, ProfileRule, Switch, UnitsPerNode
+from dardis.model.codes import NODE_CHOICES
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.model.platform import Platform
@@ -39,7 +39,7 @@ class CentralDispatcher:
         self._capacity = platform.group_capacity.tolist()
         self._counts = [group.count for group in platform.groups]
         self._distinct = setup.units_per_node is UnitsPerNode.DISTINCT
-        self._rules = queue.Rules(
+        self._rules = rules = queue.Rules(
             strict=setup.ordering is Ordering.STRICT,
             backfill=setup.backfill is Switch.ON,
             depth=setup.backfill_depth,
@@ -48,22 +48,23 @@ class CentralDispatcher:
             else _WISHES[setup.profile_check],
             soft=setup.profile is ProfileRule.SOFT,
             distinct=self._distinct,
-            choice=selection.CHOICES[setup.node_choice],
+            choice=NODE_CHOICES[setup.node_choice],
             seed=seed,
         )
         self._always_whole = setup.event_order is EventOrder.PER_EVENT
         self._order = (rule_of(setup.rule, platform), rule_of(setup.order, platform))
+        kinds = len(platform.kinds)
         self._nodes = NodeProfiles(platform, 0, platform.node_count, desired)
-        self._alone = NodeProfiles(platform, 0, platform.node_count, desired) if self._rules.wish else None
-        """The empty machine."""
         self._changes = self._nodes.changes
         """When capacity or what is wished changes by itself."""
-        kinds = len(platform.kinds)
         self._table = JobTable(kinds, platform.node_count)
         """The jobs that wait or run."""
         self._probe = JobTable(kinds, platform.node_count)
         """A job that is looked at as if it were alone."""
-        self._room = queue.make_room(kinds, self._nodes.scratch, max(1024, 2 * self._nodes.count), self._table.slots)
+        self._placer = Placer(self._nodes, rules, kinds, self._table.slots)
+        empty = NodeProfiles(platform, 0, platform.node_count, desired) if rules.wish else None
+        self._alone = None if empty is None else Placer(empty, rules, kinds)
+        """The empty machine."""
         self._most: dict[tuple[tuple[int, ...], int], int] = {}
         """Units that the empty machine would hold, by request and node groups."""
         self._running: dict[int, int] = {}
@@ -103,8 +104,7 @@ class CentralDispatcher:
         self._queue.table[slot, queue.IGNORES] = ignores
         if passes_by:
             self._passing.add(slot)
-        if self._table.slots > len(self._room.started):
-            self._room = self._room._replace(started=np.zeros(self._table.slots, dtype=np.int64))
+        self._placer.see_slots(self._table.slots)
         rule, back = self._order
         self._queue.keys[slot] = rule(job, self._platform), back(job, self._platform)
         if soonest > now:
@@ -126,16 +126,9 @@ class CentralDispatcher:
         slot = self._probe.add(job)
         if self._rules.wish == queue.WISH_INSTANT:
             self._probe.queue.table[slot, queue.WALLTIME] = 1
-        rows, group, wish = self._alone.profiles, self._alone.group, queue.WISH_SPAN
-        while True:
-            found = search.find(
-                rows, group, self._probe.queue, slot, self._rules, self._room, wish, first, FOREVER, now
-            )
-            if found != search.ROOM:
-                break
-            self._enlarge_room()
+        found = self._alone.find(self._probe.queue, slot, queue.WISH_SPAN, first, FOREVER, now)
         self._probe.remove(slot)
-        return bool(found == search.FOUND)
+        return found
 
     def ended(self, number: int, now: int) -> None:  # noqa: ARG002 (a pass frees it from its own time on)
         """A job has ended, at its walltime or before."""
@@ -158,28 +151,21 @@ class CentralDispatcher:
 
     def _pass_over(self, whole: bool, now: int) -> list[int]:
         """Tell the kernel what has happened, and let it decide whose slots start."""
-        jobs, state, nodes = self._queue, self._room.state, self._nodes
+        jobs, placer = self._queue, self._placer
+        state = placer.room.state
         for which, slots in ((queue.ARRIVED, self._arrived), (queue.ENDED, self._ended)):
             if slots:
                 jobs.lists[which, : len(slots)] = slots
                 jobs.size[which] = len(slots)
         if whole:
             state[queue.WHOLE] = 1
-        while True:
-            answer = passes.pass_over(nodes.profiles, nodes.group, jobs, self._rules, self._room, now)
-            if answer == DONE:
-                break
-            if answer == FULL:
-                nodes.grow()
-            elif answer == search.ROOM:
-                self._enlarge_room()
-            else:
-                raise ProtocolError("a job that fits finds no nodes, or none that hold it")
+        if placer.run(passes.pass_over, jobs, now) != DONE:
+            raise ProtocolError("a job that fits finds no nodes, or none that hold it")
         for slot in self._ended:
             self._table.remove(slot)
         self._arrived.clear()
         self._ended.clear()
-        started: list[int] = self._room.started[: state[queue.STARTED]].tolist()
+        started: list[int] = placer.room.started[: state[queue.STARTED]].tolist()
         return started
 
     def _see_to_passing(self, now: int) -> list[Rejected]:
@@ -197,9 +183,8 @@ class CentralDispatcher:
             if self._rules.soft:
                 jobs.table[slot, queue.IGNORES] = 1
                 continue
-            while passes.withdraw(self._nodes.profiles, jobs, slot, now) == FULL:
-                self._nodes.grow()
-            self._room.state[queue.FREED] = 1
+            self._placer.change(passes.withdraw, jobs, slot, now)
+            self._placer.room.state[queue.FREED] = 1
             self._table.remove(slot)
             lost.append(Rejected(job.number, never_wished(self._setup.profile_split)))
         return lost
@@ -214,18 +199,9 @@ class CentralDispatcher:
         soonest = self._early[0][0] if self._early else FOREVER
         if self._queue.size[queue.RULE]:
             place = bisect_right(self._changes, now)
-            soonest = min(soonest, int(self._room.state[queue.WAKE]), *self._changes[place : place + 1])
+            soonest = min(soonest, int(self._placer.room.state[queue.WAKE]), *self._changes[place : place + 1])
         return soonest
 
     def wake(self) -> int:
         """The next time at which something changes without an event (FOREVER: never), so that it is asked then."""
         return self._wake
-
-    def _enlarge_room(self) -> None:
-        """Give the kernels room for the longest profile, or, where they have it, for twice as many offers."""
-        before = self._nodes.scratch
-        self._nodes.make_scratch()
-        if self._nodes.scratch is before:
-            self._room = self._room._replace(out=np.empty((2 * len(self._room.out), 6), np.int64))
-        else:
-            self._room = self._room._replace(scratch=self._nodes.scratch)

@@ -5,7 +5,7 @@ The cost grows with the breakpoints between the first start and the last end, no
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,18 +13,34 @@ from numpy.typing import NDArray
 from dardis.kernels.jit import bare, inlined
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER
+from dardis.model.offer_rows import FREE_FROM, FREE_TO, FROM, INDEX, INDEX_BITS, TO
 
 Values = NDArray[Any]
-INDEX_BITS = 20
-"""A fitting index of 1 (one unit fits exactly) is 1 << INDEX_BITS: indices are kept in fixed point."""
-NODE, FROM, TO, INDEX, FREE_FROM, FREE_TO = range(6)
-"""Columns of pieces and of offers: node, first start, after the last start (both in s, or in instants of a grid),
-fitting index (fixed point), and the bounds of the time around in which a unit fits without a break."""
+
+
+class Profile(NamedTuple):
+    """A node's profile: what it has left from `time[i]` on is `value[i]`, for i in `[head, stop)`."""
+
+    time: Ints
+    value: Values
+    head: int
+    stop: int
+
+
+class Wanted(NamedTuple):
+    """Starts in `[first, last]` of runs of `walltime` s that need `request`, within what is wished if `respect`."""
+
+    first: int
+    last: int
+    walltime: int
+    request: Ints
+    respect: bool
 
 
 @inlined
-def segment_of(time: Ints, head: int, stop: int, moment: int) -> int:
-    """The segment of a profile `time[head:stop]` that holds `moment`, or its first."""
+def segment_of(profile: Profile, moment: int) -> int:
+    """The segment of a profile that holds `moment`, or its first."""
+    time, head, stop = profile.time, profile.head, profile.stop
     place = head
     if stop - head > 16:
         low, high = head, stop
@@ -78,27 +94,18 @@ def fits_at(value: Values, place: int, request: Ints, respect: bool) -> bool:
 
 
 @bare
-def slide(
-    time: Ints,
-    value: Values,
-    from_segment: int,
-    stop: int,
-    first: int,
-    last: int,
-    walltime: int,
-    request: Ints,
-    respect: bool,
-    pieces: Ints,
-    count: int,
-    queue: Ints,
-) -> int:
-    """Append the pieces (FROM, TO, INDEX) of starts in [first, last] to the first `count`; return the new count.
+def slide(profile: Profile, wanted: Wanted, pieces: Ints, count: int, queue: Ints) -> int:
+    """Append the pieces (FROM, TO, INDEX) of the wanted starts to the first `count`; return the new count.
 
     A start's index is the least over the segments that its run touches (a monotonic queue of candidates). Pieces of
-    index 0 are left out. `from_segment` holds `first`; `queue` has 2 columns and room for all segments, from 0.
+    index 0 are left out. The profile's first segment holds the first start; `queue` has 2 columns and room for all
+    segments, from 0.
     """
+    time, value, stop = profile.time, profile.value, profile.stop
+    first, last, walltime = wanted.first, wanted.last, wanted.walltime
+    request, respect = wanted.request, wanted.respect
     before = count
-    a = from_segment
+    a = profile.head
     j = a - 1
     front = back = 0
     start = first
@@ -134,29 +141,18 @@ def slide(
 
 
 @inlined
-def feasible_pieces(
-    time: Ints,
-    value: Values,
-    head: int,
-    stop: int,
-    first: int,
-    last: int,
-    walltime: int,
-    request: Ints,
-    respect: bool,
-    now: int,
-    pieces: Ints,
-    before: int,
-    queue: Ints,
-) -> int:
+def feasible_pieces(profile: Profile, wanted: Wanted, now: int, pieces: Ints, before: int, queue: Ints) -> int:
     """Append to the first `before` pieces those of a node's starts with index >= 1; return how many there are then.
 
-    A piece has the columns below, but for the node; the node's profile is `time[head:stop]`, `value[head:stop]`.
+    A piece has the columns of an offer, but for the node.
 
     `free from` (at least `now`) and `free to` (FOREVER when open) bound the time over which one unit fits without a
     break around the piece's runs.
     """
-    place = segment_of(time, head, stop, first)
+    time, value, head, stop = profile.time, profile.value, profile.head, profile.stop
+    first, last, walltime = wanted.first, wanted.last, wanted.walltime
+    request, respect = wanted.request, wanted.respect
+    place = segment_of(profile, first)
     while place > head and time[place] > now and fits_at(value, place, request, respect):
         place -= 1
     count = before
@@ -184,7 +180,8 @@ def feasible_pieces(
                 pieces[count, INDEX] = index_at(value, begin, request, respect)
                 count += 1
             else:
-                count = slide(time, value, begin, place, low, high, walltime, request, respect, pieces, count, queue)
+                stretch = Profile(time, value, begin, place)
+                count = slide(stretch, Wanted(low, high, walltime, request, respect), pieces, count, queue)
             for p in range(mine, count):
                 pieces[p, FREE_FROM] = free_from
                 pieces[p, FREE_TO] = free_to
@@ -192,16 +189,13 @@ def feasible_pieces(
 
 
 @inlined
-def constant_piece(
-    time: Ints, value: Values, head: int, first: int, last: int, request: Ints, respect: bool, now: int,
-    pieces: Ints, before: int,
-) -> int:  # fmt: skip
+def constant_piece(profile: Profile, wanted: Wanted, now: int, pieces: Ints, before: int) -> int:
     """The same for a profile of one segment, the usual case on a large machine: every start, or none."""
-    if not fits_at(value, head, request, respect):
+    if not fits_at(profile.value, profile.head, wanted.request, wanted.respect):
         return before
-    pieces[before, FROM] = first
-    pieces[before, TO] = last + 1
-    pieces[before, INDEX] = index_at(value, head, request, respect)
-    pieces[before, FREE_FROM] = max(time[head], now)
+    pieces[before, FROM] = wanted.first
+    pieces[before, TO] = wanted.last + 1
+    pieces[before, INDEX] = index_at(profile.value, profile.head, wanted.request, wanted.respect)
+    pieces[before, FREE_FROM] = max(profile.time[profile.head], now)
     pieces[before, FREE_TO] = FOREVER
     return before + 1

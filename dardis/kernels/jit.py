@@ -18,10 +18,14 @@ import numba
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+CONSTANTS = ("asks", "codes", "job", "offer_rows")
+"""Modules beside these that are compiled in."""
+
+
 def _cache_folder() -> Path:
     """The first folder that can be written, for this version of the kernels: beside them, the user's, or any."""
     here = Path(__file__).resolve().parent
-    sources = [*sorted(here.glob("*.py")), here.parent / "model" / "job.py"]
+    sources = [*sorted(here.glob("*.py")), *(here.parent / "model" / f"{name}.py" for name in CONSTANTS)]
     name = "kernels-" + hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
     users = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")) / "dardis"
     for parent in (here / "__pycache__", users, Path(tempfile.gettempdir()) / f"dardis-{os.getuid()}"):

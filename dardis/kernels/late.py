@@ -16,7 +16,7 @@ BLOCKED, ASLEEP = 30, 31
 
 @kernel
 def take_turn(
-    rows: Rows, group: Ints, awake: Ints, queue: Queue, rules: Rules, room: Room, now: int, stop: int, reserving: int
+    rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, awake: Ints, now: int, stop: int, reserving: int
 ) -> int:
     """Go on over the list until its place `stop`. Answers DONE, BLOCKED, ASLEEP, or FULL or ROOM: then call it again.
 

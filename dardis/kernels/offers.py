@@ -6,37 +6,33 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dardis.kernels.fitting import (
-    FROM,
-    NODE,
-    TO,
-    Values,
-    constant_piece,
-    feasible_pieces,
-    segment_of,
-    slide,
-)
+from dardis.kernels.chance import PURPOSE_START, draw_key
+from dardis.kernels.fitting import Profile, Values, Wanted, constant_piece, feasible_pieces, segment_of, slide
 from dardis.kernels.jit import bare, inlined
 from dardis.kernels.profile import without
 from dardis.kernels.rows import Rows, forget_before
-from dardis.kernels.starts import FIRST, generate, to_grid
+from dardis.kernels.starts import Draw, generate, to_grid
 from dardis.model.arrays import Ints
+from dardis.model.asks import Asks
+from dardis.model.codes import FIRST
+from dardis.model.offer_rows import FROM, NODE, OFFER_COLUMNS, TO
 
 OUT_OF_SPACE = -1
 """What `answer` says when it needs more rows for its offers; ask again then."""
 
 
-class Asks(NamedTuple):
-    """A batch of asks as arrays of shape (asks,), `request` (asks, kinds). A quota less than 0 asks for all runs."""
+class Nodes(NamedTuple):
+    """The nodes of a pool: their profiles, node groups, the number of the first, and which of them are down.
 
-    job: Ints
-    draw_key: Ints
-    first: Ints
-    last: Ints
-    walltime: Ints
-    quota: Ints
-    groups: Ints
-    request: Ints
+    A node offers nothing before `ready[node]`, nor before it has been booted from now on, which takes `boot[node]` s
+    (0 where it is not off). Both are empty where all nodes are up.
+    """
+
+    rows: Rows
+    group: Ints
+    first: int
+    ready: Ints
+    boot: Ints
 
 
 class Held(NamedTuple):
@@ -61,6 +57,23 @@ class Asked(NamedTuple):
     needed: Ints
 
 
+class Batch(NamedTuple):
+    """Asks that are answered together, what their jobs hold here, and whom they are for."""
+
+    asks: Asks
+    held: Held
+    asked: Asked
+
+
+class OfferRules(NamedTuple):
+    """How nodes offer: within the desired profile or not, the generator's code, the grid in s, the seed of draws."""
+
+    respect: bool
+    kind: int
+    grain: int
+    seed: int
+
+
 class Scratch(NamedTuple):
     """Room that `answer` works in; what it holds between calls means nothing."""
 
@@ -77,8 +90,8 @@ def make_scratch(longest: int, rows: Rows, quota: int, instants: int) -> Scratch
     """Return room for profiles of up to `longest` breakpoints, and for drawing `quota` of `instants` start times."""
     longest += 4
     return Scratch(
-        np.empty((2 * longest, 6), dtype=np.int64),
-        np.empty((2 * longest, 6), dtype=np.int64),
+        np.empty((2 * longest, OFFER_COLUMNS), dtype=np.int64),
+        np.empty((2 * longest, OFFER_COLUMNS), dtype=np.int64),
         np.empty((longest, 2), dtype=np.int64),
         np.empty((max(2 * longest, quota), 3), dtype=np.int64),
         np.empty(instants if quota > 1 else 1, dtype=np.int64),
@@ -89,32 +102,23 @@ def make_scratch(longest: int, rows: Rows, quota: int, instants: int) -> Scratch
 
 @bare
 def drawn_offers(
-    time: Ints, value: Values, head: int, stop: int, asks: Asks, i: int, soonest: int, respect: bool, kind: int,
-    grain: int, seed: int, global_node: int, out: Ints, before: int, count: int, scratch: Scratch,
+    profile: Profile, wanted: Wanted, draw: Draw, first: int, grain: int, scratch: Scratch, out: Ints, before: int,
+    count: int,
 ) -> int:  # fmt: skip
     """Replace a node's feasible pieces `out[before:count]` by the runs that it offers of them; return the new count."""
-    first, last = asks.first[i], asks.last[i]
-    pieces, weights, queue, chosen, next_free = (
-        scratch.pieces, scratch.weights, scratch.queue, scratch.chosen, scratch.next_free
-    )  # fmt: skip
+    pieces, weights, chosen = scratch.pieces, scratch.weights, scratch.chosen
     found = count - before
     for p in range(found):
         for c in range(pieces.shape[1]):
             pieces[p, c] = out[before + p, c]
     weight_pieces = pieces
     weight_count = found
-    if kind != FIRST and respect:
-        segment = segment_of(time, head, stop, soonest)
-        weight_count = slide(
-            time, value, segment, stop, soonest, last, asks.walltime[i], asks.request[i], respect, weights, 0, queue
-        )
+    if draw.kind != FIRST and wanted.respect:
+        around = Profile(profile.time, profile.value, segment_of(profile, wanted.first), profile.stop)
+        weight_count = slide(around, wanted, weights, 0, scratch.queue)
         weight_count = to_grid(weights, 0, weight_count, first, grain)
         weight_pieces = weights
-    decay = grain / (last - first + 1)
-    runs = generate(
-        pieces, found, weight_pieces, weight_count, kind, asks.quota[i], decay, seed, asks.job[i], asks.draw_key[i],
-        global_node, chosen, next_free,
-    )  # fmt: skip
+    runs = generate(pieces, found, weight_pieces, weight_count, draw, chosen, scratch.next_free)
     for r in range(runs):
         for c in range(pieces.shape[1]):
             out[before + r, c] = pieces[chosen[r, 2], c]
@@ -124,51 +128,49 @@ def drawn_offers(
 
 
 @inlined
-def up_from(ready: Ints, boot: Ints, node: int, now: int) -> int:
+def up_from(nodes: Nodes, node: int, now: int) -> int:
     """When the node is up at the soonest: `now` if it is."""
-    return max(now + boot[node], ready[node]) if len(ready) > 0 else now
+    return max(now + nodes.boot[node], nodes.ready[node]) if len(nodes.ready) > 0 else now
 
 
 @inlined
 def offers_of_node(
-    rows: Rows, node: int, first_node: int, up: int, mine: bool, own: int, asks: Asks, i: int, held: Held,
-    respect: bool, kind: int, grain: int, seed: int, now: int, scratch: Scratch, out: Ints, before: int,
+    nodes: Nodes, node: int, up: int, mine: int, batch: Batch, i: int, rules: OfferRules, now: int, scratch: Scratch,
+    out: Ints, before: int,
 ) -> int:  # fmt: skip
-    """Append what a node offers to ask i, which holds entry `own` of `held` there if it is `mine`; the new count."""
-    time, value, queue = rows.time, rows.value, scratch.queue
-    free_time, free_value = scratch.time, scratch.value
-    request = asks.request[i]
+    """Append what a node, up from `up` on, offers to ask i; the new count.
+
+    What the job holds there is entry `mine` of what it holds, unless that is less than 0.
+    """
+    rows, asks, held = nodes.rows, batch.asks, batch.held
     first, last, walltime, quota = asks.first[i], asks.last[i], asks.walltime[i], asks.quota[i]
-    soonest = max(first, up) if up > now else first
+    wanted = Wanted(max(first, up) if up > now else first, last, walltime, asks.request[i], rules.respect)
     forget_before(rows, node, now)
     head = rows.head[node]
-    stop = head + rows.size[node]
-    if before + max(2 * (stop - head) + 4, quota if kind != FIRST else 0) > len(out):
+    profile = Profile(rows.time, rows.value, head, head + rows.size[node])
+    if before + max(2 * rows.size[node] + 4, quota if rules.kind != FIRST else 0) > len(out):
         return OUT_OF_SPACE
-    if mine:
+    if mine >= 0:
         stop = without(
-            time, value, head, stop, held.start[i], held.end[i], request, held.units[own], free_time, free_value
+            profile, held.start[i], held.end[i], wanted.request, held.units[mine], scratch.time, scratch.value
         )
         count = feasible_pieces(
-            free_time, free_value, 0, stop, soonest, last, walltime, request, respect, up, out, before, queue
-        )
-    elif stop - head > 1:
-        count = feasible_pieces(
-            time, value, head, stop, soonest, last, walltime, request, respect, up, out, before, queue
-        )
-    else:
-        count = constant_piece(time, value, head, soonest, last, request, respect, up, out, before)
-    if quota > 0 or grain > 1:
-        count = to_grid(out, before, count, first, grain)
-    if quota > 0 and count > before:
-        count = drawn_offers(
-            time, value, head, stop, asks, i, soonest, respect, kind, grain, seed, first_node + node, out, before,
-            count, scratch,
+            Profile(scratch.time, scratch.value, 0, stop), wanted, up, out, before, scratch.queue
         )  # fmt: skip
+    elif rows.size[node] > 1:
+        count = feasible_pieces(profile, wanted, up, out, before, scratch.queue)
+    else:
+        count = constant_piece(profile, wanted, up, out, before)
+    if quota > 0 or rules.grain > 1:
+        count = to_grid(out, before, count, first, rules.grain)
+    if quota > 0 and count > before:
+        key = draw_key(rules.seed, asks.job[i], asks.draw_key[i], nodes.first + node, PURPOSE_START)
+        draw = Draw(rules.kind, quota, rules.grain / (last - first + 1), key)
+        count = drawn_offers(profile, wanted, draw, first, rules.grain, scratch, out, before, count)
     # The usual case has no grid but seconds: instants are starts less the first.
-    shift = first if quota < 0 and grain == 1 else 0
+    shift = first if quota < 0 and rules.grain == 1 else 0
     for row in range(before, count):
-        out[row, NODE] = first_node + node
+        out[row, NODE] = nodes.first + node
         out[row, FROM] -= shift
         out[row, TO] -= shift
     return count
@@ -176,14 +178,14 @@ def offers_of_node(
 
 @bare
 def answer_one(
-    rows: Rows, group: Ints, first_node: int, ready: Ints, boot: Ints, asks: Asks, i: int, held: Held, asked: Asked,
-    low: int, high: int, respect: bool, kind: int, grain: int, seed: int, now: int, scratch: Scratch, out: Ints,
+    nodes: Nodes, low: int, high: int, batch: Batch, i: int, rules: OfferRules, now: int, scratch: Scratch, out: Ints,
     before: int,
 ) -> int:  # fmt: skip
     """Append the offers of the nodes `[low, high)` to ask i, nodes ascending, to the first `before` rows of `out`.
 
-    Returns how many there are then, or OUT_OF_SPACE. The other arguments are those of `answer`.
+    Returns how many there are then, or OUT_OF_SPACE.
     """
+    asks, held, asked = batch.asks, batch.held, batch.asked
     own, own_end = held.offset[i], held.offset[i + 1]
     listed = len(asked.offset) > 0
     step = asked.offset[i] if listed else np.int64(low)
@@ -199,13 +201,10 @@ def answer_one(
         while own < own_end and held.node[own] < node:
             own += 1
         begun = count
-        up = up_from(ready, boot, node, now)
-        if (asks.groups[i] >> group[node]) & 1 and (up <= now or up <= asks.last[i]):
-            mine = own < own_end and held.node[own] == node
-            count = offers_of_node(
-                rows, node, first_node, up, mine, own, asks, i, held, respect, kind, grain, seed, now, scratch, out,
-                begun,
-            )  # fmt: skip
+        up = up_from(nodes, node, now)
+        if (asks.groups[i] >> nodes.group[node]) & 1 and (up <= now or up <= asks.last[i]):
+            mine = own if own < own_end and held.node[own] == node else np.int64(-1)
+            count = offers_of_node(nodes, node, up, mine, batch, i, rules, now, scratch, out, begun)
             if count == OUT_OF_SPACE:
                 return OUT_OF_SPACE
         if needs_all:
@@ -265,39 +264,16 @@ def meet(spans: Ints, common: int, offers: Ints, low: int, high: int) -> int:
 
 
 @bare
-def answer(
-    rows: Rows,
-    group: Ints,
-    first_node: int,
-    ready: Ints,
-    boot: Ints,
-    asks: Asks,
-    held: Held,
-    asked: Asked,
-    respect: bool,
-    kind: int,
-    grain: int,
-    seed: int,
-    now: int,
-    scratch: Scratch,
-    out: Ints,
-    offset: Ints,
-) -> int:
+def answer(nodes: Nodes, batch: Batch, rules: OfferRules, now: int, scratch: Scratch, out: Ints, offset: Ints) -> int:
     """Write the offers to ask i as `out[offset[i]:offset[i+1]]`, nodes ascending; return their count or OUT_OF_SPACE.
 
     An ask's own reservation counts as free (such an ask must have no quota). Nothing is changed but that
     the past is forgotten.
-
-    A node offers nothing before `ready[node]`, nor before it has been booted from now on, which takes `boot[node]` s
-    (0 where it is not off). Both are empty where all nodes are up.
     """
     count = np.int64(0)
     offset[0] = 0
-    for i in range(len(asks.job)):
-        count = answer_one(
-            rows, group, first_node, ready, boot, asks, i, held, asked, 0, len(group), respect, kind, grain, seed, now,
-            scratch, out, count,
-        )  # fmt: skip
+    for i in range(len(batch.asks.job)):
+        count = answer_one(nodes, 0, len(nodes.group), batch, i, rules, now, scratch, out, count)
         if count == OUT_OF_SPACE:
             return OUT_OF_SPACE
         offset[i + 1] = count

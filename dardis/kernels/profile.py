@@ -5,11 +5,9 @@ Columns of a profile row: `kinds` times free, then, where a desired profile was 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from dardis.kernels.fitting import Profile, Values
 from dardis.kernels.jit import bare, inlined
 from dardis.kernels.rows import Rows, close_slot, find, forget_before, make_room, open_slot
 from dardis.model.arrays import Ints
@@ -100,16 +98,16 @@ def release(rows: Rows, nodes: Ints, units: Ints, request: Ints, start: int, end
 
 @bare
 def without(
-    time: Ints, value: NDArray[Any], head: int, stop: int, start: int, end: int, request: Ints, units: int,
-    out_time: Ints, out_value: NDArray[Any],
-) -> int:  # fmt: skip
+    profile: Profile, start: int, end: int, request: Ints, units: int, out_time: Ints, out_value: Values
+) -> int:
     """Copy a profile as it would be without `units` times `request` over `[start, end)`; return its length.
 
     The copy needs room for two more entries than the profile has.
     """
+    time, value, stop = profile.time, profile.value, profile.stop
     kinds = len(request)
     count = 0
-    place = head
+    place = profile.head
     passed = 0  # how many of the reservation's two ends lie behind
     while place < stop or passed < 2:
         edge = start if passed == 0 else end

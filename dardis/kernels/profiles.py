@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dardis.kernels import offers, profile
+from dardis.kernels import profile
 from dardis.kernels.rows import grown, make_rows
 from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
@@ -13,8 +13,6 @@ from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 
 _ALL: Ints = np.zeros(0, dtype=np.int64)
-FIRST_LONGEST = 64
-"""Breakpoints of a profile that the scratch has room for at first."""
 
 
 class NodeProfiles:
@@ -32,8 +30,6 @@ class NodeProfiles:
         self._lay_out(platform, desired)
         self.changes = self._times()
         """When capacity or what is wished changes by itself, ascending."""
-        self._longest = FIRST_LONGEST
-        self.scratch = offers.make_scratch(self._longest, self.profiles, 0, 0)
 
     def _lay_out(self, platform: Platform, desired: DesiredProfile | None) -> None:
         kinds = len(platform.kinds)
@@ -94,16 +90,6 @@ class NodeProfiles:
         """Give back what was reserved over `[start, end)`."""
         while profile.release(self.profiles, nodes, units, request, start, end, now) == profile.FULL:
             self.grow()
-
-    def make_scratch(self, longest: int = 0, quota: int = 0, instants: int = 0) -> None:
-        """See that there is room for profiles of `longest` breakpoints, and for drawing `quota` of `instants` starts.
-
-        0 breakpoints stand for those of the longest profile, which takes a look at all.
-        """
-        longest = longest or int(self.profiles.size.max(initial=0))
-        if quota > 1 or longest > self._longest:
-            self._longest = max(longest, self._longest)
-            self.scratch = offers.make_scratch(self._longest, self.profiles, quota, instants)
 
     def ends(self, nodes: Ints = _ALL) -> tuple[int, int]:
         """When the last thing changes on these nodes (all, if none is named), and when their last reservation ends."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from dardis.kernels.offers import Scratch
 from dardis.model.arrays import Floats, Ints
+from dardis.model.offer_rows import OFFER_COLUMNS
 
 NUMBER, SUBMIT, WALLTIME, UNITS, GROUPS, LATEST, IGNORES, FRESH, START, HOLD, HELD, GONE, REQUEST = range(13)
 """Columns of the table: of the job, then whether the desired profile does not bind it, whether no pass has seen it,
@@ -70,7 +71,7 @@ def make_room(kinds: int, scratch: Scratch, rows: int, slots: int) -> Room:
         np.zeros(REMEMBERED, dtype=np.int64),
         np.zeros(kinds, dtype=np.int64),
         np.array([0, 0, -1, 0, 0], dtype=np.int64),
-        np.empty((rows, 6), dtype=np.int64),
+        np.empty((rows, OFFER_COLUMNS), dtype=np.int64),
         np.empty(2, dtype=np.int64),
         np.empty(3, dtype=np.int64),
         scratch,

@@ -10,15 +10,15 @@ from typing import NamedTuple
 import numpy as np
 
 from dardis.kernels.jit import kernel
-from dardis.kernels.offers import OUT_OF_SPACE, Asked, Held, answer
+from dardis.kernels.offers import OUT_OF_SPACE, Nodes, OfferRules, answer
 from dardis.kernels.profile import DONE, FULL
 from dardis.kernels.queue import HELD, HOLD, LATEST, NUMBER, START, UNITS, WALLTIME, WISH_OFF, Queue, Room, Rules
 from dardis.kernels.rows import Rows
-from dardis.kernels.search import FIRST_START, FOUND, LAST_START, NOTHING, ROOM, ZERO, ask_of, find, give_back, take
-from dardis.kernels.selection import choose_nodes, common_starts
-from dardis.kernels.starts import FIRST
+from dardis.kernels.search import FIRST_START, FOUND, LAST_START, NOTHING, ROOM, ask_of, find, give_back, take
+from dardis.kernels.selection import Choice, Start, choose_nodes, common_starts
 from dardis.kernels.worth import Worth, add, earned, extra, fill_before
 from dardis.model.arrays import Floats, Ints
+from dardis.model.codes import FIRST, MIN_START
 from dardis.model.job import FOREVER
 
 GROUP, PHASE, PLACE, KEPT = range(4)
@@ -29,6 +29,15 @@ GAIN, TOTAL = range(2)
 """Entries of the gains: of the group so far, of all groups that were kept."""
 SAME = 1e-9
 """Money that is no difference: then the earlier start is better."""
+
+
+class Groups(NamedTuple):
+    """Jobs that are torn out together, group i `slots[offset[i]:offset[i+1]]`; how far it has come, and the gains."""
+
+    offset: Ints
+    slots: Ints
+    state: Ints
+    gains: Floats
 
 
 class Torn(NamedTuple):
@@ -93,15 +102,12 @@ def find_best(
     last = min(worth.hours.edges[-1] - 1, table[slot, LATEST])
     if first > last:
         return NOTHING
-    asks = ask_of(table, slot, room)
-    zeros = room.ask[ZERO : ZERO + 2]
-    none = zeros[:0]
-    held = Held(zeros, none, none, none, none)
+    none = room.ask[:0]
     room.ask[FIRST_START] = first
     room.ask[LAST_START] = last
     count = answer(
-        rows, group, 0, none, none, asks, held, Asked(none, none, none), False, FIRST, 1, rules.seed, now, room.scratch,
-        room.out, room.offset,
+        Nodes(rows, group, 0, none, none), ask_of(table, slot, room), OfferRules(False, FIRST, 1, rules.seed), now,
+        room.scratch, room.out, room.offset,
     )  # fmt: skip
     if count == OUT_OF_SPACE:
         return ROOM
@@ -113,10 +119,9 @@ def find_best(
         return NOTHING
     room.result[1] = best
     hold = table[slot, HOLD]
-    table[slot, HELD] = choose_nodes(
-        offers, best - first, first, 1, table[slot, WALLTIME], table[slot, UNITS], rules.distinct, rules.choice,
-        rules.seed, table[slot, NUMBER], 0, queue.hold_node[hold:], queue.hold_units[hold:],
-    )  # fmt: skip
+    start = Start(best - first, first, table[slot, WALLTIME], table[slot, UNITS], table[slot, NUMBER], 0)
+    choice = Choice(MIN_START, rules.choice, rules.distinct, 1, rules.seed)
+    table[slot, HELD] = choose_nodes(offers, start, choice, queue.hold_node[hold:], queue.hold_units[hold:])
     return FOUND
 
 
@@ -146,7 +151,7 @@ def put_best(
         soonest = worth.soonest[slot]
         if queue.table[slot, LATEST] >= day_end:
             soonest = max(soonest, day_end)
-        answered = find(rows, group, queue, slot, rules, room, WISH_OFF, soonest, FOREVER, now)
+        answered = find(rows, group, queue, rules, room, slot, WISH_OFF, soonest, FOREVER, now)
     if answered == ROOM:
         return ROOM
     return take(rows, queue, slot, room.result[1], now)
@@ -187,13 +192,14 @@ def restore(rows: Rows, queue: Queue, slot: int, torn: Torn, i: int, now: int) -
 
 @kernel
 def rebuild(
-    rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, worth: Worth, grain: int, now: int, offsets: Ints,
-    slots: Ints, torn: Torn, state: Ints, gains: Floats,
+    rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, worth: Worth, grain: int, now: int, groups: Groups,
+    torn: Torn,
 ) -> int:  # fmt: skip
-    """Go over the groups `slots[offsets[i]:offsets[i+1]]`; a group that gets worse is put back as it was.
+    """Go over the groups; one that gets worse is put back as it was.
 
-    Answers DONE, or FULL or ROOM: then call it again with the same `state` and `gains`.
+    Answers DONE, or FULL or ROOM: then call it again with the same groups.
     """
+    offsets, slots, state, gains = groups
     while state[GROUP] < len(offsets) - 1:
         low = offsets[state[GROUP]]
         if state[PLACE] == offsets[state[GROUP] + 1] - low:

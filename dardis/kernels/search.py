@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dardis.kernels.fitting import INDEX, INDEX_BITS, NODE
 from dardis.kernels.jit import bare, folded, inlined, kernel
-from dardis.kernels.offers import OUT_OF_SPACE, Asked, Asks, Held, answer
+from dardis.kernels.offers import OUT_OF_SPACE, Asked, Batch, Held, Nodes, OfferRules, answer
 from dardis.kernels.profile import DONE, release, reserve
 from dardis.kernels.queue import (
     GROUPS,
@@ -27,10 +26,12 @@ from dardis.kernels.queue import (
     Rules,
 )
 from dardis.kernels.rows import Rows, forget_before
-from dardis.kernels.selection import MIN_START, NONE, select_first
-from dardis.kernels.starts import FIRST
+from dardis.kernels.selection import NONE, Choice, select_first
 from dardis.model.arrays import Ints
+from dardis.model.asks import Asks
+from dardis.model.codes import FIRST, MIN_START
 from dardis.model.job import NO_TIME, SHORTEST_WINDOW_S
+from dardis.model.offer_rows import INDEX, INDEX_BITS, NODE
 
 FIRST_START, LAST_START, ALL_RUNS, ZERO = range(4)
 """Entries of a room's `ask`, what an ask has beside the job's own columns: between which starts, the quota that asks
@@ -127,23 +128,27 @@ def cap_by_wish(rows: Rows, request: Ints, out: Ints, count: int) -> int:
 
 
 @folded
-def ask_of(table: Ints, slot: int, room: Room) -> Asks:
-    """The job's row and the room's `ask` as a batch of one ask."""
-    return Asks(
+def ask_of(table: Ints, slot: int, room: Room) -> Batch:
+    """The job's row and the room's `ask` as a batch of one ask, of a job that holds nothing, for all nodes."""
+    zeros = room.ask[ZERO : ZERO + 2]
+    none = zeros[:0]
+    asks = Asks(
         table[slot, NUMBER : NUMBER + 1],
         room.ask[ZERO : ZERO + 1],
         room.ask[FIRST_START : FIRST_START + 1],
         room.ask[LAST_START : LAST_START + 1],
         table[slot, WALLTIME : WALLTIME + 1],
+        table[slot, UNITS : UNITS + 1],
         room.ask[ALL_RUNS : ALL_RUNS + 1],
         table[slot, GROUPS : GROUPS + 1],
         table[slot : slot + 1, REQUEST:],
     )
+    return Batch(asks, Held(zeros, none, none, none, none), Asked(none, none, none))
 
 
 @kernel
 def find(
-    rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: Room, wish: int, first: int, last: int,
+    rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, slot: int, wish: int, first: int, last: int,
     now: int,
 ) -> int:  # fmt: skip
     """Find the earliest start in `[first, last]`, and write it to `room.result` and its nodes to the queue.
@@ -158,29 +163,24 @@ def find(
         horizon = max(horizon, rows.time[rows.head[node] + rows.size[node] - 1])
     if longest + 4 > len(room.scratch.time):
         return ROOM
-    asks = ask_of(table, slot, room)
-    zeros = room.ask[ZERO : ZERO + 2]
-    none = zeros[:0]
-    held = Held(zeros, none, none, none, none)
+    batch = ask_of(table, slot, room)
+    none = room.ask[:0]
+    nodes = Nodes(rows, group, 0, none, none)
+    how = OfferRules(wish == WISH_SPAN, FIRST, 1, rules.seed)
+    choice = Choice(MIN_START, rules.choice, rules.distinct, 1, rules.seed)
     hold = table[slot, HOLD]
     window = max(table[slot, WALLTIME], SHORTEST_WINDOW_S)
     while first <= last:
         room.ask[FIRST_START] = first
         room.ask[LAST_START] = min(first + window - 1, last)
-        count = answer(
-            rows, group, 0, none, none, asks, held, Asked(none, none, none), wish == WISH_SPAN, FIRST, 1, rules.seed,
-            now, room.scratch, room.out, room.offset,
-        )  # fmt: skip
+        count = answer(nodes, batch, how, now, room.scratch, room.out, room.offset)
         if count == OUT_OF_SPACE:
             return ROOM
         if wish == WISH_INSTANT and first == last:
             room.offset[1] = cap_by_wish(rows, table[slot, REQUEST:], room.out, count)
         if room.offset[1] > 0:
-            select_first(
-                room.out, room.offset, asks.first, asks.walltime, table[slot, UNITS : UNITS + 1], asks.job,
-                asks.draw_key, 1, MIN_START, rules.distinct, rules.choice, rules.seed, queue.hold_node[hold:],
-                queue.hold_units[hold:], room.result,
-            )  # fmt: skip
+            held_node, held_units = queue.hold_node[hold:], queue.hold_units[hold:]
+            select_first(room.out, room.offset, batch.asks, 0, choice, held_node, held_units, room.result)
             if room.result[0] != NONE:
                 table[slot, HELD] = room.result[2]
                 return FOUND

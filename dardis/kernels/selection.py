@@ -6,29 +6,48 @@ nodes as units offer it (`distinct`).
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from dardis.kernels.chance import PURPOSE_NODE, PURPOSE_PICK, below, draw_key, mix
-from dardis.kernels.fitting import FREE_FROM, FREE_TO, FROM, INDEX, INDEX_BITS, NODE, TO
 from dardis.kernels.jit import bare, inlined, kernel
 from dardis.model.arrays import Ints
-from dardis.model.choices import NodeChoice
+from dardis.model.asks import Asks
+from dardis.model.codes import ANY_NODE, BEST_FIT, CONTIGUOUS, MAX_PROBABILITY, MIN_START, WORST_FIT
 from dardis.model.job import FOREVER
+from dardis.model.offer_rows import FREE_FROM, FREE_TO, FROM, INDEX, INDEX_BITS, NODE, TO
 
-MIN_START, MAX_PROBABILITY, RANDOM = range(3)
-"""Codes of the selection policies."""
-BEST_FIT, WORST_FIT, ANY_NODE, FIRST_FIT, CONTIGUOUS = range(5)
-CHOICES = {
-    NodeChoice.BEST_FIT: BEST_FIT, NodeChoice.WORST_FIT: WORST_FIT, NodeChoice.RANDOM: ANY_NODE,
-    NodeChoice.FIRST_FIT: FIRST_FIT, NodeChoice.CONTIGUOUS: CONTIGUOUS,
-}  # fmt: skip
-"""Codes of the node choices."""
 OPEN_GAP = 1 << 33
 """The free time after a run when nothing follows."""
 GAP_BITS, WHOLE_BITS = 35, 27
 """Bits of a best-fit key: the idle gap in s (a thousand years) below the whole index (134 million units a node)."""
 NONE = -1
 """No start was found."""
+
+
+class Choice(NamedTuple):
+    """Which start is taken (code of a policy), and which of its nodes (code), one unit or several on each.
+
+    Starts lie on a grid of so many s; the seed is that of draws.
+    """
+
+    policy: int
+    nodes: int
+    distinct: bool
+    grain: int
+    seed: int
+
+
+class Start(NamedTuple):
+    """The start of a job at an instant of a grid that is counted from `first` s, as its ask of this number has it."""
+
+    instant: int
+    first: int
+    walltime: int
+    units: int
+    job: int
+    attempt: int
 
 
 @inlined
@@ -249,49 +268,43 @@ def take_contiguous(node: Ints, whole: Ints, units: int, taken: Ints) -> None:
 
 
 @bare
-def list_candidates(
-    offers: Ints, instant: int, first: int, grain: int, walltime: int, distinct: bool, choice: int, seed: int, job: int,
-    attempt: int, node: Ints, whole: Ints, keys: Ints,
-) -> int:  # fmt: skip
-    """Write who offers the instant: node, units it takes, key (the lowest goes first); return how many."""
-    start = first + instant * grain
+def list_candidates(offers: Ints, start: Start, choice: Choice, node: Ints, whole: Ints, keys: Ints) -> int:
+    """Write who offers the start: node, units it takes, key (the lowest goes first); return how many."""
+    instant = start.instant
+    begin = start.first + instant * choice.grain
     size = 0
     for o in range(len(offers)):
         if offers[o, FROM] <= instant < offers[o, TO]:
             node[size] = offers[o, NODE]
-            whole[size] = units_of(offers[o, INDEX], distinct)
+            whole[size] = units_of(offers[o, INDEX], choice.distinct)
             keys[size] = 0
-            if choice == BEST_FIT:
-                after = OPEN_GAP if offers[o, FREE_TO] == FOREVER else offers[o, FREE_TO] - start - walltime
-                gap = start - offers[o, FREE_FROM] + after
+            if choice.nodes == BEST_FIT:
+                after = OPEN_GAP if offers[o, FREE_TO] == FOREVER else offers[o, FREE_TO] - begin - start.walltime
+                gap = begin - offers[o, FREE_FROM] + after
                 fits = min(offers[o, INDEX] >> INDEX_BITS, (1 << WHOLE_BITS) - 1)
                 keys[size] = (fits << GAP_BITS) | min(gap, (1 << GAP_BITS) - 1)
-            elif choice == WORST_FIT:
+            elif choice.nodes == WORST_FIT:
                 keys[size] = -offers[o, INDEX]
-            elif choice == ANY_NODE:
-                keys[size] = np.int64(mix(draw_key(seed, job, attempt, node[size], PURPOSE_NODE), 0) >> np.uint64(1))
+            elif choice.nodes == ANY_NODE:
+                key = draw_key(choice.seed, start.job, start.attempt, node[size], PURPOSE_NODE)
+                keys[size] = np.int64(mix(key, 0) >> np.uint64(1))
             size += 1
     return size
 
 
 @kernel
-def choose_nodes(
-    offers: Ints, instant: int, first: int, grain: int, walltime: int, units: int, distinct: bool, choice: int,
-    seed: int, job: int, attempt: int, nodes: Ints, node_units: Ints,
-) -> int:  # fmt: skip
+def choose_nodes(offers: Ints, start: Start, choice: Choice, nodes: Ints, node_units: Ints) -> int:
     """Write the nodes and units of a start that counts, ascending by node; return how many nodes."""
     node = np.empty(len(offers), dtype=np.int64)
     whole = np.empty(len(offers), dtype=np.int64)
     keys = np.empty(len(offers), dtype=np.int64)
-    size = list_candidates(
-        offers, instant, first, grain, walltime, distinct, choice, seed, job, attempt, node, whole, keys
-    )
+    size = list_candidates(offers, start, choice, node, whole, keys)
     # Offers of several hosts come in the order of nodes, so a candidate's place breaks ties by node number.
     taken = np.zeros(size, dtype=np.int64)
-    if choice == CONTIGUOUS:
-        take_contiguous(node[:size], whole[:size], units, taken)
+    if choice.nodes == CONTIGUOUS:
+        take_contiguous(node[:size], whole[:size], start.units, taken)
     else:
-        take_in_order(keys[:size], whole[:size], np.arange(size), units, taken)
+        take_in_order(keys[:size], whole[:size], np.arange(size), start.units, taken)
     count = 0
     for i in range(size):
         if taken[i] > 0:
@@ -303,22 +316,21 @@ def choose_nodes(
 
 @kernel
 def select_first(
-    offers: Ints, offset: Ints, first: Ints, walltime: Ints, units: Ints, job: Ints, attempt: Ints, grain: int,
-    policy: int, distinct: bool, choice: int, seed: int, nodes: Ints, node_units: Ints, result: Ints,
-) -> None:  # fmt: skip
-    """Find the first of several asks whose offers hold a common start, and its nodes.
+    offers: Ints, offset: Ints, asks: Asks, begin: int, choice: Choice, nodes: Ints, node_units: Ints, result: Ints
+) -> None:
+    """Find the first of several asks, from `begin` on, whose offers hold a common start, and its nodes.
 
     Writes `result` = (ask or NONE, start in s, nodes); `nodes` and `node_units` need room for the most units asked.
     """
     result[0] = NONE
-    for i in range(len(first)):
-        mine = offers[offset[i] : offset[i + 1]]
-        instant = choose_start(mine, units[i], policy, distinct, seed, job[i], attempt[i])
+    for i in range(begin, len(asks.job)):
+        mine, first, units, job, attempt = (
+            offers[offset[i] : offset[i + 1]], asks.first[i], asks.units[i], asks.job[i], asks.draw_key[i]
+        )  # fmt: skip
+        instant = choose_start(mine, units, choice.policy, choice.distinct, choice.seed, job, attempt)
         if instant != NONE:
             result[0] = i
-            result[1] = first[i] + instant * grain
-            result[2] = choose_nodes(
-                mine, instant, first[i], grain, walltime[i], units[i], distinct, choice, seed, job[i], attempt[i],
-                nodes, node_units,
-            )  # fmt: skip
+            result[1] = first + instant * choice.grain
+            start = Start(instant, first, asks.walltime[i], units, job, attempt)
+            result[2] = choose_nodes(mine, start, choice, nodes, node_units)
             return

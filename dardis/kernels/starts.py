@@ -6,15 +6,24 @@ Instants are counted on the window's grid: instant i is `first + i * grain`. An 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from dardis.kernels.chance import PURPOSE_START, below, draw_key, unit
-from dardis.kernels.fitting import FROM, INDEX, TO
+from dardis.kernels.chance import below, unit
 from dardis.kernels.jit import bare, inlined
 from dardis.model.arrays import Ints
+from dardis.model.codes import FIRST, UNIFORM
+from dardis.model.offer_rows import FROM, INDEX, TO
 
-FIRST, UNIFORM, EXPONENTIAL = 0, 1, 2
-"""Codes of the generators."""
+
+class Draw(NamedTuple):
+    """How a node draws starts: the generator's code, at most how many, e's exponent by instant, and the draws' key."""
+
+    kind: int
+    quota: int
+    decay: float
+    key: int
 
 
 @inlined
@@ -61,9 +70,10 @@ def offer_all(pieces: Ints, count: int, limit: int, chosen: Ints) -> int:
 
 
 @bare
-def drawn_instant(weights: Ints, count: int, kind: int, decay: float, key: int, counter: int) -> int:
+def drawn_instant(weights: Ints, count: int, draw: Draw, counter: int) -> int:
     """Draw an instant, as likely as its index (uniform) or its index · e^(−decay · instant) (exponential)."""
-    if kind == UNIFORM:
+    key, decay = draw.key, draw.decay
+    if draw.kind == UNIFORM:
         total = np.int64(0)
         for p in range(count):
             total += weights[p, INDEX] * (weights[p, TO] - weights[p, FROM])
@@ -103,22 +113,14 @@ def free_rank(next_free: Ints, rank: int) -> int:
 
 @bare
 def offer_drawn(
-    pieces: Ints,
-    count: int,
-    weights: Ints,
-    weight_count: int,
-    quota: int,
-    kind: int,
-    decay: float,
-    key: int,
-    chosen: Ints,
-    next_free: Ints,
+    pieces: Ints, count: int, weights: Ints, weight_count: int, draw: Draw, chosen: Ints, next_free: Ints
 ) -> int:
-    """Draw `quota` different feasible instants; a draw that is infeasible or taken moves on to the next, cyclically.
+    """Draw different feasible instants; a draw that is infeasible or taken moves on to the next, cyclically.
 
-    `weights` are all pieces with a positive index, `pieces` those with index >= 1, which hold more than `quota`
-    instants; `next_free` has room for all of these.
+    `weights` are all pieces with a positive index, `pieces` those with index >= 1, which hold more instants than are
+    drawn; `next_free` has room for all of these.
     """
+    quota = draw.quota
     feasible = np.int64(0)
     for p in range(count):
         feasible += pieces[p, TO] - pieces[p, FROM]
@@ -126,7 +128,7 @@ def offer_drawn(
         next_free[rank] = rank
     rank = np.int64(0)
     for d in range(quota):
-        instant = drawn_instant(weights, weight_count, kind, decay, key, d)
+        instant = drawn_instant(weights, weight_count, draw, d)
         rank = np.int64(0)
         for p in range(count):
             if instant < pieces[p, TO]:
@@ -169,24 +171,11 @@ def instants_in(pieces: Ints, count: int) -> int:
 
 @bare
 def generate(
-    pieces: Ints,
-    count: int,
-    weights: Ints,
-    weight_count: int,
-    kind: int,
-    quota: int,
-    decay: float,
-    seed: int,
-    job: int,
-    attempt: int,
-    node: int,
-    chosen: Ints,
-    next_free: Ints,
+    pieces: Ints, count: int, weights: Ints, weight_count: int, draw: Draw, chosen: Ints, next_free: Ints
 ) -> int:
-    """Write the runs of instants that a node offers: at most `quota` instants, or all feasible ones."""
-    if instants_in(pieces, count) <= quota:
+    """Write the runs of instants that a node offers: at most the draw's quota, or all feasible ones."""
+    if instants_in(pieces, count) <= draw.quota:
         return offer_all(pieces, count, -1, chosen)
-    if kind == FIRST:
-        return offer_all(pieces, count, quota, chosen)
-    key = draw_key(seed, job, attempt, node, PURPOSE_START)
-    return offer_drawn(pieces, count, weights, weight_count, quota, kind, decay, key, chosen, next_free)
+    if draw.kind == FIRST:
+        return offer_all(pieces, count, draw.quota, chosen)
+    return offer_drawn(pieces, count, weights, weight_count, draw, chosen, next_free)

@@ -7,20 +7,31 @@ tree that the process stands for (`dardis.model.host_tree`), so that no block's 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from dardis.kernels.fitting import FROM, INDEX, TO
 from dardis.kernels.jit import bare, inlined, kernel
-from dardis.kernels.offers import OUT_OF_SPACE, Asked, Asks, Held, Scratch, answer_one
-from dardis.kernels.rows import Rows
-from dardis.kernels.selection import MIN_START, NONE, in_order, take_span, units_of
+from dardis.kernels.offers import OUT_OF_SPACE, Batch, Nodes, OfferRules, Scratch, answer_one
+from dardis.kernels.selection import NONE, in_order, take_span, units_of
 from dardis.model.arrays import Ints
+from dardis.model.codes import MIN_START
 from dardis.model.job import FOREVER
+from dardis.model.offer_rows import FROM, INDEX, STEP_INDICES, STEP_INSTANT, STEP_UNITS, TO
 
-INSTANT, UNITS, INDICES = range(3)
-"""Columns of steps."""
 SENT, LONGEST_TO_ROOT = range(2)
 """What is counted of the messages between virtual hosts: their rows in all, and most rows of one to the root."""
+
+
+class Tree(NamedTuple):
+    """The virtual hosts of a pool: host h has the nodes `[h * block, (h + 1) * block)` and `children[h]` children.
+
+    All children come after their host; what they send is `counted`.
+    """
+
+    block: int
+    children: Ints
+    counted: Ints
 
 
 @inlined
@@ -28,17 +39,17 @@ def cut_at_once(steps: Ints, low: int, high: int, units: int) -> bool:
     """Whether the job is held at the first instant of all: then this instant is all that remains, as the first row."""
     first = FOREVER
     for row in range(low, high):
-        first = min(first, steps[row, INSTANT])
+        first = min(first, steps[row, STEP_INSTANT])
     held = index_sum = np.int64(0)
     for row in range(low, high):
-        if steps[row, INSTANT] == first:
-            held += steps[row, UNITS]
-            index_sum += steps[row, INDICES]
+        if steps[row, STEP_INSTANT] == first:
+            held += steps[row, STEP_UNITS]
+            index_sum += steps[row, STEP_INDICES]
     if held < units:
         return False
-    steps[low, INSTANT] = first
-    steps[low, UNITS] = held
-    steps[low, INDICES] = index_sum
+    steps[low, STEP_INSTANT] = first
+    steps[low, STEP_UNITS] = held
+    steps[low, STEP_INDICES] = index_sum
     return True
 
 
@@ -53,22 +64,22 @@ def add_up(steps: Ints, low: int, high: int, units: int, cut: bool) -> int:
     if cut and cut_at_once(steps, low, high, units):
         return low + 1
     tail = steps[low:high].copy()
-    order = in_order(tail[:, INSTANT])
+    order = in_order(tail[:, STEP_INSTANT])
     end = low
     held = np.int64(0)
     place = 0
     while place < len(order):
-        instant = tail[order[place], INSTANT]
+        instant = tail[order[place], STEP_INSTANT]
         change = index_change = np.int64(0)
-        while place < len(order) and tail[order[place], INSTANT] == instant:
-            change += tail[order[place], UNITS]
-            index_change += tail[order[place], INDICES]
+        while place < len(order) and tail[order[place], STEP_INSTANT] == instant:
+            change += tail[order[place], STEP_UNITS]
+            index_change += tail[order[place], STEP_INDICES]
             place += 1
         if change != 0 or index_change != 0:
             held += change
-            steps[end, INSTANT] = instant
-            steps[end, UNITS] = change
-            steps[end, INDICES] = index_change
+            steps[end, STEP_INSTANT] = instant
+            steps[end, STEP_UNITS] = change
+            steps[end, STEP_INDICES] = index_change
             end += 1
             if cut and held >= units:
                 break
@@ -76,11 +87,12 @@ def add_up(steps: Ints, low: int, high: int, units: int, cut: bool) -> int:
 
 
 @inlined
-def take_children(pending: Ints, depth: int, host: int, children: int, end: int, counted: Ints) -> tuple[int, int]:
+def take_children(tree: Tree, host: int, pending: Ints, depth: int, end: int) -> tuple[int, int]:
     """Take a host's children, who came last, off the stack of what is pending: its new depth, and where theirs begins.
 
     `pending[:depth]` is where each host's rows begin, `end` where the last one's end.
     """
+    counted, children = tree.counted, tree.children[host]
     top = depth
     depth -= children
     for place in range(depth, top if host == 0 else depth):
@@ -95,43 +107,39 @@ def steps_of(offers: Ints, count: int, distinct: bool, steps: Ints, end: int) ->
     for o in range(count):
         for side in range(2):
             sign = np.int64(1 - 2 * side)
-            steps[end, INSTANT] = offers[o, TO] if side else offers[o, FROM]
-            steps[end, UNITS] = sign * units_of(offers[o, INDEX], distinct)
-            steps[end, INDICES] = sign * offers[o, INDEX]
+            steps[end, STEP_INSTANT] = offers[o, TO] if side else offers[o, FROM]
+            steps[end, STEP_UNITS] = sign * units_of(offers[o, INDEX], distinct)
+            steps[end, STEP_INDICES] = sign * offers[o, INDEX]
             end += 1
     return end
 
 
 @kernel
 def sum_offers(
-    rows: Rows, group: Ints, first_node: int, ready: Ints, boot: Ints, asks: Asks, held: Held, asked: Asked,
-    respect: bool, kind: int, grain: int, seed: int, now: int, scratch: Scratch, out: Ints, units: Ints, cut: bool,
-    distinct: bool, block: int, children: Ints, steps: Ints, offset: Ints, counted: Ints,
+    nodes: Nodes, batch: Batch, rules: OfferRules, now: int, scratch: Scratch, out: Ints, offset: Ints, tree: Tree,
+    cut: bool, distinct: bool, steps: Ints,
 ) -> int:  # fmt: skip
     """Write the steps of all nodes to ask i as `steps[offset[i]:offset[i+1]]`; return how many, or OUT_OF_SPACE.
 
-    Virtual host h has the nodes `[h * block, (h + 1) * block)` and `children[h]` children, which all come after it;
-    what they send is `counted`. `out` has room for the offers of a block; OUT_OF_SPACE means either.
+    `out` has room for the offers of a block; OUT_OF_SPACE means either.
     """
-    pending = np.empty(len(children) + 1, dtype=np.int64)  # where the steps of what is not added up yet begin
+    hosts = len(tree.children)
+    pending = np.empty(hosts + 1, dtype=np.int64)  # where the steps of what is not added up yet begin
     end = np.int64(0)
     offset[0] = 0
-    for i in range(len(asks.job)):
+    for i in range(len(batch.asks.job)):
         depth = 0
-        for host in range(len(children) - 1, -1, -1):
-            low, high = host * block, min((host + 1) * block, len(group))
-            count = answer_one(
-                rows, group, first_node, ready, boot, asks, i, held, asked, low, high, respect, kind, grain, seed, now,
-                scratch, out, 0,
-            )  # fmt: skip
+        for host in range(hosts - 1, -1, -1):
+            low, high = host * tree.block, min((host + 1) * tree.block, len(nodes.group))
+            count = answer_one(nodes, low, high, batch, i, rules, now, scratch, out, 0)
             if count == OUT_OF_SPACE or end + 2 * count > len(steps):
                 return OUT_OF_SPACE
-            depth, begin = take_children(pending, depth, host, children[host], end, counted)
-            end = add_up(steps, begin, steps_of(out, count, distinct, steps, end), units[i], cut)
+            depth, begin = take_children(tree, host, pending, depth, end)
+            end = add_up(steps, begin, steps_of(out, count, distinct, steps, end), batch.asks.units[i], cut)
             pending[depth] = begin
             depth += 1
             if host > 0:
-                counted[SENT] += end - begin
+                tree.counted[SENT] += end - begin
         offset[i + 1] = end
     return end
 
@@ -147,11 +155,11 @@ def choose_of_sums(
         count = 0
         held = index_sum = np.int64(0)
         for row in range(len(mine)):
-            held += mine[row, UNITS]
-            index_sum += mine[row, INDICES]
+            held += mine[row, STEP_UNITS]
+            index_sum += mine[row, STEP_INDICES]
             if held >= units[i]:
-                spans[count, 0] = mine[row, INSTANT]
-                spans[count, 1] = mine[row + 1, INSTANT] if row + 1 < len(mine) else FOREVER
+                spans[count, 0] = mine[row, STEP_INSTANT]
+                spans[count, 1] = mine[row + 1, STEP_INSTANT] if row + 1 < len(mine) else FOREVER
                 spans[count, 2] = index_sum
                 count += 1
                 if policy == MIN_START:

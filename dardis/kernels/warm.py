@@ -15,13 +15,15 @@ from dardis.kernels import (
     sample,
     search,
     selection,
-    starts,
     sums,
     view,
     worth,
 )  # fmt: skip
 from dardis.kernels.rows import Rows, make_rows
+from dardis.model.asks import Asks
+from dardis.model.codes import BEST_FIT, FIRST, FIRST_FIT, MIN_START, UNIFORM
 from dardis.model.job import FOREVER, NO_TIME
+from dardis.model.offer_rows import BEST_COLUMNS, OFFER_COLUMNS, STEP_COLUMNS
 
 
 def _two_nodes() -> Rows:
@@ -40,36 +42,33 @@ def warm_pool() -> None:
     node, one, request = (np.array([value], dtype=np.int64) for value in (0, 1, 1))
     profile.reserve(rows, node, one, request, 5, 9, 0)
     profile.ends(rows, capacity, node[:0])
-    asks = offers.Asks(
-        job=one, draw_key=one, first=0 * one, last=99 * one, walltime=3 * one, quota=2 * one, groups=one,
+    asks = Asks(
+        job=one, draw_key=one, first=0 * one, last=99 * one, walltime=3 * one, units=one, quota=2 * one, groups=one,
         request=np.ones((1, 1), dtype=np.int64),
     )  # fmt: skip
     ends = np.array([0, 1], dtype=np.int64)
     held = offers.Held(ends, node, one, np.array([5], dtype=np.int64), np.array([9], dtype=np.int64))
-    out = np.empty((16, 6), dtype=np.int64)
+    out = np.empty((16, OFFER_COLUMNS), dtype=np.int64)
     group = np.zeros(2, dtype=np.int64)
     offset = np.empty(2, dtype=np.int64)
     asked = offers.Asked(ends[:0], node[:0], node[:0])
-    for kind, grain in ((starts.FIRST, 1), (starts.UNIFORM, 60)):
-        question = (
-            rows, group, 0, group[:0], group[:0], asks, held, asked, False, kind, grain, 1, 0,
-            offers.make_scratch(8, rows, 2, 2),
-        )  # fmt: skip
-        offers.answer(*question, out, offset)
-    counted, steps, best = np.zeros(2, dtype=np.int64), np.zeros((64, 3), np.int64), np.ones((64, 4), np.int64)
-    tree = np.array([1, 0])
-    sums.sum_offers(*question, out, one, True, False, 1, tree, steps, offset, counted)
-    sums.choose_of_sums(steps, offset, one, selection.MIN_START, 1, one, one, node.copy())
-    ranked.rank_nodes(*question, out, one, selection.BEST_FIT, False, 1, tree, one, 0, best, offset, counted)
-    ranked.take_best(best[:1], 1, selection.BEST_FIT, node.copy(), one.copy())
+    nodes, batch = offers.Nodes(rows, group, 0, group[:0], group[:0]), offers.Batch(asks, held, asked)
+    for kind, grain in ((FIRST, 1), (UNIFORM, 60)):
+        rules = offers.OfferRules(respect=False, kind=kind, grain=grain, seed=1)
+        question = nodes, batch, rules, 0, offers.make_scratch(8, rows, 2, 2), out, offset
+        offers.answer(*question)
+    steps, best = np.zeros((64, STEP_COLUMNS), np.int64), np.ones((64, BEST_COLUMNS), np.int64)
+    tree = sums.Tree(1, np.array([1, 0]), np.zeros(2, dtype=np.int64))
+    choice = selection.Choice(MIN_START, BEST_FIT, distinct=False, grain=60, seed=1)
+    sums.sum_offers(*question, tree, True, False, steps)
+    sums.choose_of_sums(steps, offset, one, MIN_START, 1, one, one, node.copy())
+    ranked.rank_nodes(*question, tree, choice, one, 0, best)
+    ranked.take_best(best[:1], 1, BEST_FIT, node.copy(), one.copy())
     sums.add_up(steps, 0, 1, 1, True)
-    ranked.best_of(best, 0, 1, 1, selection.BEST_FIT)
-    offers.answer(*question, out, offset)
+    ranked.best_of(best, 0, 1, 1, BEST_FIT)
+    offers.answer(*question)
     result = np.empty(3, dtype=np.int64)
-    selection.select_first(
-        out[: offset[1]], offset, asks.first, asks.walltime, one, asks.job, asks.draw_key, 60,
-        selection.MIN_START, False, selection.BEST_FIT, 1, node.copy(), one.copy(), result,
-    )  # fmt: skip
+    selection.select_first(out[: offset[1]], offset, asks, 0, choice, node.copy(), one.copy(), result)
     sample.draw_sample(1, 1, 1, capacity[:, 0].copy(), 1, node.copy(), node.copy())
     profile.release(rows, node, one, request, 5, 9, 0)
     books = make_rows(2, 1, 4, np.int64)
@@ -83,14 +82,14 @@ def warm_queue(*, wished: bool = True) -> None:
     rows, group = _two_nodes(), np.zeros(2, dtype=np.int64)
     waiting = queue.make_queue(2, 1)
     room = queue.make_room(1, offers.make_scratch(8, rows, 0, 0), 16, 2)
-    rules = queue.Rules(True, True, 1, queue.WISH_OFF, False, False, selection.FIRST_FIT, 1)
+    rules = queue.Rules(True, True, 1, queue.WISH_OFF, False, False, FIRST_FIT, 1)
     for slot, units in enumerate((2, 8)):
         waiting.table[slot] = (slot, 0, 5, units, 1, FOREVER, 0, 1, NO_TIME, 0, 0, 0, 1)
         waiting.lists[queue.ARRIVED, slot] = slot
     waiting.size[queue.ARRIVED] = 2
     passes.pass_over(rows, group, waiting, rules, room, 0)
     if wished:
-        search.find(rows, group, waiting, 1, rules, room, queue.WISH_OFF, 0, FOREVER, 0)
+        search.find(rows, group, waiting, rules, room, 1, queue.WISH_OFF, 0, FOREVER, 0)
         passes.withdraw(rows, waiting, 1, 0)
 
 
@@ -99,11 +98,11 @@ def warm_late() -> None:
     rows, group = _two_nodes(), np.zeros(2, dtype=np.int64)
     waiting = queue.make_queue(2, 1)
     room = queue.make_room(1, offers.make_scratch(8, rows, 0, 0), 16, 2)
-    rules = queue.Rules(False, False, 1, queue.WISH_OFF, False, False, selection.BEST_FIT, 1)
+    rules = queue.Rules(False, False, 1, queue.WISH_OFF, False, False, BEST_FIT, 1)
     waiting.table[0] = (0, 0, 5, 2, 1, FOREVER, 0, 1, NO_TIME, 0, 0, 0, 1)
     passes.count_free(rows, room, 0)
     search.fits_now(rows, group, waiting.table, 0, rules, 0, 0)
-    late.take_turn(rows, group, group, waiting, rules, room, 0, 1, 1)
+    late.take_turn(rows, group, waiting, rules, room, group, 0, 1, 1)
     offset, time, value = np.empty(3, dtype=np.int64), np.empty(8, dtype=np.int64), np.empty((8, 1), dtype=np.int64)
     nodes = np.arange(2)
     steps = view.publish(rows, nodes, 0, offset, time, value)
@@ -116,15 +115,15 @@ def warm_planner() -> None:
     rows, group = _two_nodes(), np.zeros(2, dtype=np.int64)
     jobs = queue.make_queue(1, 1)
     room = queue.make_room(1, offers.make_scratch(8, rows, 0, 0), 16, 1)
-    rules = queue.Rules(True, True, 0, queue.WISH_OFF, False, False, selection.BEST_FIT, 1)
+    rules = queue.Rules(True, True, 0, queue.WISH_OFF, False, False, BEST_FIT, 1)
     jobs.table[0] = (0, 0, 5, 1, 1, FOREVER, 0, 1, NO_TIME, 0, 0, 0, 1)
-    search.find(rows, group, jobs, 0, rules, room, queue.WISH_OFF, 0, FOREVER, 0)
+    search.find(rows, group, jobs, rules, room, 0, queue.WISH_OFF, 0, FOREVER, 0)
     search.take(rows, jobs, 0, 0, 0)
     grid = worth.Grid(np.array([0, 99], dtype=np.int64), np.zeros(1), np.zeros((1, 2)), np.ones(1))
     what = worth.Worth(grid, grid, np.ones(1), np.ones(1), np.zeros(1, dtype=np.int64), np.zeros(1))
     torn = rebuild.Torn(*np.zeros((4, 1), dtype=np.int64))
-    state, one_group = np.zeros(4, dtype=np.int64), np.arange(2)
-    rebuild.rebuild(rows, group, jobs, rules, room, what, 60, 0, one_group, group[:1], torn, state, np.zeros(2))
+    groups = rebuild.Groups(np.arange(2), group[:1], np.zeros(4, dtype=np.int64), np.zeros(2))
+    rebuild.rebuild(rows, group, jobs, rules, room, what, 60, 0, groups, torn)
 
 
 if __name__ == "__main__":

@@ -8,14 +8,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dardis.kernels import offers, profile, ranked, selection, starts, sums, view
-from dardis.kernels.offers import Asked, Asks, Held
+from dardis.kernels import offers, profile, ranked, sums, view
+from dardis.kernels.offers import Asked, Batch, Held, Nodes, OfferRules, Scratch, make_scratch
+from dardis.kernels.placer import FEWEST_OFFERS, FIRST_LONGEST
 from dardis.kernels.profiles import NodeProfiles
 from dardis.kernels.rows import Rows, grown, make_rows
+from dardis.kernels.selection import Choice
+from dardis.kernels.sums import Tree
 from dardis.model.arrays import Ints
+from dardis.model.codes import FIRST, MIN_START
 from dardis.model.downtime import boot_and_shutdown
 from dardis.model.host_tree import child_counts
 from dardis.model.job import FOREVER, NO_TIME
+from dardis.model.offer_rows import BEST_COLUMNS, OFFER_COLUMNS, STEP_COLUMNS
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.wire.messages import Ask, Switch
@@ -44,6 +49,18 @@ class VirtualHosts:
     arity: int = 8
 
 
+class Space:
+    """Rows that answers are written to, as many as one has needed."""
+
+    def __init__(self, columns: int) -> None:
+        """Have room for some rows."""
+        self.rows: Ints = np.empty((FEWEST_OFFERS, columns), dtype=np.int64)
+
+    def double(self) -> None:
+        """Make room for twice as many; what they hold is lost."""
+        self.rows = np.empty((2 * len(self.rows), self.rows.shape[1]), dtype=np.int64)
+
+
 class PoolState(NodeProfiles):
     """Profiles and reservations of nodes `[first, last)` of a platform, as arrays that the kernels work on."""
 
@@ -65,9 +82,9 @@ class PoolState(NodeProfiles):
         super().__init__(platform, first, last, desired)
         self._longest_seen = int(self.profiles.size.max(initial=1))
         self.books = make_rows(self.count, 1, 4, np.int64)
-        self._out = np.empty((1024, 6), dtype=np.int64)
-        self._steps = np.empty((1024, 3), dtype=np.int64)
-        self._best = np.empty((1024, 4), dtype=np.int64)
+        self._scratch_longest = FIRST_LONGEST
+        self._scratch = make_scratch(FIRST_LONGEST, self.profiles, 0, 0)
+        self._out, self._steps, self._best = Space(OFFER_COLUMNS), Space(STEP_COLUMNS), Space(BEST_COLUMNS)
         self.virtual_hosts = virtual_hosts or VirtualHosts()
         self.sent: Ints = np.zeros(2, dtype=np.int64)
         """Rows that virtual hosts sent for the last question that was added up, and most of one to the root."""
@@ -164,61 +181,59 @@ class PoolState(NodeProfiles):
 
     def offers(self, ask: Ask, held: Held, seed: int, now: int) -> tuple[Ints, Ints]:
         """Return (rows, offset) of the offers of the nodes that are asked, to all asks of the message."""
-        offset = np.empty(len(ask.job) + 1, dtype=np.int64)
-        while True:
-            count = self._put(offers.answer, ask, held, seed, now, self._out, offset)
-            if count >= 0:
-                return self._out[:count].copy(), offset
-            self._out = np.empty((2 * len(self._out), 6), dtype=np.int64)
+        return self._put(ask, held, seed, now, offers.answer)
 
     def sums(self, ask: Ask, held: Held, seed: int, now: int) -> tuple[Ints, Ints]:
         """Return (rows, offset) of what all nodes offer together, as steps."""
-        offset = np.empty(len(ask.job) + 1, dtype=np.int64)
-        cut = ask.policy == selection.MIN_START
-        while True:
-            self.sent[:] = 0
-            count = self._put(
-                sums.sum_offers, ask, held, seed, now, self._out, ask.units, cut, ask.distinct,
-                self.virtual_hosts.block, self._children(), self._steps, offset, self.sent,
-            )  # fmt: skip
-            if count >= 0:
-                return self._steps[:count].copy(), offset
-            self._out = np.empty((2 * len(self._out), 6), dtype=np.int64)
-            self._steps = np.empty((2 * len(self._steps), 3), dtype=np.int64)
+        cut = ask.policy == MIN_START
+        return self._put(ask, held, seed, now, sums.sum_offers, self._steps, self._tree(), cut, ask.distinct)
 
     def candidates(self, ask: Ask, held: Held, seed: int, now: int, incarnation: int) -> tuple[Ints, Ints]:
         """Return (rows, offset) of the best nodes for the starts that were selected."""
-        offset = np.empty(len(ask.job) + 1, dtype=np.int64)
-        while True:
-            self.sent[:] = 0
-            count = self._put(
-                ranked.rank_nodes, ask, held, seed, now, self._out, ask.units, ask.choice, ask.distinct,
-                self.virtual_hosts.block, self._children(), ask.start, incarnation, self._best, offset, self.sent,
-            )  # fmt: skip
-            if count >= 0:
-                return self._best[:count].copy(), offset
-            self._out = np.empty((2 * len(self._out), 6), dtype=np.int64)
-            self._best = np.empty((2 * len(self._best), 4), dtype=np.int64)
+        choice = Choice(ask.policy, ask.choice, ask.distinct, ask.grain, seed)
+        more = self._tree(), choice, ask.start, incarnation
+        return self._put(ask, held, seed, now, ranked.rank_nodes, self._best, *more)
 
-    def _children(self) -> Ints:
-        """How many children each virtual host has."""
+    def _tree(self) -> Tree:
+        """Its virtual hosts, and how many children each has."""
+        block = self.virtual_hosts.block
         if len(self._child_counts) == 0:
-            self._child_counts = child_counts(-(-self.count // self.virtual_hosts.block), self.virtual_hosts.arity)
-        return self._child_counts
+            self._child_counts = child_counts(-(-self.count // block), self.virtual_hosts.arity)
+        return Tree(block, self._child_counts, self.sent)
 
-    def _put(self, kernel: Callable[..., int], ask: Ask, held: Held, seed: int, now: int, *more: object) -> int:
-        """Put the question to a kernel that answers it, with what else that kernel takes."""
-        asks = Asks(ask.job, ask.draw_key, ask.first, ask.last, ask.walltime, ask.quota, ask.groups, ask.request)
+    def _put(
+        self, ask: Ask, held: Held, seed: int, now: int, kernel: Callable[..., int], into: Space | None = None,
+        *more: object,
+    ) -> tuple[Ints, Ints]:  # fmt: skip
+        """Put the question to a kernel that answers it with offers, or adds these up `into` other rows; (rows, offset).
+
+        `more` is what that kernel takes besides.
+        """
         if ask.held_only:
             asked = Asked(held.offset, held.node, ask.needed)
         else:
             asked = Asked(ask.sample_offset, ask.sample - self.first if len(ask.sample) else ask.sample, ask.needed)
-        respect = ask.respect and self.has_desired
-        quota = 0 if ask.generator == starts.FIRST else int(ask.quota.max())
-        instants = int((ask.last - ask.first).max()) // ask.grain + 1 if quota > 1 else 0
-        self.make_scratch(self._longest_seen, quota, instants)
         ready, boot = (_ALL_UP, _ALL_UP) if ask.as_if_up else (self._ready, self._boot)
-        return kernel(
-            self.profiles, self.group, self.first, ready, boot, asks, held, asked, respect, ask.generator, ask.grain,
-            seed, now, self.scratch, *more,
+        question = (
+            Nodes(self.profiles, self.group, self.first, ready, boot), Batch(ask.columns, held, asked),
+            OfferRules(ask.respect and self.has_desired, ask.generator, ask.grain, seed), now, self._scratch_for(ask),
         )  # fmt: skip
+        offset = np.empty(len(ask.job) + 1, dtype=np.int64)
+        answer = into or self._out
+        while True:
+            self.sent[:] = 0
+            rest = (*more, answer.rows) if into else ()
+            count = kernel(*question, self._out.rows, offset, *rest)
+            if count != offers.OUT_OF_SPACE:
+                return answer.rows[:count].copy(), offset
+            for space in {self._out, answer}:
+                space.double()
+
+    def _scratch_for(self, ask: Ask) -> Scratch:
+        """Room for the longest profile, and to draw what is asked for."""
+        quota = 0 if ask.generator == FIRST else int(ask.quota.max())
+        instants = int((ask.last - ask.first).max()) // ask.grain + 1 if quota > 1 else 0
+        if quota > 1 or self._longest_seen > self._scratch_longest:
+            self._scratch_longest = max(self._longest_seen, self._scratch_longest)
+            self._scratch = make_scratch(self._scratch_longest, self.profiles, quota, instants)
+        return self._scratch

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dardis.kernels import ranked, selection, starts, sums
+from dardis.kernels import ranked, selection, sums
+from dardis.model import codes
 from dardis.model.arrays import Ints
 from dardis.model.choices import UnitsPerNode
 from dardis.model.job import FOREVER, Job
+from dardis.model.offer_rows import BEST_INCARNATION, BEST_NODE, BEST_UNITS
 from dardis.task_manager.layout import Layout
 from dardis.task_manager.search import Search
 from dardis.task_manager.setups import Generator, Selection, SetUp
@@ -18,11 +20,11 @@ from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Send
 
 _GENERATORS = {
-    Generator.FIRST: starts.FIRST, Generator.UNIFORM: starts.UNIFORM, Generator.EXPONENTIAL: starts.EXPONENTIAL,
+    Generator.FIRST: codes.FIRST, Generator.UNIFORM: codes.UNIFORM, Generator.EXPONENTIAL: codes.EXPONENTIAL,
 }  # fmt: skip
 _POLICIES = {
-    Selection.MIN_START: selection.MIN_START, Selection.MAX_PROBABILITY: selection.MAX_PROBABILITY,
-    Selection.RANDOM: selection.RANDOM,
+    Selection.MIN_START: codes.MIN_START, Selection.MAX_PROBABILITY: codes.MAX_PROBABILITY,
+    Selection.RANDOM: codes.RANDOM,
 }  # fmt: skip
 
 ALL_NODES: tuple[Ints, Ints] = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
@@ -132,8 +134,8 @@ class Round:
         if self.candidates is None:
             return {host: offer.incarnation for host, offer in self.offers.items()}
         rows = self.candidates.rows
-        hosts = host_of(rows[:, ranked.NODE])
-        return dict(zip(hosts.tolist(), rows[:, ranked.INCARNATION].tolist(), strict=True))
+        hosts = host_of(rows[:, BEST_NODE])
+        return dict(zip(hosts.tolist(), rows[:, BEST_INCARNATION].tolist(), strict=True))
 
     @property
     def nodes_asked(self) -> int | None:
@@ -217,7 +219,7 @@ def make_ask(
         needed=np.array([held_only and state.fills is True for state in states], dtype=np.int64),
         want=want,
         policy=_POLICIES[setup.selection],
-        choice=selection.CHOICES[setup.node_choice],
+        choice=codes.NODE_CHOICES[setup.node_choice],
         distinct=setup.units_per_node is UnitsPerNode.DISTINCT,
     )
 
@@ -271,7 +273,7 @@ def picks_of_candidates(this: Round) -> Iterator[Pick]:
     for i, (place, start) in enumerate(this.starts):
         mine = best[offset[i] : offset[i + 1]]
         units = int(this.ask.units[place])
-        if int(mine[:, ranked.UNITS].sum()) < units:
+        if int(mine[:, BEST_UNITS].sum()) < units:
             continue
         nodes, node_units = np.empty(units, dtype=np.int64), np.empty(units, dtype=np.int64)
         count = ranked.take_best(mine, units, this.ask.choice, nodes, node_units)
@@ -287,14 +289,12 @@ def picks(this: Round, seed: int) -> Iterator[Pick]:
     most = min(int(ask.units.max()), len(rows))  # each node of them in a row at least
     nodes, units = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
     result = np.empty(3, dtype=np.int64)
-    first = 0
-    while first < len(ask.job):
-        selection.select_first(
-            rows, offset[first:], ask.first[first:], ask.walltime[first:], ask.units[first:], ask.job[first:],
-            ask.draw_key[first:], ask.grain, ask.policy, ask.distinct, ask.choice, seed, nodes, units, result,
-        )  # fmt: skip
+    asks = ask.columns
+    choice = selection.Choice(ask.policy, ask.choice, ask.distinct, ask.grain, seed)
+    place = -1
+    while place + 1 < len(ask.job):
+        selection.select_first(rows, offset, asks, place + 1, choice, nodes, units, result)
         place, start, count = result.tolist()
-        if place < 0:
+        if place == selection.NONE:
             return
-        yield Pick(first + place, start, nodes[:count].copy(), units[:count].copy())
-        first += place + 1
+        yield Pick(place, start, nodes[:count].copy(), units[:count].copy())

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dardis.model.arrays import Ints
+from dardis.model.asks import Asks
 from dardis.model.job import FOREVER, NO_TIME
 
 ROWS, SUMS, CANDIDATES = range(3)
@@ -59,6 +60,14 @@ class Ask:
     """How to sum and rank: codes of the selection policy and the node choice; whether a node takes one unit at most."""
     choice: int = 0
     distinct: bool = False
+
+    @property
+    def columns(self) -> Asks:
+        """Its asks as kernels read them."""
+        return Asks(
+            self.job, self.draw_key, self.first, self.last, self.walltime, self.units, self.quota, self.groups,
+            self.request,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from dardis.kernels import profile, queue, rebuild, search, selection
+from dardis.kernels import profile, queue, rebuild, search
+from dardis.kernels.placer import Placer
 from dardis.kernels.profiles import NodeProfiles
 from dardis.kernels.worth import Worth
 from dardis.model.arrays import Ints
+from dardis.model.codes import BEST_FIT
 from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.placements import Placements
 from dardis.model.ragged import indexes_of, offsets_of
@@ -43,8 +45,8 @@ class Packing:
         table[:, queue.LATEST] = np.where(jobs.latest == NO_TIME, FOREVER, jobs.latest)
         table[:, queue.START], table[:, queue.HOLD] = NO_TIME, np.cumsum(most) - most
         table[:, queue.REQUEST :] = jobs.request
-        self._rules = queue.Rules(True, True, 0, queue.WISH_OFF, False, False, selection.BEST_FIT, seed)
-        self._room = queue.make_room(kinds, self._nodes.scratch, max(1024, 2 * platform.node_count), 1)
+        rules = queue.Rules(True, True, 0, queue.WISH_OFF, False, False, BEST_FIT, seed)
+        self._placer = Placer(self._nodes, rules, kinds)
 
     @property
     def start(self) -> Ints:
@@ -59,21 +61,12 @@ class Packing:
 
     def put(self, job: int, first: int | None = None) -> int:
         """Place a job at its earliest free start, not before `first`; return it. ValueError when no node holds it."""
-        nodes, soonest = self._nodes, int(self.soonest[job])
+        placer, soonest = self._placer, int(self.soonest[job])
         first = soonest if first is None else max(first, soonest)
-        while True:
-            found = search.find(
-                nodes.profiles, nodes.group, self._queue, job, self._rules, self._room, queue.WISH_OFF, first, FOREVER,
-                self._now,
-            )  # fmt: skip
-            if found != search.ROOM:
-                break
-            self._enlarge_room()
-        if found == search.NOTHING:
+        if not placer.find(self._queue, job, queue.WISH_OFF, first, FOREVER, self._now):
             raise ValueError(f"job {self._queue.table[job, queue.NUMBER]} is too large for the machine")
-        start = int(self._room.result[1])
-        while search.take(nodes.profiles, self._queue, job, start, self._now) == profile.FULL:
-            nodes.grow()
+        start = int(placer.room.result[1])
+        placer.change(search.take, self._queue, job, start, self._now)
         return start
 
     def keep_all(self, plan: Plan, jobs: Iterable[int]) -> None:
@@ -85,12 +78,7 @@ class Packing:
             table[job, queue.HELD] = len(nodes)
             self._queue.hold_node[low : low + len(nodes)] = nodes
             self._queue.hold_units[low : low + len(nodes)] = units
-            while True:
-                done = search.take(self._nodes.profiles, self._queue, job, int(plan.start[job]), self._now)
-                if done != profile.FULL:
-                    break
-                self._nodes.grow()
-            if done != profile.DONE:
+            if self._placer.change(search.take, self._queue, job, int(plan.start[job]), self._now) != profile.DONE:
                 raise ValueError(f"job {table[job, queue.NUMBER]} does not fit where the plan has it")
 
     def rebuild(self, worth: Worth, groups: list[Ints]) -> float:
@@ -103,27 +91,8 @@ class Packing:
         slots = np.concatenate([np.zeros(0, dtype=np.int64), *groups])
         most, room = max(sizes, default=0), len(self._queue.hold_node)
         torn = rebuild.Torn(*(np.zeros(size, dtype=np.int64) for size in (most, most, room, room)))
-        state, gains = np.zeros(4, dtype=np.int64), np.zeros(2)
-        while True:
-            nodes = self._nodes
-            done = rebuild.rebuild(
-                nodes.profiles, nodes.group, self._queue, self._rules, self._room, worth, GRAIN_S, self._now, offsets,
-                slots, torn, state, gains,
-            )  # fmt: skip
-            if done == profile.DONE:
-                return float(gains[rebuild.TOTAL])
-            if done == profile.FULL:
-                nodes.grow()
-            elif done == search.ROOM:
-                self._enlarge_room()
-            else:
-                raise ValueError("a job that was placed is too large for the machine")
-
-    def _enlarge_room(self) -> None:
-        """Give the kernels room for the longest profile, or, where they have it, for twice as many offers."""
-        before = self._nodes.scratch
-        self._nodes.make_scratch()
-        if self._nodes.scratch is before:
-            self._room = self._room._replace(out=np.empty((2 * len(self._room.out), 6), np.int64))
-        else:
-            self._room = self._room._replace(scratch=self._nodes.scratch)
+        work = rebuild.Groups(offsets, slots, np.zeros(4, dtype=np.int64), np.zeros(2))
+        done = self._placer.run(rebuild.rebuild, self._queue, worth, GRAIN_S, self._now, work, torn)
+        if done != profile.DONE:
+            raise ValueError("a job that was placed is too large for the machine")
+        return float(work.gains[rebuild.TOTAL])

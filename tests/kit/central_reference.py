@@ -16,8 +16,8 @@ from kit.replay import Decision
 from dardis.dispatch import CentralSetUp
 from dardis.dispatch.orders import rule_of
 from dardis.dispatch.setups import Ordering, ProfileCheck
-from dardis.kernels.selection import CHOICES
 from dardis.model.choices import ProfileRule, Switch, UnitsPerNode
+from dardis.model.codes import NODE_CHOICES
 from dardis.model.job import Job
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
@@ -165,7 +165,7 @@ class SlowDispatcher:
     def _claim(self, waiting: Waiting, offers: choices.Offers, instant: int, start: int) -> None:
         job, distinct = waiting.job, self._setup.units_per_node is UnitsPerNode.DISTINCT
         key = (self._seed, job.number, 0)
-        choice = CHOICES[self._setup.node_choice]
+        choice = NODE_CHOICES[self._setup.node_choice]
         taken = choices.choose_nodes(offers, instant, start, job.walltime, job.units, distinct, choice, key)
         waiting.reserved = (start, taken)
         self._take(job, waiting.reserved, start, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kit.chance import draw_key, mix, uniform_below
 from kit.dense import Offer
 
-from dardis.kernels.selection import ANY_NODE, BEST_FIT, CONTIGUOUS, MAX_PROBABILITY, MIN_START, WORST_FIT
+from dardis.model.codes import ANY_NODE, BEST_FIT, CONTIGUOUS, MAX_PROBABILITY, MIN_START, WORST_FIT
 from dardis.model.job import FOREVER
 
 PURPOSE_PICK, PURPOSE_NODE = 2, 3

@@ -19,8 +19,8 @@ from kit import choices
 from kit.dense import dense_nodes
 from kit.replay import Decision
 
-from dardis.kernels.selection import CHOICES
 from dardis.model.choices import EventOrder, ProfileRule, UnitsPerNode
+from dardis.model.codes import NODE_CHOICES
 from dardis.model.job import Job
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
@@ -211,7 +211,7 @@ class SlowLate:
         job = decision.job
         asked = (now, start, start, job.walltime, np.array(job.request), respect, 1)
         offers = {node: self._nodes[node].offers(*asked) for node in decision.eligible}
-        choice = CHOICES[self._setup.node_choice]
+        choice = NODE_CHOICES[self._setup.node_choice]
         taken = choices.choose_nodes(offers, 0, start, job.walltime, job.units, self._distinct, choice, (0, 0, 0))
         claim = (start, taken)
         self._take(job, claim, start, 1)

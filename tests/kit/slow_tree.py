@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from dardis.kernels.selection import CONTIGUOUS
+from dardis.model.codes import CONTIGUOUS
 from dardis.model.host_tree import parts_of
 
 Row = TypeVar("Row")

@@ -17,10 +17,10 @@ from kit.pool_reference import POLICIES, PoolJobs, starts
 from kit.replay import horizon_of, placement
 from kit.run import Run
 
-from dardis.dispatch import CENTRAL_SETUPS, CentralSetUp, central
+from dardis.dispatch import CENTRAL_SETUPS, CentralSetUp
 from dardis.dispatch.orders import RULES
 from dardis.dispatch.setups import SAME_AS_RULE, Ordering, ProfileCheck
-from dardis.kernels import job_table, profiles
+from dardis.kernels import job_table, placer, profiles
 from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, Switch, UnitsPerNode
 from dardis.model.job import Job
 from dardis.model.platform import Platform
@@ -149,10 +149,10 @@ def test_room_at_the_beginning_decides_nothing(case, slots):
     expected = case.run()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(job_table, "FIRST_SLOTS", slots)
-        patch.setattr(profiles, "FIRST_LONGEST", 1)
-        make_rows, make_room = profiles.make_rows, central.queue.make_room
+        patch.setattr(placer, "FIRST_LONGEST", 1)
+        make_rows, make_room = profiles.make_rows, placer.make_room
         patch.setattr(profiles, "make_rows", lambda count, columns, _, dtype: make_rows(count, columns, 3, dtype))
-        patch.setattr(central.queue, "make_room", lambda kinds, scratch, _, slots: make_room(kinds, scratch, 1, slots))
+        patch.setattr(placer, "make_room", lambda kinds, scratch, _, slots: make_room(kinds, scratch, 1, slots))
         narrow = case.run()
     assert narrow.schedule.digest() == expected.schedule.digest()
     assert narrow.reasons == expected.reasons

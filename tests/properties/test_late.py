@@ -16,13 +16,13 @@ from kit.late_reference import Key, SlowLate, key_of
 from kit.machine import desired_profiles, jobs, platforms
 from kit.replay import horizon_of, placement
 
-from dardis.kernels import job_table
+from dardis.kernels import job_table, placer
 from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, UnitsPerNode
 from dardis.model.job import Actual, Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.target import DesiredProfile
 from dardis.task_manager import LATE_SETUPS, LateSetUp
-from dardis.task_manager.late import turns, view
+from dardis.task_manager.late import view
 
 LATE = LATE_SETUPS["dardis-late"]
 KEYED = [choice for choice in NodeChoice if choice is not NodeChoice.RANDOM]
@@ -215,10 +215,10 @@ def test_room_at_the_beginning_decides_nothing(data, slots):
     expected = case.run()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(job_table, "FIRST_SLOTS", slots)
-        make_rows, make_scratch, make_room = view.make_rows, turns.make_scratch, turns.columns.make_room
+        make_rows, make_room = view.make_rows, placer.make_room
         patch.setattr(view, "make_rows", lambda count, columns, _, dtype: make_rows(count, columns, 1, dtype))
-        patch.setattr(turns, "make_scratch", lambda size, *rest: make_scratch(5 if size == 16 else size, *rest))
-        patch.setattr(turns.columns, "make_room", lambda kinds, scratch, _, count: make_room(kinds, scratch, 1, count))
+        patch.setattr(placer, "FIRST_LONGEST", 1)
+        patch.setattr(placer, "make_room", lambda kinds, scratch, _, count: make_room(kinds, scratch, 1, count))
         narrow = case.run()
     assert narrow.schedule.digest() == expected.schedule.digest()
     assert narrow.reasons == expected.reasons

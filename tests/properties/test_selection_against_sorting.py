@@ -10,11 +10,12 @@ from kit.dense import ONE, Offer
 from kit.effort import examples
 
 from dardis.kernels import selection
+from dardis.model import codes
 from dardis.model.job import FOREVER
 
 SEED = 3
-POLICIES = (selection.MIN_START, selection.MAX_PROBABILITY, selection.RANDOM)
-CHOICES = (selection.BEST_FIT, selection.WORST_FIT, selection.ANY_NODE, selection.FIRST_FIT, selection.CONTIGUOUS)
+POLICIES = (codes.MIN_START, codes.MAX_PROBABILITY, codes.RANDOM)
+CHOICES = (codes.BEST_FIT, codes.WORST_FIT, codes.ANY_NODE, codes.FIRST_FIT, codes.CONTIGUOUS)
 
 
 @dataclass(frozen=True)

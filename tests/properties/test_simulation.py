@@ -14,8 +14,8 @@ from kit.reference import Reference
 from kit.replay import decisions, earliest_by_the_rules, horizon_of, placement
 from kit.run import Run, simulate
 
-from dardis.kernels import selection
 from dardis.metrics.audit import audit
+from dardis.model import codes
 from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, Switch, UnitsPerNode
 from dardis.model.job import Actual, Job
 from dardis.model.platform import NodeGroup, Platform
@@ -26,10 +26,10 @@ from dardis.task_manager.setups import BackfillScope, OfferRule, Selection
 
 THROUGHPUT = SETUPS["dardis-throughput"]
 CHOICES = {
-    NodeChoice.BEST_FIT: selection.BEST_FIT,
-    NodeChoice.WORST_FIT: selection.WORST_FIT,
-    NodeChoice.FIRST_FIT: selection.FIRST_FIT,
-    NodeChoice.CONTIGUOUS: selection.CONTIGUOUS,
+    NodeChoice.BEST_FIT: codes.BEST_FIT,
+    NodeChoice.WORST_FIT: codes.WORST_FIT,
+    NodeChoice.FIRST_FIT: codes.FIRST_FIT,
+    NodeChoice.CONTIGUOUS: codes.CONTIGUOUS,
 }
 
 

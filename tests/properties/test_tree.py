@@ -22,6 +22,7 @@ from properties import test_late, test_simulation, test_switching
 from properties.test_pool_against_arrays import SEED, World, asks, worlds
 
 from dardis.kernels import ranked, selection, sums
+from dardis.model import codes, offer_rows
 from dardis.model.choices import Switch
 from dardis.model.platform import Platform
 from dardis.node_manager import state
@@ -29,7 +30,7 @@ from dardis.node_manager.state import VirtualHosts
 from dardis.task_manager.setups import BackfillScope
 from dardis.wire import messages as say
 
-POLICIES = (selection.MIN_START, selection.MAX_PROBABILITY, selection.RANDOM)
+POLICIES = (codes.MIN_START, codes.MAX_PROBABILITY, codes.RANDOM)
 INCARNATION = 3
 arities, blocks, managers = st.integers(1, 5), st.integers(1, 4), st.integers(1, 3)
 
@@ -78,7 +79,7 @@ class Question:
             ]
             for rows in self.blocks(self.offers[i])
         ]
-        cut = self.ask.policy == selection.MIN_START
+        cut = self.ask.policy == codes.MIN_START
         return up_the_tree(own, self.tree.arity, lambda steps: joined_steps(steps, int(self.ask.units[i]), cut=cut))
 
     def candidates(self, i: int, start: int) -> tuple[list[Candidate], int, int]:
@@ -116,7 +117,7 @@ def questions(draw) -> Question:
     }
     ask = replace(
         several[0], **together, units=np.array([draw(st.integers(1, 6)) for _ in several]),
-        policy=draw(st.sampled_from(POLICIES)), choice=draw(st.sampled_from(list(selection.CHOICES.values()))),
+        policy=draw(st.sampled_from(POLICIES)), choice=draw(st.sampled_from(list(codes.NODE_CHOICES.values()))),
         distinct=draw(st.booleans()),
     )  # fmt: skip
     rows, offset = world.state.offers(ask, held_of(ask), SEED, world.now)
@@ -160,12 +161,14 @@ def test_candidates_hold_the_nodes_that_the_offers_hold(question, data):
     start = ask.first + instants * ask.grain
     ask = replace(ask, want=say.CANDIDATES, start=start)
     best, offset = world.state.candidates(ask, held_of(ask), SEED, world.now, INCARNATION)
-    assert (best[:, ranked.INCARNATION] == INCARNATION).all()
+    assert (best[:, offer_rows.BEST_INCARNATION] == INCARNATION).all()
     sent, longest = [], []
     for i, units in enumerate(ask.units.tolist()):
         mine = best[offset[i] : offset[i + 1]]
         candidates, in_all, in_one = question.candidates(i, int(start[i]))
-        assert mine[:, [ranked.NODE, ranked.UNITS]].tolist() == [[node, holds] for _, node, holds in candidates]
+        assert mine[:, [offer_rows.BEST_NODE, offer_rows.BEST_UNITS]].tolist() == [
+            [node, holds] for _, node, holds in candidates
+        ]
         sent.append(in_all)
         longest.append(in_one)
         if not found[i]:

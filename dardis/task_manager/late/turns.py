@@ -16,9 +16,7 @@ import numpy as np
 from dardis.kernels import late as kernel
 from dardis.kernels import passes
 from dardis.kernels import queue as columns
-from dardis.kernels import search as placing
-from dardis.kernels.offers import make_scratch
-from dardis.kernels.profile import FULL
+from dardis.kernels.placer import Placer
 from dardis.model.addresses import ALL_HOSTS, ONLY_MANAGER, ManagerAddress
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME, Job
@@ -50,8 +48,7 @@ class LateByTurns:
         self._rules = self._negotiation.rules
         self._order = Order(setup, layout)
         self._view = view = View(setup, self._rules, layout, seed)
-        most_offers, slots = max(1024, 2 * layout.bounds[-1]), view.waiting.slots
-        self._room = columns.make_room(len(layout.kinds), make_scratch(16, view.rows, 0, 0), most_offers, slots)
+        self._placer = Placer(view, view.rules, len(layout.kinds), view.waiting.slots)
         self._later: list[tuple[int, int, Job]] = []
         """From when on jobs have turns that may not start yet, or find no start before the profile changes."""
         self._waking: set[int] = set()
@@ -95,8 +92,7 @@ class LateByTurns:
     def _enlist(self, job: Job) -> None:
         """Put a job among those that have turns."""
         slot, waiting = self._view.add(job), self._view.waiting
-        if waiting.slots > len(self._room.started):
-            self._room = self._room._replace(started=np.zeros(waiting.slots, dtype=np.int64))
+        self._placer.see_slots(waiting.slots)
         waiting.queue.lists[columns.RULE, waiting.queue.size[columns.RULE]] = slot
         waiting.queue.size[columns.RULE] += 1
 
@@ -120,7 +116,7 @@ class LateByTurns:
         """Begin a wake-up: put the waiting jobs in order. All are tried if it is `whole`, else new ones."""
         while self._later and self._later[0][0] <= now:
             self._enlist(heappop(self._later)[2])
-        queue, state = self._view.waiting.queue, self._room.state
+        queue, state = self._view.waiting.queue, self._placer.room.state
         count = int(queue.size[0])
         self._opened_at = now
         self._keys, self._aged = [], 0
@@ -152,19 +148,19 @@ class LateByTurns:
 
     def next_key(self) -> Key | None:
         """The key of the job whose turn is next; None when all have had theirs."""
-        place = int(self._room.state[columns.PLACE])
+        place = int(self._placer.room.state[columns.PLACE])
         return self._keys[place] if place < len(self._keys) else None
 
     def turn(self, until: Key | None, now: int) -> list[Effect]:
         """Let jobs start, in order, while they go before `until`; stop at one that reserves or wakes nodes."""
         stop = len(self._keys) if until is None else bisect_left(self._keys, until)
         reserving = stop if HEAD not in self._heads else self._aged if AGED not in self._heads else 0
-        state, waiting = self._room.state, self._view.waiting
-        passes.count_free(self._view.rows, self._room, now)
+        state, waiting = self._placer.room.state, self._view.waiting
+        passes.count_free(self._view.profiles, self._placer.room, now)
         state[columns.STARTED] = 0
         somebody_reserves = self._pass(now, stop, reserving)
         effects: list[Effect] = []
-        for slot in self._room.started[: state[columns.STARTED]].tolist():
+        for slot in self._placer.room.started[: state[columns.STARTED]].tolist():
             effects += self._start(waiting.jobs[slot].number, slot, now)
         if somebody_reserves:
             job = waiting.jobs[int(waiting.queue.lists[columns.RULE, state[columns.PLACE]])]
@@ -174,17 +170,12 @@ class LateByTurns:
 
     def _pass(self, now: int, stop: int, reserving: int) -> bool:
         """Find nodes for jobs up to the place `stop`; return whether it stops at one that is to reserve."""
-        state, view = self._room.state, self._view
+        view, placer = self._view, self._placer
+        state = placer.room.state
         awake, delay = view.awake(now)
         while True:
-            answer = kernel.take_turn(
-                view.rows, view.groups, awake, view.waiting.queue, view.rules, self._room, now, stop, reserving
-            )
-            if answer == FULL:
-                view.enlarge()
-            elif answer == placing.ROOM:
-                self._enlarge_room()
-            elif answer == kernel.ASLEEP and not self._wakes(now, delay):
+            answer = placer.run(kernel.take_turn, view.waiting.queue, awake, now, stop, reserving)
+            if answer == kernel.ASLEEP and not self._wakes(now, delay):
                 if state[columns.PLACE] < reserving:
                     return True
                 state[columns.PLACE] += 1
@@ -194,21 +185,13 @@ class LateByTurns:
     def _wakes(self, now: int, delay: int) -> bool:
         """Whether the job at the turn's place, which only sleeping nodes keep from starting, can still start then."""
         waiting = self._view.waiting
-        slot = int(waiting.queue.lists[columns.RULE, self._room.state[columns.PLACE]])
+        slot = int(waiting.queue.lists[columns.RULE, self._placer.room.state[columns.PLACE]])
         number = waiting.jobs[slot].number
         state = self._negotiation.states[number]
         state.if_all_were_up = min(state.if_all_were_up, now)
         if self._view.fits(number, now, delay):
             self._waking.add(number)
         return number in self._waking
-
-    def _enlarge_room(self) -> None:
-        rows = self._view.rows
-        longest = int(rows.size.max(initial=0))
-        if longest + 4 > len(self._room.scratch.time):
-            self._room = self._room._replace(scratch=make_scratch(2 * longest, rows, 0, 0))
-        else:
-            self._room = self._room._replace(out=np.empty((2 * len(self._room.out), 6), dtype=np.int64))
 
     def _start(self, number: int, slot: int, now: int) -> list[Effect]:
         """Bind a job to the nodes that its turn has found."""

@@ -6,12 +6,13 @@ import numpy as np
 
 from dardis.kernels import queue as columns
 from dardis.kernels import search as placing
-from dardis.kernels import selection, view
+from dardis.kernels import view
 from dardis.kernels.job_table import JobTable
 from dardis.kernels.profile import FULL
 from dardis.kernels.rows import grown, make_rows
 from dardis.model.arrays import Ints
 from dardis.model.choices import UnitsPerNode
+from dardis.model.codes import NODE_CHOICES
 from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.task_manager.layout import Layout
 from dardis.task_manager.search import SearchRules
@@ -28,9 +29,9 @@ class View:
     def __init__(self, setup: LateSetUp, rules: SearchRules, layout: Layout, seed: int) -> None:
         """No job waits, and of the nodes it is known what they will publish."""
         kinds, nodes = len(layout.kinds), layout.bounds[-1]
-        self.rows = make_rows(nodes, 2 * kinds if layout.has_desired else kinds, 4, np.int32)
+        self.profiles = make_rows(nodes, 2 * kinds if layout.has_desired else kinds, 4, np.int32)
         """What each node has left over time, below the desired profile as well if there is one."""
-        self.groups: Ints = np.repeat(np.arange(len(layout.group_counts)), layout.group_counts)
+        self.group: Ints = np.repeat(np.arange(len(layout.group_counts)), layout.group_counts)
         self.incarnations: dict[int, int] = {}
         """By host, as published."""
         self.next_change: dict[int, int] = {}
@@ -43,7 +44,7 @@ class View:
         self.rules = columns.Rules(
             strict=False, backfill=False, depth=1, wish=columns.WISH_SPAN if rules.respect else columns.WISH_OFF,
             soft=rules.soft, distinct=setup.units_per_node is UnitsPerNode.DISTINCT,
-            choice=selection.CHOICES[setup.node_choice], seed=seed,
+            choice=NODE_CHOICES[setup.node_choice], seed=seed,
         )  # fmt: skip
         """How a job is put on nodes."""
         self.waiting = JobTable(kinds, nodes)
@@ -63,27 +64,27 @@ class View:
         """Take in what a host's nodes can hold."""
         self.incarnations[published.host] = published.incarnation
         self.next_change[published.host] = published.next_change
-        while view.accept(self.rows, published.node, published.offset, published.time, published.value) == FULL:
-            self.enlarge()
+        while view.accept(self.profiles, published.node, published.offset, published.time, published.value) == FULL:
+            self.grow()
         if len(published.ready):
             self._ready[published.node], self._boot[published.node] = published.ready, published.boot
             self._sleeps = True
 
-    def enlarge(self) -> None:
+    def grow(self) -> None:
         """Make room for more steps of each node."""
-        self.rows = grown(self.rows)
+        self.profiles = grown(self.profiles)
 
     def fits(self, number: int, start: int, delay: int = 0) -> bool:
         """Whether, for all that is known, a waiting job can start at `start` and at any time up to `delay` s later."""
         table = self.waiting.queue.table
-        return bool(placing.fits_now(self.rows, self.groups, table, self.slots[number], self.rules, start, delay))
+        return bool(placing.fits_now(self.profiles, self.group, table, self.slots[number], self.rules, start, delay))
 
     def awake(self, now: int) -> tuple[Ints, int]:
         """The groups of the nodes that are up, and in how long all nodes could be."""
         if not self._sleeps:
-            return self.groups, 0
+            return self.group, 0
         up = np.maximum(self._ready, now + self._boot)
-        return np.where(up > now, NO_GROUP, self.groups), int(up.max()) - now
+        return np.where(up > now, NO_GROUP, self.group), int(up.max()) - now
 
     def next_up(self, after: int) -> int:
         """When the next node that boots is up after this time (FOREVER: none does)."""

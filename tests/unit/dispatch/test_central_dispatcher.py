@@ -189,4 +189,4 @@ def test_room_for_longer_profiles_is_no_room_for_more_offers():
     for number in range(1, 301):
         assert dispatcher.submit(job(number, 0, number, 1), 0) is None
         assert len(dispatcher.decide(0)) == 1
-    assert len(dispatcher._room.out) <= 2048
+    assert len(dispatcher._placer.room.out) <= 2048

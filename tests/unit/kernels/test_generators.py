@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kit.asks import ask_for, nothing_held
 from kit.effort import examples
 
-from dardis.kernels.starts import EXPONENTIAL, FIRST, UNIFORM
+from dardis.model.codes import EXPONENTIAL, FIRST, UNIFORM
 from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
