@@ -15,6 +15,8 @@ from typing import Any, TypeVar, cast
 
 import numba
 
+Fields = tuple[Any, ...]
+"""A named tuple's fields as a plain tuple."""
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dardis.kernels.jit import kernel
+from dardis.kernels.jit import Fields, folded, kernel
+from dardis.kernels.offers import Scratch
 from dardis.kernels.passes import BEGUN, begin, hopeless
 from dardis.kernels.profile import DONE
 from dardis.kernels.queue import FRESH, GONE, LOOKED_AT, PLACE, REMEMBERED, RULE, WHOLE, Queue, Room, Rules
@@ -14,8 +15,8 @@ BLOCKED, ASLEEP = 30, 31
 """The job at the turn's place can't start, and may reserve; it could start if all nodes were up."""
 
 
-@kernel
-def take_turn(
+@folded
+def _take_turn(
     rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, awake: Ints, now: int, stop: int, reserving: int
 ) -> int:
     """Go on over the list until its place `stop`. Answers DONE, BLOCKED, ASLEEP, or FULL or ROOM: then call it again.
@@ -45,3 +46,20 @@ def take_turn(
                 return BLOCKED
         state[PLACE] += 1
     return DONE
+
+
+@kernel
+def _turn(
+    rows: Fields, group: Ints, queue: Fields, rules: Fields, room: Fields, scratch: Fields, awake: Ints, now: int,
+    stop: int, reserving: int,
+) -> int:  # fmt: skip
+    fields = room + (Scratch(*scratch),)  # noqa: RUF005 (Numba adds tuples, but can't unpack two into one)
+    return _take_turn(Rows(*rows), group, Queue(*queue), Rules(*rules), Room(*fields), awake, now, stop, reserving)
+
+
+def take_turn(
+    rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, awake: Ints, now: int, stop: int, reserving: int
+) -> int:
+    """`_take_turn`, from Python."""
+    plain = tuple(rows), group, tuple(queue), tuple(rules), room[:-1], tuple(room.scratch)
+    return _turn(*plain, awake, now, stop, reserving)

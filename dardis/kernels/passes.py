@@ -6,11 +6,9 @@ it stopped when it is called again, so nothing is decided twice.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from dardis.kernels.jit import bare, folded, inlined, kernel
+from dardis.kernels.jit import Fields, bare, folded, inlined, kernel
 from dardis.kernels.offers import Scratch
 from dardis.kernels.profile import DONE, FULL
 from dardis.kernels.queue import (
@@ -57,7 +55,6 @@ from dardis.model.job import FOREVER, NO_TIME
 
 CLEAR, IN_ORDER, BEHIND, CLOSE = range(4)
 """Phases of a pass."""
-Fields = tuple[Any, ...]
 BEGUN, STAYS = 10, 11
 """What became of a job that was tried: started, or did not."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from dardis.kernels.jit import bare, inlined, kernel
-from dardis.kernels.offers import OUT_OF_SPACE, Batch, Nodes, OfferRules, Scratch, answer_one
+from dardis.kernels.offers import OUT_OF_SPACE, Question, answer_one
 from dardis.kernels.selection import Choice, Start, list_candidates, take_contiguous
 from dardis.kernels.sums import SENT, Tree, take_children
 from dardis.model.arrays import Ints
@@ -86,27 +86,24 @@ def best_of(rows: Ints, low: int, high: int, units: int, choice: int) -> int:
 
 
 @kernel
-def rank_nodes(
-    nodes: Nodes, batch: Batch, rules: OfferRules, now: int, scratch: Scratch, out: Ints, offset: Ints, tree: Tree,
-    choice: Choice, start: Ints, incarnation: int, best: Ints,
-) -> int:  # fmt: skip
+def rank_nodes(question: Question, tree: Tree, choice: Choice, start: Ints, incarnation: int, best: Ints) -> int:
     """Write the best nodes for `start[i]` of ask i as `best[offset[i]:offset[i+1]]`.
 
     Returns how many rows that is, or OUT_OF_SPACE.
     """
-    hosts, block = len(tree.children), tree.block
+    asks, out, offset = question.batch.asks, question.out, question.offset
+    hosts, block, nodes = len(tree.children), tree.block, len(question.nodes.group)
     pending = np.empty(hosts + 1, dtype=np.int64)
     node, whole, keys = np.empty(block, np.int64), np.empty(block, np.int64), np.empty(block, np.int64)
     end = np.int64(0)
     offset[0] = 0
-    asks = batch.asks
     for i in range(len(asks.job)):
         instant = (start[i] - asks.first[i]) // choice.grain
         chosen = Start(instant, asks.first[i], asks.walltime[i], asks.units[i], asks.job[i], asks.draw_key[i])
         depth = 0
         for host in range(hosts - 1, -1, -1):
-            low, high = host * block, min((host + 1) * block, len(nodes.group))
-            count = answer_one(nodes, low, high, batch, i, rules, now, scratch, out, 0)
+            low, high = host * block, min((host + 1) * block, nodes)
+            count = answer_one(question, i, low, high, 0)
             if count == OUT_OF_SPACE or end + block > len(best):
                 return OUT_OF_SPACE
             size = list_candidates(out[:count], chosen, choice, node, whole, keys)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dardis.kernels.jit import kernel
-from dardis.kernels.offers import OUT_OF_SPACE, Nodes, OfferRules, answer
+from dardis.kernels.offers import OUT_OF_SPACE, Nodes, OfferRules, Question, answer
 from dardis.kernels.profile import DONE, FULL
 from dardis.kernels.queue import HELD, HOLD, LATEST, NUMBER, START, UNITS, WALLTIME, WISH_OFF, Queue, Room, Rules
 from dardis.kernels.rows import Rows
@@ -105,10 +105,8 @@ def find_best(
     none = room.ask[:0]
     room.ask[FIRST_START] = first
     room.ask[LAST_START] = last
-    count = answer(
-        Nodes(rows, group, 0, none, none), ask_of(table, slot, room), OfferRules(False, FIRST, 1, rules.seed), now,
-        room.scratch, room.out, room.offset,
-    )  # fmt: skip
+    nodes, how = Nodes(rows, group, 0, none, none), OfferRules(False, FIRST, 1, rules.seed)
+    count = answer(Question(nodes, ask_of(table, slot, room), how, now, room.scratch, room.out, room.offset))
     if count == OUT_OF_SPACE:
         return ROOM
     offers = room.out[:count]

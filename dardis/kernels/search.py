@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dardis.kernels.jit import bare, folded, inlined, kernel
-from dardis.kernels.offers import OUT_OF_SPACE, Asked, Batch, Held, Nodes, OfferRules, answer
+from dardis.kernels.offers import OUT_OF_SPACE, Asked, Batch, Held, Nodes, OfferRules, Question, answer
 from dardis.kernels.profile import DONE, release, reserve
 from dardis.kernels.queue import (
     GROUPS,
@@ -167,13 +167,14 @@ def find(
     none = room.ask[:0]
     nodes = Nodes(rows, group, 0, none, none)
     how = OfferRules(wish == WISH_SPAN, FIRST, 1, rules.seed)
+    question = Question(nodes, batch, how, now, room.scratch, room.out, room.offset)
     choice = Choice(MIN_START, rules.choice, rules.distinct, 1, rules.seed)
     hold = table[slot, HOLD]
     window = max(table[slot, WALLTIME], SHORTEST_WINDOW_S)
     while first <= last:
         room.ask[FIRST_START] = first
         room.ask[LAST_START] = min(first + window - 1, last)
-        count = answer(nodes, batch, how, now, room.scratch, room.out, room.offset)
+        count = answer(question)
         if count == OUT_OF_SPACE:
             return ROOM
         if wish == WISH_INSTANT and first == last:

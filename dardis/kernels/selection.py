@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dardis.kernels.chance import PURPOSE_NODE, PURPOSE_PICK, below, draw_key, mix
-from dardis.kernels.jit import bare, inlined, kernel
+from dardis.kernels.jit import Fields, bare, inlined, kernel
 from dardis.model.arrays import Ints
 from dardis.model.asks import Asks
 from dardis.model.codes import ANY_NODE, BEST_FIT, CONTIGUOUS, MAX_PROBABILITY, MIN_START, WORST_FIT
@@ -334,3 +334,17 @@ def select_first(
             start = Start(instant, first, asks.walltime[i], units, job, attempt)
             result[2] = choose_nodes(mine, start, choice, nodes, node_units)
             return
+
+
+@kernel
+def _select_first(
+    offers: Ints, offset: Ints, asks: Fields, begin: int, choice: Fields, nodes: Ints, node_units: Ints, result: Ints
+) -> None:
+    select_first(offers, offset, Asks(*asks), begin, Choice(*choice), nodes, node_units, result)
+
+
+def first_start(
+    offers: Ints, offset: Ints, asks: Asks, begin: int, choice: Choice, nodes: Ints, node_units: Ints, result: Ints
+) -> None:
+    """`select_first`, from Python."""
+    _select_first(offers, offset, tuple(asks), begin, tuple(choice), nodes, node_units, result)

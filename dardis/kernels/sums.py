@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dardis.kernels.jit import bare, inlined, kernel
-from dardis.kernels.offers import OUT_OF_SPACE, Batch, Nodes, OfferRules, Scratch, answer_one
+from dardis.kernels.offers import OUT_OF_SPACE, Question, answer_one
 from dardis.kernels.selection import NONE, in_order, take_span, units_of
 from dardis.model.arrays import Ints
 from dardis.model.codes import MIN_START
@@ -115,27 +115,25 @@ def steps_of(offers: Ints, count: int, distinct: bool, steps: Ints, end: int) ->
 
 
 @kernel
-def sum_offers(
-    nodes: Nodes, batch: Batch, rules: OfferRules, now: int, scratch: Scratch, out: Ints, offset: Ints, tree: Tree,
-    cut: bool, distinct: bool, steps: Ints,
-) -> int:  # fmt: skip
+def sum_offers(question: Question, tree: Tree, cut: bool, distinct: bool, steps: Ints) -> int:
     """Write the steps of all nodes to ask i as `steps[offset[i]:offset[i+1]]`; return how many, or OUT_OF_SPACE.
 
     `out` has room for the offers of a block; OUT_OF_SPACE means either.
     """
-    hosts = len(tree.children)
+    asks, out, offset = question.batch.asks, question.out, question.offset
+    hosts, nodes = len(tree.children), len(question.nodes.group)
     pending = np.empty(hosts + 1, dtype=np.int64)  # where the steps of what is not added up yet begin
     end = np.int64(0)
     offset[0] = 0
-    for i in range(len(batch.asks.job)):
+    for i in range(len(asks.job)):
         depth = 0
         for host in range(hosts - 1, -1, -1):
-            low, high = host * tree.block, min((host + 1) * tree.block, len(nodes.group))
-            count = answer_one(nodes, low, high, batch, i, rules, now, scratch, out, 0)
+            low, high = host * tree.block, min((host + 1) * tree.block, nodes)
+            count = answer_one(question, i, low, high, 0)
             if count == OUT_OF_SPACE or end + 2 * count > len(steps):
                 return OUT_OF_SPACE
             depth, begin = take_children(tree, host, pending, depth, end)
-            end = add_up(steps, begin, steps_of(out, count, distinct, steps, end), batch.asks.units[i], cut)
+            end = add_up(steps, begin, steps_of(out, count, distinct, steps, end), asks.units[i], cut)
             pending[depth] = begin
             depth += 1
             if host > 0:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dardis.kernels import offers, profile, ranked, sums, view
-from dardis.kernels.offers import Asked, Batch, Held, Nodes, OfferRules, Scratch, make_scratch
+from dardis.kernels.offers import Asked, Batch, Held, Nodes, OfferRules, Question, Scratch, make_scratch
 from dardis.kernels.placer import FEWEST_OFFERS, FIRST_LONGEST
 from dardis.kernels.profiles import NodeProfiles
 from dardis.kernels.rows import Rows, grown, make_rows
@@ -181,7 +181,7 @@ class PoolState(NodeProfiles):
 
     def offers(self, ask: Ask, held: Held, seed: int, now: int) -> tuple[Ints, Ints]:
         """Return (rows, offset) of the offers of the nodes that are asked, to all asks of the message."""
-        return self._put(ask, held, seed, now, offers.answer)
+        return self._put(ask, held, seed, now, offers.answer_to)
 
     def sums(self, ask: Ask, held: Held, seed: int, now: int) -> tuple[Ints, Ints]:
         """Return (rows, offset) of what all nodes offer together, as steps."""
@@ -214,16 +214,15 @@ class PoolState(NodeProfiles):
         else:
             asked = Asked(ask.sample_offset, ask.sample - self.first if len(ask.sample) else ask.sample, ask.needed)
         ready, boot = (_ALL_UP, _ALL_UP) if ask.as_if_up else (self._ready, self._boot)
-        question = (
-            Nodes(self.profiles, self.group, self.first, ready, boot), Batch(ask.columns, held, asked),
-            OfferRules(ask.respect and self.has_desired, ask.generator, ask.grain, seed), now, self._scratch_for(ask),
-        )  # fmt: skip
+        nodes = Nodes(self.profiles, self.group, self.first, ready, boot)
+        rules = OfferRules(ask.respect and self.has_desired, ask.generator, ask.grain, seed)
+        batch, scratch = Batch(ask.columns, held, asked), self._scratch_for(ask)
         offset = np.empty(len(ask.job) + 1, dtype=np.int64)
         answer = into or self._out
         while True:
             self.sent[:] = 0
-            rest = (*more, answer.rows) if into else ()
-            count = kernel(*question, self._out.rows, offset, *rest)
+            question = Question(nodes, batch, rules, now, scratch, self._out.rows, offset)
+            count = kernel(question, *more, answer.rows) if into else kernel(question)
             if count != offers.OUT_OF_SPACE:
                 return answer.rows[:count].copy(), offset
             for space in {self._out, answer}:

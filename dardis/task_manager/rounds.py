@@ -293,7 +293,7 @@ def picks(this: Round, seed: int) -> Iterator[Pick]:
     choice = selection.Choice(ask.policy, ask.choice, ask.distinct, ask.grain, seed)
     place = -1
     while place + 1 < len(ask.job):
-        selection.select_first(rows, offset, asks, place + 1, choice, nodes, units, result)
+        selection.first_start(rows, offset, asks, place + 1, choice, nodes, units, result)
         place, start, count = result.tolist()
         if place == selection.NONE:
             return
