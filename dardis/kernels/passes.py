@@ -201,14 +201,14 @@ def try_job(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room
 
 
 @bare
-def count_free(rows: Rows, room: Room, now: int) -> None:
-    """Sum what is free now on all nodes."""
-    for k in range(len(room.free)):
-        room.free[k] = 0
+def count_free(rows: Rows, free: Ints, now: int) -> None:
+    """Write what is free now of each kind, summed over all nodes."""
+    for k in range(len(free)):
+        free[k] = 0
     for node in range(len(rows.size)):
         forget_before(rows, node, now)
-        for k in range(len(room.free)):
-            room.free[k] += max(np.int64(rows.value[rows.head[node], k]), 0)
+        for k in range(len(free)):
+            free[k] += max(np.int64(rows.value[rows.head[node], k]), 0)
 
 
 @bare
@@ -242,7 +242,7 @@ def clear(rows: Rows, queue: Queue, rules: Rules, room: Room, now: int) -> int:
             return FULL
     if state[WHOLE]:
         state[RESERVED] = 0  # only a number of reservations counts, and then all are worked out anew
-    count_free(rows, room, now)
+    count_free(rows, room.free, now)
     state[STARTED] = 0
     state[LOOKED_AT] = 0
     state[BLOCKED] = NONE

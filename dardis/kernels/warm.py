@@ -100,7 +100,7 @@ def warm_late() -> None:
     room = queue.make_room(1, offers.make_scratch(8, rows, 0, 0), 16, 2)
     rules = queue.Rules(False, False, 1, queue.WISH_OFF, False, False, BEST_FIT, 1)
     waiting.table[0] = (0, 0, 5, 2, 1, FOREVER, 0, 1, NO_TIME, 0, 0, 0, 1)
-    passes.count_free(rows, room, 0)
+    passes.count_free(rows, room.free, 0)
     search.fits_now(rows, group, waiting.table, 0, rules, 0, 0)
     late.take_turn(rows, group, waiting, rules, room, group, 0, 1, 1)
     offset, time, value = np.empty(3, dtype=np.int64), np.empty(8, dtype=np.int64), np.empty((8, 1), dtype=np.int64)

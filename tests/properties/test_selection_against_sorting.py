@@ -11,6 +11,7 @@ from kit.effort import examples
 
 from dardis.kernels import selection
 from dardis.model import codes
+from dardis.model.asks import Asks
 from dardis.model.job import FOREVER
 
 SEED = 3
@@ -81,10 +82,13 @@ def test_the_first_ask_that_can_gets_its_start_and_nodes(several, policy, choice
 
     offset = np.cumsum([0, *(len(ask.rows) for ask in batch)])
     nodes, units, result = np.zeros(9, np.int64), np.zeros(9, np.int64), np.zeros(3, np.int64)
-    selection.select_first(
-        np.concatenate([ask.rows for ask in batch]), offset, column("first"), column("walltime"), column("units"),
-        column("job"), column("attempt"), grain, policy, distinct, choice, SEED, nodes, units, result,
+    none = np.zeros(len(batch), dtype=np.int64)
+    asks = Asks(
+        column("job"), column("attempt"), column("first"), none, column("walltime"), column("units"), none, none,
+        none.reshape(-1, 1),
     )  # fmt: skip
+    how = selection.Choice(policy, choice, distinct, grain, SEED)
+    selection.first_start(np.concatenate([ask.rows for ask in batch]), offset, asks, 0, how, nodes, units, result)
     assert result[0] == place
     if place >= 0:
         start, taken = found[place]

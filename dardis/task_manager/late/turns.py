@@ -156,7 +156,7 @@ class LateByTurns:
         stop = len(self._keys) if until is None else bisect_left(self._keys, until)
         reserving = stop if HEAD not in self._heads else self._aged if AGED not in self._heads else 0
         state, waiting = self._placer.room.state, self._view.waiting
-        passes.count_free(self._view.profiles, self._placer.room, now)
+        passes.count_free(self._view.profiles, self._placer.room.free, now)
         state[columns.STARTED] = 0
         somebody_reserves = self._pass(now, stop, reserving)
         effects: list[Effect] = []
