@@ -7,16 +7,17 @@ proportion to the payload's length, and at most `MEMORY_FACTOR` times its bytes 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from math import prod
 from operator import itemgetter
-from typing import Any
+from typing import Any, NewType, Union, get_args, get_origin, get_type_hints
 
 import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
+from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
 from dardis.wire import messages
 from dardis.wire.messages import Message
@@ -221,35 +222,42 @@ def _messages(written: list[object], levels: int) -> list[Message]:
     return [_message(message, levels) for message in written]
 
 
-def _parcels(written: list[Any], levels: int) -> list[tuple[int, int, Message]]:
+def _parcels(written: list[Any], levels: int) -> list[messages.Parcel]:
     for parcel in written:
         if type(parcel) is not list or len(parcel) != 3 or not _are_ints(parcel[:2], 2):
             raise ProtocolError("a parcel without a host and a time")
     return [(host, now, _message(message, levels)) for host, now, message in written]
 
 
-_NUMBERS: dict[str, type] = {"int": int, "bool": bool}
-_CARRIED: dict[str, Callable[[Any, int], Any]] = {
-    "Message": _message, "Ask": _ask, "list[Message]": _messages, "list[tuple[int, int, Message]]": _parcels,
+_CARRIED: dict[object, Callable[[Any, int], Any]] = {
+    Message: _message, messages.Ask: _ask, list[Message]: _messages, list[messages.Parcel]: _parcels,
 }  # fmt: skip
 """How to read fields that hold messages, by their types."""
+
+
+def _plain(said: object) -> object:
+    """The type whose values a field has while the program runs: who or what a number names is the checker's alone."""
+    while isinstance(said, NewType):
+        said = said.__supertype__
+    parts = {_plain(part) for part in get_args(said)} if get_origin(said) is Union else {said}
+    return parts.pop() if len(parts) == 1 else said
 
 
 class _Form:
     """How a kind of message is written: what its dataclass says, looked up once."""
 
     def __init__(self, kind: type[Any]) -> None:
-        types = {field.name: str(field.type) for field in fields(kind)}
-        numbers = [name for name, said in types.items() if said in _NUMBERS]
+        types = {name: _plain(said) for name, said in get_type_hints(kind).items()}
+        numbers = [name for name, said in types.items() if said in (int, bool)]
         carried = [name for name, said in types.items() if said in _CARRIED]
         self.kind = kind
         self.plain = (*numbers, *carried)
-        self.arrays = tuple(name for name, said in types.items() if said == "Ints")
+        self.arrays = tuple(name for name, said in types.items() if said == Ints)
         written = [*self.plain, *self.arrays]
-        if len(written) != len(types):
-            raise TypeError(f"{kind.__name__} has a field of a type that is not written")
+        if unknown := types.keys() - written:
+            raise TypeError(f"{kind.__name__} has a field of a type that is not written: {', '.join(sorted(unknown))}")
         self.numbers = len(numbers)
-        self.types = (*(_NUMBERS[types[name]] for name in numbers), *(list for _ in carried))
+        self.types = (*(types[name] for name in numbers), *(list for _ in carried))
         """Of the plain fields, as they are unpacked."""
         self.carried = [(len(numbers) + place, _CARRIED[types[name]]) for place, name in enumerate(carried)]
         self.parts = 4 if self.arrays else 2

@@ -166,8 +166,8 @@ class Relay:
     """How long until those are asked again who have not answered, in s."""
     gone: Ints
     """Hosts that are known to be dead, ascending."""
-    parcels: list[tuple[int, int, Message]]
-    """Messages (host, time, message) that nobody answers, for single hosts of the part, each host's in order."""
+    parcels: list[Parcel]
+    """What nobody answers, for single hosts of the part, each host's in order."""
     message: Message
     """What all hosts of the part are to answer, after that."""
     expires: int = FOREVER
@@ -380,3 +380,5 @@ Message = (
     | Committed | Release | Released | Ended | Later | Announce | Look | Published | Switch | Finished | Noted
     | HostDown | Timer
 )  # fmt: skip
+Parcel = tuple[int, int, Message]
+"""A message that travels with another: its host, its time, itself."""

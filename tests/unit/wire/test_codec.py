@@ -1,5 +1,5 @@
-from dataclasses import fields
-from typing import get_args
+from dataclasses import dataclass, fields
+from typing import NewType, get_args, get_type_hints
 
 import msgpack
 import numpy as np
@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
 from dardis.wire import codec, messages
 from dardis.wire.messages import Message
@@ -14,19 +15,20 @@ from dardis.wire.messages import Message
 whole = st.integers(-(2**63), 2**63 - 1)
 lists = st.lists(whole, max_size=5).map(lambda values: np.array(values, dtype=np.int64))
 tables = st.tuples(st.integers(0, 4), st.integers(1, 6)).map(lambda s: np.arange(s[0] * s[1]).reshape(s) - 2**62)
-plain = {"int": whole, "bool": st.booleans(), "Ints": lists | tables}
 carried = st.builds(messages.Noted, whole, whole) | st.builds(messages.Candidates, whole, lists, tables)
 VALUES = {
-    **plain,
-    "Ask": st.builds(messages.Ask, **{field.name: plain[field.type] for field in fields(messages.Ask)}),
-    "Message": carried,
-    "list[Message]": st.lists(carried, max_size=3),
-    "list[tuple[int, int, Message]]": st.lists(st.tuples(whole, whole, carried), max_size=3),
+    int: whole,
+    bool: st.booleans(),
+    Ints: lists | tables,
+    messages.Ask: st.deferred(lambda: any_of(messages.Ask)),
+    Message: carried,
+    list[Message]: st.lists(carried, max_size=3),
+    list[messages.Parcel]: st.lists(st.tuples(whole, whole, carried), max_size=3),
 }
 
 
 def any_of(kind):
-    return st.builds(kind, **{field.name: VALUES[field.type] for field in fields(kind)})
+    return st.builds(kind, **{name: VALUES[said] for name, said in get_type_hints(kind).items()})
 
 
 def same(a: object, b: object) -> bool:
@@ -84,3 +86,29 @@ def test_unknown_extensions_are_refused():
 def test_what_is_no_part_of_a_message_is_refused(value):
     with pytest.raises(TypeError, match="no part of a message"):
         codec.pack(value)
+
+
+Street = NewType("Street", int)
+House = NewType("House", Street)
+
+
+@dataclass
+class Addressed:
+    to: House | Street
+    numbers: Ints
+
+
+@dataclass
+class Spoken:
+    number: int
+    words: str
+
+
+def test_names_of_numbers_are_written_as_numbers():
+    form = codec._Form(Addressed)
+    assert (form.plain, form.types, form.arrays) == (("to",), (int,), ("numbers",))
+
+
+def test_a_field_of_an_unknown_type_is_refused_before_anything_is_written():
+    with pytest.raises(TypeError, match="Spoken has a field of a type that is not written: words"):
+        codec._Form(Spoken)
