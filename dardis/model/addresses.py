@@ -7,11 +7,6 @@ from typing import Final, NewType
 ManagerAddress = NewType("ManagerAddress", int)
 """Less than 0, so that no host has it."""
 
-ALL_HOSTS: Final = -1
-"""Every host, where a task manager sends."""
-EVERYBODY: Final = -1
-"""Every task manager, where a host sends."""
-
 
 def address_of(manager: int) -> ManagerAddress:
     """The address of a task manager, counted from 0."""

@@ -12,7 +12,6 @@ from itertools import pairwise
 import numpy as np
 
 from dardis.kernels.offers import Held
-from dardis.model.addresses import EVERYBODY
 from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER
@@ -21,7 +20,7 @@ from dardis.model.ragged import offsets_of
 from dardis.model.target import DesiredProfile
 from dardis.node_manager.state import Claim, PoolState, VirtualHosts
 from dardis.wire import messages as say
-from dardis.wire.effects import Effect, Kill, Launch, Send, SetTimer
+from dardis.wire.effects import Effect, Kill, Launch, SetTimer, Tell, TellAll
 
 LAPSE, REPORT, FORGET = range(3)
 """Tokens of timers: a tentative reservation lapses; `Finished` is told again; what was released can't come again."""
@@ -103,7 +102,7 @@ class NodePool:
         answer: say.Message
         if ask.want == say.CANDIDATES:
             rows, offset = self.state.candidates(ask, held, self._seed, now, self.incarnation)
-            return Send(int(ask.job[0]), say.Candidates(ask.round, offset, rows))
+            return Tell(int(ask.job[0]), say.Candidates(ask.round, offset, rows))
         asked = ask.sample - self.state.first
         down_until = self.state.down_until(asked, now)
         horizon, last_end = (max(end, down_until) for end in self.state.ends(asked))
@@ -113,7 +112,7 @@ class NodePool:
         else:
             rows, offset = self.state.offers(ask, held, self._seed, now)
             answer = say.Offers(ask.round, self.host, self.incarnation, horizon, last_end, offset, rows, down_until)
-        return Send(int(ask.job[0]), answer)
+        return Tell(int(ask.job[0]), answer)
 
     def _offer_jointly(self, asks: say.JointAsk, now: int) -> Effect:
         ask = asks.ask
@@ -125,7 +124,7 @@ class NodePool:
             about.append([*(max(end, down_until) for end in self.state.ends(nodes)), down_until])
         table = np.array(about, dtype=np.int64)
         answer = say.JointOffers(asks.rounds, ask.job, self.host, self.incarnation, table, offset, rows)
-        return Send(int(ask.job[0]), answer)
+        return Tell(int(ask.job[0]), answer)
 
     def _announced(self, news: say.Announce, now: int) -> list[Effect]:
         place = (news.label, int(news.head[0]))
@@ -143,7 +142,7 @@ class NodePool:
         state = self.state
         nodes = state.published(now, whole=self._report_every > 0)
         answer = say.Published(self.host, self.incarnation, now, state.next_change(now), standing, *nodes)
-        return Send(EVERYBODY, answer)
+        return TellAll(answer)
 
     def _held(self, jobs: Ints) -> Held:
         claims = [self._claims.get(job) for job in jobs.tolist()]
@@ -162,10 +161,10 @@ class NodePool:
 
     def _confirm(self, confirm: say.Confirm, now: int) -> list[Effect]:
         job, attempt = confirm.job, confirm.attempt
-        refused = Send(job, say.Refused(job, attempt, self.host))
+        refused = Tell(job, say.Refused(job, attempt, self.host))
         old = self._claims.get(job)
         if self._finished.get(job) == attempt or (old is not None and old.attempt == attempt):
-            return [Send(job, say.Reserved(job, attempt, self.host))] if confirm.tentative else []
+            return [Tell(job, say.Reserved(job, attempt, self.host))] if confirm.tentative else []
         expired = confirm.start < now or confirm.expires <= now
         stale = confirm.incarnation != self.incarnation or attempt <= self._closed.get(job, (-1, 0))[0]
         if stale or expired or (old is not None and old.attempt > attempt) or not self._is_sound(confirm):
@@ -187,7 +186,7 @@ class NodePool:
         self.state.book(nodes, job, claim.start, now)
         if confirm.tentative:
             lapse = SetTimer(claim.start, say.Timer(job, attempt, LAPSE))
-            return [*effects, Send(job, say.Reserved(job, attempt, self.host)), lapse]
+            return [*effects, Tell(job, say.Reserved(job, attempt, self.host)), lapse]
         return [self._launch(job, claim)]
 
     def _is_sound(self, confirm: say.Confirm) -> bool:
@@ -218,12 +217,12 @@ class NodePool:
     def _ended(self, ended: say.Ended, now: int) -> list[Effect]:
         claim = self._claims.get(ended.job)
         if claim is None:
-            return [Send(ended.job, say.Later(self.host, _EMPTY, 0))] if ended.depth else []
+            return [Tell(ended.job, say.Later(self.host, _EMPTY, 0))] if ended.depth else []
         self._take_back(ended.job, claim, now)
         effects: list[Effect] = []
         if ended.depth:
             later = self.state.later_jobs(claim.nodes, now, ended.depth)
-            effects.append(Send(ended.job, say.Later(self.host, *later)))
+            effects.append(Tell(ended.job, say.Later(self.host, *later)))
         if self._report_every:
             self._finished[ended.job] = claim.attempt
             effects += self._report(ended.job, claim.attempt, now)
@@ -232,7 +231,7 @@ class NodePool:
 
     def _report(self, job: int, attempt: int, now: int) -> list[Effect]:
         again = SetTimer(now + self._report_every, say.Timer(job, attempt, REPORT))
-        return [Send(job, say.Finished(job, attempt, self.host)), again]
+        return [Tell(job, say.Finished(job, attempt, self.host)), again]
 
     def _noted(self, noted: say.Noted) -> list[Effect]:
         if self._finished.get(noted.job) == noted.attempt:  # a late one must not silence a later attempt's report
@@ -263,20 +262,20 @@ class NodePool:
             del self._finished[release.job]
         if not self._report_every:
             return effects
-        return [*effects, Send(release.job, say.Released(release.job, release.attempt, self.host))]
+        return [*effects, Tell(release.job, say.Released(release.job, release.attempt, self.host))]
 
     def _commit(self, commit: say.Commit, now: int) -> list[Effect]:
         job, attempt = commit.job, commit.attempt
         claim = self._claims.get(job)
         if self._finished.get(job) == attempt:
-            return [Send(job, say.Committed(job, attempt, self.host))]
+            return [Tell(job, say.Committed(job, attempt, self.host))]
         if claim is None or claim.attempt != attempt:
-            return [Send(job, say.Refused(job, attempt, self.host))]
-        done = Send(job, say.Committed(job, attempt, self.host))
+            return [Tell(job, say.Refused(job, attempt, self.host))]
+        done = Tell(job, say.Committed(job, attempt, self.host))
         if claim.committed:
             return [done]
         if now > claim.start:
-            return [*self._close(job, attempt, claim.start, now), Send(job, say.Refused(job, attempt, self.host))]
+            return [*self._close(job, attempt, claim.start, now), Tell(job, say.Refused(job, attempt, self.host))]
         claim = Claim(attempt, claim.nodes, claim.units, claim.request, claim.start, claim.end, committed=True)
         self._claims[job] = claim
         return [done, self._launch(job, claim)]

@@ -19,7 +19,7 @@ from dardis.model.codes import MIN_START
 from dardis.model.host_tree import parts_of
 from dardis.node_manager.pool import NodePool
 from dardis.wire import messages as say
-from dardis.wire.effects import Effect, Forward, Send, SetTimer
+from dardis.wire.effects import Effect, Return, Send, SetTimer, Tell, TellAll
 
 TO_DO = 200
 """Token of timers: something is to be done about a question: ask again, answer, or forget it."""
@@ -65,15 +65,15 @@ class RelayingHost:
         if relay.expires <= now:  # it would be asked all the way down, by copies that come late as well
             return []
         if relay.first == relay.last:
-            return [Forward(relay.origin, self._for_all(relay, []))]
+            return [Return(relay.origin, self._for_all(relay, []))]
         if relay.parent == self._host:
             return self._own_share(relay, now)
         known = self._open.get((relay.origin, relay.serial))
         if known is not None:  # doubled on its way, or asked again
-            return [] if known.answer is None else [Forward(relay.parent, known.answer)]
+            return [] if known.answer is None else [self._up(relay, known.answer)]
         parts = parts_of(self._host + 1, relay.last, relay.arity, relay.gone.tolist())
         effects: list[Effect] = [
-            Forward(host, self._share(relay, host, host, 0, relay.expires)) for host in self._left_out(relay, parts)
+            Send(host, self._share(relay, host, host, 0, relay.expires)) for host in self._left_out(relay, parts)
         ]
         if not parts:
             return effects + self._own_share(relay, now)
@@ -90,9 +90,9 @@ class RelayingHost:
             if host == self._host:
                 effects += self.pool.handle(parcel, at)
         own = self.pool.handle(relay.message, now)
-        effects += [effect for effect in own if not isinstance(effect, Send)]
-        said = [effect.message for effect in own if isinstance(effect, Send)]
-        return [*effects, Forward(relay.parent, self._for_all(relay, said))]
+        effects += [effect for effect in own if not isinstance(effect, (Tell, TellAll))]
+        said = [effect.message for effect in own if isinstance(effect, (Tell, TellAll))]
+        return [*effects, self._up(relay, self._for_all(relay, said))]
 
     def _left_out(self, relay: say.Relay, parts: Sequence[tuple[int, int]]) -> list[int]:
         """The dead hosts whose places in the tree others take: one of them may be back."""
@@ -109,7 +109,7 @@ class RelayingHost:
         asked = [
             (first, self._share(relay, first, last, patience, expires)) for first, last in question.missing.items()
         ]
-        return [*(Forward(first, share) for first, share in asked), *reminder]
+        return [*(Send(first, share) for first, share in asked), *reminder]
 
     def _share(self, relay: say.Relay, first: int, last: int, patience: int, expires: int) -> say.Relay:
         """What the hosts `[first, last)` are to take of it."""
@@ -149,7 +149,12 @@ class RelayingHost:
         question.answers = {}
         if not relay.patience:  # nothing is lost, so nobody asks again
             del self._open[relay.origin, relay.serial]
-        return Forward(relay.parent, question.answer)
+        return self._up(relay, question.answer)
+
+    @staticmethod
+    def _up(relay: say.Relay, answer: say.Gathered) -> Send | Return:
+        """Give an answer to whoever has asked: the task manager, or the host above."""
+        return Return(relay.origin, answer) if relay.parent == relay.origin else Send(relay.parent, answer)
 
     def _for_all(self, relay: say.Relay, answers: list[say.Message]) -> say.Gathered:
         return say.Gathered(relay.serial, relay.origin, self._host, self.pool.incarnation, answers)

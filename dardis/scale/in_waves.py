@@ -23,7 +23,7 @@ def drive_waves(what: Experiment, ground: Ground, host: RelayingHost, progress: 
     waves.run(progress if ground.rank == 0 else None)
     wall_s = monotonic_s() - begun - waves.noting_s
     work_ns = cpu_ns() - spent - (peers.waiting_ns - waited) - waves.noting_ns
-    waves.tell()
+    waves.note_said()
     recorder = waves.record()
     figures = peers.share(
         waves.cpu_ns, work_ns, tally.rounds, peers.message_bytes, peers.largest_message, tally.chain,

@@ -10,15 +10,14 @@ import numpy as np
 
 from dardis.engine.clock import cpu_ns, monotonic_s
 from dardis.kernels.sums import LONGEST_TO_ROOT, SENT
-from dardis.model.addresses import ALL_HOSTS
 from dardis.model.host_tree import parts_of
 from dardis.model.loggp import flat_chain, tree_chain, tree_round_trip
 from dardis.node_manager import RelayingHost
 from dardis.node_manager.state import PoolState
 from dardis.scale.experiment import Experiment
-from dardis.transport.base import Hosts
+from dardis.transport.base import Hosts, receivers
 from dardis.wire.codec import decode, encode
-from dardis.wire.effects import Send
+from dardis.wire.effects import ToHosts
 from dardis.wire.messages import Ask, Candidates, Confirm, Gathered, Message, Offers, Relay, Sums
 
 _REPETITIONS, _BATCH = 9, 50
@@ -89,7 +88,7 @@ class Tally:
         """The longest chain of messages of any job."""
         return max(self._chain.values(), default=0)
 
-    def note(self, sends: Sequence[Send], answers: Sequence[Message]) -> bool:
+    def note(self, sends: Sequence[ToHosts], answers: Sequence[Message]) -> bool:
         """Count what a task manager has sent at once, and what was answered; return whether there was a question."""
         rounds: set[int] = set()
         chosen: dict[int, int] = {}
@@ -100,7 +99,7 @@ class Tally:
                     self._through_tree(relay, ask, answers)
                 case Ask() as ask:
                     rounds.add(ask.round)
-                    self._asked(send.to, ask, answers)
+                    self._asked(send, ask, answers)
                 case Confirm() as confirm:
                     chosen[confirm.job] = chosen.get(confirm.job, 0) + self._confirmed(confirm)
         self.rounds += len(rounds)
@@ -132,11 +131,11 @@ class Tally:
         sent, longest = int(self._pool.sent[SENT]), int(self._pool.sent[LONGEST_TO_ROOT])
         self.traffic.answers(sent * row + others * empty, longest * row + empty)
 
-    def _asked(self, to: int, ask: Ask, answers: Sequence[Message]) -> None:
+    def _asked(self, said: ToHosts, ask: Ask, answers: Sequence[Message]) -> None:
         """A question to all hosts, or to one, that each answers by itself."""
         if self._pool is None:
-            hosts = self._hosts if to == ALL_HOSTS else 1
-            others = hosts - (to in {ALL_HOSTS, 0})
+            asked = receivers(said, self._hosts)
+            hosts, others = len(asked), len(asked) - (0 in asked)
             self.traffic.questions(others, size_of(ask))
         else:
             hosts = self._of_virtual_hosts(ask, answers)
@@ -208,7 +207,7 @@ class TalliedHosts:
         self.spent_ns += spent
         return spent
 
-    def exchange(self, sends: Sequence[Send], now: int) -> tuple[list[Message], int]:
+    def exchange(self, sends: Sequence[ToHosts], now: int) -> tuple[list[Message], int]:
         """Deliver, and note what was said."""
         begun = monotonic_s()
         answers, spent = self._inner.exchange(sends, now)

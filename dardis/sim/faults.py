@@ -6,12 +6,12 @@ them with their host. What it records is what really happened, whatever the mach
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 
-from dardis.model.addresses import ALL_HOSTS, EVERYBODY, address_of, manager_at
+from dardis.model.addresses import address_of, manager_at
 from dardis.model.errors import InputError
 from dardis.model.job import Actual
 from dardis.model.platform import Platform
@@ -20,9 +20,23 @@ from dardis.node_manager import NodePool, RelayingHost
 from dardis.registry import Cluster, Dispatcher
 from dardis.task_manager import Reach
 from dardis.task_manager.claims.agreed import SLOWEST, Pace
-from dardis.transport.interpreter import Deed, Interpreter
+from dardis.transport.base import receivers
+from dardis.transport.interpreter import Interpreter
 from dardis.transport.virtual import Faults, VirtualNetwork
-from dardis.wire.effects import Done, Forward, Kill, Launch, Placed, Rejected, Send, SetTimer
+from dardis.wire.effects import (
+    Deed,
+    Done,
+    Kill,
+    Launch,
+    Placed,
+    Rejected,
+    Return,
+    SetTimer,
+    Tell,
+    TellAll,
+    ToHosts,
+    ToManagers,
+)
 from dardis.wire.messages import Ended, HostDown, Message, Released, Reserved, Timer
 
 Log = Callable[[int, str], None]
@@ -183,23 +197,26 @@ class FaultSimulation:
         self._note(now, "task manager", manager, "gets", job)
         self._interpreter.obey(address_of(manager), self.turns.submitted(job.asked, place, now), now)
 
-    def send(self, who: int, send: Send, now: int) -> None:  # noqa: ARG002 (the network knows what time it is)
-        """Give a message to the network: of a task manager to hosts, of a host to task managers."""
-        if who < 0:
-            receivers: Iterable[int] = range(len(self.hosts)) if send.to == ALL_HOSTS else (send.to,)
-        else:
-            self._watch_claims(who, send.message)
-            managers = range(self.scenario.managers) if send.to == EVERYBODY else (self._manager_of[send.to],)
-            receivers = (address_of(manager) for manager in managers)
-        for receiver in receivers:
-            self.network.send(receiver, send.message)
+    def send(self, who: int, said: ToHosts, now: int) -> None:
+        """Give a message for hosts to the network, or, of a host to itself, back to it."""
+        for host in receivers(said, len(self.hosts)):
+            if host == who:
+                self._receive(host, said.message, now)
+            else:
+                self.network.send(host, said.message)
 
-    def forward(self, who: int, forward: Forward, now: int) -> None:
-        """Give what a host hands on to the network, or back to it."""
-        if forward.to == who:
-            self._receive(who, forward.message, now)
-        else:
-            self.network.send(forward.to, forward.message)
+    def tell(self, who: int, said: ToManagers, now: int) -> None:  # noqa: ARG002 (the network knows what time it is)
+        """Give a message of a host for task managers to the network."""
+        self._watch_claims(who, said.message)
+        match said:
+            case Tell(job=job):
+                addresses = [address_of(self._manager_of[job])]
+            case TellAll():
+                addresses = [address_of(manager) for manager in range(self.scenario.managers)]
+            case Return(to=to):
+                addresses = [to]
+        for address in addresses:
+            self.network.send(address, said.message)
 
     def set(self, who: int, timer: SetTimer) -> None:
         """Give the timer back in its time, if the machine lives so long."""

@@ -14,11 +14,10 @@ from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, Actual
 from dardis.sim.recorder import Recorder
 from dardis.transport.base import Hosts
-from dardis.transport.interpreter import Deed
 from dardis.transport.local import LocalHosts
 from dardis.transport.lockstep import Lockstep
 from dardis.turns import Turn, Turns
-from dardis.wire.effects import Placed, Rejected, Switched
+from dardis.wire.effects import Deed, Placed, Rejected, Switched
 
 Progress = Callable[[int, int], None]
 """What is called with (jobs settled, jobs in all)."""

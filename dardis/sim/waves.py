@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 
 from dardis.engine.clock import cpu_ns, monotonic_s
-from dardis.model.addresses import ALL_HOSTS, ONLY_MANAGER
+from dardis.model.addresses import ONLY_MANAGER
 from dardis.model.errors import ProtocolError
 from dardis.model.job import Actual
 from dardis.node_manager import NodePool
@@ -19,13 +19,14 @@ from dardis.sim.recorder import Recorder
 from dardis.sim.simulation import Progress
 from dardis.task_manager import PlannedManager
 from dardis.task_manager.shared_messages import taken_apart, together
+from dardis.transport.base import receivers
 from dardis.transport.interpreter import Interpreter
 from dardis.transport.peers import Batch, Peers
 from dardis.turns import OverlappedTurns, take_claims
-from dardis.wire.effects import Forward, Placed, Send
+from dardis.wire.effects import Placed, Tell, ToHosts, ToManagers
 from dardis.wire.messages import Ask, Confirm, Ended, JointAsk, JointOffers, Message, Offers, Release
 
-Note = Callable[[Sequence[Send], Sequence[Message]], object]
+Note = Callable[[Sequence[ToHosts], Sequence[Message]], object]
 """Told what each job of the rank has sent in a wave, and what it was answered."""
 MOST_ROWS_SAID = 1 << 20
 """Rows of offers (48 MiB) that are kept before they are told of: to tell takes time, best when all is over."""
@@ -51,7 +52,7 @@ class Waves:
         self.rejected: dict[int, str] = {}
         self.waves = 0
         self._note = note
-        self._said: list[tuple[list[Send], list[Message]]] = []
+        self._said: list[tuple[list[ToHosts], list[Message]]] = []
         self._rows_said = 0
         self.noting_s = 0.0
         """Wall-clock time that `note` took, and CPU time."""
@@ -89,11 +90,11 @@ class Waves:
             oldest = int(everybody[:, 1].min())
             self.waves += 1
             if self._rows_said > MOST_ROWS_SAID:
-                self.tell()
+                self.note_said()
             if progress is not None:
                 progress(settled, len(self.jobs))
 
-    def tell(self) -> None:
+    def note_said(self) -> None:
         """Tell `note` what has been said since it was told last."""
         begun, spent = monotonic_s(), cpu_ns()
         if self._note is not None:
@@ -128,19 +129,19 @@ class Waves:
             self._turns.flying[self._place[number]].refused = True
         return self._settle(now)
 
-    def send(self, who: int, send: Send, now: int) -> None:  # noqa: ARG002
-        """Take what a task manager says to hosts, or this rank's host to a job."""
-        if who >= 0:
-            self._letters[self._rank_of(self._place[send.to])].append((send.to, send.message))
-        elif isinstance(send.message, Ask):
-            for host in range(self._peers.size) if send.to == ALL_HOSTS else (send.to,):
-                self._asks[host].append(send.message)
-        else:
-            self._letters[send.to].append((_about(send.message), send.message))
+    def send(self, who: int, said: ToHosts, now: int) -> None:  # noqa: ARG002
+        """Take what a task manager says to hosts."""
+        for host in receivers(said, self._peers.size):
+            if isinstance(said.message, Ask):
+                self._asks[host].append(said.message)
+            else:
+                self._letters[host].append((_about(said.message), said.message))
 
-    def forward(self, who: int, forward: Forward, now: int) -> None:  # noqa: ARG002
-        """Nothing is handed on: there is no tree here."""
-        raise ProtocolError(f"host {who} hands on {type(forward.message).__name__}")
+    def tell(self, who: int, said: ToManagers, now: int) -> None:  # noqa: ARG002
+        """Take what this rank's host says to a job."""
+        if not isinstance(said, Tell):  # there is no tree here, and nobody publishes
+            raise ProtocolError(f"host {who} says {type(said.message).__name__} to no job")
+        self._letters[self._rank_of(self._place[said.job])].append((said.job, said.message))
 
     def _serve(self, batch: Batch, now: int) -> list[Batch]:
         """Let this rank's nodes take what was sent: first what frees something. What they answer, by rank."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dardis.model.addresses import ALL_HOSTS, ManagerAddress
+from dardis.model.addresses import ManagerAddress
 from dardis.model.host_tree import living
 from dardis.model.job import FOREVER
 from dardis.task_manager.layout import Layout
@@ -15,7 +15,7 @@ from dardis.task_manager.rounds import JobState, Round
 from dardis.task_manager.sampling import part_of
 from dardis.task_manager.setups import Reach
 from dardis.wire import messages as say
-from dardis.wire.effects import Send
+from dardis.wire.effects import Send, SendAll, ToHosts
 
 
 class Asking:
@@ -35,51 +35,54 @@ class Asking:
         self._gone = gone
         self._questions = 0
 
-    def whom(self, ask: say.Ask, states: Sequence[JobState]) -> tuple[int, ...]:
-        """The hosts that hold nodes that are asked; `ALL_HOSTS` where all do."""
+    def whom(self, ask: say.Ask, states: Sequence[JobState]) -> tuple[int, ...] | None:
+        """The hosts that hold nodes that are asked; None where all do."""
         if len(ask.sample_offset):
             return tuple(np.unique(self._layout.host_of(ask.sample)).tolist())
-        return tuple(sorted({host for state in states for host in state.hosts})) if ask.held_only else (ALL_HOSTS,)
+        return tuple(sorted({host for state in states for host in state.hosts})) if ask.held_only else None
 
-    def first(self, this: Round, step: int) -> list[Send]:
+    def first(self, this: Round, step: int) -> Sequence[ToHosts]:
         """What a round asks. A host of a tree waits `step` s longer for its part than the hosts below it do."""
-        return [send for host in this.hosts for send in self._to(host, this, step)]
+        return self._to_all(this, step) if this.hosts is None else [self._to(host, this) for host in this.hosts]
 
-    def again(self, this: Round, step: int) -> list[Send]:
-        """What it asks those again who have not answered."""
-        return [send for host in self.silent(this) for send in self._to(host, this, step)]
+    def again(self, this: Round, step: int) -> Sequence[ToHosts]:
+        """What it asks those again who have not answered: some, or all that answer as one."""
+        if this.sent.want == say.ROWS:
+            return [self._to(host, this) for host in self._silent(this)]
+        return [] if this.answered else self._to_all(this, step)
 
     def awaits(self, this: Round) -> bool:
         """Whether somebody has not answered; to look at all hosts after each answer would cost the square of them."""
-        hosts = self._hosts if this.hosts == (ALL_HOSTS,) else len(this.hosts)
-        missing = len(this.offers) + len(self._gone) < hosts if this.sent.want == say.ROWS else not this.answered
-        return missing or bool(self.silent(this))
-
-    def silent(self, this: Round) -> list[int]:
-        """Who has not answered: the hosts that are not known to be dead, or all that answer as one."""
         if this.sent.want != say.ROWS:
-            return [] if this.answered else [ALL_HOSTS]
-        hosts = range(self._hosts) if this.hosts == (ALL_HOSTS,) else this.hosts
+            return not this.answered
+        asked = self._hosts if this.hosts is None else len(this.hosts)
+        return len(this.offers) + len(self._gone) < asked or bool(self._silent(this))
+
+    def _silent(self, this: Round) -> list[int]:
+        """Which hosts have not answered, of those that are not known to be dead."""
+        hosts = range(self._hosts) if this.hosts is None else this.hosts
         return [host for host in hosts if host not in this.offers and host not in self._gone]
 
     def lacks_answers(self, this: Round) -> bool:
         """Whether the answers lack those of hosts that are not known to be dead."""
         said = this.candidates or this.sums
         if said is None or not this.answered:
-            return bool(self.silent(this))
+            return self.awaits(this)
         return said.hosts < self._hosts - this.passed_over
 
-    def all_hosts(self, message: say.Message) -> Send:
+    def all_hosts(self, message: say.Message) -> ToHosts:
         """A message that all hosts answer, where none is lost: to each, or down the tree."""
-        return Send(0, self._relay_of(message, 0, FOREVER)) if self._arity else Send(ALL_HOSTS, message)
+        return Send(0, self._relay_of(message, 0, FOREVER)) if self._arity else SendAll(message)
 
-    def _to(self, host: int, this: Round, step: int) -> list[Send]:
-        """What a round asks now, for a host or for all; the tree is asked another way once a host is gone or back."""
-        if host != ALL_HOSTS:
-            sampled = len(this.sent.sample_offset) > 0
-            return [Send(host, part_of(this.sent, *self._layout.span(host)) if sampled else this.sent)]
+    def _to(self, host: int, this: Round) -> Send:
+        """What a round asks a host now."""
+        sampled = len(this.sent.sample_offset) > 0
+        return Send(host, part_of(this.sent, *self._layout.span(host)) if sampled else this.sent)
+
+    def _to_all(self, this: Round, step: int) -> Sequence[ToHosts]:
+        """What a round asks all hosts now; the tree is asked another way once a host is gone or back."""
         if not self._arity:
-            return [Send(host, this.sent)]
+            return [SendAll(this.sent)]
         if this.relay is None or this.relay.gone.tolist() != sorted(self._gone):
             this.relay = self._relay_of(this.sent, step, this.expires)
             this.passed_over = max(this.passed_over, len(this.relay.gone))

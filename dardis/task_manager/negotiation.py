@@ -34,7 +34,7 @@ from dardis.task_manager.sampling import Sampling, only
 from dardis.task_manager.search import Search, SearchRules, advance, begin, first_search
 from dardis.task_manager.setups import BackfillScope, Reach, SetUp
 from dardis.wire import messages as say
-from dardis.wire.effects import Effect, Rejected, Send, SetTimer
+from dardis.wire.effects import Effect, Rejected, SetTimer, ToHosts
 
 Conclude = Callable[[Round, int], list[Effect]]
 """Called with a round that is over, and the time; says what is to be done."""
@@ -90,7 +90,7 @@ class Negotiation:
             return []
         return [Rejected(job.number, too_large(job, self._layout.kinds, could), state.tried)]
 
-    def to_all(self, message: say.Message) -> Send:
+    def to_all(self, message: say.Message) -> ToHosts:
         """A message that all hosts answer, where none is lost."""
         return self._asking.all_hosts(message)
 

@@ -94,8 +94,8 @@ class Round:
     states: list[JobState]
     searches: list[Search]
     ask: say.Ask
-    hosts: tuple[int, ...]
-    """Who was asked: `ALL_HOSTS`, or some by name."""
+    hosts: tuple[int, ...] | None
+    """Who was asked; None: all."""
     asks_again: bool
     """Whether the jobs ask again after something was freed (earlier starts, or any), instead of searching."""
     offers: dict[int, say.Offers] = field(default_factory=dict)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from dardis.wire.effects import Effect, Send
+from dardis.wire.effects import Effect, Send, ToHosts
 from dardis.wire.messages import Ask, Ended, Look, Message, Relay
 
 
@@ -24,11 +24,16 @@ class Hosts(Protocol):
     def message_bytes(self) -> int:
         """Payload between host processes so far, as far as it has been told; all of it once they are closed."""
 
-    def exchange(self, sends: Sequence[Send], now: int) -> tuple[list[Message], int]:
+    def exchange(self, sends: Sequence[ToHosts], now: int) -> tuple[list[Message], int]:
         """Deliver at time `now`; return what the hosts answer, hosts ascending, and the CPU ns their machines took."""
 
     def close(self) -> int:
         """End the hosts; return the CPU ns of their machines that no `exchange` has told yet."""
+
+
+def receivers(said: ToHosts, hosts: int) -> Sequence[int]:
+    """Whom a message is for, of so many hosts."""
+    return (said.to,) if isinstance(said, Send) else range(hosts)
 
 
 def awaits_answer(message: Message) -> bool:

@@ -8,20 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from dardis.wire.effects import Done, Effect, Forward, Kill, Launch, Placed, Rejected, Send, SetTimer, Switched, Waiting
-
-Deed = Launch | Kill | Placed | Rejected | Waiting | Done | Switched
-"""What is neither said nor waited for."""
+from dardis.wire.effects import Deed, Effect, Return, Send, SendAll, SetTimer, Tell, TellAll, ToHosts, ToManagers
 
 
 class Network(Protocol):
     """What messages go by. `who` is the address of the machine that speaks: a host, or a task manager (below 0)."""
 
-    def send(self, who: int, send: Send, now: int) -> None:
-        """Take a message to a host, or from a host to a job's task manager."""
+    def send(self, who: int, said: ToHosts, now: int) -> None:
+        """Take a message to hosts: of a task manager, or what a host hands on."""
 
-    def forward(self, who: int, forward: Forward, now: int) -> None:
-        """Take a message that a host hands on."""
+    def tell(self, who: int, said: ToManagers, now: int) -> None:
+        """Take a message of a host to task managers."""
 
 
 class Timers(Protocol):
@@ -64,10 +61,10 @@ class Interpreter:
         """Carry out what the machine at address `who` asks for, in order."""
         for effect in effects:
             match effect:
-                case Send():
+                case Send() | SendAll():
                     self._network.send(who, effect, now)
-                case Forward():
-                    self._network.forward(who, effect, now)
+                case Tell() | TellAll() | Return():
+                    self._network.tell(who, effect, now)
                 case SetTimer():
                     self._timers.set(who, effect)
                 case _:

@@ -6,11 +6,10 @@ from collections import deque
 from collections.abc import Sequence
 
 from dardis.engine.clock import cpu_ns
-from dardis.model.addresses import ALL_HOSTS
-from dardis.transport.base import Machine
+from dardis.transport.base import Machine, receivers
 from dardis.transport.interpreter import Interpreter
 from dardis.wire.codec import decode, encode
-from dardis.wire.effects import Forward, Send
+from dardis.wire.effects import Return, ToHosts, ToManagers
 from dardis.wire.messages import Gathered, Message
 
 
@@ -26,12 +25,12 @@ class LocalHosts:
         self._answers: dict[int, list[Message]] = {}
         self.message_bytes = 0
 
-    def exchange(self, sends: Sequence[Send], now: int) -> tuple[list[Message], int]:
+    def exchange(self, sends: Sequence[ToHosts], now: int) -> tuple[list[Message], int]:
         """Deliver at once; the answers of host 0 come first."""
         self._answers = {}
         begun = cpu_ns()
         for send in sends:
-            for host in range(len(self._machines)) if send.to == ALL_HOSTS else (send.to,):
+            for host in receivers(send, len(self._machines)):
                 self._deliver(host, send.message, now)
         spent = cpu_ns() - begun
         flat = [message for host in sorted(self._answers) for message in self._answers[host]]
@@ -45,19 +44,21 @@ class LocalHosts:
             heard = self._through_wire(message, now) if self._encoded else message
             self._interpreter.obey(host, self._machines[host].handle(heard, now), now)
 
-    def send(self, who: int, send: Send, now: int) -> None:  # noqa: ARG002
-        """Take what a host says: an answer."""
-        self._answers.setdefault(who, []).append(send.message)
+    def send(self, who: int, said: ToHosts, now: int) -> None:  # noqa: ARG002
+        """Take what a host hands on: to itself it comes next."""
+        for host in receivers(said, len(self._machines)):
+            if host == who:
+                self._under_way.appendleft((host, said.message))
+            else:
+                self._under_way.append((host, said.message))
 
-    def forward(self, who: int, forward: Forward, now: int) -> None:  # noqa: ARG002
-        """Take what a host hands on: to itself it comes next; to a task manager it holds answers."""
-        match forward:
-            case Forward(to=to, message=Gathered(answers=gathered)) if to < 0:
+    def tell(self, who: int, said: ToManagers, now: int) -> None:  # noqa: ARG002
+        """Take what a host says: an answer, or those that it has gathered."""
+        match said:
+            case Return(message=Gathered(answers=gathered)):
                 self._answers.setdefault(who, []).extend(gathered)
-            case Forward(to=to, message=message) if to == who:
-                self._under_way.appendleft((to, message))
-            case Forward(to=to, message=message):
-                self._under_way.append((to, message))
+            case _:
+                self._answers.setdefault(who, []).append(said.message)
 
     def close(self) -> int:
         """Nothing to end."""

@@ -9,7 +9,7 @@ from dardis.model.addresses import ONLY_MANAGER
 from dardis.model.errors import ProtocolError
 from dardis.transport.base import Hosts
 from dardis.transport.interpreter import Executor, Interpreter
-from dardis.wire.effects import Effect, Forward, Send
+from dardis.wire.effects import Effect, ToHosts, ToManagers
 from dardis.wire.messages import Message
 
 Talk = Generator[Sequence[Effect], Sequence[Message], None]
@@ -23,15 +23,15 @@ class Lockstep:
         """Talk with these hosts."""
         self._hosts = hosts
         self._interpreter = Interpreter(self, executor=executor)
-        self._said: list[Send] = []
+        self._said: list[ToHosts] = []
 
-    def send(self, who: int, send: Send, now: int) -> None:  # noqa: ARG002
+    def send(self, who: int, said: ToHosts, now: int) -> None:  # noqa: ARG002
         """Say it when all effects are carried out, together with the rest."""
-        self._said.append(send)
+        self._said.append(said)
 
-    def forward(self, who: int, forward: Forward, now: int) -> None:  # noqa: ARG002
-        """Hosts alone hand on."""
-        raise ProtocolError(f"a task manager hands on {type(forward.message).__name__}")
+    def tell(self, who: int, said: ToManagers, now: int) -> None:  # noqa: ARG002
+        """Hosts alone tell."""
+        raise ProtocolError(f"a task manager tells {type(said.message).__name__}")
 
     def hold(self, talk: Talk, now: int) -> int:
         """Hold a talk to its end; return the CPU time inside the machines of both sides, in ns."""

@@ -15,12 +15,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dardis.engine.clock import cpu_ns
-from dardis.model.addresses import ALL_HOSTS
 from dardis.model.errors import INTERRUPTED, DardisError, ProtocolError
-from dardis.transport.base import Machine, Outbox, awaits_answer
+from dardis.transport.base import Machine, Outbox, awaits_answer, receivers
 from dardis.transport.interpreter import Interpreter
 from dardis.wire.codec import NOTHING_SPENT, Spent, decode, encode, pack, unpack
-from dardis.wire.effects import Forward, Send
+from dardis.wire.effects import Return, ToHosts, ToManagers
 from dardis.wire.messages import Gathered, Message, Relay
 
 if TYPE_CHECKING:
@@ -112,20 +111,23 @@ class Rank:
         self._interpreter.obey(self._comm.rank, effects, now)
         return self._said
 
-    def send(self, who: int, send: Send, now: int) -> None:  # noqa: ARG002
-        """Take an answer of the machine's."""
-        self._said.append(send.message)
-
-    def forward(self, who: int, forward: Forward, now: int) -> None:
+    def send(self, who: int, said: ToHosts, now: int) -> None:
         """Take what the machine hands on: it takes next what is for itself; the rest goes to other ranks."""
-        match forward:
-            case Forward(to=to, message=message) if to == who:
+        message = said.message
+        for host in receivers(said, self._comm.size):
+            if host == who:
                 self._to_do.appendleft((now, message))
-            case Forward(to=to, message=Gathered(answers=gathered)) if to < 0:
-                self._gathered = gathered
-            case Forward(to=to, message=message):
+            else:
                 told = self.spent.take() if isinstance(message, Gathered) else NOTHING_SPENT
-                self._posted.append(self.post(to, TAG_TREE, self.encoded([(now, message)], told)))
+                self._posted.append(self.post(host, TAG_TREE, self.encoded([(now, message)], told)))
+
+    def tell(self, who: int, said: ToManagers, now: int) -> None:  # noqa: ARG002
+        """Take an answer of the machine's, or those that it has gathered."""
+        match said:
+            case Return(message=Gathered(answers=gathered)):
+                self._gathered = gathered
+            case _:
+                self._said.append(said.message)
 
     def encoded(self, batch: Sequence[tuple[int, Message]], told: Spent = NOTHING_SPENT) -> bytes:
         """The payload of what travels together; the CPU time that it takes is counted."""
@@ -203,7 +205,7 @@ class MpiHosts:
         """Bytes of the largest payload that this rank has sent or got."""
         return self._own.largest_message
 
-    def exchange(self, sends: Sequence[Send], now: int) -> tuple[list[Message], int]:
+    def exchange(self, sends: Sequence[ToHosts], now: int) -> tuple[list[Message], int]:
         """Deliver in order; the answers of rank 0 come first."""
         before = self._own.spent.cpu_ns
         own: list[Message] = []
@@ -214,7 +216,7 @@ class MpiHosts:
                 answers += self._straight(own, asked, now) + self._through_tree(send.message, now)
                 own, asked = [], set()
                 continue
-            for host in range(self._comm.size) if send.to == ALL_HOSTS else (send.to,):
+            for host in receivers(send, self._comm.size):
                 if host == 0:
                     own.append(send.message)
                     continue

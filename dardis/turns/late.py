@@ -18,7 +18,7 @@ from dardis.task_manager import LateByTurns
 from dardis.transport.lockstep import Talk
 from dardis.turns.switches import Switches
 from dardis.turns.turn import Turn, manager_of
-from dardis.wire.effects import Effect, Placed, Rejected, Send
+from dardis.wire.effects import Effect, Placed, Rejected, Send, SendAll
 from dardis.wire.messages import Ended, Look, Published, Release
 
 
@@ -131,7 +131,7 @@ class LateTurns:
         """Let a task manager speak until nothing more is to be said."""
         effects = event()
         while effects:
-            self._news |= any(isinstance(effect, Send) for effect in effects)
+            self._news |= any(isinstance(effect, (Send, SendAll)) for effect in effects)
             self._drop(effects)
             answers = yield [effect for effect in effects if self._is_final(effect)]
             effects = [effect for answer in answers for effect in manager.handle(answer, now)]

@@ -15,7 +15,7 @@ from dardis.model.job import Job
 from dardis.node_manager import NodePool
 from dardis.task_manager import PlannedManager
 from dardis.turns.turn import manager_of
-from dardis.wire.effects import Effect, Placed, Rejected, Send, Waiting
+from dardis.wire.effects import Effect, Placed, Rejected, Send, SendAll, Tell, ToHosts, Waiting
 from dardis.wire.messages import Ask, Confirm, Ended, Message, Refused
 
 
@@ -26,23 +26,23 @@ class InFlight:
     number: int
     manager: PlannedManager
     effects: list[Effect]
-    asks: list[Send] = field(default_factory=list)
+    asks: list[ToHosts] = field(default_factory=list)
     claim: Placed | None = None
     rejected: str | None = None
     refused: bool = False
 
-    def say(self) -> list[Send]:
+    def say(self) -> list[ToHosts]:
         """Do what comes next: note what is asked or claimed, or that it can't run; what is said."""
         effects, self.effects, self.asks = self.effects, [], []
         for effect in effects:
             match effect:
-                case Send(message=Ask()):
+                case Send(message=Ask()) | SendAll(message=Ask()):
                     self.asks.append(effect)
                 case Placed():
                     self.claim = effect
                 case Rejected(reason=reason) | Waiting(reason=reason):
                     self.rejected = reason
-        return [effect for effect in effects if isinstance(effect, Send)]
+        return [effect for effect in effects if isinstance(effect, (Send, SendAll))]
 
 
 class OverlappedTurns:
@@ -71,7 +71,7 @@ class OverlappedTurns:
         manager.forget(job)
         return [Send(host, Ended(job, 0)) for host in hosts]
 
-    def begin(self) -> list[Send]:
+    def begin(self) -> list[ToHosts]:
         """What all in flight say as a wave begins: questions, and what gives back what they hold."""
         return [send for flying in self.flying.values() for send in flying.say()]
 
@@ -117,5 +117,5 @@ def take_claims(pool: NodePool, claims: Sequence[Message], now: int) -> Iterator
         if claimed.isdisjoint(nodes):
             yield pool.handle(claim, now)
         else:
-            yield [Send(claim.job, Refused(claim.job, claim.attempt, pool.host))]
+            yield [Tell(claim.job, Refused(claim.job, claim.attempt, pool.host))]
         claimed.update(nodes)

@@ -4,27 +4,46 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dardis.model.addresses import ManagerAddress
 from dardis.model.arrays import Ints
 from dardis.wire.messages import Message, Timer
 
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send a message to a host (a task manager's effect) or to the job's task manager (a node manager's)."""
+    """Send a message to a host. One that a host has for itself it takes next, before anything from outside."""
 
     to: int
-    """A host or `ALL_HOSTS`; from a host, the number of the job or `EVERYBODY`."""
     message: Message
 
 
 @dataclass(frozen=True, slots=True)
-class Forward:
-    """Send a message from a host to another host, or, at an address less than 0, to a task manager.
+class SendAll:
+    """Send a message to all hosts."""
 
-    One to itself it takes next, before anything from outside.
-    """
+    message: Message
 
-    to: int
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Send a message to the task manager that serves the job."""
+
+    job: int
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class TellAll:
+    """Send a message to all task managers."""
+
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """Send a message to the task manager at this address, which has asked down the tree of hosts."""
+
+    to: ManagerAddress
     message: Message
 
 
@@ -103,4 +122,9 @@ class Switched:
     moments: Ints
 
 
-Effect = Send | Forward | SetTimer | Launch | Kill | Placed | Rejected | Waiting | Done | Switched
+ToHosts = Send | SendAll
+ToManagers = Tell | TellAll | Return
+"""What hosts alone say."""
+Deed = Launch | Kill | Placed | Rejected | Waiting | Done | Switched
+"""What is neither said nor waited for."""
+Effect = ToHosts | ToManagers | SetTimer | Deed

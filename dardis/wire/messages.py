@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dardis.model.addresses import ManagerAddress
 from dardis.model.arrays import Ints
 from dardis.model.asks import Asks
 from dardis.model.job import FOREVER, NO_TIME
@@ -151,8 +152,8 @@ class Relay:
 
     serial: int
     """Names this sending, with its origin."""
-    origin: int
-    """The address of the task manager that asks, less than 0."""
+    origin: ManagerAddress
+    """The task manager that asks."""
     parent: int
     """The address that waits for the answer: a host, or the origin. A host's share for itself alone is from itself."""
     first: int
@@ -179,7 +180,7 @@ class Gathered:
     """A host's answer to a `Relay`: what the hosts [first, …) of its part have said, summed where it can be."""
 
     serial: int
-    origin: int
+    origin: ManagerAddress
     first: int
     """The host that answers."""
     incarnation: int

@@ -15,7 +15,7 @@ from dardis.scale.memory import resident_bytes
 from dardis.task_manager import SETUPS, PlannedManager, Reach
 from dardis.task_manager.layout import layout_of
 from dardis.transport.local import LocalHosts
-from dardis.wire.effects import Effect, Send
+from dardis.wire.effects import Effect, Send, SendAll
 from scripts.bench_peers.rows import Row
 from scripts.kit.spread import Spread
 
@@ -48,7 +48,7 @@ class Machine:
         begun = time.process_time()
         for job in jobs:
             effects: list[Effect] = manager.submit(job, job.submit)
-            while sends := [effect for effect in effects if isinstance(effect, Send)]:
+            while sends := [effect for effect in effects if isinstance(effect, Send | SendAll)]:
                 answers, _ = self._hosts.exchange(sends, job.submit)
                 effects = [effect for answer in answers for effect in manager.handle(answer, job.submit)]
         return (time.process_time() - begun) / count

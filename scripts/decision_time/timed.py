@@ -15,7 +15,7 @@ from dardis.engine.clock import cpu_ns
 from dardis.model.job import Job
 from dardis.task_manager import PlannedManager
 from dardis.transport.local import LocalHosts
-from dardis.wire.effects import Effect, Placed, Rejected, Send
+from dardis.wire.effects import Effect, Placed, Rejected, ToHosts
 from dardis.wire.messages import Ended, Message
 
 
@@ -108,7 +108,7 @@ class TimedHosts(LocalHosts):
 
     ledger: Ledger
 
-    def exchange(self, sends: Sequence[Send], now: int) -> tuple[list[Message], int]:
+    def exchange(self, sends: Sequence[ToHosts], now: int) -> tuple[list[Message], int]:
         """Deliver at once."""
         if sends and isinstance(sends[0].message, Ended):
             self.ledger.begin(Why.END, now)

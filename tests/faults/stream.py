@@ -13,9 +13,8 @@ from dardis.registry import OURS
 from dardis.sim.faults import FaultSimulation, PoolMaker, Scenario
 from dardis.task_manager import LateSetUp
 from dardis.task_manager.claims.agreed import Pace
-from dardis.transport.interpreter import Deed
 from dardis.transport.virtual import Faults
-from dardis.wire.effects import Done, Rejected
+from dardis.wire.effects import Deed, Done, Rejected
 from dardis.wire.messages import Look
 
 IN_SYSTEM = 100

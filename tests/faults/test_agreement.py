@@ -15,7 +15,7 @@ from dardis.task_manager import SETUPS, PlannedManager
 from dardis.task_manager.claims.agreed import OFFERS, RETRY, SILENT, Pace
 from dardis.task_manager.layout import layout_of
 from dardis.wire import messages as say
-from dardis.wire.effects import Done, Effect, Kill, Launch, Placed, Send, SetTimer, Waiting
+from dardis.wire.effects import Done, Effect, Kill, Launch, Placed, Send, SetTimer, Tell, ToHosts, ToManagers, Waiting
 
 PACE = Pace(patience=10, resend=4, lead=20)
 PLATFORM = Platform("two", (NodeGroup("n", 2, {"cores": 4}),))
@@ -23,7 +23,7 @@ JOB = Actual(5, 0, 0, None, walltime=50, runtime=30, units=2, request=(4,), grou
 
 
 def said(effects: list[Effect]) -> list[say.Message]:
-    return [effect.message for effect in effects if isinstance(effect, Send)]
+    return [effect.message for effect in effects if isinstance(effect, ToHosts | ToManagers)]
 
 
 def timers(effects: list[Effect], token: int) -> list[SetTimer]:
@@ -108,7 +108,7 @@ class TestNodeManager:
     def test_a_commit_is_answered_again_and_launches_once(self, pool):
         pool.handle(confirm(), 10)
         first, second = pool.handle(say.Commit(5, 1), 20), pool.handle(say.Commit(5, 1), 21)
-        assert [type(effect) for effect in first] == [Send, Launch]
+        assert [type(effect) for effect in first] == [Tell, Launch]
         assert said(second) == said(first) == [say.Committed(5, 1, 0)]
         assert len(second) == 1
 

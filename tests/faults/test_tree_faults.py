@@ -21,7 +21,7 @@ from dardis.task_manager import SETUPS, LateSetUp, asking
 from dardis.task_manager.claims.agreed import LONGEST_BACKOFF, SLOWEST, AgreedClaims, Pace
 from dardis.transport.virtual import Faults
 from dardis.wire import messages as say
-from dardis.wire.effects import Effect, Forward
+from dardis.wire.effects import Effect, Send
 
 FEW, FEW_LATE, MANY, BLOCK = range(16), range(8), range(1000, 2600), 100
 
@@ -229,7 +229,7 @@ def asks_again_never(self, key, now):
 
 
 def is_question(effect: Effect) -> bool:
-    return isinstance(effect, Forward) and isinstance(effect.message, say.Relay)
+    return isinstance(effect, Send) and isinstance(effect.message, say.Relay)
 
 
 def waits_for_ever(self, key, now):

@@ -21,7 +21,7 @@ from dardis.task_manager import SETUPS as NAMED
 from dardis.task_manager import PlannedManager, Reach
 from dardis.task_manager.layout import layout_of
 from dardis.transport.mpi import MpiHosts, broadcast, serve
-from dardis.wire.effects import Send
+from dardis.wire.effects import Send, Tell
 from dardis.wire.messages import Later, Look, Noted
 from dardis.workload.generate import generate
 from dardis.workload.table import write_table
@@ -175,7 +175,7 @@ class Notebook:
             self.noted.append((message.job, now))
             return []
         jobs = np.array(self.noted, dtype=np.int64).reshape(-1, 2)
-        return [Send(0, Later(self.host, jobs, len(jobs)))]
+        return [Tell(0, Later(self.host, jobs, len(jobs)))]
 
 
 @pytest.mark.mpi

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from math import log2
 
-from dardis.model.addresses import ALL_HOSTS, ONLY_MANAGER, ManagerAddress
+from dardis.model.addresses import ONLY_MANAGER, ManagerAddress
 from dardis.model.arrays import Ints
 from dardis.model.job import Job
 from dardis.task_manager.claims import AgreedClaims, Pace
@@ -24,7 +24,7 @@ from dardis.task_manager.rounds import JobState, Pick, Round
 from dardis.task_manager.search import Search
 from dardis.task_manager.setups import EVERY_HOST, LateSetUp, Reach
 from dardis.wire import messages as say
-from dardis.wire.effects import Effect, Send, SetTimer, Waiting
+from dardis.wire.effects import Effect, Send, SendAll, SetTimer, Waiting
 
 TURN, RENEW = 100, 101
 """Tokens of timers: for a job's turn after nodes have published; for a head to look again, and to announce itself."""
@@ -193,7 +193,7 @@ class LateByTimers:
         state = self._negotiation.states[number]
         if self._is_outranked(state.job, now):
             gone = say.Announce(HEAD, self._order.head(state.job, now), standing=False)
-            return [*self._give_up(number, now), Send(ALL_HOSTS, gone)]
+            return [*self._give_up(number, now), SendAll(gone)]
         return [] if number in self._peeking else self._peek(state, start, now)
 
     def _renew(self, state: JobState, now: int) -> list[Effect]:
@@ -210,7 +210,7 @@ class LateByTimers:
         period = POLLS_APART * self._pace.resend
         head = self._order.head(state.job, now + LEASE * period)
         renew = SetTimer(now + period, say.Timer(state.job.number, state.claims, RENEW))
-        return [Send(ALL_HOSTS, say.Announce(HEAD, head, standing=True)), renew]
+        return [SendAll(say.Announce(HEAD, head, standing=True)), renew]
 
     def _peek(self, state: JobState, start: int, now: int) -> list[Effect]:
         """Ask whether a head could start earlier than it has reserved."""

@@ -17,7 +17,7 @@ from dardis.kernels import late as kernel
 from dardis.kernels import passes
 from dardis.kernels import queue as columns
 from dardis.kernels.placer import Placer
-from dardis.model.addresses import ALL_HOSTS, ONLY_MANAGER, ManagerAddress
+from dardis.model.addresses import ONLY_MANAGER, ManagerAddress
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.task_manager.claims import FinalClaims
@@ -29,7 +29,7 @@ from dardis.task_manager.rounds import JobState, Pick, Round
 from dardis.task_manager.search import Search, open_window
 from dardis.task_manager.setups import EVERY_HOST, LateSetUp, Reach
 from dardis.wire import messages as say
-from dardis.wire.effects import Effect, Rejected, Send
+from dardis.wire.effects import Effect, Rejected, SendAll, ToHosts
 
 
 class LateByTurns:
@@ -75,7 +75,7 @@ class LateByTurns:
         """The hosts of its reservation, ascending; none without one."""
         return self._negotiation.states[number].hosts
 
-    def to_all(self, message: say.Message) -> Send:
+    def to_all(self, message: say.Message) -> ToHosts:
         """A message that all hosts answer."""
         return self._negotiation.to_all(message)
 
@@ -265,7 +265,7 @@ class LateByTurns:
         aged = self._order.is_aged(job, now)
         label = AGED if aged and AGED not in self._heads else HEAD
         self._heads[label] = self._order.head(job, chosen.start)
-        return [*effects, Send(ALL_HOSTS, say.Announce(label, self._heads[label], standing=True))]
+        return [*effects, SendAll(say.Announce(label, self._heads[label], standing=True))]
 
     def _wait_for_change(self, this: Round, now: int) -> list[Effect]:
         """Have no turns until the profile or capacity changes; be rejected if they never will."""
@@ -284,5 +284,5 @@ class LateByTurns:
             state = self._negotiation.states.get(int(head[0]))
             if state is None or state.nodes is None or not self.waits(state.job.number):
                 continue
-            effects += [*state.give_back(), Send(ALL_HOSTS, say.Announce(label, head, standing=False))]
+            effects += [*state.give_back(), SendAll(say.Announce(label, head, standing=False))]
         return effects

@@ -10,7 +10,7 @@ from dardis.model.errors import ProtocolError
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.node_manager.pool import LAPSE
-from dardis.wire.effects import Kill, Launch, Send
+from dardis.wire.effects import Kill, Launch, Tell
 from dardis.wire.messages import (
     Commit,
     Committed,
@@ -49,7 +49,7 @@ def free_starts(pool: NodePool, last: int = 30, **ask) -> dict[int, list[int]]:
 
 
 def refused(effects) -> bool:
-    return any(isinstance(effect, Send) and isinstance(effect.message, Refused) for effect in effects)
+    return any(isinstance(effect, Tell) and isinstance(effect.message, Refused) for effect in effects)
 
 
 def test_a_confirmed_job_is_launched_and_its_time_taken():

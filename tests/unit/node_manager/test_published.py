@@ -3,13 +3,12 @@
 import numpy as np
 from kit.asks import ask_for
 
-from dardis.model.addresses import EVERYBODY
 from dardis.model.job import FOREVER
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile
 from dardis.node_manager import NodePool
-from dardis.wire.effects import Send
+from dardis.wire.effects import TellAll
 from dardis.wire.messages import Announce, Commit, Confirm, Ended, Look, Published, Release
 
 MACHINE = Platform("m", (NodeGroup("a", 1, {"cores": 1}), NodeGroup("b", 2, {"cores": 3})))
@@ -22,7 +21,7 @@ def confirm(job: int = 1, *, nodes=(1,), units=(2,), start=5, walltime=10, attem
 
 def heard(effects) -> list[Published]:
     """What was said to everybody."""
-    return [effect.message for effect in effects if isinstance(effect, Send) and effect.to == EVERYBODY]
+    return [effect.message for effect in effects if isinstance(effect, TellAll)]
 
 
 def look(pool: NodePool, now: int = 0) -> Published:

@@ -14,7 +14,7 @@ from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.node_manager.relay import TO_DO
 from dardis.wire import messages as say
-from dardis.wire.effects import Effect, Forward, Launch, SetTimer
+from dardis.wire.effects import Effect, Launch, Return, Send, SetTimer
 
 HOSTS, STEP, RESEND = 7, 10, 4
 PLATFORM = Platform("seven", (NodeGroup("n", HOSTS, {"cores": 4}),))
@@ -43,20 +43,20 @@ def take(at: RelayingHost, message: say.Message, now: int) -> list[Effect]:
     """What a host does about a message, and about what it tells itself of it."""
     effects = []
     for effect in at.handle(message, now):
-        to_itself = isinstance(effect, Forward) and effect.to == at.pool.host
+        to_itself = isinstance(effect, Send) and effect.to == at.pool.host
         effects += take(at, effect.message, now) if to_itself else [effect]
     return effects
 
 
 def handed_on(effects: list[Effect]) -> dict[int, tuple[int, int]]:
     """To whom, and for which hosts, a question goes on."""
-    found = [effect for effect in effects if isinstance(effect, Forward) and isinstance(effect.message, say.Relay)]
+    found = [effect for effect in effects if isinstance(effect, Send) and isinstance(effect.message, say.Relay)]
     assert len({effect.to for effect in found}) == len(found)
     return {effect.to: (effect.message.first, effect.message.last) for effect in found}
 
 
 def answers(effects: list[Effect]) -> list[tuple[int, say.Gathered]]:
-    return [(e.to, e.message) for e in effects if isinstance(e, Forward) and isinstance(e.message, say.Gathered)]
+    return [(e.to, e.message) for e in effects if isinstance(e, Send | Return) and isinstance(e.message, say.Gathered)]
 
 
 def timer(effects: list[Effect]) -> SetTimer:
@@ -91,7 +91,7 @@ class Talk:
                 if isinstance(effect, SetTimer):
                     self.timers.append((effect.at, to, effect.timer))
                 else:
-                    assert isinstance(effect, Forward)
+                    assert isinstance(effect, Send | Return)
                     self.send(effect.to, effect.message, now)
 
     def until(self, end: int) -> None:
@@ -155,7 +155,7 @@ class TestWhereNothingIsLost:
         parcels = [(4, 2, claims[0]), (4, 3, say.Release(7, 1)), (4, 5, claims[1]), (5, 3, say.Noted(1, 1))]
         inner = host(4)
         effects = take(inner, question(say.Look(), first=4, parcels=parcels, patience=0), 9)
-        carried = [effect.message.parcels for effect in effects if isinstance(effect, Forward)]
+        carried = [effect.message.parcels for effect in effects if isinstance(effect, Send)]
         assert carried == [[parcels[3]], []]
         assert [effect.job for effect in effects if isinstance(effect, Launch)] == [7, 8]
         assert list(inner.pool._claims) == [8]
@@ -166,12 +166,12 @@ class TestWhereMessagesMayBeLost:
         root = host(0)
         effects = take(root, question(ask()), 100)
         assert handed_on(effects) == {1: (1, 4), 4: (4, 7)}
-        assert {e.message.patience for e in effects if isinstance(e, Forward)} == {STEP}
+        assert {e.message.patience for e in effects if isinstance(e, Send)} == {STEP}
         assert timer(effects).at == 100 + RESEND
         assert take(root, say.Gathered(1, MANAGER, 4, 0, []), 102) == []
         again = take(root, timer(effects).timer, 104)
         assert handed_on(again) == {1: (1, 4)}
-        assert {e.message.patience for e in again if isinstance(e, Forward)} == {STEP - RESEND}
+        assert {e.message.patience for e in again if isinstance(e, Send)} == {STEP - RESEND}
         assert timer(again).at == 108
 
     def test_when_patience_ends_it_answers_without_them_and_takes_no_more(self):
@@ -199,9 +199,9 @@ class TestWhereMessagesMayBeLost:
 
     def test_nobody_below_is_asked_for_longer_than_those_above_wait(self):
         effects = take(host(0), question(ask(), expires=1000), 100)
-        assert {e.message.expires for e in effects if isinstance(e, Forward)} == {120}
+        assert {e.message.expires for e in effects if isinstance(e, Send)} == {120}
         effects = take(host(0), question(ask(), expires=115), 100)
-        assert {e.message.expires for e in effects if isinstance(e, Forward)} == {115}
+        assert {e.message.expires for e in effects if isinstance(e, Send)} == {115}
 
     def test_a_question_that_comes_twice_is_asked_once_and_answered_as_often(self):
         inner = host(1)
@@ -228,7 +228,7 @@ class TestWhereMessagesMayBeLost:
     def test_who_is_back_says_so_to_the_task_manager_and_takes_nothing(self):
         back = host(2, incarnation=3)
         (effect,) = take(back, question(ask(), first=2, last=2, gone=[2]), 0)
-        assert effect == Forward(MANAGER, say.Gathered(1, MANAGER, 2, 3, []))
+        assert effect == Return(MANAGER, say.Gathered(1, MANAGER, 2, 3, []))
 
 
 class TestAnInnerHostThatDies:

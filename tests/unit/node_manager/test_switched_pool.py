@@ -14,7 +14,7 @@ from dardis.model.job import NO_TIME
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.node_manager import NodePool
 from dardis.wire import messages as say
-from dardis.wire.effects import Send
+from dardis.wire.effects import Tell, TellAll
 from dardis.wire.messages import Ask, Confirm, Look, Switch
 
 FAR = 1 << 40
@@ -27,7 +27,7 @@ def ints(*values: int) -> np.ndarray:
 def answer(pool: NodePool, message: say.Message, now: int):
     """The only thing that the pool says to it."""
     (effect,) = pool.handle(message, now)
-    assert isinstance(effect, Send)
+    assert isinstance(effect, Tell | TellAll)
     return effect.message
 
 

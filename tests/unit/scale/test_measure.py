@@ -20,7 +20,7 @@ from dardis.task_manager import SETUPS, PlannedManager, Reach
 from dardis.task_manager.layout import layout_of
 from dardis.transport.local import LocalHosts
 from dardis.turns import PlannedTurns
-from dardis.wire.effects import Forward, Send
+from dardis.wire.effects import Send, Tell
 from dardis.wire.messages import Confirm, Gathered, Offers, Relay
 
 ALONE = Ground(None, None, 1)
@@ -42,13 +42,13 @@ class Heard:
         host = self.inner.pool.host
         for effect in effects:
             match effect:
-                case Forward(to=to, message=Gathered(answers=answers) as up) if 0 <= to != host:
+                case Send(to=to, message=Gathered(answers=answers) as up) if to != host:
                     self.traffic["rows"] += sum(len(answer.rows) for answer in answers)
                     self.traffic["bytes"] += size_of(up)
                     self.traffic["most"] = max(self.traffic["most"], size_of(up) if to == 0 else 0)
-                case Forward(to=to, message=Relay() as down) if to != host:
+                case Send(to=to, message=Relay() as down) if to != host:
                     self.traffic["bytes"] += size_of(down)
-                case Send(message=Offers() as offers) if host > 0:
+                case Tell(message=Offers() as offers) if host > 0:
                     self.traffic["bytes"] += size_of(offers) + size_of(message)
                     self.traffic["most"] = max(self.traffic["most"], size_of(offers))
         if isinstance(message, Confirm) and host > 0:

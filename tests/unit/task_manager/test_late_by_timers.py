@@ -12,7 +12,7 @@ from dardis.task_manager import LATE_SETUPS, LateByTimers
 from dardis.task_manager.claims.agreed import Pace
 from dardis.task_manager.late.timers import TURN
 from dardis.task_manager.layout import layout_of
-from dardis.wire.effects import Effect, Send, SetTimer
+from dardis.wire.effects import Effect, Send, SendAll, SetTimer
 from dardis.wire.messages import Ask, Confirm, Look, Published
 
 FOUR = Platform("four", (NodeGroup("n", 1, {"cores": 4}),))
@@ -28,7 +28,9 @@ def published(pool: NodePool, now: int) -> Published:
 
 
 def asked(effects: list[Effect]) -> list[Ask]:
-    return [effect.message for effect in effects if isinstance(effect, Send) and isinstance(effect.message, Ask)]
+    return [
+        effect.message for effect in effects if isinstance(effect, Send | SendAll) and isinstance(effect.message, Ask)
+    ]
 
 
 def settle(manager: LateByTimers, pool: NodePool, effects: list[Effect]) -> None:

@@ -17,7 +17,7 @@ from dardis.model.target import DesiredProfile
 from dardis.node_manager import NodePool
 from dardis.task_manager import SETUPS, PlannedManager
 from dardis.task_manager.setups import BackfillScope
-from dardis.wire.effects import Effect, Placed, Rejected, Send, Waiting
+from dardis.wire.effects import Effect, Placed, Rejected, Send, SendAll, Tell, Waiting
 from dardis.wire.messages import Ask, Confirm, Ended, Reserved
 
 THROUGHPUT = SETUPS["dardis-throughput"]
@@ -42,10 +42,10 @@ class Machine:
         """Carry the messages; return the effects that are none."""
         left: list[Effect] = []
         while effects:
-            left += [effect for effect in effects if not isinstance(effect, Send)]
-            messages = [effect.message for effect in effects if isinstance(effect, Send)]
+            left += [effect for effect in effects if not isinstance(effect, Send | SendAll)]
+            messages = [effect.message for effect in effects if isinstance(effect, Send | SendAll)]
             self.said += messages
-            answers = [a.message for m in messages for a in self.pool.handle(m, now) if isinstance(a, Send)]
+            answers = [a.message for m in messages for a in self.pool.handle(m, now) if isinstance(a, Tell)]
             effects = [effect for answer in answers for effect in self.manager.handle(answer, now)]
         return left
 

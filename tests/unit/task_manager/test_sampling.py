@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dardis.model.addresses import ALL_HOSTS
 from dardis.model.job import Actual, Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
@@ -13,7 +12,8 @@ from dardis.task_manager import SETUPS, PlannedManager, Reach
 from dardis.task_manager.layout import layout_of
 from dardis.task_manager.sampling import part_of
 from dardis.task_manager.setups import BackfillScope
-from dardis.wire.effects import Placed, Send
+from dardis.transport.base import receivers
+from dardis.wire.effects import Placed, Send, SendAll, Tell
 from dardis.wire.messages import SUMS, Ask, Relay, Release
 
 THROUGHPUT = SETUPS["dardis-throughput"]
@@ -39,12 +39,12 @@ class Machine:
     def settle(self, effects, now=0) -> list:
         left = []
         while effects:
-            left += [effect for effect in effects if not isinstance(effect, Send)]
+            left += [effect for effect in effects if not isinstance(effect, Send | SendAll)]
             answers, asked = [], []
-            for send in [effect for effect in effects if isinstance(effect, Send)]:
-                for host in range(len(self.pools)) if send.to == ALL_HOSTS else [send.to]:
+            for send in [effect for effect in effects if isinstance(effect, Send | SendAll)]:
+                for host in receivers(send, len(self.pools)):
                     asked += [(host, send.message)] if isinstance(send.message, Ask) else []
-                    answers += [a.message for a in self.pools[host].handle(send.message, now) if isinstance(a, Send)]
+                    answers += [a.message for a in self.pools[host].handle(send.message, now) if isinstance(a, Tell)]
             self.asked += asked
             self.sizes += [sum(len(ask.sample) for _, ask in asked)] if asked else []
             effects = [effect for answer in answers for effect in self.manager.handle(answer, now)]

@@ -15,10 +15,9 @@ pytestmark = pytest.mark.skipif(
 PROGRAM = """
 import sys
 import numpy as np
-from dardis.model.addresses import ALL_HOSTS
 from dardis.model.errors import InputError
 from dardis.transport.mpi import MpiHosts, guarded, serve, world
-from dardis.wire.effects import Send
+from dardis.wire.effects import SendAll, Tell
 from dardis.wire.messages import Ended, Later
 
 comm = world()
@@ -27,7 +26,7 @@ class Machine:
     def handle(self, message, now):
         if comm.rank == int(sys.argv[1]) and message.job == 3:
             raise {error}
-        return [Send(0, Later(comm.rank, np.array([message.job]), 1))]
+        return [Tell(0, Later(comm.rank, np.array([message.job]), 1))]
 
 def work():
     if comm.rank > 0:
@@ -35,7 +34,7 @@ def work():
         return 0
     hosts = MpiHosts(comm, Machine())
     for job in range(5):
-        answers, _ = hosts.exchange([Send(ALL_HOSTS, Ended(job, 1))], now=job)
+        answers, _ = hosts.exchange([SendAll(Ended(job, 1))], now=job)
         assert [answer.host for answer in answers] == list(range(comm.size))
     hosts.close()
     print("all well")
@@ -50,7 +49,7 @@ import sys
 import numpy as np
 from dardis.node_manager import RelayingHost
 from dardis.transport.mpi import MpiHosts, guarded, serve, world
-from dardis.wire.effects import Send
+from dardis.wire.effects import Send, Tell
 from dardis.wire.messages import Later, Look, Noted, Refused, Relay
 
 comm = world()
@@ -60,8 +59,8 @@ class Pool:
 
     def handle(self, message, now):
         if isinstance(message, Noted):
-            return [Send(1, Refused(message.job, 1, comm.rank))] if comm.rank == int(sys.argv[1]) else []
-        return [Send(0, Later(comm.rank, np.zeros(0, dtype=np.int64), 0))]
+            return [Tell(1, Refused(message.job, 1, comm.rank))] if comm.rank == int(sys.argv[1]) else []
+        return [Tell(0, Later(comm.rank, np.zeros(0, dtype=np.int64), 0))]
 
 def work():
     if comm.rank > 0:

@@ -1,11 +1,12 @@
 from dataclasses import dataclass, fields
-from typing import NewType, get_args, get_type_hints
+from typing import NewType, get_args
 
 import msgpack
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kit.message_types import types_of
 
 from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
@@ -28,7 +29,7 @@ VALUES = {
 
 
 def any_of(kind):
-    return st.builds(kind, **{name: VALUES[said] for name, said in get_type_hints(kind).items()})
+    return st.builds(kind, **{name: VALUES[said] for name, said in types_of(kind).items()})
 
 
 def same(a: object, b: object) -> bool:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Iterator
-from dataclasses import fields
 from typing import Any, get_args
 
 import msgpack
 import numpy as np
 import pytest
+from kit.message_types import types_of
 
+from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
 from dardis.wire import codec, messages
 from dardis.wire.messages import Message
@@ -23,26 +24,24 @@ STRANGE = (None, True, 1.5, "text", b"", b"12345678", 2**64 - 1, -1, 2**40, [], 
 
 def example(kind: type[Any], rng: np.random.Generator, depth: int = 0) -> Any:
     """A message of a kind, drawn."""
-    return kind(**{field.name: _value(str(field.type), rng, depth) for field in fields(kind)})
+    return kind(**{name: _value(said, rng, depth) for name, said in types_of(kind).items()})
 
 
-def _value(said: str, rng: np.random.Generator, depth: int) -> object:
-    match said:
-        case "int":
-            return int(rng.choice(EDGES)) if rng.random() < 0.3 else int(rng.integers(-99, 99))
-        case "bool":
-            return bool(rng.random() < 0.5)
-        case "Ints":
-            shape = tuple(rng.integers(0, 4, size=int(rng.integers(1, 3))).tolist())
-            return rng.integers(-(2**62), 2**62, size=shape)
-        case "Ask":
-            return example(messages.Ask, rng)
-        case "Message":
-            return _carried(rng, depth)
-        case "list[Message]":
-            return [_carried(rng, depth) for _ in range(int(rng.integers(0, 4)))]
-        case _:
-            return [(int(rng.integers(9)), int(rng.integers(99)), _carried(rng, depth)) for _ in range(2)]
+def _value(said: object, rng: np.random.Generator, depth: int) -> object:
+    if said is int:
+        return int(rng.choice(EDGES)) if rng.random() < 0.3 else int(rng.integers(-99, 99))
+    if said is bool:
+        return bool(rng.random() < 0.5)
+    if said == Ints:
+        shape = tuple(rng.integers(0, 4, size=int(rng.integers(1, 3))).tolist())
+        return rng.integers(-(2**62), 2**62, size=shape)
+    if said == messages.Ask:
+        return example(messages.Ask, rng)
+    if said == Message:
+        return _carried(rng, depth)
+    if said == list[Message]:
+        return [_carried(rng, depth) for _ in range(int(rng.integers(0, 4)))]
+    return [(int(rng.integers(9)), int(rng.integers(99)), _carried(rng, depth)) for _ in range(2)]
 
 
 def _carried(rng: np.random.Generator, depth: int) -> Message:
@@ -89,25 +88,23 @@ def _with_another_part(value: Any, rng: np.random.Generator) -> Any:
 
 def is_sound(message: Any) -> bool:
     """Whether each field is of the type that its dataclass says."""
-    return all(_is_of(str(field.type), getattr(message, field.name)) for field in fields(message))
+    return all(_is_of(said, getattr(message, name)) for name, said in types_of(type(message)).items())
 
 
-def _is_of(said: str, value: Any) -> bool:
-    match said:
-        case "int":
-            return type(value) is int and -(2**63) <= value < 2**63
-        case "bool":
-            return type(value) is bool
-        case "Ints":
-            return isinstance(value, np.ndarray) and value.dtype == np.int64 and value.flags.writeable
-        case "Ask":
-            return isinstance(value, messages.Ask) and is_sound(value)
-        case "Message":
-            return type(value) in KINDS and is_sound(value)
-        case "list[Message]":
-            return type(value) is list and all(type(one) in KINDS and is_sound(one) for one in value)
-        case _:
-            return all(_is_of("int", host) and _is_of("int", now) and is_sound(one) for host, now, one in value)
+def _is_of(said: object, value: Any) -> bool:
+    if said is int:
+        return type(value) is int and -(2**63) <= value < 2**63
+    if said is bool:
+        return type(value) is bool
+    if said == Ints:
+        return isinstance(value, np.ndarray) and value.dtype == np.int64 and value.flags.writeable
+    if said == messages.Ask:
+        return isinstance(value, messages.Ask) and is_sound(value)
+    if said == Message:
+        return type(value) in KINDS and is_sound(value)
+    if said == list[Message]:
+        return type(value) is list and all(type(one) in KINDS and is_sound(one) for one in value)
+    return all(_is_of(int, host) and _is_of(int, now) and is_sound(one) for host, now, one in value)
 
 
 def read(payload: bytes, *, measured: bool = False) -> bool:
@@ -241,7 +238,7 @@ def test_a_bomb_is_refused_in_bounded_memory(payload):
 
 SMALL = {
     kind.__name__: codec.encode(
-        [(5, kind(**{field.name: _value(str(field.type), np.random.default_rng(3), 2) for field in fields(kind)}))]
+        [(5, kind(**{name: _value(said, np.random.default_rng(3), 2) for name, said in types_of(kind).items()}))]
     )
     for kind in KINDS
 }

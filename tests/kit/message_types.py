@@ -1,0 +1,12 @@
+"""What the fields of messages hold, by their annotations: who or what a number names does not matter here."""
+
+from typing import get_type_hints
+
+from dardis.model.addresses import ManagerAddress
+
+NUMBERS = {int, ManagerAddress}
+
+
+def types_of(kind: type) -> dict[str, object]:
+    """The type of each field, in order; names of numbers are numbers."""
+    return {name: int if said in NUMBERS else said for name, said in get_type_hints(kind).items()}
