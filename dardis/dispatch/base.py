@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from dardis.model.addresses import JobId
 from dardis.model.job import Job
 from dardis.wire.effects import Placed, Rejected
 
@@ -15,7 +16,7 @@ class Dispatcher(Protocol):
         """Take a new job; say if it can never run."""
         ...
 
-    def ended(self, number: int, now: int) -> None:
+    def ended(self, number: JobId, now: int) -> None:
         """A job has ended, at its walltime or before."""
         ...
 

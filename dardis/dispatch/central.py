@@ -16,6 +16,7 @@ from dardis.kernels.job_table import JobTable
 from dardis.kernels.placer import Placer
 from dardis.kernels.profile import DONE
 from dardis.kernels.profiles import NodeProfiles
+from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.capacity import could_hold, never_wished, too_large
 from dardis.model.choices import EventOrder, ProfileRule, Switch, UnitsPerNode
@@ -67,11 +68,11 @@ class CentralDispatcher:
         """The empty machine."""
         self._most: dict[tuple[tuple[int, ...], int], int] = {}
         """Units that the empty machine would hold, by request and node groups."""
-        self._running: dict[int, int] = {}
+        self._running: dict[JobId, int] = {}
         """The slots of the running jobs, by number."""
         self._passing: set[int] = set()
         """Slots of the jobs that find no start within the desired profile once it changes no more."""
-        self._early: list[tuple[int, int, int]] = []
+        self._early: list[tuple[int, JobId, int]] = []
         """Earliest start, number and slot of the jobs that may not start yet."""
         self._arrived: list[int] = []
         self._ended: list[int] = []
@@ -130,7 +131,7 @@ class CentralDispatcher:
         self._probe.remove(slot)
         return found
 
-    def ended(self, number: int, now: int) -> None:  # noqa: ARG002 (a pass frees it from its own time on)
+    def ended(self, number: JobId, now: int) -> None:  # noqa: ARG002 (a pass frees it from its own time on)
         """A job has ended, at its walltime or before."""
         self._ended.append(self._running.pop(number))
 

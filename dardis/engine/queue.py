@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 
 
@@ -12,7 +13,7 @@ class EventQueue:
         """Start empty."""
         self._heap: list[tuple[int, int, int, int]] = []
 
-    def fill(self, events: list[tuple[int, int, int, int]]) -> None:
+    def fill(self, events: Iterable[tuple[int, int, int, int]]) -> None:
         """Add many events at once."""
         self._heap.extend(events)
         heapify(self._heap)

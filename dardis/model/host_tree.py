@@ -10,10 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dardis.model.addresses import HostId
 from dardis.model.arrays import Ints
 
 
-def parts_of(first: int, last: int, arity: int, gone: Sequence[int] = ()) -> list[tuple[int, int]]:
+def parts_of(first: int, last: int, arity: int, gone: Sequence[int] = ()) -> list[tuple[HostId, int]]:
     """Split the hosts `[first, last)` into at most `arity` parts of nearly equal size, each with a living first host.
 
     `gone` are the dead hosts, ascending; a part whose first hosts are dead begins at the next that lives, and one
@@ -30,13 +31,13 @@ def parts_of(first: int, last: int, arity: int, gone: Sequence[int] = ()) -> lis
     return found
 
 
-def living(first: int, last: int, gone: Sequence[int]) -> int:
+def living(first: int, last: int, gone: Sequence[int]) -> HostId:
     """The first host from `first` on that is not gone; `last` where there is none before it."""
     place = bisect_left(gone, first)
     while first < last and place < len(gone) and gone[place] == first:
         first += 1
         place += 1
-    return first
+    return HostId(first)
 
 
 def child_counts(hosts: int, arity: int) -> Ints:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from enum import IntEnum
 
+from dardis.model.addresses import JobId
+
 NO_TIME = -(1 << 62)
 """Stands where a time is unknown or has no meaning."""
 SHORTEST_WINDOW_S = 3600
@@ -21,7 +23,7 @@ class Job:
     that may run it; `latest` its latest start (lst) or None. How long it really runs is not in it.
     """
 
-    number: int
+    number: JobId
     submit: int
     earliest: int
     latest: int | None
@@ -51,7 +53,7 @@ class Actual(Job):
     """
 
     runtime: int
-    after: int | None = None
+    after: JobId | None = None
     think: int = 0
 
     def __post_init__(self) -> None:

@@ -12,6 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from dardis.kernels.offers import Held
+from dardis.model.addresses import FIRST_HOST, HostId, JobId
 from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER
@@ -40,7 +41,7 @@ class NodePool:
         last: int,
         *,
         desired: DesiredProfile | None = None,
-        host: int = 0,
+        host: HostId = FIRST_HOST,
         seed: int = 1,
         incarnation: int = 0,
         report_every: int = 0,
@@ -52,12 +53,12 @@ class NodePool:
         self._seed = seed
         self.incarnation = incarnation
         self._report_every = report_every
-        self._claims: dict[int, Claim] = {}
-        self._closed: dict[int, tuple[int, int]] = {}
+        self._claims: dict[JobId, Claim] = {}
+        self._closed: dict[JobId, tuple[int, int]] = {}
         """Where messages may be late: the last attempt of each job that was released, and when all claims of it, and of
         earlier ones, have expired."""
-        self._finished: dict[int, int] = {}
-        self._heads: dict[tuple[int, int], Ints] = {}
+        self._finished: dict[JobId, int] = {}
+        self._heads: dict[tuple[int, JobId], Ints] = {}
         """Who holds the few reservations of the late set-up, by label and job, as was announced."""
         self._publishes = False
         """Whether it tells unasked what has become free."""
@@ -102,7 +103,7 @@ class NodePool:
         answer: say.Message
         if ask.want == say.CANDIDATES:
             rows, offset = self.state.candidates(ask, held, self._seed, now, self.incarnation)
-            return Tell(int(ask.job[0]), say.Candidates(ask.round, offset, rows))
+            return Tell(_first_job(ask), say.Candidates(ask.round, offset, rows))
         asked = ask.sample - self.state.first
         down_until = self.state.down_until(asked, now)
         horizon, last_end = (max(end, down_until) for end in self.state.ends(asked))
@@ -112,7 +113,7 @@ class NodePool:
         else:
             rows, offset = self.state.offers(ask, held, self._seed, now)
             answer = say.Offers(ask.round, self.host, self.incarnation, horizon, last_end, offset, rows, down_until)
-        return Tell(int(ask.job[0]), answer)
+        return Tell(_first_job(ask), answer)
 
     def _offer_jointly(self, asks: say.JointAsk, now: int) -> Effect:
         ask = asks.ask
@@ -124,10 +125,10 @@ class NodePool:
             about.append([*(max(end, down_until) for end in self.state.ends(nodes)), down_until])
         table = np.array(about, dtype=np.int64)
         answer = say.JointOffers(asks.rounds, ask.job, self.host, self.incarnation, table, offset, rows)
-        return Tell(int(ask.job[0]), answer)
+        return Tell(_first_job(ask), answer)
 
     def _announced(self, news: say.Announce, now: int) -> list[Effect]:
-        place = (news.label, int(news.head[0]))
+        place = (news.label, JobId(int(news.head[0])))
         if news.standing and news.head[-1] >= now:
             self._heads[place] = news.head
         else:
@@ -198,16 +199,16 @@ class NodePool:
             and units.min() > 0 and request.min() >= 0 and int(units.max()) * int(request.max()) < LARGEST
         )  # fmt: skip
 
-    def _launch(self, job: int, claim: Claim) -> Launch:
+    def _launch(self, job: JobId, claim: Claim) -> Launch:
         return Launch(job, claim.attempt, claim.nodes + self.state.first, claim.units, claim.start, claim.end)
 
-    def _hold(self, job: int, claim: Claim, now: int) -> None:
+    def _hold(self, job: JobId, claim: Claim, now: int) -> None:
         if not self.state.reserve(claim.nodes, claim.units, claim.request, claim.start, claim.end, now):
             raise ProtocolError(f"job {job}: a reservation that was just given back does not fit any more")
         self._claims[job] = claim
         self.state.book(claim.nodes, job, claim.start, now)
 
-    def _take_back(self, job: int, claim: Claim, now: int) -> None:
+    def _take_back(self, job: JobId, claim: Claim, now: int) -> None:
         del self._claims[job]
         self.state.unbook(claim.nodes, job, claim.start)
         start = max(claim.start, now)
@@ -229,7 +230,7 @@ class NodePool:
             effects += [self._publish(now)] if self._publishes else []
         return effects
 
-    def _report(self, job: int, attempt: int, now: int) -> list[Effect]:
+    def _report(self, job: JobId, attempt: int, now: int) -> list[Effect]:
         again = SetTimer(now + self._report_every, say.Timer(job, attempt, REPORT))
         return [Tell(job, say.Finished(job, attempt, self.host)), again]
 
@@ -238,7 +239,7 @@ class NodePool:
             del self._finished[noted.job]
         return []
 
-    def _close(self, job: int, attempt: int, expires: int, now: int) -> list[Effect]:
+    def _close(self, job: JobId, attempt: int, expires: int, now: int) -> list[Effect]:
         """Drop what the job holds by this attempt or an earlier one, and take no more of them.
 
         Confirmations that have expired are refused anyway: there is nothing to remember.
@@ -291,3 +292,8 @@ class NodePool:
         if claim is None or claim.attempt != timer.attempt or claim.committed:
             return []
         return self._close(timer.job, timer.attempt, claim.start, now)
+
+
+def _first_job(ask: say.Ask) -> JobId:
+    """Whose task manager is answered: all jobs that share a message are of one."""
+    return JobId(int(ask.job[0]))

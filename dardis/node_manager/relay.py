@@ -16,14 +16,13 @@ import numpy as np
 from dardis.kernels.ranked import best_of
 from dardis.kernels.sums import add_up
 from dardis.model.codes import MIN_START
+from dardis.model.addresses import HostId, ManagerAddress
 from dardis.model.host_tree import parts_of
 from dardis.node_manager.pool import NodePool
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Return, Send, SetTimer, Tell, TellAll
 
-TO_DO = 200
-"""Token of timers: something is to be done about a question: ask again, answer, or forget it."""
-Key = tuple[int, int]
+Key = tuple[ManagerAddress, int]
 """Names a question: origin and serial."""
 
 
@@ -34,9 +33,9 @@ class Question:
     relay: say.Relay
     until: int
     """When patience ends."""
-    missing: dict[int, int]
+    missing: dict[HostId, int]
     """The end of each part that has not answered, by its first host."""
-    answers: dict[int, list[say.Message]]
+    answers: dict[HostId, list[say.Message]]
     answer: say.Gathered | None = None
     """What was answered for all."""
 
@@ -57,7 +56,7 @@ class RelayingHost:
                 return self._relay(message, now)
             case say.Gathered():
                 return self._gathered(message)
-            case say.Timer(job=origin, attempt=serial, token=token) if token == TO_DO:
+            case say.Reminder(origin=origin, serial=serial):
                 return self._go_on((origin, serial), now)
         return self.pool.handle(message, now)
 
@@ -94,7 +93,7 @@ class RelayingHost:
         said = [effect.message for effect in own if isinstance(effect, (Tell, TellAll))]
         return [*effects, self._up(relay, self._for_all(relay, said))]
 
-    def _left_out(self, relay: say.Relay, parts: Sequence[tuple[int, int]]) -> list[int]:
+    def _left_out(self, relay: say.Relay, parts: Sequence[tuple[HostId, int]]) -> list[HostId]:
         """The dead hosts whose places in the tree others take: one of them may be back."""
         gone = [host for host in relay.gone.tolist() if self._host < host < relay.last]
         return [host for host in gone if not any(first <= host < last for first, last in parts)]
@@ -111,7 +110,7 @@ class RelayingHost:
         ]
         return [*(Send(first, share) for first, share in asked), *reminder]
 
-    def _share(self, relay: say.Relay, first: int, last: int, patience: int, expires: int) -> say.Relay:
+    def _share(self, relay: say.Relay, first: HostId, last: int, patience: int, expires: int) -> say.Relay:
         """What the hosts `[first, last)` are to take of it."""
         parcels = [parcel for parcel in relay.parcels if first <= parcel[0] < last]
         return replace(
@@ -120,7 +119,7 @@ class RelayingHost:
 
     @staticmethod
     def _remind(relay: say.Relay, at: int) -> SetTimer:
-        return SetTimer(at, say.Timer(relay.origin, relay.serial, TO_DO))
+        return SetTimer(at, say.Reminder(relay.origin, relay.serial))
 
     def _go_on(self, key: Key, now: int) -> list[Effect]:
         """Ask again, answer with what is there when patience has ended, or forget a question that nobody asks again."""
@@ -154,7 +153,7 @@ class RelayingHost:
     @staticmethod
     def _up(relay: say.Relay, answer: say.Gathered) -> Send | Return:
         """Give an answer to whoever has asked: the task manager, or the host above."""
-        return Return(relay.origin, answer) if relay.parent == relay.origin else Send(relay.parent, answer)
+        return Return(relay.origin, answer) if relay.parent == relay.origin else Send(HostId(relay.parent), answer)
 
     def _for_all(self, relay: say.Relay, answers: list[say.Message]) -> say.Gathered:
         return say.Gathered(relay.serial, relay.origin, self._host, self.pool.incarnation, answers)

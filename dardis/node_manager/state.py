@@ -15,6 +15,7 @@ from dardis.kernels.profiles import NodeProfiles
 from dardis.kernels.rows import Rows, grown, make_rows
 from dardis.kernels.selection import Choice
 from dardis.kernels.sums import Tree
+from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.codes import FIRST, MIN_START
 from dardis.model.downtime import boot_and_shutdown
@@ -157,12 +158,12 @@ class PoolState(NodeProfiles):
     def _grow_books(self) -> None:
         self.books = grown(self.books)
 
-    def book(self, nodes: Ints, job: int, start: int, now: int) -> None:
+    def book(self, nodes: Ints, job: JobId, start: int, now: int) -> None:
         """Note the job's start on its nodes."""
         while profile.book(self.books, nodes, job, start, now) == profile.FULL:
             self._grow_books()
 
-    def unbook(self, nodes: Ints, job: int, start: int) -> None:
+    def unbook(self, nodes: Ints, job: JobId, start: int) -> None:
         """Strike the job from its nodes' lists."""
         profile.unbook(self.books, nodes, job, start)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.downtime import boot_and_shutdown
 from dardis.model.job import FOREVER, NO_TIME
@@ -83,9 +84,9 @@ class Switcher:
         """From when on a node may be shut down again."""
         self._shut: dict[int, deque[int]] = {}
         """When each node was last shut down, so many times as it may be in a day."""
-        self._starts: list[dict[int, int]] = [{} for _ in range(count)]
+        self._starts: list[dict[JobId, int]] = [{} for _ in range(count)]
         """What each node holds: start by job."""
-        self._nodes: dict[int, Ints] = {}
+        self._nodes: dict[JobId, Ints] = {}
         self._closed = np.zeros(count, dtype=np.bool_)
         spans = [(node, *span) for node in np.flatnonzero(self._switched) for span in platform.closed_spans(int(node))]
         self._spans: Ints = np.array(spans, dtype=np.int64).reshape(-1, 3)
@@ -93,7 +94,7 @@ class Switcher:
         self._changed = True
         self._wake = FOREVER
 
-    def reserved(self, job: int, start: int, nodes: Ints) -> None:
+    def reserved(self, job: JobId, start: int, nodes: Ints) -> None:
         """A job will begin at `start` on these nodes, and on no others."""
         self.dropped(job)
         mine = np.asarray(nodes[self._switched[nodes]], dtype=np.int64)
@@ -103,7 +104,7 @@ class Switcher:
         self._nodes[job] = mine
         self._changed = True
 
-    def dropped(self, job: int) -> Ints:
+    def dropped(self, job: JobId) -> Ints:
         """A job holds its nodes no more; return them."""
         mine = self._nodes.pop(job, None)
         if mine is None:
@@ -115,7 +116,7 @@ class Switcher:
         self._changed = True
         return mine
 
-    def ended(self, job: int, now: int) -> None:
+    def ended(self, job: JobId, now: int) -> None:
         """A job has ended on its nodes."""
         self._since[self.dropped(job)] = now
 

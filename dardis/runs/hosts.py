@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dardis.model.addresses import HostId
 from dardis.model.platform import Platform
 from dardis.model.platform_dict import platform_from_dict, platform_to_dict
 from dardis.model.profile import StepFunction
@@ -29,7 +30,7 @@ def host_plan(platform: Platform, desired: DesiredProfile | None, bounds: tuple[
     return {"platform": platform_to_dict(platform), "desired": wished, "bounds": list(bounds), "seed": seed}
 
 
-def host_from_plan(plan: dict[str, Any], host: int, make_pool: Callable[..., NodePool]) -> RelayingHost:
+def host_from_plan(plan: dict[str, Any], host: HostId, make_pool: Callable[..., NodePool]) -> RelayingHost:
     """The node managers of one host, with its place in the tree of hosts; `make_pool` is called as NodePool is."""
     platform = platform_from_dict(plan["platform"])
     desired = None

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from dardis.model.addresses import FIRST_HOST
 from dardis.model.choices import ProfileRule
 from dardis.model.job import Actual
 from dardis.model.platform import Platform
@@ -50,7 +51,7 @@ def play(
     hosts: Hosts = NO_HOSTS
     if dispatcher.setup.asks_nodes:
         plan = host_plan(platform, heeded(dispatcher, target), bounds, seed)
-        hosts = LocalHosts([host_from_plan(plan, 0, dispatcher.pool)])
+        hosts = LocalHosts([host_from_plan(plan, FIRST_HOST, dispatcher.pool)])
     return play_over(
         hosts, bounds, platform, jobs, dispatcher, target, seed, task_managers=task_managers, reach=reach,
         progress=progress,

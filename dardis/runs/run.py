@@ -18,6 +18,7 @@ from dardis.metrics.audit import audit
 from dardis.metrics.downtime import DOWNTIME_FILE, switching_metrics, write_downtime
 from dardis.metrics.power import power_report
 from dardis.metrics.system import trimmed
+from dardis.model.addresses import FIRST_HOST, HostId, JobId
 from dardis.model.downtime import Downtime
 from dardis.model.errors import INTERRUPTED, ProtocolError
 from dardis.model.files import sha256_of, write_json
@@ -81,7 +82,7 @@ def run_over_ranks(
         def be_host() -> int:
             dispatcher = find_dispatcher(*plan["dispatcher"])
             dispatcher.warm(wished=plan["desired"] is not None)
-            serve(comm, host_from_plan(plan, comm.rank, dispatcher.pool))
+            serve(comm, host_from_plan(plan, HostId(comm.rank), dispatcher.pool))
             return 0
 
         return guarded(comm, be_host)
@@ -105,7 +106,7 @@ def run_over_ranks(
             broadcast(comm, getattr(error, "exit_status", interrupted))
             raise
         broadcast(comm, plan)
-        mine = host_from_plan(plan, 0, dispatcher.pool)
+        mine = host_from_plan(plan, FIRST_HOST, dispatcher.pool)
         held = folder.pop_all()
 
     def drive() -> Outcome:
@@ -173,7 +174,7 @@ def _check_legal(inputs: Inputs, schedule: Schedule, downtime: Downtime | None) 
         raise ProtocolError(f"{whose} makes an illegal schedule ({len(found)} findings): {found[0]}")
 
 
-def _run_record(request: RunRequest, inputs: Inputs, ranks: int, rejected: list[tuple[int, str]]) -> dict[str, Any]:
+def _run_record(request: RunRequest, inputs: Inputs, ranks: int, rejected: list[tuple[JobId, str]]) -> dict[str, Any]:
     """Everything needed to run it again."""
     return {
         "dardis_version": __version__,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dardis.kernels.rows import SLACK, Rows, make_rows
+from dardis.model.addresses import JobId
 from dardis.model.arrays import Floats, Ints
 from dardis.model.job import NO_TIME, Actual
 from dardis.model.platform import NodeGroup, Platform
@@ -40,7 +41,9 @@ def jobs(count: int, window: int, seed: int) -> list[Actual]:
         zip(units.tolist(), cores.tolist(), _walltimes(draws[:, 2]).tolist(), strict=True)
     ):
         found.append(
-            Actual(place + 1, place, place, place + window - 1, walltime, size, (each,), groups=1, runtime=walltime)
+            Actual(
+                JobId(place + 1), place, place, place + window - 1, walltime, size, (each,), groups=1, runtime=walltime
+            )
         )
     return found
 

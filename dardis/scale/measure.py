@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dardis.engine.clock import monotonic_s
+from dardis.model.addresses import HostId
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.node_manager.state import VirtualHosts
 from dardis.scale import load
@@ -43,7 +44,7 @@ def filled_host(what: Experiment, rank: int) -> RelayingHost:
     """The node managers of a rank, with their background load; what is known of all nodes is not kept."""
     first, last = what.bounds[rank : rank + 2]
     inside = VirtualHosts(what.hosts_of, what.arity or INNER_ARITY)
-    pool = NodePool(load.machine(what.nodes), first, last, host=rank, seed=what.seed, virtual_hosts=inside)
+    pool = NodePool(load.machine(what.nodes), first, last, host=HostId(rank), seed=what.seed, virtual_hosts=inside)
     load.fill(pool.state, what.window, what.reservations, what.seed)
     return RelayingHost(pool)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from dardis.engine.clock import cpu_ns, monotonic_s
 from dardis.kernels.sums import LONGEST_TO_ROOT, SENT
+from dardis.model.addresses import HostId, JobId
 from dardis.model.host_tree import parts_of
 from dardis.model.loggp import flat_chain, tree_chain, tree_round_trip
 from dardis.node_manager import RelayingHost
@@ -31,7 +32,7 @@ def size_of(message: Message) -> int:
 def short_message_ns() -> float:
     """CPU time of encoding, or of decoding, a message that holds little: what any takes."""
     one = np.ones(1, dtype=np.int64)
-    message = Offers(1, 1, 1, 1, 1, one, np.ones((1, 6), dtype=np.int64))
+    message = Offers(1, HostId(1), 1, 1, 1, one, np.ones((1, 6), dtype=np.int64))
     taken = []
     for _ in range(_REPETITIONS):
         begun = cpu_ns()
@@ -75,7 +76,7 @@ class Tally:
         """Expect what is said to `hosts` hosts, virtual ones of the `pool`."""
         self._hosts, self._nodes, self._arity = hosts, nodes, arity
         self._pool = pool
-        self._chain: dict[int, int] = {}
+        self._chain: dict[JobId, int] = {}
         self.traffic = Traffic()
         """With a pool: bytes of all messages. Without: of the questions only, as their hosts get them."""
         self.rounds = 0
@@ -91,7 +92,7 @@ class Tally:
     def note(self, sends: Sequence[ToHosts], answers: Sequence[Message]) -> bool:
         """Count what a task manager has sent at once, and what was answered; return whether there was a question."""
         rounds: set[int] = set()
-        chosen: dict[int, int] = {}
+        chosen: dict[JobId, int] = {}
         for send in sends:
             match send.message:
                 case Relay(message=Ask() as ask) as relay:
@@ -107,7 +108,7 @@ class Tally:
             self._add(job, self._confirm_chain(count))
         return bool(rounds)
 
-    def _add(self, job: int, messages: int) -> None:
+    def _add(self, job: JobId, messages: int) -> None:
         self._chain[job] = self._chain.get(job, 0) + messages
 
     def _confirm_chain(self, chosen: int) -> int:
@@ -126,7 +127,7 @@ class Tally:
         if self._pool is None or not others:
             return
         answer = next(answer for answer in answers if isinstance(answer, Sums | Candidates))
-        empty = size_of(Gathered(relay.serial, relay.origin, 1, 0, [replace(answer, rows=answer.rows[:0])]))
+        empty = size_of(Gathered(relay.serial, relay.origin, HostId(1), 0, [replace(answer, rows=answer.rows[:0])]))
         row = 8 * answer.rows.shape[1]
         sent, longest = int(self._pool.sent[SENT]), int(self._pool.sent[LONGEST_TO_ROOT])
         self.traffic.answers(sent * row + others * empty, longest * row + empty)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 
-from dardis.model.addresses import address_of, manager_at
+from dardis.model.addresses import Address, HostId, JobId, address_of, all_hosts, is_manager, manager_at
 from dardis.model.errors import InputError
 from dardis.model.job import Actual
 from dardis.model.platform import Platform
@@ -37,7 +37,7 @@ from dardis.wire.effects import (
     ToHosts,
     ToManagers,
 )
-from dardis.wire.messages import Ended, HostDown, Message, Released, Reserved, Timer
+from dardis.wire.messages import Ended, HostDown, Message, Released, Reminder, Reserved, Timer
 
 Log = Callable[[int, str], None]
 """Called with the virtual time and what happened."""
@@ -47,7 +47,7 @@ Log = Callable[[int, str], None]
 class Crash:
     """A host dies at `at` and is back, empty, at `back` (None: never). Task manager m hears of it at `heard[m]`."""
 
-    host: int
+    host: HostId
     at: int
     back: int | None
     heard: tuple[int, ...]
@@ -92,7 +92,7 @@ class Fate(StrEnum):
 class UnitRun:
     """Units of a job's attempt that ran on a node in `[start, end)`."""
 
-    job: int
+    job: JobId
     attempt: int
     node: int
     units: int
@@ -106,8 +106,8 @@ class Host:
     """A living host process: its machine, and what it was told to run by (job, attempt), empty until it has begun."""
 
     machine: RelayingHost
-    launched: dict[tuple[int, int], list[UnitRun]] = field(default_factory=dict)
-    released: dict[int, int] = field(default_factory=dict)
+    launched: dict[tuple[JobId, int], list[UnitRun]] = field(default_factory=dict)
+    released: dict[JobId, int] = field(default_factory=dict)
     """The last attempt of each job that it has said to have released."""
 
 
@@ -122,11 +122,11 @@ class FaultSimulation:
         self.scenario = scenario
         self.runs: list[UnitRun] = []
         """All units that were ever started."""
-        self.placed: dict[int, Placed] = {}
+        self.placed: dict[JobId, Placed] = {}
         """The last reservation that each job's task manager told of."""
-        self.told: dict[int, list[Deed]] = {}
+        self.told: dict[JobId, list[Deed]] = {}
         """What task managers told of each job's end (`Done`, `Rejected`), in order."""
-        self.retaken: list[tuple[int, int, int]] = []
+        self.retaken: list[tuple[HostId, JobId, int]] = []
         """Host, job and attempt of claims that were reserved after it was said that they were released."""
         self.placements = 0
         """Reservations agreed on, over all jobs."""
@@ -136,7 +136,7 @@ class FaultSimulation:
         self._jobs = {job.number: job for job in scenario.jobs}
         self._manager_of = {job.number: place % scenario.managers for place, job in enumerate(scenario.jobs)}
         self._incarnation = [0] * (len(scenario.bounds) - 1)
-        self.hosts: list[Host | None] = [self._new_host(host) for host in range(len(scenario.bounds) - 1)]
+        self.hosts: list[Host | None] = [self._new_host(host) for host in all_hosts(len(scenario.bounds) - 1)]
         cluster = Cluster(
             scenario.platform, scenario.bounds, scenario.seed, scenario.desired, task_managers=scenario.managers,
             reach=Reach(scenario.arity, scenario.sample),
@@ -145,7 +145,7 @@ class FaultSimulation:
         self._interpreter = Interpreter(self, self, self)
         self._plan()
 
-    def _new_host(self, host: int) -> Host:
+    def _new_host(self, host: HostId) -> Host:
         scenario = self.scenario
         first, last = scenario.bounds[host : host + 2]
         pool = self._make_pool(
@@ -181,9 +181,9 @@ class FaultSimulation:
         if self._log is not None:
             self._log(now, " ".join(map(str, words)))
 
-    def _receive(self, to: int, message: Message, now: int) -> None:
+    def _receive(self, to: Address, message: Message, now: int) -> None:
         """Hand a message to a host or a task manager, by its address."""
-        if to < 0:
+        if is_manager(to):
             self._note(now, "task manager", manager_at(to), "gets", message)
             self._interpreter.obey(to, self.turns.received(manager_at(to), message, now), now)
             return
@@ -197,7 +197,7 @@ class FaultSimulation:
         self._note(now, "task manager", manager, "gets", job)
         self._interpreter.obey(address_of(manager), self.turns.submitted(job.asked, place, now), now)
 
-    def send(self, who: int, said: ToHosts, now: int) -> None:
+    def send(self, who: Address, said: ToHosts, now: int) -> None:
         """Give a message for hosts to the network, or, of a host to itself, back to it."""
         for host in receivers(said, len(self.hosts)):
             if host == who:
@@ -205,9 +205,9 @@ class FaultSimulation:
             else:
                 self.network.send(host, said.message)
 
-    def tell(self, who: int, said: ToManagers, now: int) -> None:  # noqa: ARG002 (the network knows what time it is)
+    def tell(self, who: Address, said: ToManagers, now: int) -> None:  # noqa: ARG002 (the network knows what time it is)
         """Give a message of a host for task managers to the network."""
-        self._watch_claims(who, said.message)
+        self._watch_claims(HostId(who), said.message)
         match said:
             case Tell(job=job):
                 addresses = [address_of(self._manager_of[job])]
@@ -218,33 +218,35 @@ class FaultSimulation:
         for address in addresses:
             self.network.send(address, said.message)
 
-    def set(self, who: int, timer: SetTimer) -> None:
+    def set(self, who: Address, timer: SetTimer) -> None:
         """Give the timer back in its time, if the machine lives so long."""
-        machine = self.hosts[who] if who >= 0 else None
+        machine = self.hosts[who] if not is_manager(who) else None
         self.network.at(timer.at, partial(self._remind, who, machine, timer.timer))
 
-    def _remind(self, who: int, host: Host | None, timer: Timer, now: int) -> None:
-        if who < 0 or self.hosts[who] is host:
+    def _remind(self, who: Address, host: Host | None, timer: Timer | Reminder, now: int) -> None:
+        if is_manager(who) or self.hosts[who] is host:
             self._receive(who, timer, now)
 
-    def execute(self, who: int, deed: Deed, now: int) -> None:
+    def execute(self, who: Address, deed: Deed, now: int) -> None:
         """Start and kill units, and keep what is told of jobs."""
         match deed:
             case Launch():
-                self._launch(who, deed)
+                self._launch(HostId(who), deed)
             case Kill(job=job, attempt=attempt):
                 host = self.hosts[who]
                 assert host is not None
                 self._stop(host.launched.pop((job, attempt), []), Fate.KILLED, now)
             case Placed(job=job):
+                assert is_manager(who)
                 self._note(now, "task manager", manager_at(who), "says", deed)
                 self.placed[job] = deed
                 self.placements += 1
             case Done(job=job) | Rejected(job=job):
+                assert is_manager(who)
                 self._note(now, "task manager", manager_at(who), "says", deed)
                 self.told.setdefault(job, []).append(deed)
 
-    def _launch(self, address: int, launch: Launch) -> None:
+    def _launch(self, address: HostId, launch: Launch) -> None:
         host, named = self.hosts[address], (launch.job, launch.attempt)
         assert host is not None
         if named in host.launched:
@@ -252,7 +254,7 @@ class FaultSimulation:
         host.launched[named] = []
         self.network.at(launch.at, partial(self._begin, address, host, launch))
 
-    def _watch_claims(self, address: int, message: Message) -> None:
+    def _watch_claims(self, address: HostId, message: Message) -> None:
         host = self.hosts[address]
         assert host is not None
         match message:
@@ -261,7 +263,7 @@ class FaultSimulation:
             case Reserved(job=job, attempt=attempt) if attempt <= host.released.get(job, -1):
                 self.retaken.append((address, job, attempt))
 
-    def _begin(self, address: int, host: Host, launch: Launch, now: int) -> None:
+    def _begin(self, address: HostId, host: Host, launch: Launch, now: int) -> None:
         begun = host.launched.get((launch.job, launch.attempt))
         if begun is None:
             return
@@ -272,7 +274,7 @@ class FaultSimulation:
         self._note(now, "host", address, "starts", launch, "for", end - now, "s")
         self.network.at(end, partial(self._end, address, host, launch))
 
-    def _end(self, address: int, host: Host, launch: Launch, now: int) -> None:
+    def _end(self, address: HostId, host: Host, launch: Launch, now: int) -> None:
         ended = host.launched.pop((launch.job, launch.attempt), None)
         if ended is not None:
             self._stop(ended, Fate.ENDED, now)
@@ -298,7 +300,7 @@ class FaultSimulation:
         if crash.back is not None:
             self.network.at(crash.back, partial(self._restart, crash.host))
 
-    def _restart(self, host: int, now: int) -> None:
+    def _restart(self, host: HostId, now: int) -> None:
         self._note(now, "host", host, "is back")
         self._incarnation[host] += 1
         self.hosts[host] = self._new_host(host)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from dardis.engine.queue import EventQueue
+from dardis.model.addresses import Address, JobId
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, Actual
 from dardis.sim.recorder import Recorder
@@ -108,7 +109,7 @@ class Simulation:
             job = self.jobs[place] = replace(job, submit=now, earliest=max(job.earliest, now), latest=late)
         return job
 
-    def _ends(self, now: int) -> list[int]:
+    def _ends(self, now: int) -> list[JobId]:
         """Let the next end happen, or all ends of this instant; the jobs that have ended."""
         ended = []
         priority = self._events.next_priority()
@@ -127,7 +128,7 @@ class Simulation:
             job = self.jobs[follower]
             self._events.put(max(job.submit, now + job.think), self._arrival, job.number, follower)
 
-    def execute(self, who: int, deed: Deed, now: int) -> None:  # noqa: ARG002 (whoever says it)
+    def execute(self, who: Address, deed: Deed, now: int) -> None:  # noqa: ARG002 (whoever says it)
         """Keep the record of what becomes of jobs and nodes, and let what is placed end in its time."""
         match deed:
             case Placed():

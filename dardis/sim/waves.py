@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 
 from dardis.engine.clock import cpu_ns, monotonic_s
-from dardis.model.addresses import ONLY_MANAGER
+from dardis.model.addresses import ONLY_MANAGER, Address, HostId, JobId
 from dardis.model.errors import ProtocolError
 from dardis.model.job import Actual
 from dardis.node_manager import NodePool
@@ -44,6 +44,7 @@ class Waves:
         self._turns = OverlappedTurns(managers)
         self._pool = pool
         self._peers = peers
+        self._host = HostId(peers.rank)
         self._overlap = overlap
         self._place = {job.number: place for place, job in enumerate(jobs)}
         self._ending: list[tuple[int, int]] = []
@@ -129,7 +130,7 @@ class Waves:
             self._turns.flying[self._place[number]].refused = True
         return self._settle(now)
 
-    def send(self, who: int, said: ToHosts, now: int) -> None:  # noqa: ARG002
+    def send(self, who: Address, said: ToHosts, now: int) -> None:  # noqa: ARG002
         """Take what a task manager says to hosts."""
         for host in receivers(said, self._peers.size):
             if isinstance(said.message, Ask):
@@ -137,7 +138,7 @@ class Waves:
             else:
                 self._letters[host].append((_about(said.message), said.message))
 
-    def tell(self, who: int, said: ToManagers, now: int) -> None:  # noqa: ARG002
+    def tell(self, who: Address, said: ToManagers, now: int) -> None:  # noqa: ARG002
         """Take what this rank's host says to a job."""
         if not isinstance(said, Tell):  # there is no tree here, and nobody publishes
             raise ProtocolError(f"host {who} says {type(said.message).__name__} to no job")
@@ -148,7 +149,7 @@ class Waves:
         self._letters = self._blank()
         begun = cpu_ns()
         for _, message in sorted(batch, key=lambda about: isinstance(about[1], Ask | JointAsk)):
-            self._interpreter.obey(self._peers.rank, self._pool.handle(message, now), now)
+            self._interpreter.obey(self._host, self._pool.handle(message, now), now)
         self.cpu_ns += cpu_ns() - begun
         return self._letters
 
@@ -181,7 +182,7 @@ class Waves:
         claims = [message for _, message in sorted(batch, key=lambda about: self._place[about[0]])]
         begun = cpu_ns()
         for said in take_claims(self._pool, claims, now):
-            self._interpreter.obey(self._peers.rank, said, now)
+            self._interpreter.obey(self._host, said, now)
         self.cpu_ns += cpu_ns() - begun
         return self._letters
 
@@ -217,12 +218,12 @@ class Waves:
         return recorder
 
 
-def _about(message: Message) -> int:
+def _about(message: Message) -> JobId:
     """The job of a claim, of what is given back, or of an end."""
     assert isinstance(message, Confirm | Release | Ended)
     return message.job
 
 
-def _first_job(ask: Ask | JointAsk) -> int:
+def _first_job(ask: Ask | JointAsk) -> JobId:
     """A job that the message is about: all are of one rank."""
-    return int((ask.ask if isinstance(ask, JointAsk) else ask).job[0])
+    return JobId(int((ask.ask if isinstance(ask, JointAsk) else ask).job[0]))

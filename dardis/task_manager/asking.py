@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dardis.model.addresses import ManagerAddress
+from dardis.model.addresses import FIRST_HOST, HostId, ManagerAddress, all_hosts
 from dardis.model.host_tree import living
 from dardis.model.job import FOREVER
 from dardis.task_manager.layout import Layout
@@ -21,7 +21,7 @@ from dardis.wire.effects import Send, SendAll, ToHosts
 class Asking:
     """The questions of a task manager to hosts."""
 
-    def __init__(self, layout: Layout, reach: Reach, address: ManagerAddress, resend: int, gone: set[int]) -> None:
+    def __init__(self, layout: Layout, reach: Reach, address: ManagerAddress, resend: int, gone: set[HostId]) -> None:
         """Hosts of a tree ask again after `resend` s (0: never).
 
         Answers go to `address`. Nobody waits for hosts that are `gone`, which others add and take away.
@@ -35,7 +35,7 @@ class Asking:
         self._gone = gone
         self._questions = 0
 
-    def whom(self, ask: say.Ask, states: Sequence[JobState]) -> tuple[int, ...] | None:
+    def whom(self, ask: say.Ask, states: Sequence[JobState]) -> tuple[HostId, ...] | None:
         """The hosts that hold nodes that are asked; None where all do."""
         if len(ask.sample_offset):
             return tuple(np.unique(self._layout.host_of(ask.sample)).tolist())
@@ -58,9 +58,9 @@ class Asking:
         asked = self._hosts if this.hosts is None else len(this.hosts)
         return len(this.offers) + len(self._gone) < asked or bool(self._silent(this))
 
-    def _silent(self, this: Round) -> list[int]:
+    def _silent(self, this: Round) -> list[HostId]:
         """Which hosts have not answered, of those that are not known to be dead."""
-        hosts = range(self._hosts) if this.hosts is None else this.hosts
+        hosts = all_hosts(self._hosts) if this.hosts is None else this.hosts
         return [host for host in hosts if host not in this.offers and host not in self._gone]
 
     def lacks_answers(self, this: Round) -> bool:
@@ -72,9 +72,9 @@ class Asking:
 
     def all_hosts(self, message: say.Message) -> ToHosts:
         """A message that all hosts answer, where none is lost: to each, or down the tree."""
-        return Send(0, self._relay_of(message, 0, FOREVER)) if self._arity else SendAll(message)
+        return Send(FIRST_HOST, self._relay_of(message, 0, FOREVER)) if self._arity else SendAll(message)
 
-    def _to(self, host: int, this: Round) -> Send:
+    def _to(self, host: HostId, this: Round) -> Send:
         """What a round asks a host now."""
         sampled = len(this.sent.sample_offset) > 0
         return Send(host, part_of(this.sent, *self._layout.span(host)) if sampled else this.sent)
@@ -89,7 +89,7 @@ class Asking:
         relay = this.relay
         sends = [Send(relay.first, relay)] if relay.first < relay.last else []
         # Hosts whose places others have taken say so when they are back.
-        return sends + [Send(dead, replace(relay, first=dead, last=dead)) for dead in range(relay.first)]
+        return sends + [Send(dead, replace(relay, first=dead, last=dead)) for dead in all_hosts(relay.first)]
 
     def _relay_of(self, message: say.Message, step: int, expires: int) -> say.Relay:
         self._questions += 1

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dardis.model.addresses import HostId
 from dardis.model.arrays import Ints
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
@@ -38,7 +39,7 @@ class Layout:
         """The host that holds each of the nodes."""
         return np.searchsorted(self._cuts, nodes, side="right") - 1
 
-    def span(self, host: int) -> tuple[int, int]:
+    def span(self, host: HostId) -> tuple[int, int]:
         """The nodes `[first, last)` that a host holds."""
         return self.bounds[host], self.bounds[host + 1]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from dardis.model.addresses import ManagerAddress
+from dardis.model.addresses import HostId, JobId, ManagerAddress
 from dardis.model.capacity import could_hold, never_wished, too_large
 from dardis.model.choices import ProfileRule, UnitsPerNode
 from dardis.model.job import Job
@@ -59,7 +59,7 @@ class Negotiation:
         self.never_wished = never_wished(setup.profile_split) if self.rules.hard else ""
         """Why a hard profile may allow a job no start; else empty."""
         self._asking = Asking(layout, reach, address, claims.resend, claims.gone)
-        self.states: dict[int, JobState] = {}
+        self.states: dict[JobId, JobState] = {}
         self._rounds: dict[int, Round] = {}
         self._next_round = 0
         self.sampling = Sampling(layout, reach.sample, seed) if reach.sample else None
@@ -74,7 +74,7 @@ class Negotiation:
         state = self.states[job.number] = JobState(job)
         return state
 
-    def forget(self, number: int) -> None:
+    def forget(self, number: JobId) -> None:
         """Drop a job that has ended."""
         del self.states[number]
         self._claims.forget(number)
@@ -97,7 +97,7 @@ class Negotiation:
     # ------------------------------------------------------------------------------------------------------------------
     # Questions.
 
-    def search(self, number: int, now: int) -> list[Effect]:
+    def search(self, number: JobId, now: int) -> list[Effect]:
         """Search anew for a job that has no reservation."""
         state, sample = self.states[number], 0
         if self.sampling is not None:
@@ -261,7 +261,7 @@ class Negotiation:
         """Claim what was chosen of a round that is over."""
         return self.take(this.states[chosen.place], this.incarnations(self._layout.host_of), chosen, now)
 
-    def take(self, state: JobState, incarnations: Mapping[int, int], chosen: Pick, now: int) -> list[Effect]:
+    def take(self, state: JobState, incarnations: Mapping[HostId, int], chosen: Pick, now: int) -> list[Effect]:
         """Claim nodes for a job, of hosts in these incarnations."""
         self.renegotiations += state.claims > 0
         state.claims += 1

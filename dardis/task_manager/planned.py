@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dardis.model.addresses import ONLY_MANAGER, ManagerAddress
+from dardis.model.addresses import ONLY_MANAGER, HostId, JobId, ManagerAddress
 from dardis.model.job import Job
 from dardis.task_manager.asking_again import AskingAgain
 from dardis.task_manager.claims import AgreedClaims, Claims, FinalClaims, Pace
@@ -48,11 +48,11 @@ class PlannedManager:
         """Asks and claims after the first, over its jobs."""
         return self._negotiation.renegotiations
 
-    def attempts(self, number: int) -> int:
+    def attempts(self, number: JobId) -> int:
         """Windows that the job has tried in its last search (thesis 5.3.6)."""
         return self._negotiation.states[number].tried
 
-    def hosts(self, number: int) -> tuple[int, ...]:
+    def hosts(self, number: JobId) -> tuple[HostId, ...]:
         """The hosts of its reservation, ascending; none without one."""
         return self._negotiation.states[number].hosts
 
@@ -61,11 +61,11 @@ class PlannedManager:
         self._negotiation.add(job)
         return self.retry(job.number, now)
 
-    def retry(self, number: int, now: int) -> list[Effect]:
+    def retry(self, number: JobId, now: int) -> list[Effect]:
         """Search anew for a job that has no reservation."""
         return self._negotiation.search(number, now)
 
-    def ask_again(self, numbers: Iterable[int], now: int, freed_until: int = 0) -> list[Effect]:
+    def ask_again(self, numbers: Iterable[JobId], now: int, freed_until: int = 0) -> list[Effect]:
         """Let jobs ask again, in this order, after something was freed; those that gain by it move.
 
         All of them have reservations, and ask for starts in `[now, start)`, or, of all nodes, also for their own start
@@ -75,11 +75,11 @@ class PlannedManager:
         self._asking_again.add((self._negotiation.states[number] for number in numbers), freed_until)
         return self._ask_batch(now)
 
-    def refused(self, number: int, now: int) -> list[Effect]:
+    def refused(self, number: JobId, now: int) -> list[Effect]:
         """Give back what hosts hold of a claim that another has refused, and search anew."""
         return self._negotiation.states[number].give_back() + self.retry(number, now)
 
-    def forget(self, number: int) -> None:
+    def forget(self, number: JobId) -> None:
         """Drop a job that has ended."""
         self._negotiation.forget(number)
 

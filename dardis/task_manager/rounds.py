@@ -9,6 +9,7 @@ import numpy as np
 
 from dardis.kernels import ranked, selection, sums
 from dardis.model import codes
+from dardis.model.addresses import HostId
 from dardis.model.arrays import Ints
 from dardis.model.choices import UnitsPerNode
 from dardis.model.job import FOREVER, Job
@@ -55,7 +56,7 @@ class JobState:
     start: int = 0
     nodes: Ints | None = None
     units: Ints | None = None
-    hosts: tuple[int, ...] = ()
+    hosts: tuple[HostId, ...] = ()
     """Where its reservation is."""
     claim: int = 0
     """The `asks` that its reservation was claimed by."""
@@ -94,11 +95,11 @@ class Round:
     states: list[JobState]
     searches: list[Search]
     ask: say.Ask
-    hosts: tuple[int, ...] | None
+    hosts: tuple[HostId, ...] | None
     """Who was asked; None: all."""
     asks_again: bool
     """Whether the jobs ask again after something was freed (earlier starts, or any), instead of searching."""
-    offers: dict[int, say.Offers] = field(default_factory=dict)
+    offers: dict[HostId, say.Offers] = field(default_factory=dict)
     sent: say.Ask = field(init=False)
     """What was asked last: `ask`, or candidates for it."""
     expires: int = FOREVER
@@ -129,7 +130,7 @@ class Round:
         """Whether anybody has answered, also for candidates where these were asked for."""
         return bool(self.offers) or (self.sums is not None and (self.candidates is not None or not self.starts))
 
-    def incarnations(self, host_of: Callable[[Ints], Ints]) -> dict[int, int]:
+    def incarnations(self, host_of: Callable[[Ints], Ints]) -> dict[HostId, int]:
         """Which incarnation of each host has answered, or at least of those that may be chosen."""
         if self.candidates is None:
             return {host: offer.incarnation for host, offer in self.offers.items()}
@@ -225,8 +226,8 @@ def make_ask(
 
 
 def confirms_of(
-    state: JobState, incarnations: Mapping[int, int], chosen: Pick, host_of_node: Ints, *, tentative: bool
-) -> dict[int, say.Confirm]:
+    state: JobState, incarnations: Mapping[HostId, int], chosen: Pick, host_of_node: Ints, *, tentative: bool
+) -> dict[HostId, say.Confirm]:
     """Build what the hosts of the chosen nodes are told, by host."""
     job = state.job
     request = np.array(job.request, dtype=np.int64)

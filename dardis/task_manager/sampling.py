@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from dardis.kernels.sample import draw_sample
+from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.job import Job
 from dardis.task_manager.layout import Layout
@@ -35,7 +36,7 @@ class Sampling:
         self._seed = seed
         self.hints: Ints = np.zeros(layout.bounds[-1], dtype=np.int64)
         """Cores that its own jobs have reserved on each node, for now or later."""
-        self._placed: dict[int, tuple[Ints, Ints]] = {}
+        self._placed: dict[JobId, tuple[Ints, Ints]] = {}
 
     def first(self, job: Job) -> int:
         """How many nodes a job asks first; 0 for all."""
@@ -73,7 +74,7 @@ class Sampling:
         self.hints[state.nodes] += cores
         self._placed[state.job.number] = state.nodes, cores
 
-    def drop(self, job: int) -> None:
+    def drop(self, job: JobId) -> None:
         """Take note that a job has nothing reserved any more."""
         if job in self._placed:
             nodes, cores = self._placed.pop(job)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from dardis.model.addresses import JobId
 from dardis.wire.messages import Ask, JointAsk, JointOffers, Offers
 
 
@@ -50,7 +51,7 @@ def _joined(asks: Sequence[Ask]) -> JointAsk:
     return JointAsk(rounds, replace(asks[0], sample_offset=ends, **columns))
 
 
-def taken_apart(joint: JointOffers) -> Iterator[tuple[int, Offers]]:
+def taken_apart(joint: JointOffers) -> Iterator[tuple[JobId, Offers]]:
     """Each job with the offers to it."""
     offset = joint.offset.tolist()
     about = zip(joint.job.tolist(), joint.rounds.tolist(), joint.about.tolist(), pairwise(offset), strict=True)

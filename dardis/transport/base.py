@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from dardis.model.addresses import HostId, all_hosts
 from dardis.wire.effects import Effect, Send, ToHosts
 from dardis.wire.messages import Ask, Ended, Look, Message, Relay
 
@@ -31,9 +32,9 @@ class Hosts(Protocol):
         """End the hosts; return the CPU ns of their machines that no `exchange` has told yet."""
 
 
-def receivers(said: ToHosts, hosts: int) -> Sequence[int]:
+def receivers(said: ToHosts, hosts: int) -> Sequence[HostId]:
     """Whom a message is for, of so many hosts."""
-    return (said.to,) if isinstance(said, Send) else range(hosts)
+    return (said.to,) if isinstance(said, Send) else all_hosts(hosts)
 
 
 def awaits_answer(message: Message) -> bool:
@@ -51,16 +52,16 @@ class Outbox:
         """Hold nothing yet."""
         self._waiting: list[list[tuple[int, Message]]] = [[] for _ in range(hosts)]
 
-    def put(self, host: int, message: Message, now: int) -> None:
+    def put(self, host: HostId, message: Message, now: int) -> None:
         """Add a message of time `now`."""
         self._waiting[host].append((now, message))
 
-    def take(self, host: int) -> list[tuple[int, Message]]:
+    def take(self, host: HostId) -> list[tuple[int, Message]]:
         """All that waits for a host, with its times, in order."""
         taken, self._waiting[host] = self._waiting[host], []
         return taken
 
     def load(self, relay: Relay) -> Relay:
         """Let all that waits travel with a question to all hosts."""
-        parcels = [(host, now, message) for host in range(len(self._waiting)) for now, message in self.take(host)]
+        parcels = [(host, now, message) for host in all_hosts(len(self._waiting)) for now, message in self.take(host)]
         return replace(relay, parcels=parcels) if parcels else relay

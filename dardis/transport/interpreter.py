@@ -8,40 +8,41 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
+from dardis.model.addresses import Address
 from dardis.wire.effects import Deed, Effect, Return, Send, SendAll, SetTimer, Tell, TellAll, ToHosts, ToManagers
 
 
 class Network(Protocol):
-    """What messages go by. `who` is the address of the machine that speaks: a host, or a task manager (below 0)."""
+    """What messages go by. `who` is the machine that speaks."""
 
-    def send(self, who: int, said: ToHosts, now: int) -> None:
+    def send(self, who: Address, said: ToHosts, now: int) -> None:
         """Take a message to hosts: of a task manager, or what a host hands on."""
 
-    def tell(self, who: int, said: ToManagers, now: int) -> None:
+    def tell(self, who: Address, said: ToManagers, now: int) -> None:
         """Take a message of a host to task managers."""
 
 
 class Timers(Protocol):
     """What gives timers back when their time has come."""
 
-    def set(self, who: int, timer: SetTimer) -> None:
+    def set(self, who: Address, timer: SetTimer) -> None:
         """Give the machine `who` its timer back then."""
 
 
 class Executor(Protocol):
     """What runs jobs and switches nodes, and takes note of what becomes of jobs; in virtual time it is the world."""
 
-    def execute(self, who: int, deed: Deed, now: int) -> None:
+    def execute(self, who: Address, deed: Deed, now: int) -> None:
         """Do, or take note of, what the machine `who` says."""
 
 
 class Nothing:
     """No timers and no executor: where nothing is late, and hosts run nothing themselves."""
 
-    def set(self, who: int, timer: SetTimer) -> None:
+    def set(self, who: Address, timer: SetTimer) -> None:
         """Nobody needs to be reminded."""
 
-    def execute(self, who: int, deed: Deed, now: int) -> None:
+    def execute(self, who: Address, deed: Deed, now: int) -> None:
         """What is launched or killed is so in the world."""
 
 
@@ -57,8 +58,8 @@ class Interpreter:
         self._timers = timers
         self._executor = executor
 
-    def obey(self, who: int, effects: Iterable[Effect], now: int) -> None:
-        """Carry out what the machine at address `who` asks for, in order."""
+    def obey(self, who: Address, effects: Iterable[Effect], now: int) -> None:
+        """Carry out what the machine `who` asks for, in order."""
         for effect in effects:
             match effect:
                 case Send() | SendAll():

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from dardis.engine.clock import cpu_ns
+from dardis.model.addresses import Address, HostId
 from dardis.transport.base import Machine, receivers
 from dardis.transport.interpreter import Interpreter
 from dardis.wire.codec import decode, encode
@@ -21,8 +22,8 @@ class LocalHosts:
         self._machines = machines
         self._encoded = encoded
         self._interpreter = Interpreter(self)
-        self._under_way: deque[tuple[int, Message]] = deque()
-        self._answers: dict[int, list[Message]] = {}
+        self._under_way: deque[tuple[HostId, Message]] = deque()
+        self._answers: dict[Address, list[Message]] = {}
         self.message_bytes = 0
 
     def exchange(self, sends: Sequence[ToHosts], now: int) -> tuple[list[Message], int]:
@@ -36,7 +37,7 @@ class LocalHosts:
         flat = [message for host in sorted(self._answers) for message in self._answers[host]]
         return [self._through_wire(message, now) for message in flat] if self._encoded else flat, spent
 
-    def _deliver(self, to: int, message: Message, now: int) -> None:
+    def _deliver(self, to: HostId, message: Message, now: int) -> None:
         """Let a host take a message, and other hosts what it hands on."""
         self._under_way.append((to, message))
         while self._under_way:
@@ -44,7 +45,7 @@ class LocalHosts:
             heard = self._through_wire(message, now) if self._encoded else message
             self._interpreter.obey(host, self._machines[host].handle(heard, now), now)
 
-    def send(self, who: int, said: ToHosts, now: int) -> None:  # noqa: ARG002
+    def send(self, who: Address, said: ToHosts, now: int) -> None:  # noqa: ARG002
         """Take what a host hands on: to itself it comes next."""
         for host in receivers(said, len(self._machines)):
             if host == who:
@@ -52,7 +53,7 @@ class LocalHosts:
             else:
                 self._under_way.append((host, said.message))
 
-    def tell(self, who: int, said: ToManagers, now: int) -> None:  # noqa: ARG002
+    def tell(self, who: Address, said: ToManagers, now: int) -> None:  # noqa: ARG002
         """Take what a host says: an answer, or those that it has gathered."""
         match said:
             case Return(message=Gathered(answers=gathered)):

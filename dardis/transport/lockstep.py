@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 
 from dardis.engine.clock import cpu_ns
-from dardis.model.addresses import ONLY_MANAGER
+from dardis.model.addresses import ONLY_MANAGER, Address
 from dardis.model.errors import ProtocolError
 from dardis.transport.base import Hosts
 from dardis.transport.interpreter import Executor, Interpreter
@@ -25,11 +25,11 @@ class Lockstep:
         self._interpreter = Interpreter(self, executor=executor)
         self._said: list[ToHosts] = []
 
-    def send(self, who: int, said: ToHosts, now: int) -> None:  # noqa: ARG002
+    def send(self, who: Address, said: ToHosts, now: int) -> None:  # noqa: ARG002
         """Say it when all effects are carried out, together with the rest."""
         self._said.append(said)
 
-    def tell(self, who: int, said: ToManagers, now: int) -> None:  # noqa: ARG002
+    def tell(self, who: Address, said: ToManagers, now: int) -> None:  # noqa: ARG002
         """Hosts alone tell."""
         raise ProtocolError(f"a task manager tells {type(said.message).__name__}")
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dardis.engine.clock import cpu_ns
+from dardis.model.addresses import FIRST_HOST, Address, HostId, all_hosts
 from dardis.model.errors import INTERRUPTED, DardisError, ProtocolError
 from dardis.transport.base import Machine, Outbox, awaits_answer, receivers
 from dardis.transport.interpreter import Interpreter
@@ -89,6 +90,7 @@ class Rank:
     def __init__(self, comm: Communicator, machine: Machine) -> None:
         """Nothing has been spent yet."""
         self._comm = comm
+        self._host = HostId(comm.rank)
         self._machine = machine
         self.spent = Spent()
         """What it has spent, and what others have told, that it has told nobody."""
@@ -108,10 +110,10 @@ class Rank:
         effects = self._machine.handle(message, now)
         self.spent.cpu_ns += cpu_ns() - begun
         self._said = []
-        self._interpreter.obey(self._comm.rank, effects, now)
+        self._interpreter.obey(self._host, effects, now)
         return self._said
 
-    def send(self, who: int, said: ToHosts, now: int) -> None:
+    def send(self, who: Address, said: ToHosts, now: int) -> None:
         """Take what the machine hands on: it takes next what is for itself; the rest goes to other ranks."""
         message = said.message
         for host in receivers(said, self._comm.size):
@@ -121,7 +123,7 @@ class Rank:
                 told = self.spent.take() if isinstance(message, Gathered) else NOTHING_SPENT
                 self._posted.append(self.post(host, TAG_TREE, self.encoded([(now, message)], told)))
 
-    def tell(self, who: int, said: ToManagers, now: int) -> None:  # noqa: ARG002
+    def tell(self, who: Address, said: ToManagers, now: int) -> None:  # noqa: ARG002
         """Take an answer of the machine's, or those that it has gathered."""
         match said:
             case Return(message=Gathered(answers=gathered)):
@@ -136,13 +138,13 @@ class Rank:
         self.spent.codec_ns += cpu_ns() - begun
         return payload
 
-    def post(self, host: int, tag: int, payload: bytes) -> MPI.Request:
+    def post(self, host: HostId, tag: int, payload: bytes) -> MPI.Request:
         """Begin to send a payload."""
         self.largest_message = max(self.largest_message, len(payload))
         return self._comm.Isend(payload, dest=host, tag=tag)
 
-    def next_of(self, hosts: Iterable[int]) -> Iterator[tuple[int, list[tuple[int, Message]]]]:
-        """The next payload of each host (-1: of any), in their order, decoded: its tag, and (time, message) pairs.
+    def next_of(self, hosts: Iterable[HostId | None]) -> Iterator[tuple[int, list[tuple[int, Message]]]]:
+        """The next payload of each host (None: of any), in their order, decoded: its tag, and (time, message) pairs.
 
         Long payloads are under way side by side.
         """
@@ -151,7 +153,7 @@ class Rank:
         coming: deque[tuple[MPI.Request, int, bytearray]] = deque()
         for host in hosts:
             status = MPI.Status()
-            source = MPI.ANY_SOURCE if host < 0 else host
+            source = MPI.ANY_SOURCE if host is None else host
             message = self._comm.Mprobe(source=source, tag=MPI.ANY_TAG, status=status)
             payload = bytearray(status.Get_count(MPI.BYTE))
             coming.append((message.Irecv(payload), status.Get_tag(), payload))
@@ -209,7 +211,7 @@ class MpiHosts:
         """Deliver in order; the answers of rank 0 come first."""
         before = self._own.spent.cpu_ns
         own: list[Message] = []
-        asked: set[int] = set()
+        asked: set[HostId] = set()
         answers: list[Message] = []
         for send in sends:
             if isinstance(send.message, Relay):
@@ -217,7 +219,7 @@ class MpiHosts:
                 own, asked = [], set()
                 continue
             for host in receivers(send, self._comm.size):
-                if host == 0:
+                if host == FIRST_HOST:
                     own.append(send.message)
                     continue
                 self._outbox.put(host, send.message, now)
@@ -226,7 +228,7 @@ class MpiHosts:
         answers += self._straight(own, asked, now)
         return answers, self._own.spent.cpu_ns - before
 
-    def _straight(self, own: Sequence[Message], asked: set[int], now: int) -> list[Message]:
+    def _straight(self, own: Sequence[Message], asked: set[HostId], now: int) -> list[Message]:
         """Let this rank's machine and the hosts that are asked take what there is for them; what they answer."""
         waiting = self._post_batches(sorted(asked))
         answers = self._answers_of(own, now)
@@ -239,7 +241,7 @@ class MpiHosts:
         """What this rank's machine answers."""
         return [answer for message in own for answer in self._own.answers(message, now)]
 
-    def _post_batches(self, hosts: Sequence[int]) -> list[MPI.Request]:
+    def _post_batches(self, hosts: Sequence[HostId]) -> list[MPI.Request]:
         """Send hosts what waits for them; what is the same for several is encoded once."""
         requests = []
         payloads: dict[tuple[tuple[int, int], ...], bytes] = {}
@@ -255,7 +257,7 @@ class MpiHosts:
         """Ask all hosts down the tree, and wait until this rank's machine has everybody's answer."""
         answers = self._own.hand_on([(now, self._outbox.load(relay))])
         while answers is None:
-            ((_, batch),) = self._own.next_of([-1])
+            ((_, batch),) = self._own.next_of([None])
             answers = self._own.hand_on(batch)
         return answers
 
@@ -264,9 +266,9 @@ class MpiHosts:
         before = self._own.spent.cpu_ns
         requests = [
             self._own.post(host, TAG_STOP, self._own.encoded(self._outbox.take(host)))
-            for host in range(1, self._comm.size)
+            for host in all_hosts(self._comm.size)[1:]
         ]
-        list(self._own.next_of(range(1, self._comm.size)))
+        list(self._own.next_of(all_hosts(self._comm.size)[1:]))
         for request in requests:
             request.Wait()
         return self._own.spent.cpu_ns - before
@@ -276,7 +278,7 @@ def serve(comm: Communicator, machine: Machine) -> None:
     """Be a host: take messages from rank 0, or what others hand on, and answer until told to stop."""
     own = Rank(comm, machine)
     while True:
-        ((tag, batch),) = own.next_of([-1])
+        ((tag, batch),) = own.next_of([None])
         if tag == TAG_TREE:
             if own.hand_on(batch) is not None:
                 raise ProtocolError("a host that is not the task manager's was to answer it")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
 from dardis.engine.clock import cpu_ns
+from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.wire.codec import decode, encode, pack, unpack
 from dardis.wire.messages import Message
@@ -15,7 +16,7 @@ from dardis.wire.messages import Message
 if TYPE_CHECKING:
     from dardis.transport.mpi import Communicator
 
-Batch = list[tuple[int, Message]]
+Batch = list[tuple[JobId, Message]]
 """Messages with the job each is about, in order."""
 
 
@@ -91,7 +92,10 @@ class MpiPeers:
         ends = np.cumsum(got).tolist()
         found: Batch = []
         for rank, (end, size) in enumerate(zip(ends, got.tolist(), strict=True)):
-            found += batches[rank] if rank == self.rank else decode(buffer[end - size : end])[1] if size else []
+            if rank == self.rank:
+                found += batches[rank]
+            elif size:
+                found += cast("Batch", decode(buffer[end - size : end])[1])
         return found
 
     def share(self, *values: int) -> Ints:

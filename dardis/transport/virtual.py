@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from dardis.engine.queue import EventQueue
+from dardis.model.addresses import Address
 from dardis.model.randomness import stream
 from dardis.wire.codec import decode, encode
 from dardis.wire.messages import Message
@@ -34,7 +35,7 @@ class Faults:
 class VirtualNetwork:
     """Delivers to `receive(address, message, now)`. Every message goes through the wire's encoding and back."""
 
-    def __init__(self, faults: Faults, seed: int, receive: Callable[[int, Message, int], None]) -> None:
+    def __init__(self, faults: Faults, seed: int, receive: Callable[[Address, Message, int], None]) -> None:
         """Start at time 0 with nothing under way."""
         self._faults = faults
         self._draws = stream(seed, "network")
@@ -59,7 +60,7 @@ class VirtualNetwork:
         self._queue.put(time, 0, self._next, self._next)
         self._next += 1
 
-    def send(self, to: int, message: Message) -> None:
+    def send(self, to: Address, message: Message) -> None:
         """Send to an address: the network may delay, double or lose it."""
         payload = encode([(self.now, message)])
         self.sent += 1
@@ -75,7 +76,7 @@ class VirtualNetwork:
         for delay in delays:
             self.at(self.now + delay, partial(self._deliver, to, payload))
 
-    def _deliver(self, to: int, payload: bytes, now: int) -> None:
+    def _deliver(self, to: Address, payload: bytes, now: int) -> None:
         self._traffic.update(b"%d %d " % (now, to) + payload)
         _, batch = decode(payload)
         self._receive(to, batch[0][1], now)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dardis.dispatch.base import Dispatcher
+from dardis.model.addresses import JobId
 from dardis.model.choices import EventOrder
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, Job
@@ -41,11 +42,11 @@ class CentralTurns:
         if not self.batched:
             yield self._dispatcher.decide(now)
 
-    def ended(self, jobs: Sequence[int], now: int) -> Iterator[Turn]:
+    def ended(self, jobs: Sequence[JobId], now: int) -> Iterator[Turn]:
         """It is told."""
         yield Turn(self._end(jobs, now))
 
-    def _end(self, jobs: Sequence[int], now: int) -> Talk:
+    def _end(self, jobs: Sequence[JobId], now: int) -> Talk:
         for job in jobs:
             self._dispatcher.ended(job, now)
         if not self.batched:

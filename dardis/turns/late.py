@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from dardis.model.addresses import JobId
 from dardis.model.choices import EventOrder
 from dardis.model.errors import ProtocolError
 from dardis.model.job import Job
@@ -35,7 +36,7 @@ class LateTurns:
         self.batched = event_order is EventOrder.BATCHED
         self._managers = managers
         self._switches = Switches(switcher, np.array(bounds))
-        self._homes: dict[int, LateByTurns] = {}
+        self._homes: dict[JobId, LateByTurns] = {}
         """Whose each job in the system is."""
         self._news = True
         """Whether nodes may have something to publish."""
@@ -67,7 +68,7 @@ class LateTurns:
         if not self.batched:
             yield from self._turns_of_all(now, whole=True)
 
-    def ended(self, jobs: Sequence[int], now: int) -> Iterator[Turn]:
+    def ended(self, jobs: Sequence[JobId], now: int) -> Iterator[Turn]:
         """Their nodes are told; all that wait are to have a turn."""
         for job in jobs:
             yield Turn(self._free(job, now))
@@ -75,7 +76,7 @@ class LateTurns:
         if not self.batched:
             yield from self._turns_of_all(now, whole=True)
 
-    def _free(self, job: int, now: int) -> Talk:
+    def _free(self, job: JobId, now: int) -> Talk:
         """End a job on its nodes."""
         self._switches.ended(job, now)
         manager = self._homes.pop(job)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dardis.model.addresses import JobId
 from dardis.model.job import Job
 from dardis.node_manager import NodePool
 from dardis.task_manager import PlannedManager
@@ -23,7 +24,7 @@ from dardis.wire.messages import Ask, Confirm, Ended, Message, Refused
 class InFlight:
     """A job that is not placed yet: what it does next, what it asks and claims in this wave, why it never can run."""
 
-    number: int
+    number: JobId
     manager: PlannedManager
     effects: list[Effect]
     asks: list[ToHosts] = field(default_factory=list)
@@ -64,7 +65,7 @@ class OverlappedTurns:
         manager = self._managers[self.manager_of(place)]
         self.flying[place] = InFlight(job.number, manager, manager.submit(job, now))
 
-    def ended(self, job: int, place: int) -> list[Send]:
+    def ended(self, job: JobId, place: int) -> list[Send]:
         """A job has ended that was placed: its nodes are told."""
         manager = self._managers[self.manager_of(place)]
         hosts = manager.hosts(job)

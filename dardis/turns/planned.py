@@ -12,6 +12,7 @@ from itertools import groupby
 
 import numpy as np
 
+from dardis.model.addresses import JobId
 from dardis.model.choices import EventOrder
 from dardis.model.choices import Switch as OnOff
 from dardis.model.errors import ProtocolError
@@ -51,10 +52,10 @@ class PlannedTurns:
         self._backfills = setup.backfill is OnOff.ON
         self._of_all_nodes = setup.backfill_scope is BackfillScope.ALL_NODES
         self._depth = setup.backfill_depth
-        self._agents: dict[int, _Agent] = {}
-        self._ahead: set[int] = set()
+        self._agents: dict[JobId, _Agent] = {}
+        self._ahead: set[JobId] = set()
         """Jobs that had not begun when last looked at; only kept where these ask again of all nodes."""
-        self._waiting: dict[int, str] = {}
+        self._waiting: dict[JobId, str] = {}
         """Jobs without any start, and why."""
         self._moved_until = 0
         """Until when what moved jobs have left was reserved, since they last began to ask."""
@@ -84,9 +85,9 @@ class PlannedTurns:
         self._agents[job.number] = _Agent(manager, job.submit, job.walltime)
         yield Turn(self._talk(manager, lambda: manager.submit(job, now), now))
 
-    def ended(self, jobs: Sequence[int], now: int) -> Iterator[Turn]:
+    def ended(self, jobs: Sequence[JobId], now: int) -> Iterator[Turn]:
         """Their nodes are told, and those ask again who may gain by what is free now."""
-        later: set[int] = set()
+        later: set[JobId] = set()
         freed_until = NO_TIME
         for job in jobs:
             agent = self._agents.pop(job)
@@ -97,7 +98,7 @@ class PlannedTurns:
         if freed_until >= (now if self._of_all_nodes else now + 1):
             yield from self._repair(later, freed_until, now)
 
-    def _free(self, job: int, agent: _Agent, reserved_until: int, later: set[int], now: int) -> Talk:
+    def _free(self, job: JobId, agent: _Agent, reserved_until: int, later: set[JobId], now: int) -> Talk:
         """End a job on its nodes; add to `later` whom these tell."""
         self._switches.ended(job, now)
         self._ahead.discard(job)
@@ -111,7 +112,7 @@ class PlannedTurns:
             self._notices += answer.told
             later.update(answer.jobs.tolist())
 
-    def _repair(self, later: set[int], freed_until: int, now: int) -> Iterator[Turn]:
+    def _repair(self, later: set[JobId], freed_until: int, now: int) -> Iterator[Turn]:
         """Let those ask again who may gain by what has been freed: who waits, then who has a later start."""
         yield from self._ask_again(self._waiting, freed_until, now)
         if not self._backfills:
@@ -123,7 +124,7 @@ class PlannedTurns:
         if self._moved_until > now:
             yield from self._ask_again(self._waiting, self._moved_until, now)
 
-    def _ask_again(self, jobs: Iterable[int], freed_until: int, now: int, most: int = 0) -> Iterator[Turn]:
+    def _ask_again(self, jobs: Iterable[JobId], freed_until: int, now: int, most: int = 0) -> Iterator[Turn]:
         """Let jobs ask again in the order of their submission, the first `most` of them (0: all)."""
         order = sorted(jobs, key=self._place_in_order)[: most or None]
         for _, group in groupby(order, key=lambda job: id(self._agents[job].manager)):
@@ -131,7 +132,7 @@ class PlannedTurns:
             manager = self._agents[mine[0]].manager
             yield Turn(self._talk(manager, lambda m=manager, ask=mine: m.ask_again(ask, now, freed_until), now))  # type: ignore[misc]
 
-    def _place_in_order(self, job: int) -> tuple[int, int]:
+    def _place_in_order(self, job: JobId) -> tuple[int, JobId]:
         return self._agents[job].submit, job
 
     def _talk(self, manager: PlannedManager, event: Callable[[], list[Effect]], now: int) -> Talk:

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from dardis.model.addresses import JobId, all_hosts
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER
 from dardis.node_manager.switching import Switcher
@@ -24,17 +25,17 @@ class Switches:
         self._switcher = switcher
         self._bounds = bounds
 
-    def reserved(self, job: int, start: int, nodes: Ints) -> None:
+    def reserved(self, job: JobId, start: int, nodes: Ints) -> None:
         """A job will begin at `start` on these nodes, and on no others."""
         if self._switcher is not None:
             self._switcher.reserved(job, start, nodes)
 
-    def dropped(self, job: int) -> None:
+    def dropped(self, job: JobId) -> None:
         """A job holds its nodes no more."""
         if self._switcher is not None:
             self._switcher.dropped(job)
 
-    def ended(self, job: int, now: int) -> None:
+    def ended(self, job: JobId, now: int) -> None:
         """A job has ended on its nodes."""
         if self._switcher is not None:
             self._switcher.ended(job, now)
@@ -59,7 +60,7 @@ class Switches:
 
     def _sends(self, order: Switch) -> Iterator[Send]:
         cuts = np.searchsorted(order.node, self._bounds).tolist()
-        for host, (first, last) in enumerate(pairwise(cuts)):
+        for host, (first, last) in zip(all_hosts(len(cuts) - 1), pairwise(cuts), strict=True):
             if first < last:
                 share = slice(first, last)
                 yield Send(host, Switch(order.up, order.node[share], order.ready[share]))

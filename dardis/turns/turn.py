@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from dardis.model.addresses import JobId
 from dardis.model.job import Job
 from dardis.transport.lockstep import Talk
 
@@ -49,7 +50,7 @@ class Turns(Protocol):
     def submitted(self, job: Job, place: int, now: int) -> Iterator[Turn]:
         """A job is there, the `place`-th of all from 0 on."""
 
-    def ended(self, jobs: Sequence[int], now: int) -> Iterator[Turn]:
+    def ended(self, jobs: Sequence[JobId], now: int) -> Iterator[Turn]:
         """These have ended, in this order: at their walltimes or before."""
 
     def over(self, now: int, *, last: bool) -> Iterator[Turn]:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dardis.model.addresses import ManagerAddress
+from dardis.model.addresses import HostId, JobId, ManagerAddress
 from dardis.model.arrays import Ints
-from dardis.wire.messages import Message, Timer
+from dardis.wire.messages import Message, Reminder, Timer
 
 
 @dataclass(frozen=True, slots=True)
 class Send:
     """Send a message to a host. One that a host has for itself it takes next, before anything from outside."""
 
-    to: int
+    to: HostId
     message: Message
 
 
@@ -28,7 +28,7 @@ class SendAll:
 class Tell:
     """Send a message to the task manager that serves the job."""
 
-    job: int
+    job: JobId
     message: Message
 
 
@@ -52,14 +52,14 @@ class SetTimer:
     """Hand the timer back at time `at`."""
 
     at: int
-    timer: Timer
+    timer: Timer | Reminder
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
     """Start the job's units on these nodes at `at`; kill them at `until`."""
 
-    job: int
+    job: JobId
     attempt: int
     nodes: Ints
     units: Ints
@@ -71,7 +71,7 @@ class Launch:
 class Kill:
     """Do not launch, or kill, this attempt's units on this host."""
 
-    job: int
+    job: JobId
     attempt: int
 
 
@@ -79,7 +79,7 @@ class Kill:
 class Placed:
     """The job has a reservation (or another than before)."""
 
-    job: int
+    job: JobId
     start: int
     nodes: Ints
     units: Ints
@@ -93,7 +93,7 @@ class Placed:
 class Rejected:
     """The job can never run on this machine, whatever windows (`attempts`) it has tried."""
 
-    job: int
+    job: JobId
     reason: str
     attempts: int = 0
 
@@ -102,7 +102,7 @@ class Rejected:
 class Waiting:
     """The job can't be placed now; it asks again when something has changed."""
 
-    job: int
+    job: JobId
     reason: str
 
 
@@ -110,7 +110,7 @@ class Waiting:
 class Done:
     """The job has finished on all its nodes."""
 
-    job: int
+    job: JobId
 
 
 @dataclass(frozen=True, slots=True)

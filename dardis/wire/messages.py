@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dardis.model.addresses import ManagerAddress
+from dardis.model.addresses import Address, HostId, JobId, ManagerAddress
 from dardis.model.arrays import Ints
 from dardis.model.asks import Asks
 from dardis.model.job import FOREVER, NO_TIME
@@ -76,7 +76,7 @@ class Offers:
     """A host's answer: rows (node, from, to, fitting index, free from, free to) of instants of the ask's grid."""
 
     round: int
-    host: int
+    host: HostId
     incarnation: int
     horizon: int
     """From then on nothing changes on these nodes."""
@@ -103,7 +103,7 @@ class JointOffers:
 
     rounds: Ints
     job: Ints
-    host: int
+    host: HostId
     incarnation: int
     about: Ints
     offset: Ints
@@ -154,9 +154,9 @@ class Relay:
     """Names this sending, with its origin."""
     origin: ManagerAddress
     """The task manager that asks."""
-    parent: int
+    parent: Address
     """The address that waits for the answer: a host, or the origin. A host's share for itself alone is from itself."""
-    first: int
+    first: HostId
     last: int
     arity: int
     patience: int
@@ -181,7 +181,7 @@ class Gathered:
 
     serial: int
     origin: ManagerAddress
-    first: int
+    first: HostId
     """The host that answers."""
     incarnation: int
     answers: list[Message]
@@ -195,7 +195,7 @@ class Confirm:
     lost or overtake each other it is final at once, and only a refusal is answered.
     """
 
-    job: int
+    job: JobId
     attempt: int
     incarnation: int
     start: int
@@ -212,25 +212,25 @@ class Confirm:
 class Reserved:
     """A host holds what a tentative `Confirm` asked for."""
 
-    job: int
+    job: JobId
     attempt: int
-    host: int
+    host: HostId
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
     """A host does not hold, or no longer, what was to be reserved or committed."""
 
-    job: int
+    job: JobId
     attempt: int
-    host: int
+    host: HostId
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
     """Task manager to the chosen: everybody has reserved, start at the time agreed."""
 
-    job: int
+    job: JobId
     attempt: int
 
 
@@ -238,16 +238,16 @@ class Commit:
 class Committed:
     """A host will start the job at the time agreed."""
 
-    job: int
+    job: JobId
     attempt: int
-    host: int
+    host: HostId
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
     """Task manager to a host: drop this attempt's reservation and all before it; kill what runs of them."""
 
-    job: int
+    job: JobId
     attempt: int
     expires: int = FOREVER
     """When all that was said to claim it has expired: until then a copy may come that could be taken."""
@@ -257,9 +257,9 @@ class Release:
 class Released:
     """A host has dropped a reservation, or never had it, and will not take it any more."""
 
-    job: int
+    job: JobId
     attempt: int
-    host: int
+    host: HostId
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +269,7 @@ class Ended:
     `depth` is how many later jobs a node tells of it (less than 0: its node's cores; 0: none).
     """
 
-    job: int
+    job: JobId
     depth: int
 
 
@@ -277,7 +277,7 @@ class Ended:
 class Later:
     """Node managers to the task managers of the next jobs: something became free before your start."""
 
-    host: int
+    host: HostId
     jobs: Ints
     """Each once, ascending, however many nodes tell it."""
     told: int
@@ -311,7 +311,7 @@ class Published:
     without a break since now. So a run that starts now has what the last step before its end says.
     """
 
-    host: int
+    host: HostId
     incarnation: int
     at: int
     """When this was so."""
@@ -346,16 +346,16 @@ class Switch:
 class Finished:
     """A host to the task manager: the job's units here have ended by themselves or at their walltime."""
 
-    job: int
+    job: JobId
     attempt: int
-    host: int
+    host: HostId
 
 
 @dataclass(frozen=True, slots=True)
 class Noted:
     """Task manager to a host: `Finished` has arrived."""
 
-    job: int
+    job: JobId
     attempt: int
 
 
@@ -363,23 +363,31 @@ class Noted:
 class HostDown:
     """The transport to task managers: this incarnation of a host is dead, and all that it held is gone."""
 
-    host: int
+    host: HostId
     incarnation: int
 
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """A timer that a machine has set; `token` says what for."""
+    """A timer that a machine has set for a job; `token` says what for."""
 
-    job: int
+    job: JobId
     attempt: int
     token: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reminder:
+    """A timer that a host has set for a question down the tree: ask again, answer, or forget it."""
+
+    origin: ManagerAddress
+    serial: int
 
 
 Message = (
     Ask | Offers | JointAsk | JointOffers | Sums | Candidates | Relay | Gathered | Confirm | Reserved | Refused | Commit
     | Committed | Release | Released | Ended | Later | Announce | Look | Published | Switch | Finished | Noted
-    | HostDown | Timer
+    | HostDown | Timer | Reminder
 )  # fmt: skip
-Parcel = tuple[int, int, Message]
+Parcel = tuple[HostId, int, Message]
 """A message that travels with another: its host, its time, itself."""

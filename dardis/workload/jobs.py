@@ -7,6 +7,7 @@ from operator import attrgetter
 
 import numpy as np
 
+from dardis.model.addresses import JobId
 from dardis.model.errors import InputError
 from dardis.model.job import NO_TIME, Actual
 from dardis.model.platform import Platform
@@ -63,10 +64,10 @@ def _request(trace: Trace, platform: Platform, notes: list[str]) -> list[tuple[i
     return list(zip(*table.T.tolist(), strict=True))
 
 
-def _predecessors(trace: Trace, notes: list[str]) -> list[int | None]:
+def _predecessors(trace: Trace, notes: list[str]) -> list[JobId | None]:
     """The number of the job that each follows; None where that is not earlier in (submit, number) order."""
     key_of = {n: (s, n) for n, s in zip(trace.number.tolist(), trace.submit.tolist(), strict=True)}
-    after: list[int | None] = []
+    after: list[JobId | None] = []
     ignored = 0
     for number, before in zip(trace.number.tolist(), trace.after.tolist(), strict=True):
         known = before in key_of and key_of[before] < key_of[number]

@@ -10,6 +10,7 @@ import numpy as np
 
 from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher, CentralSetUp
 from dardis.dispatch.setups import Ordering
+from dardis.model.addresses import JobId
 from dardis.model.job import NO_TIME, Actual
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
@@ -73,6 +74,7 @@ def _job(problem: Problem, place: int) -> Actual:
     jobs = problem.jobs
     submit, latest, duration = (int(x[place]) for x in (jobs.submit, jobs.latest, jobs.duration))
     return Actual(
-        int(jobs.number[place]), submit, int(jobs.earliest[place]), None if latest == NO_TIME else latest, duration,
-        int(jobs.units[place]), tuple(jobs.request[place].tolist()), int(jobs.groups[place]), runtime=duration,
+        JobId(int(jobs.number[place])), submit, int(jobs.earliest[place]), None if latest == NO_TIME else latest,
+        duration, int(jobs.units[place]), tuple(jobs.request[place].tolist()), int(jobs.groups[place]),
+        runtime=duration,
     )  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Final
 from dardis.config.settings import with_settings
 from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher
 from dardis.dispatch.base import Dispatcher
+from dardis.model.addresses import FIRST_HOST
 from dardis.model.choices import EventOrder
 from dardis.node_manager import NodePool
 from dardis.registry import find_dispatcher
@@ -39,7 +40,7 @@ def run_dardis(case: Case) -> Ledger:
     setup = SETUPS["dardis-throughput"]
     bounds = even_bounds(case.nodes, 1)
     ledger = Ledger(case.since, case.until, case.most_decisions)
-    hosts = TimedHosts([host_from_plan(host_plan(case.platform, case.desired, bounds, SEED), 0, NodePool)])
+    hosts = TimedHosts([host_from_plan(host_plan(case.platform, case.desired, bounds, SEED), FIRST_HOST, NodePool)])
     manager = TimedTaskManager(setup, layout_of(case.platform, bounds, case.desired), SEED)
     manager.ledger = hosts.ledger = ledger
     return until_over(Simulation(case.jobs, PlannedTurns(setup, [manager], bounds), hosts).run, ledger)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dardis.model.addresses import JobId
 from dardis.model.capacity import could_hold, too_large
 from dardis.model.job import FOREVER, Job
 from dardis.model.platform import Platform
@@ -33,7 +34,7 @@ class PlainRules:
         self._changes = sorted(times)
         self._limits = self._limits_at(self._changes[0] - 1 if times else 0)
         self._waiting: list[Job] = []
-        self._running: dict[int, tuple[Job, int, list[int]]] = {}
+        self._running: dict[JobId, tuple[Job, int, list[int]]] = {}
         """Job, expected end, and the node of each unit."""
 
     def submit(self, job: Job, now: int) -> Rejected | None:  # noqa: ARG002 (one protocol)
@@ -46,7 +47,7 @@ class PlainRules:
         self._waiting.append(job)
         return None
 
-    def ended(self, number: int, now: int) -> None:  # noqa: ARG002 (one protocol)
+    def ended(self, number: JobId, now: int) -> None:  # noqa: ARG002 (one protocol)
         """A job has ended."""
         job, _, nodes = self._running.pop(number)
         self._free(job, nodes)

@@ -12,6 +12,7 @@ from enum import Enum, auto
 
 from dardis.dispatch.base import Dispatcher
 from dardis.engine.clock import cpu_ns
+from dardis.model.addresses import JobId
 from dardis.model.job import Job
 from dardis.task_manager import PlannedManager
 from dardis.transport.local import LocalHosts
@@ -87,7 +88,7 @@ class TimedTaskManager(PlannedManager):
         self.ledger.last.dispatching += cpu_ns() - begun
         return effects
 
-    def ask_again(self, numbers: Iterable[int], now: int, freed_until: int = 0) -> list[Effect]:
+    def ask_again(self, numbers: Iterable[JobId], now: int, freed_until: int = 0) -> list[Effect]:
         """Let jobs ask again."""
         self.ledger.begin(Why.REPAIR, now)
         begun = cpu_ns()
@@ -132,7 +133,7 @@ class TimedDispatcher:
         self.told_ns += cpu_ns() - begun
         return answer
 
-    def ended(self, number: int, now: int) -> None:
+    def ended(self, number: JobId, now: int) -> None:
         """A job has ended."""
         begun = cpu_ns()
         self.inner.ended(number, now)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from dardis.model.addresses import JobId
 from dardis.model.job import FOREVER, NO_TIME, Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
@@ -103,7 +104,7 @@ def larger(case: Case, nodes: int, since: int, span: int, seed: int = 1) -> Case
         moved_to(job, since + (job.submit + shift - since) % span) for job, shift in zip(arriving, shifts, strict=True)
     ]
     jobs = [*there, *sorted(moved, key=lambda job: job.submit)]
-    jobs = [replace(job, number=number) for number, job in enumerate(jobs, start=1)]
+    jobs = [replace(job, number=JobId(number)) for number, job in enumerate(jobs, start=1)]
     platform = machine(nodes)
     return Case(
         f"{nodes} nodes", platform, desired_of(platform, since, since + KNOWN_DAYS * DAY_S), jobs, since, since + span

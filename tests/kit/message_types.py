@@ -2,9 +2,9 @@
 
 from typing import get_type_hints
 
-from dardis.model.addresses import ManagerAddress
+from dardis.model.addresses import Address, HostId, JobId, ManagerAddress
 
-NUMBERS = {int, ManagerAddress}
+NUMBERS = {int, JobId, HostId, ManagerAddress, Address}
 
 
 def types_of(kind: type) -> dict[str, object]:

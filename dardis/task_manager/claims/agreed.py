@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from dardis.model.addresses import HostId, JobId
 from dardis.model.job import Job
 from dardis.model.randomness import stream
 from dardis.task_manager.claims.base import OFFERS, RESEND, RETRY, SILENT
@@ -29,7 +30,7 @@ SLOWEST = 20
 """How many resend times a message may take: the longest wait has room for three such messages, one after the other."""
 NO_START = "no start on the nodes that answered"
 """Why a job waits."""
-Retry = Callable[[int, int], list[Effect]]
+Retry = Callable[[JobId, int], list[Effect]]
 """Called with a job that is to ask anew, and the time; says what is to be done."""
 
 
@@ -63,18 +64,18 @@ class Proposal:
 
     state: JobState
     attempt: int
-    confirms: dict[int, say.Confirm]
-    missing: set[int]
+    confirms: dict[HostId, say.Confirm]
+    missing: set[HostId]
     first_expires: int
     """When what was said first has expired: from then on somebody may refuse for being told too late."""
     phase: Phase = Phase.CLAIMING
-    finished: set[int] = field(default_factory=set)
+    finished: set[HostId] = field(default_factory=set)
     expires: int = 0
     """When what was said to claim it has expired everywhere."""
     reminded: bool = False
     """Whether a timer is set for sending again."""
 
-    def demand(self, host: int) -> say.Message:
+    def demand(self, host: HostId) -> say.Message:
         """What the host has to answer in this phase."""
         match self.phase:
             case Phase.CLAIMING:
@@ -103,16 +104,16 @@ class AgreedClaims:
         self._waits_of_round = questions * self._waits
         self._longest_growth = LONGEST_BACKOFF + (self._waits_of_round - 1).bit_length()
         self._seed = seed
-        self._open: dict[int, Proposal] = {}
-        self._dead: dict[int, int] = {}
+        self._open: dict[JobId, Proposal] = {}
+        self._dead: dict[HostId, int] = {}
         """The last incarnation of each host that is known to be dead."""
-        self._alive: dict[int, int] = {}
+        self._alive: dict[HostId, int] = {}
         """The last incarnation of each host that was heard of."""
-        self.gone: set[int] = set()
+        self.gone: set[HostId] = set()
         """Hosts that died and were not heard of since: nobody waits for their answers."""
-        self._failures: dict[int, int] = {}
+        self._failures: dict[JobId, int] = {}
 
-    def claim(self, state: JobState, confirms: dict[int, say.Confirm], now: int) -> list[Effect]:
+    def claim(self, state: JobState, confirms: dict[HostId, say.Confirm], now: int) -> list[Effect]:
         """Claim the chosen nodes everywhere."""
         state.hosts, state.claim = tuple(confirms), state.asks
         if any(self.is_dead(host, confirm.incarnation) for host, confirm in confirms.items()):
@@ -121,7 +122,7 @@ class AgreedClaims:
         proposal = self._open[state.job.number] = Proposal(state, state.asks, confirms, set(confirms), first_expires)
         return self._demand(proposal, now)
 
-    def _allowance(self, job: int) -> int:
+    def _allowance(self, job: JobId) -> int:
         """What a job's failures add to the waits of a round: whatever made it fail, in time they are long enough."""
         failures = self._failures.get(job, 0)
         return self.resend << failures if failures else 0
@@ -130,7 +131,7 @@ class AgreedClaims:
         """The first start that can still be agreed on."""
         return now + self.lead(job)
 
-    def patience(self, job: int) -> int:
+    def patience(self, job: JobId) -> int:
         """How long the job waits for those who answer at once; for a part of a tree as much more with each level."""
         return self._pace.patience + self._allowance(job) // self._waits_of_round
 
@@ -142,17 +143,17 @@ class AgreedClaims:
         more_waits = (self._waits_of_round - 1) * self._pace.patience
         return self._pace.lead + more_waits + 2 * self._allowance(job.number)
 
-    def hear(self, host: int, incarnation: int) -> None:
+    def hear(self, host: HostId, incarnation: int) -> None:
         """Take note that a host has answered."""
         self._alive[host] = max(incarnation, self._alive.get(host, -1))
         if not self.is_dead(host, self._alive[host]):
             self.gone.discard(host)
 
-    def is_dead(self, host: int, incarnation: int) -> bool:
+    def is_dead(self, host: HostId, incarnation: int) -> bool:
         """Whether this incarnation of a host is known to be dead."""
         return incarnation <= self._dead.get(host, -1)
 
-    def round_ends(self, job: int, now: int) -> int:
+    def round_ends(self, job: JobId, now: int) -> int:
         """When a round goes on without those who have not answered."""
         return now + self._waits * self.patience(job)
 
@@ -163,7 +164,7 @@ class AgreedClaims:
             SetTimer(now + self.resend, say.Timer(job.number, number, SILENT)),
         ]
 
-    def failed(self, job: int, *, slow: bool) -> None:
+    def failed(self, job: JobId, *, slow: bool) -> None:
         """Take note of a failure; `slow`: longer waits might have helped."""
         failures = self._failures.get(job, 0)
         if failures < (self._longest_growth if slow else LONGEST_BACKOFF):
@@ -180,16 +181,16 @@ class AgreedClaims:
         """Say so, and ask anew later: those who have not answered may hold it, or others give something back."""
         return [Waiting(state.job.number, NO_START), *self.later(state, now, slow=slow)]
 
-    def forget(self, job: int) -> None:
+    def forget(self, job: JobId) -> None:
         """Drop what is known of a job that has ended."""
         self._failures.pop(job, None)
 
-    def stands(self, job: int) -> bool:
+    def stands(self, job: JobId) -> bool:
         """Whether the job has a claim that is not called off."""
         proposal = self._open.get(job)
         return proposal is not None and proposal.phase is not Phase.RELEASING
 
-    def call_off(self, job: int, now: int) -> list[Effect]:
+    def call_off(self, job: JobId, now: int) -> list[Effect]:
         """Give up a claim that stands, long before its start, and ask anew later."""
         return self._abort(self._open[job], now, slow=False)
 
@@ -231,7 +232,7 @@ class AgreedClaims:
             effects.append(SetTimer(now + self.resend, timer))
         return effects
 
-    def _answered(self, proposal: Proposal, host: int, now: int) -> list[Effect]:
+    def _answered(self, proposal: Proposal, host: HostId, now: int) -> list[Effect]:
         proposal.missing.discard(host)
         if proposal.missing:
             return []
@@ -251,7 +252,7 @@ class AgreedClaims:
                 del self._open[state.job.number]
                 return []
 
-    def _finish(self, job: int, attempt: int, host: int, now: int) -> list[Effect]:
+    def _finish(self, job: JobId, attempt: int, host: HostId, now: int) -> list[Effect]:
         proposal = self._open.get(job)
         if proposal is None or proposal.attempt != attempt or proposal.phase is Phase.RELEASING:
             return []
@@ -272,10 +273,10 @@ class AgreedClaims:
             del self._open[proposal.state.job.number]
         return self._demand(proposal, now) + self.later(proposal.state, now, slow=slow)
 
-    def _died(self, proposal: Proposal, host: int) -> bool:
+    def _died(self, proposal: Proposal, host: HostId) -> bool:
         return self.is_dead(host, proposal.confirms[host].incarnation)
 
-    def _host_down(self, host: int, incarnation: int, now: int) -> list[Effect]:
+    def _host_down(self, host: HostId, incarnation: int, now: int) -> list[Effect]:
         self._dead[host] = max(incarnation, self._dead.get(host, -1))
         if self.is_dead(host, self._alive.get(host, -1)):
             self.gone.add(host)

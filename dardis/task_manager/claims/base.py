@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from dardis.model.addresses import HostId, JobId
 from dardis.model.job import Job
 from dardis.task_manager.rounds import JobState
 from dardis.wire import messages as say
@@ -26,25 +27,25 @@ class Claims(Protocol):
         """After how long who has not answered is asked again, in s; 0: never."""
 
     @property
-    def gone(self) -> set[int]:
+    def gone(self) -> set[HostId]:
         """Hosts that died and were not heard of since: nobody waits for their answers."""
 
-    def hear(self, host: int, incarnation: int) -> None:
+    def hear(self, host: HostId, incarnation: int) -> None:
         """Take note that a host has answered."""
 
     def soonest(self, job: Job, now: int) -> int:
         """The first start that can still be agreed on."""
 
-    def patience(self, job: int) -> int:
+    def patience(self, job: JobId) -> int:
         """How long hosts wait for each level of the tree below them, in s; 0: for ever."""
 
-    def round_ends(self, job: int, now: int) -> int:
+    def round_ends(self, job: JobId, now: int) -> int:
         """When a round goes on without those who have not answered."""
 
     def watch(self, job: Job, number: int, now: int) -> list[Effect]:
         """Set the timers of a round, whose number they bear."""
 
-    def claim(self, state: JobState, confirms: dict[int, say.Confirm], now: int) -> list[Effect]:
+    def claim(self, state: JobState, confirms: dict[HostId, say.Confirm], now: int) -> list[Effect]:
         """Claim what was chosen, which `state` has as its start, nodes and units, by what hosts are told."""
 
     def later(self, state: JobState, now: int, *, slow: bool) -> list[Effect]:
@@ -56,5 +57,5 @@ class Claims(Protocol):
     def handle(self, message: say.Message, now: int) -> list[Effect]:
         """Take an answer to a claim, a timer, or the news of a death; return what is to be done."""
 
-    def forget(self, job: int) -> None:
+    def forget(self, job: JobId) -> None:
         """Drop what is known of a job that has ended."""

@@ -6,6 +6,7 @@ together, whoever lets them ask tells who is refused.
 
 from __future__ import annotations
 
+from dardis.model.addresses import HostId, JobId
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, Job
 from dardis.task_manager.rounds import JobState
@@ -21,20 +22,20 @@ class FinalClaims:
 
     def __init__(self) -> None:
         """No host is ever gone."""
-        self.gone: set[int] = set()
+        self.gone: set[HostId] = set()
 
-    def hear(self, host: int, incarnation: int) -> None:
+    def hear(self, host: HostId, incarnation: int) -> None:
         """All live."""
 
     def soonest(self, job: Job, now: int) -> int:
         """At once."""
         return now
 
-    def patience(self, job: int) -> int:
+    def patience(self, job: JobId) -> int:
         """For ever."""
         return 0
 
-    def round_ends(self, job: int, now: int) -> int:
+    def round_ends(self, job: JobId, now: int) -> int:
         """Never before all have answered."""
         return FOREVER
 
@@ -42,7 +43,7 @@ class FinalClaims:
         """No round needs a timer."""
         return []
 
-    def claim(self, state: JobState, confirms: dict[int, say.Confirm], now: int) -> list[Effect]:
+    def claim(self, state: JobState, confirms: dict[HostId, say.Confirm], now: int) -> list[Effect]:
         """Leave the hosts where it had something before, and have it."""
         number, left = state.job.number, [host for host in state.hosts if host not in confirms]
         effects: list[Effect] = [Send(host, say.Release(number, state.claim)) for host in left]
@@ -67,5 +68,5 @@ class FinalClaims:
         """Nothing is to be agreed on."""
         raise ProtocolError(f"job: a node manager said {type(message).__name__} out of turn")
 
-    def forget(self, job: int) -> None:
+    def forget(self, job: JobId) -> None:
         """Nothing is held."""

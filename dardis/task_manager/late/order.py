@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from dardis.kernels import queue as columns
+from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.job import Job
 from dardis.task_manager.layout import Layout
@@ -18,7 +19,7 @@ HEAD, AGED = 0, 1
 """Labels of the two reservations that there are at most: of the best job that can't start, of the best aged one."""
 HEAD_START_S = 36_000
 """Added to every wait, so that short jobs do not begin with a key of 0."""
-Key = tuple[bool, float, int, int]
+Key = tuple[bool, float, int, JobId]
 """The least goes first: whether not aged, minus the key, submission, number."""
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from math import log2
 
-from dardis.model.addresses import ONLY_MANAGER, ManagerAddress
+from dardis.model.addresses import ONLY_MANAGER, HostId, JobId, ManagerAddress, all_hosts
 from dardis.model.arrays import Ints
 from dardis.model.job import Job
 from dardis.task_manager.claims import AgreedClaims, Pace
@@ -54,19 +54,19 @@ class LateByTimers:
         self._rules = self._negotiation.rules
         self._order = Order(setup, layout)
         self._view = View(setup, self._rules, layout, seed)
-        self._hosts = range(layout.hosts)
+        self._hosts = all_hosts(layout.hosts)
         self._pace = pace
-        self._idle: set[int] = set()
+        self._idle: set[JobId] = set()
         """Jobs that wait with nothing under way but timers."""
-        self._mine: dict[int, int] = {}
+        self._mine: dict[JobId, int] = {}
         """Start of what its jobs have reserved as heads, by number."""
-        self._peeking: set[int] = set()
+        self._peeking: set[JobId] = set()
         """Heads that have asked whether they could start earlier, and have no answer yet."""
-        self._others: dict[tuple[int, int], dict[int, Ints]] = {}
+        self._others: dict[tuple[HostId, int], dict[JobId, Ints]] = {}
         """Heads by job, as each host and incarnation last told."""
-        self._seen: dict[tuple[int, int], int] = {}
+        self._seen: dict[tuple[HostId, int], int] = {}
         """When each host and incarnation last published."""
-        self._turns: set[int] = set()
+        self._turns: set[JobId] = set()
         """Jobs whose turn is to come."""
 
     @property
@@ -81,7 +81,7 @@ class LateByTimers:
         self._view.add(job)
         return self.retry(job.number, now)
 
-    def forget(self, number: int) -> None:
+    def forget(self, number: JobId) -> None:
         """Drop a job that has ended."""
         self._negotiation.forget(number)
         self._mine.pop(number, None)
@@ -120,7 +120,7 @@ class LateByTimers:
         self._seen = {source: at for source, at in self._seen.items() if not is_dead(*source)}
         self._view.incarnations = {host: last for host, last in known.items() if not is_dead(host, last)}
 
-    def retry(self, number: int, now: int) -> list[Effect]:
+    def retry(self, number: JobId, now: int) -> list[Effect]:
         """Ask whether a waiting job can start at once; one that may reserve asks for its earliest start."""
         state = self._negotiation.states[number]
         job = state.job
@@ -171,9 +171,9 @@ class LateByTimers:
         self._seen[source] = published.at
         self._view.see(published)
         self._others[source] = {
-            int(row[1]): row[1:]
+            job: row[1:]
             for row in published.heads
-            if row[0] == HEAD and int(row[1]) not in self._negotiation.states
+            if row[0] == HEAD and (job := JobId(int(row[1]))) not in self._negotiation.states
         }
         effects = [effect for number in list(self._mine) for effect in self._look_again(number, now)]
         for number in sorted(self._idle - self._turns):
@@ -182,7 +182,7 @@ class LateByTimers:
             effects.append(SetTimer(now + self._delay(state.job, now), say.Timer(number, state.asks, TURN)))
         return effects
 
-    def _look_again(self, number: int, now: int) -> list[Effect]:
+    def _look_again(self, number: JobId, now: int) -> list[Effect]:
         """Let a head whose start is far off give way to a better one, or look for an earlier start."""
         if not self._claims.stands(number):
             del self._mine[number]
@@ -228,7 +228,7 @@ class LateByTimers:
         gains = chosen is not None and chosen.start < self._mine.get(number, chosen.start)
         return self._give_up(number, now) if gains and self._claims.stands(number) else []
 
-    def _give_up(self, number: int, now: int) -> list[Effect]:
+    def _give_up(self, number: JobId, now: int) -> list[Effect]:
         del self._mine[number]
         return self._claims.call_off(number, now)
 

@@ -17,7 +17,7 @@ from dardis.kernels import late as kernel
 from dardis.kernels import passes
 from dardis.kernels import queue as columns
 from dardis.kernels.placer import Placer
-from dardis.model.addresses import ONLY_MANAGER, ManagerAddress
+from dardis.model.addresses import ONLY_MANAGER, HostId, JobId, ManagerAddress
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.task_manager.claims import FinalClaims
@@ -49,9 +49,9 @@ class LateByTurns:
         self._order = Order(setup, layout)
         self._view = view = View(setup, self._rules, layout, seed)
         self._placer = Placer(view, view.rules, len(layout.kinds), view.waiting.slots)
-        self._later: list[tuple[int, int, Job]] = []
+        self._later: list[tuple[int, JobId, Job]] = []
         """From when on jobs have turns that may not start yet, or find no start before the profile changes."""
-        self._waking: set[int] = set()
+        self._waking: set[JobId] = set()
         """Jobs that ask for a start at which nodes that are down are up."""
         self._heads: dict[int, Ints] = {}
         """Who holds reservations, by label, as announced."""
@@ -71,7 +71,7 @@ class LateByTurns:
         """Asks and claims after the first, over its jobs."""
         return self._negotiation.renegotiations
 
-    def hosts(self, number: int) -> tuple[int, ...]:
+    def hosts(self, number: JobId) -> tuple[HostId, ...]:
         """The hosts of its reservation, ascending; none without one."""
         return self._negotiation.states[number].hosts
 
@@ -96,7 +96,7 @@ class LateByTurns:
         waiting.queue.lists[columns.RULE, waiting.queue.size[columns.RULE]] = slot
         waiting.queue.size[columns.RULE] += 1
 
-    def forget(self, number: int) -> None:
+    def forget(self, number: JobId) -> None:
         """Drop a job that has ended."""
         self._negotiation.forget(number)
 
@@ -137,7 +137,7 @@ class LateByTurns:
         fresh = queue.table[queue.lists[columns.RULE, : len(self._keys)], columns.FRESH] != 0
         return bool(fresh.any()) and self._keys[int(np.argmax(fresh))] < worst
 
-    def waits(self, number: int) -> bool:
+    def waits(self, number: JobId) -> bool:
         """Whether the job has not bound itself yet: what it holds it may give back."""
         return number in self._view.slots
 
@@ -193,7 +193,7 @@ class LateByTurns:
             self._waking.add(number)
         return number in self._waking
 
-    def _start(self, number: int, slot: int, now: int) -> list[Effect]:
+    def _start(self, number: JobId, slot: int, now: int) -> list[Effect]:
         """Bind a job to the nodes that its turn has found."""
         nodes, units = self._view.waiting.nodes_of(slot)
         state = self._negotiation.states[number]
@@ -203,7 +203,7 @@ class LateByTurns:
         self._bind(number)
         return effects
 
-    def _bind(self, number: int) -> None:
+    def _bind(self, number: JobId) -> None:
         """Give a job no more turns."""
         self._view.remove(number)
         self._waking.discard(number)
@@ -229,7 +229,7 @@ class LateByTurns:
         soonest = min(soonest, *self._view.next_change.values())
         soonest = min(soonest, self._view.next_up(self._opened_at))
         for head in self._heads.values():
-            state = self._negotiation.states.get(int(head[0]))
+            state = self._negotiation.states.get(JobId(int(head[0])))
             if state is not None and state.nodes is not None:
                 soonest = min(soonest, state.start)
         if self._rules.respect and self._rules.soft:
@@ -281,7 +281,7 @@ class LateByTurns:
         """Give back what its waiting jobs hold: in a whole wake-up reservations are worked out anew."""
         effects: list[Effect] = []
         for label, head in list(self._heads.items()):
-            state = self._negotiation.states.get(int(head[0]))
+            state = self._negotiation.states.get(JobId(int(head[0])))
             if state is None or state.nodes is None or not self.waits(state.job.number):
                 continue
             effects += [*state.give_back(), SendAll(say.Announce(label, head, standing=False))]

@@ -10,6 +10,7 @@ from dardis.kernels import view
 from dardis.kernels.job_table import JobTable
 from dardis.kernels.profile import FULL
 from dardis.kernels.rows import grown, make_rows
+from dardis.model.addresses import HostId, JobId
 from dardis.model.arrays import Ints
 from dardis.model.choices import UnitsPerNode
 from dardis.model.codes import NODE_CHOICES
@@ -32,9 +33,9 @@ class View:
         self.profiles = make_rows(nodes, 2 * kinds if layout.has_desired else kinds, 4, np.int32)
         """What each node has left over time, below the desired profile as well if there is one."""
         self.group: Ints = np.repeat(np.arange(len(layout.group_counts)), layout.group_counts)
-        self.incarnations: dict[int, int] = {}
+        self.incarnations: dict[HostId, int] = {}
         """By host, as published."""
-        self.next_change: dict[int, int] = {}
+        self.next_change: dict[HostId, int] = {}
         self._ready: Ints = np.full(nodes, NO_TIME)
         """When each node is up at the soonest, as published."""
         self._boot: Ints = np.zeros(nodes, dtype=np.int64)
@@ -48,7 +49,7 @@ class View:
         )  # fmt: skip
         """How a job is put on nodes."""
         self.waiting = JobTable(kinds, nodes)
-        self.slots: dict[int, int] = {}
+        self.slots: dict[JobId, int] = {}
         """Those of the waiting jobs, by number."""
 
     def add(self, job: Job) -> int:
@@ -56,7 +57,7 @@ class View:
         slot = self.slots[job.number] = self.waiting.add(job)
         return slot
 
-    def remove(self, number: int) -> Job:
+    def remove(self, number: JobId) -> Job:
         """Let a job wait no more."""
         return self.waiting.remove(self.slots.pop(number))
 
@@ -74,7 +75,7 @@ class View:
         """Make room for more steps of each node."""
         self.profiles = grown(self.profiles)
 
-    def fits(self, number: int, start: int, delay: int = 0) -> bool:
+    def fits(self, number: JobId, start: int, delay: int = 0) -> bool:
         """Whether, for all that is known, a waiting job can start at `start` and at any time up to `delay` s later."""
         table = self.waiting.queue.table
         return bool(placing.fits_now(self.profiles, self.group, table, self.slots[number], self.rules, start, delay))

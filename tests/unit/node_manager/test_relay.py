@@ -12,7 +12,6 @@ from kit.asks import ask_for
 from dardis.model.job import FOREVER
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool, RelayingHost
-from dardis.node_manager.relay import TO_DO
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Launch, Return, Send, SetTimer
 
@@ -61,7 +60,7 @@ def answers(effects: list[Effect]) -> list[tuple[int, say.Gathered]]:
 
 def timer(effects: list[Effect]) -> SetTimer:
     (only,) = [effect for effect in effects if isinstance(effect, SetTimer)]
-    assert only.timer == say.Timer(MANAGER, 1, TO_DO)
+    assert only.timer == say.Reminder(MANAGER, 1)
     return only
 
 
