@@ -216,7 +216,7 @@ class PoolState(NodeProfiles):
             asked = Asked(ask.sample_offset, ask.sample - self.first if len(ask.sample) else ask.sample, ask.needed)
         ready, boot = (_ALL_UP, _ALL_UP) if ask.as_if_up else (self._ready, self._boot)
         nodes = Nodes(self.profiles, self.group, self.first, ready, boot)
-        rules = OfferRules(ask.respect and self.has_desired, ask.generator, ask.grain, seed)
+        rules = OfferRules(ask.desired_binds and self.has_desired, ask.generator, ask.grain, seed)
         batch, scratch = Batch(ask.columns, held, asked), self._scratch_for(ask)
         offset = np.empty(len(ask.job) + 1, dtype=np.int64)
         answer = into or self._out

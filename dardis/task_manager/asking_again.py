@@ -50,20 +50,20 @@ class AskingAgain:
             first, last = max(now, state.job.earliest), self._last(state)
             if first <= last:
                 size = self._sampling.first(state.job) if self._sampling and state.nodes is not None else 0
-                respect = self._respects(state)
-                search = Search(0, first, last, first, last, respect, quota=False, sample=size, draw=first)
+                desired_binds = self._binds(state)
+                search = Search(0, first, last, first, last, desired_binds, quota=False, sample=size, draw=first)
                 # Those that share a message keep to the desired profile, and ask samples, either all or none.
-                if searches and (searches[0].respect, searches[0].sample > 0) != (respect, size > 0):
+                if searches and (searches[0].desired_binds, searches[0].sample > 0) != (desired_binds, size > 0):
                     break
                 batch.append(state)
                 searches.append(search)
             self._queue.popleft()
         return batch, searches
 
-    def _respects(self, state: JobState) -> bool:
+    def _binds(self, state: JobState) -> bool:
         """Whether a job that asks again keeps to the desired profile: a soft one counts less than its deadline."""
         late = state.nodes is not None and state.job.latest is not None and state.start > state.job.latest
-        return self._rules.respect and not (late and self._rules.soft)
+        return self._rules.desired_binds and not (late and self._rules.soft)
 
     def _last(self, state: JobState) -> int:
         """The last start that a job asks again for: an earlier one, or also its own, on nodes that fit better."""

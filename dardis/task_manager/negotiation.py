@@ -54,8 +54,8 @@ class Negotiation:
         self._seed = seed
         self._claims = claims
         self._conclude = conclude
-        respect = setup.profile is not ProfileRule.OFF and layout.has_desired
-        self.rules = SearchRules(setup.drawn, respect, setup.profile is ProfileRule.SOFT, setup.grain)
+        desired_binds = setup.profile is not ProfileRule.OFF and layout.has_desired
+        self.rules = SearchRules(setup.drawn, desired_binds, setup.profile is ProfileRule.SOFT, setup.grain)
         self.never_wished = never_wished(setup.profile_split) if self.rules.hard else ""
         """Why a hard profile may allow a job no start; else empty."""
         self._asking = Asking(layout, reach, address, claims.resend, claims.gone)
@@ -138,11 +138,11 @@ class Negotiation:
 
     def measure(self, this: Round, chosen: Pick, now: int) -> list[Effect]:
         """Ask for what was chosen of a round as if all nodes were up, where one that is down could have held it."""
-        state, respect = this.states[chosen.place], this.searches[chosen.place].respect
+        state, desired_binds = this.states[chosen.place], this.searches[chosen.place].desired_binds
         first, last = max(now, state.job.earliest), min(chosen.start, this.down_until) - 1
         if last < first:
             return []
-        search = Search(0, first, last, first, last, respect, quota=False)
+        search = Search(0, first, last, first, last, desired_binds, quota=False)
         ask = make_ask(
             self._next_round, self._setup, [state], [search], [-1], asks_again=this.asks_again,
             held_only=this.ask.held_only, as_if_up=True, want=this.ask.want, sample=only(this.ask, chosen.place),

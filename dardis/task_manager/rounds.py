@@ -213,7 +213,7 @@ def make_ask(
         np.array([state.job.request for state in states], dtype=np.int64),
         _GENERATORS[setup.generator],
         setup.grain,
-        searches[0].respect,
+        searches[0].desired_binds,
         held_only,
         as_if_up,
         *sample,

@@ -23,7 +23,7 @@ class Search:
     latest: int | None
     first: int
     last: int
-    respect: bool
+    desired_binds: bool
     quota: bool
     once: bool = False
     """Whether no other window is tried."""
@@ -40,11 +40,11 @@ class SearchRules:
     """What of a set-up and a machine the search depends on.
 
     `drawn`: nodes offer a quota, out of the whole window at once; else all they have, in windows that double.
-    `respect`: the desired profile binds; `soft`: until no start is left that does.
+    `desired_binds`: the desired profile binds; `soft`: until no start is left that does.
     """
 
     drawn: bool
-    respect: bool
+    desired_binds: bool
     soft: bool
     grain: int = 1
     """Distance of the start times that are considered, in s."""
@@ -52,11 +52,11 @@ class SearchRules:
     @property
     def hard(self) -> bool:
         """Whether no start is ever taken that the desired profile does not allow."""
-        return self.respect and not self.soft
+        return self.desired_binds and not self.soft
 
-    def respects(self, job: Job, now: int) -> bool:
-        """Whether a start at `now` keeps to the desired profile: a soft one counts less than the job's deadline."""
-        return self.respect and not (self.soft and job.latest is not None and now >= job.latest)
+    def binds_at(self, job: Job, now: int) -> bool:
+        """Whether the desired profile binds a start at `now`: a soft one counts less than the job's deadline."""
+        return self.desired_binds and not (self.soft and job.latest is not None and now >= job.latest)
 
 
 def _limit(search: Search, rules: SearchRules, horizon: int) -> int:
@@ -82,7 +82,7 @@ def begin(job: Job, now: int, rules: SearchRules, horizon: int) -> Search:
     """Return the first window that a job asks for. A deadline in the past is a window of one instant."""
     earliest = max(job.earliest, now)
     latest = None if job.latest is None else max(job.latest, earliest)
-    blank = Search(0, earliest, latest, earliest, earliest, rules.respect, rules.drawn)
+    blank = Search(0, earliest, latest, earliest, earliest, rules.desired_binds, rules.drawn)
     return open_window(blank, job, rules, horizon)
 
 
@@ -93,7 +93,7 @@ def first_search(job: Job, soonest: int, now: int, rules: SearchRules, sample: i
     asked for the soonest start alone, which none of the other nodes could better, unless it draws.
     """
     if rules.drawn and job.latest is None:
-        search = Search(0, max(job.earliest, now), None, now, now, rules.respect, quota=True, hears=True)
+        search = Search(0, max(job.earliest, now), None, now, now, rules.desired_binds, quota=True, hears=True)
     else:
         search = begin(job, soonest, rules, now)
     last = search.first if sample and not rules.drawn else search.last
@@ -110,8 +110,8 @@ def advance(search: Search, job: Job, rules: SearchRules, horizon: int, last_end
     if search.last < limit:
         first = search.last + 1
         return replace(search, first=first, last=min(limit, first + 2 * (first - search.first) - 1), quota=rules.drawn)
-    if search.respect and rules.soft:
-        return open_window(replace(search, respect=False), job, rules, horizon)
+    if search.desired_binds and rules.soft:
+        return open_window(replace(search, desired_binds=False), job, rules, horizon)
     # Where others claim between two rounds, the last reservation may end later than the last window was to begin.
     if search.latest is None or (search.attempt > SHIFTS and last_end <= search.earliest):
         return None
@@ -123,5 +123,7 @@ def advance(search: Search, job: Job, rules: SearchRules, horizon: int, last_end
         # A hard profile may allow the job only when it changes for the last time.
         free = max(earliest, horizon) if rules.hard else earliest
         latest = free + max(length, rules.grain - 1)
-    shifted = replace(search, attempt=search.attempt + 1, earliest=earliest, latest=latest, respect=rules.respect)
+    shifted = replace(
+        search, attempt=search.attempt + 1, earliest=earliest, latest=latest, desired_binds=rules.desired_binds
+    )
     return open_window(shifted, job, rules, horizon)

@@ -24,7 +24,7 @@ def together(asks: Sequence[Ask]) -> list[Ask | JointAsk]:
         if len(ask.sample_offset) == 0:
             single.append(ask)
         else:
-            kind = ask.generator, ask.grain, ask.respect, ask.held_only, ask.as_if_up, ask.want
+            kind = ask.generator, ask.grain, ask.desired_binds, ask.held_only, ask.as_if_up, ask.want
             alike.setdefault(kind, []).append(ask)
     return single + [_joined(group) for group in alike.values()]
 

@@ -43,7 +43,7 @@ class Ask:
     """Code of the start-time generator."""
     grain: int
     """Distance of the start times of the grid, in s."""
-    respect: bool
+    desired_binds: bool
     """Whether the desired profile binds."""
     held_only: bool
     """Whether only the nodes are asked on which the job has a reservation."""

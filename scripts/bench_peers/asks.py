@@ -28,7 +28,7 @@ def ask_pool(nodes: int, reservations: int, spacing: int) -> tuple[NodePool, Ask
     ask = Ask(
         round=0, job=one, draw_key=one, first=0 * one, last=one * spacing * (reservations + 1),
         walltime=one * (spacing // 4), units=one, quota=-one, groups=one, request=np.array([[16]]),
-        generator=0, grain=1, respect=False, held_only=False,
+        generator=0, grain=1, desired_binds=False, held_only=False,
     )  # fmt: skip
     return pool, ask
 

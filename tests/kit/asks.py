@@ -11,10 +11,10 @@ from dardis.wire.messages import Ask
 def ask_for(
     *, job: int = 1, attempt: int = 1, first: int = 0, last: int = 0, walltime: int = 1, units: int = 1,
     quota: int = -1, groups: int = 1, request: tuple[int, ...] = (1,), generator: int = 0, grain: int = 1,
-    respect: bool = False, held_only: bool = False,
+    desired_binds: bool = False, held_only: bool = False,
 ) -> Ask:  # fmt: skip
     one = [np.array([value], dtype=np.int64) for value in (job, attempt, first, last, walltime, units, quota, groups)]
-    return Ask(0, *one, np.array([request], dtype=np.int64), generator, grain, respect, held_only)
+    return Ask(0, *one, np.array([request], dtype=np.int64), generator, grain, desired_binds, held_only)
 
 
 def nothing_held() -> Held:

@@ -89,12 +89,12 @@ class SlowDispatcher:
 
     def _has_hope(self, waiting: Waiting, now: int) -> bool:
         """Whether the job, were it alone, would ever start; a soft profile gives way to it if it would not."""
-        if self._decision(waiting.job, self._alone).earliest(now, self._until, respect=False) is None:
+        if self._decision(waiting.job, self._alone).earliest(now, self._until, desired_binds=False) is None:
             return False
         if not self._binds or waiting.ignores:
             return True
         job = replace(waiting.job, walltime=1) if self._instant else waiting.job
-        fits = self._decision(job, self._alone).earliest(now, self._until, respect=True) is not None
+        fits = self._decision(job, self._alone).earliest(now, self._until, desired_binds=True) is not None
         waiting.ignores = not fits and self._soft
         return fits or self._soft
 
@@ -154,9 +154,9 @@ class SlowDispatcher:
     def _reserve(self, waiting: Waiting, decision: Decision, now: int, *, spans: bool) -> None:
         job = waiting.job
         last = job.latest if self._soft and spans and job.latest is not None else self._until
-        start = decision.earliest(now, last, respect=spans)
+        start = decision.earliest(now, last, desired_binds=spans)
         if start is None and last != self._until:
-            spans, start = False, decision.earliest(now, self._until, respect=False)
+            spans, start = False, decision.earliest(now, self._until, desired_binds=False)
         if start is not None:
             asked = (now, start, start, job.walltime, np.array(job.request), spans, 1)
             offers: dict[int, dict[int, Offer]] = {n: self._nodes[n].offers(*asked) for n in decision.eligible}

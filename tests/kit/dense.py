@@ -49,28 +49,28 @@ class DenseNode:
     def holds(self, start: int, end: int, amounts: Ints) -> bool:
         return bool((self.free[start:end] >= amounts).all())
 
-    def index_of_seconds(self, request: Ints, respect: bool) -> Ints:
+    def index_of_seconds(self, request: Ints, desired_binds: bool) -> Ints:
         """The fitting index of a run of one second, in fixed point (floor), never less than 0."""
         asked = np.flatnonzero(request > 0)
         whole = (self.free[:, asked] // request[asked]).min(axis=1)
         index = np.maximum(whole, 0) << 20
-        if respect and self.wished is not None:
+        if desired_binds and self.wished is not None:
             index = np.minimum(index, ((self.wished[:, asked] << 20) // request[asked]).min(axis=1))
         return np.maximum(index, 0)
 
-    def index_of_starts(self, first: int, last: int, walltime: int, request: Ints, respect: bool) -> Ints:
+    def index_of_starts(self, first: int, last: int, walltime: int, request: Ints, desired_binds: bool) -> Ints:
         """I(s) for s from first to last: the least over [s, s + walltime)."""
-        per_second = self.index_of_seconds(request, respect)
+        per_second = self.index_of_seconds(request, desired_binds)
         beyond = max(0, last + walltime - len(per_second))
         per_second = np.pad(per_second, (0, beyond), mode="edge")[first : last + walltime]
         return np.lib.stride_tricks.sliding_window_view(per_second, walltime).min(axis=1)
 
     def offers(
-        self, now: int, first: int, last: int, walltime: int, request: Ints, respect: bool, grain: int
+        self, now: int, first: int, last: int, walltime: int, request: Ints, desired_binds: bool, grain: int
     ) -> dict[int, Offer]:
         """Every feasible instant of the window's grid."""
-        index = self.index_of_starts(first, last, walltime, request, respect)
-        fits = np.append(self.index_of_seconds(request, respect) >= ONE, True)  # a sentinel: never asked for
+        index = self.index_of_starts(first, last, walltime, request, desired_binds)
+        fits = np.append(self.index_of_seconds(request, desired_binds) >= ONE, True)  # a sentinel: never asked for
         found = {}
         for instant in range((last - first) // grain + 1):
             start = first + instant * grain

@@ -187,16 +187,16 @@ class SlowLate:
         eligible = [node for node in range(len(self._nodes)) if job.groups >> int(self._group[node]) & 1]
         decision = Decision(job, 0, self._nodes, eligible, self._distinct, 0)
         binds = self._binds and not (self._soft and job.latest is not None and now >= job.latest)
-        if decision.earliest(now, now, respect=binds) is not None:
+        if decision.earliest(now, now, desired_binds=binds) is not None:
             self._claim(decision, now, now, None, binds)
             return
         aged = self._key(job, now)[0] is False
         label = AGED if aged and AGED not in self._held else HEAD
         if label in self._held:
             return
-        start = decision.earliest(now, self._until, respect=binds)
+        start = decision.earliest(now, self._until, desired_binds=binds)
         if binds and self._soft and (start is None or (job.latest is not None and start > job.latest)):
-            binds, start = False, decision.earliest(now, self._until, respect=False)
+            binds, start = False, decision.earliest(now, self._until, desired_binds=False)
         if start is not None:
             self._claim(decision, now, start, label, binds)
         else:
@@ -207,9 +207,9 @@ class SlowLate:
             else:
                 self._later.append((change, Waiting(job)))
 
-    def _claim(self, decision: Decision, now: int, start: int, label: int | None, respect: bool) -> None:
+    def _claim(self, decision: Decision, now: int, start: int, label: int | None, desired_binds: bool) -> None:
         job = decision.job
-        asked = (now, start, start, job.walltime, np.array(job.request), respect, 1)
+        asked = (now, start, start, job.walltime, np.array(job.request), desired_binds, 1)
         offers = {node: self._nodes[node].offers(*asked) for node in decision.eligible}
         choice = NODE_CHOICES[self._setup.node_choice]
         taken = choices.choose_nodes(offers, 0, start, job.walltime, job.units, self._distinct, choice, (0, 0, 0))

@@ -85,9 +85,9 @@ class Reference:
         else:
             self._claim(decision, now, *found)
 
-    def _claim(self, decision: Decision, now: int, start: int, respect: bool) -> None:
+    def _claim(self, decision: Decision, now: int, start: int, desired_binds: bool) -> None:
         job = decision.job
-        asked = (now, start, start, job.walltime, np.array(job.request), respect, 1)
+        asked = (now, start, start, job.walltime, np.array(job.request), desired_binds, 1)
         offers = {node: self._nodes[node].offers(*asked) for node in decision.eligible}
         key = (0, 0, 0)  # nothing is drawn
         taken = choices.choose_nodes(offers, 0, start, job.walltime, job.units, decision.distinct, self._choice, key)
@@ -101,9 +101,9 @@ class Reference:
             return
         self._take(place, claim, claim[0], -1)
         decision = self._decision(place)
-        respect = self._has_desired and self._setup.profile is not ProfileRule.OFF
-        start = decision.earliest(first, claim[0] - 1, respect=respect)
+        desired_binds = self._has_desired and self._setup.profile is not ProfileRule.OFF
+        start = decision.earliest(first, claim[0] - 1, desired_binds=desired_binds)
         if start is None:
             self._take(place, claim, claim[0], 1)
         else:
-            self._claim(decision, now, start, respect)
+            self._claim(decision, now, start, desired_binds)

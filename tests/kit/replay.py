@@ -30,18 +30,18 @@ class Decision:
     distinct: bool
     last_end: int
 
-    def whole_units(self, first: int, last: int, *, respect: bool) -> np.ndarray:
+    def whole_units(self, first: int, last: int, *, desired_binds: bool) -> np.ndarray:
         """Units that the machine holds at each start from first to last."""
         total = np.zeros(last - first + 1, dtype=np.int64)
         for node in self.eligible:
             request = np.array(self.job.request)
-            index = self.nodes[node].index_of_starts(first, last, self.job.walltime, request, respect) // ONE
+            index = self.nodes[node].index_of_starts(first, last, self.job.walltime, request, desired_binds) // ONE
             total += np.minimum(index, 1) if self.distinct else index
         return total
 
-    def earliest(self, first: int, last: int, *, respect: bool) -> int | None:
+    def earliest(self, first: int, last: int, *, desired_binds: bool) -> int | None:
         """The earliest start in the window that the machine holds."""
-        enough = np.flatnonzero(self.whole_units(first, last, respect=respect) >= self.job.units)
+        enough = np.flatnonzero(self.whole_units(first, last, desired_binds=desired_binds) >= self.job.units)
         return first + int(enough[0]) if len(enough) else None
 
 
@@ -92,10 +92,10 @@ def earliest_by_the_rules(
     first = max(job.earliest, now)
     last = until if job.latest is None else max(job.latest, first)
     for shift in range(5):
-        for respect in ways:
-            start = decision.earliest(first, last, respect=respect)
+        for desired_binds in ways:
+            start = decision.earliest(first, last, desired_binds=desired_binds)
             if start is not None:
-                return start, respect
+                return start, desired_binds
         if job.latest is None:
             return None
         length = last - first

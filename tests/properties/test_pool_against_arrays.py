@@ -179,7 +179,7 @@ def asks(draw, world: World, *, quota: bool):
         request=draw(requests(world.platform)),
         generator=draw(st.sampled_from((FIRST, UNIFORM, EXPONENTIAL))),
         grain=draw(st.sampled_from((1, 1, 3, 7))),
-        respect=draw(st.booleans()),
+        desired_binds=draw(st.booleans()),
     )
 
 
@@ -199,13 +199,13 @@ def answers(world: World, ask, held=None) -> dict[int, dict[int, Offer]]:
 
 def expected_answers(world: World, ask, dense) -> dict[int, dict[int, Offer]]:
     first, last, walltime, quota = (int(a[0]) for a in (ask.first, ask.last, ask.walltime, ask.quota))
-    request, respect = ask.request[0], ask.respect and world.desired is not None
+    request, desired_binds = ask.request[0], ask.desired_binds and world.desired is not None
     found = {}
     for node, oracle in enumerate(dense):
         if not int(ask.groups[0]) >> int(world.platform.group_of_node[node]) & 1:
             continue
-        feasible = oracle.offers(world.now, first, last, walltime, request, respect, ask.grain)
-        index = oracle.index_of_starts(first, last, walltime, request, respect)
+        feasible = oracle.offers(world.now, first, last, walltime, request, desired_binds, ask.grain)
+        index = oracle.index_of_starts(first, last, walltime, request, desired_binds)
         key = (SEED, int(ask.job[0]), int(ask.draw_key[0]), node)
         weights = weights_of(index, ask.generator, ask.grain)
         offered = oracle.quota_offers(feasible, quota, ask.generator, weights, key)
@@ -237,7 +237,7 @@ def test_what_a_job_holds_counts_as_free_for_it(data, world, held_only):
     claim = data.draw(st.sampled_from(later))
     ask = ask_for(
         job=claim.job, first=world.now, last=claim.start - 1, walltime=claim.end - claim.start,
-        groups=world.platform.all_groups, request=tuple(claim.request.tolist()), respect=data.draw(st.booleans()),
+        groups=world.platform.all_groups, request=tuple(claim.request.tolist()), desired_binds=data.draw(st.booleans()),
         held_only=held_only,
     )  # fmt: skip
     held = Held(

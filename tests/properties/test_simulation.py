@@ -201,9 +201,9 @@ def test_deadline_and_soft_profile_give_way_only_when_they_must(case):
         exceeds = case.desired is not None and wished_breaks(decision.nodes, schedule, place)
         assert not (exceeds and hard)
         if job.latest is not None and schedule.start[place] > last:
-            assert (decision.whole_units(job.earliest, last, respect=hard)[grid] < job.units).all()
+            assert (decision.whole_units(job.earliest, last, desired_binds=hard)[grid] < job.units).all()
         elif exceeds and case.setup.profile is ProfileRule.SOFT:
-            assert (decision.whole_units(job.earliest, last, respect=True)[grid] < job.units).all()
+            assert (decision.whole_units(job.earliest, last, desired_binds=True)[grid] < job.units).all()
 
 
 @given(cases(following=True, profile=ProfileRule.HARD))

@@ -130,8 +130,8 @@ class LateByTimers:
         if self._order.is_aged(job, now) or self._is_best(job, now):
             return effects + self._negotiation.search(number, now)
         soonest = max(self._claims.soonest(job, now), job.earliest)
-        respect = self._rules.respects(job, now)
-        search = Search(0, soonest, soonest, soonest, soonest, respect, quota=False, once=True)
+        desired_binds = self._rules.binds_at(job, now)
+        search = Search(0, soonest, soonest, soonest, soonest, desired_binds, quota=False, once=True)
         return effects + self._negotiation.ask_for(state, search, now)
 
     def _conclude(self, this: Round, now: int) -> list[Effect]:
@@ -218,7 +218,7 @@ class LateByTimers:
         if first >= start:
             return []
         self._peeking.add(state.job.number)
-        search = Search(0, first, start - 1, first, start - 1, self._rules.respect, quota=False)
+        search = Search(0, first, start - 1, first, start - 1, self._rules.desired_binds, quota=False)
         return self._negotiation.ask([state], [search], [-1], now, asks_again=True)
 
     def _peeked(self, this: Round, chosen: Pick | None, now: int) -> list[Effect]:

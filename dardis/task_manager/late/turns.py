@@ -232,7 +232,7 @@ class LateByTurns:
             state = self._negotiation.states.get(JobId(int(head[0])))
             if state is not None and state.nodes is not None:
                 soonest = min(soonest, state.start)
-        if self._rules.respect and self._rules.soft:
+        if self._rules.desired_binds and self._rules.soft:
             latest = queue.table[queue.lists[columns.RULE, : queue.size[0]], columns.LATEST]
             soonest = min(soonest, int(latest[latest > self._opened_at].min(initial=FOREVER)))
         return soonest
@@ -242,7 +242,7 @@ class LateByTurns:
 
     def _reserve(self, state: JobState, now: int) -> list[Effect]:
         """Ask for the earliest start; one that had a reservation asks up to its start first."""
-        search = Search(0, now, None, now, now, self._rules.respects(state.job, now), quota=False)
+        search = Search(0, now, None, now, now, self._rules.binds_at(state.job, now), quota=False)
         search = open_window(search, state.job, self._rules, now)
         if state.claims and state.start > now:
             search = replace(search, last=state.start)
@@ -254,9 +254,9 @@ class LateByTurns:
         job, chosen = state.job, next(self._negotiation.found(this), None)
         if chosen is None:
             return self._negotiation.look_on(this, now) or self._wait_for_change(this, now)
-        if job.latest is not None and chosen.start > job.latest and self._rules.soft and search.respect:
+        if job.latest is not None and chosen.start > job.latest and self._rules.soft and search.desired_binds:
             # A deadline counts more than a soft profile.
-            free = open_window(replace(search, earliest=now, respect=False), job, self._rules, now)
+            free = open_window(replace(search, earliest=now, desired_binds=False), job, self._rules, now)
             return self._negotiation.ask_for(state, free, now)
         effects = self._negotiation.claim(this, chosen, now)
         if chosen.start == now or job.number in self._waking:

@@ -32,7 +32,7 @@ def test_starts_are_drawn_by_index(kind, grain):
     steps = [(window // 4 * quarter, wish) for quarter, wish in enumerate((4, 2, 1, 3))]
     state = PoolState(MACHINE, 0, 1, DesiredProfile(MACHINE, {0: StepFunction.from_steps(4, steps)}))
     drawn = [
-        offered(state, job=job, last=window - 1, quota=1, generator=kind, grain=grain, respect=True)
+        offered(state, job=job, last=window - 1, quota=1, generator=kind, grain=grain, desired_binds=True)
         for job in range(8000)
     ]
     counts = np.bincount(np.array(drawn).ravel(), minlength=20)
@@ -47,7 +47,8 @@ def test_an_infeasible_draw_moves_on_to_the_next_start():
     """A job of two cores where 4, 1, 4 are wished: draws in the middle third (weight 1/2 each) go to its end."""
     state = PoolState(MACHINE, 0, 1, DesiredProfile(MACHINE, {0: StepFunction.from_steps(4, [(10, 1), (20, 4)])}))
     draws = [
-        offered(state, job=job, last=29, quota=1, request=(2,), generator=UNIFORM, respect=True) for job in range(4000)
+        offered(state, job=job, last=29, quota=1, request=(2,), generator=UNIFORM, desired_binds=True)
+        for job in range(4000)
     ]
     counts = np.bincount(np.array(draws).ravel(), minlength=30)
     assert (counts[10:20] == 0).all()
@@ -98,7 +99,7 @@ def test_nodes_that_all_have_their_quota_agree_on_a_start(nodes, units, window, 
     if units > nodes:
         return
     machine = Platform("m", (NodeGroup("n", nodes, {"cores": 1}),))
-    rules = SearchRules(drawn=True, respect=False, soft=False)
+    rules = SearchRules(drawn=True, desired_binds=False, soft=False)
     search = begin(Actual(job, 0, 0, window, 1, units, (1,), 1, runtime=1), 0, rules, 0)
     quota = quota_of(search, units, nodes, grain)
     state = PoolState(machine, 0, nodes, None)

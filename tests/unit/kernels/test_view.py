@@ -75,9 +75,9 @@ def test_a_run_from_now_is_the_same_on_the_view(made, now, data):
         assert kept.size[node] == told[0][place + 1] - told[0][place]
         truth = DenseNode(made[node][0, :KINDS], SECONDS, made[node][:, KINDS:])
         truth.free = made[node][:, :KINDS].copy()
-        for respect in (False, True):
+        for desired_binds in (False, True):
             for walltime in (1, 2, 7, SECONDS):
-                asked = (now, now, now, walltime, request, respect, 1)
+                asked = (now, now, now, walltime, request, desired_binds, 1)
                 assert dense(kept, node).offers(*asked) == truth.offers(*asked)
     assert all(kept.size[node] == 0 for node in range(len(made)) if node not in some)
 

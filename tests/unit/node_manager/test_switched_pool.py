@@ -60,7 +60,8 @@ def states(draw) -> tuple[NodePool, NodePool, Ask, int]:
         first=first, last=first + draw(st.integers(0, 40)), walltime=draw(st.integers(1, 12)),
         quota=draw(st.sampled_from((-1, 1, 3))), groups=platform.all_groups,
         request=tuple(draw(st.integers(0 if kind else 1, 2)) for kind in range(len(platform.kinds))),
-        generator=generator, grain=draw(st.sampled_from((1, 4))), respect=desired is not None and draw(st.booleans()),
+        generator=generator, grain=draw(st.sampled_from((1, 4))),
+        desired_binds=desired is not None and draw(st.booleans()),
     )  # fmt: skip
     return *pools, ask, now
 

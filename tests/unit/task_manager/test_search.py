@@ -9,7 +9,7 @@ from dardis.model.job import NO_TIME, Actual, Job
 from dardis.task_manager.rounds import quota_of
 from dardis.task_manager.search import SHIFTS, Search, SearchRules, advance, begin
 
-RUNS = SearchRules(drawn=False, respect=False, soft=False)
+RUNS = SearchRules(drawn=False, desired_binds=False, soft=False)
 
 
 def job_with(latest: int | None, *, earliest: int = 0, walltime: int = 60) -> Job:
@@ -43,7 +43,7 @@ def searches(draw):
 @given(searches())
 def test_the_windows_of_an_attempt_leave_no_gap_and_do_not_overlap(case):
     job, rules, horizon, windows, _, _ = case
-    for (_, _), group in groupby(windows, key=lambda search: (search.attempt, search.respect)):
+    for (_, _), group in groupby(windows, key=lambda search: (search.attempt, search.desired_binds)):
         mine = [search for search in group if not search.quota]
         assert mine[0].first == mine[0].earliest
         assert all(search.first <= search.last for search in mine)
@@ -73,8 +73,8 @@ def test_a_quota_is_followed_by_all_runs_of_the_same_window(case):
 @given(searches())
 def test_the_profile_binds_first_and_a_soft_one_gives_way_before_the_window_moves(case):
     job, rules, _, windows, _, _ = case
-    order = [key for key, _ in groupby((search.attempt, search.respect) for search in windows)]
-    ways = [rules.respect] + [False] * (rules.respect and rules.soft)
+    order = [key for key, _ in groupby((search.attempt, search.desired_binds) for search in windows)]
+    ways = [rules.desired_binds] + [False] * (rules.desired_binds and rules.soft)
     attempts = 1 if job.latest is None else SHIFTS + 2
     assert order == [(attempt, way) for attempt in range(attempts) for way in ways]
 
@@ -92,7 +92,7 @@ def test_shifted_windows_begin_at_the_latest_start_and_double(case):
     earliest, latest = windows[-1].earliest, windows[-1].latest
     assert earliest == max(last_end, spans[SHIFTS][0])
     length = max(spans[SHIFTS][1] - spans[SHIFTS][0], rules.grain - 1)
-    assert latest == length + (max(earliest, horizon) if rules.respect and not rules.soft else earliest)
+    assert latest == length + (max(earliest, horizon) if rules.desired_binds and not rules.soft else earliest)
 
 
 def test_windows_double_until_nothing_changes_any_more():
@@ -127,16 +127,16 @@ def test_quotas(units, window, nodes, grain, quota):
 
     When that is all that there are, nodes need not draw: they offer runs, and need no room for each instant.
     """
-    search = Search(0, 0, window - 1, 0, window - 1, respect=False, quota=True)
+    search = Search(0, 0, window - 1, 0, window - 1, desired_binds=False, quota=True)
     assert quota_of(search, units, nodes, grain) == quota
 
 
 def test_without_a_quota_all_is_asked_for():
-    assert quota_of(Search(0, 0, 9, 0, 9, respect=False, quota=False), 5, 2, 1) == -1
+    assert quota_of(Search(0, 0, 9, 0, 9, desired_binds=False, quota=False), 5, 2, 1) == -1
 
 
 def test_the_window_after_the_last_reservation_moves_on_when_others_have_reserved_meanwhile():
-    job, rules = job_with(5), SearchRules(drawn=False, respect=False, soft=False)
+    job, rules = job_with(5), SearchRules(drawn=False, desired_binds=False, soft=False)
     search = replace(begin(job, 0, rules, 0), attempt=4, earliest=100, latest=105, first=100, last=105)
     assert advance(search, job, rules, 0, 100) is None
     later = advance(search, job, rules, 0, 130)
