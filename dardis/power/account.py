@@ -14,9 +14,9 @@ from dardis.model.schedule import Schedule
 from dardis.model.series import Series
 from dardis.power.conditions import Conditions
 from dardis.power.cooling import Cooling
+from dardis.power.joule import co2_per_kwh
 from dardis.power.nodes import MachinePower
 from dardis.power.tariff import Tariff
-from dardis.power.worth import co2_per_kwh
 
 _JOBS, _IDLE, _OFF, _SWITCHING = range(4)
 

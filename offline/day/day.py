@@ -14,7 +14,7 @@ from dardis.model.profile import ZERO, StepFunction
 from dardis.model.series import Series
 from dardis.model.target import Switching
 from dardis.power.account import Account
-from dardis.power.worth import worth_of_joule
+from dardis.power.joule import cost_of_joule
 from dardis.workload.jobs import to_jobs
 from offline.day.aims import Aims, aims_of_day
 from offline.day.hindsight import Hindsight
@@ -120,7 +120,7 @@ def planned_downtime(problem: Problem, plan: Plan, all_on: Account, switching: S
         return Downtime.none()
     platform, conditions = problem.platform, problem.conditions
     busy = node_spans(problem, plan)
-    worth = worth_of_joule(conditions, problem.cooling, problem.tariff, Series(conditions.edges, all_on.it_w))
+    joule_cost = cost_of_joule(conditions, problem.cooling, problem.tariff, Series(conditions.edges, all_on.it_w))
     reserves = {}
     for group in sorted({*switching.spares, *switching.floors}):
         mine = platform.group_of_node[busy.node] == group
@@ -130,4 +130,6 @@ def planned_downtime(problem: Problem, plan: Plan, all_on: Account, switching: S
             lambda used, kept, least: np.maximum(np.maximum(kept, least - used), 0), in_use, spares, floor
         )
         reserves[group] = Reserve(needed)
-    return plan_switching(busy, platform, reserves, worth, Limits(most_switches=int(2 * switching.most_cycles_per_day)))
+    return plan_switching(
+        busy, platform, reserves, joule_cost, Limits(most_switches=int(2 * switching.most_cycles_per_day))
+    )

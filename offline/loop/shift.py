@@ -12,8 +12,8 @@ from dardis.model.job import Actual
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 from dardis.model.series import Series
+from dardis.power.joule import cost_of_joule
 from dardis.power.nodes import full_watts
-from dardis.power.worth import worth_of_joule
 from offline.site.history import predictor_of
 from offline.site.site import Site
 
@@ -34,8 +34,8 @@ def shifted(site: Site, jobs: Sequence[Actual], past: Schedule, days: tuple[int,
     conditions = site.conditions(days[0], days[1] - days[0] + 1)
     full_w = full_watts(site.platform)
     half_load = Series(conditions.edges[[0, -1]], np.array([full_w / 2]))
-    worth = worth_of_joule(conditions, site.cooling, site.tariff, half_load)
-    area = np.concatenate([[0.0], np.cumsum(worth.values * np.diff(conditions.edges))])
+    joule_cost = cost_of_joule(conditions, site.cooling, site.tariff, half_load)
+    area = np.concatenate([[0.0], np.cumsum(joule_cost.values * np.diff(conditions.edges))])
     cores, core_w = site.platform.kinds.index(CORES), full_w / site.platform.cores
     predictor = predictor_of(past)
 

@@ -28,16 +28,17 @@ class Limits:
 
 
 def nodes_on(
-    need: Ints, edges: Ints, worth: Floats, count: int, power: NodePower, limits: Limits, on_before: int | None = None
-) -> Ints:
+    need: Ints, edges: Ints, joule_cost: Floats, count: int, power: NodePower, limits: Limits,
+    on_before: int | None = None,
+) -> Ints:  # fmt: skip
     """How many of `count` nodes to keep on in each step `[edges[i], edges[i+1])`, shape (steps,), at least `need[i]`.
 
-    `worth` (steps,) is what a joule costs then, cooling included; below 0 it pays to keep nodes on, yet boots are never
-    a gain. A node that is on in a step and was not before has booted in the step before; one that is not any more shuts
-    down at the step's beginning. `on_before` nodes are on before the first step (None: all). The numbers are optimal:
-    nothing that keeps within the limits costs less in these steps. Raises InputError when the need is beyond the nodes,
-    or rises faster than nodes may be turned on; ValueError for steps shorter than `limits.step_s`, at which stays could
-    be cut short.
+    `joule_cost` (steps,) is what a joule costs then, cooling included; below 0 it pays to keep nodes on, yet boots are
+    never a gain. A node that is on in a step and was not before has booted in the step before; one that is not any more
+    shuts down at the step's beginning. `on_before` nodes are on before the first step (None: all). The numbers are
+    optimal: nothing that keeps within the limits costs less in these steps. Raises InputError when the need is beyond
+    the nodes, or rises faster than nodes may be turned on; ValueError for steps shorter than `limits.step_s`, at which
+    stays could be cut short.
     """
     lengths = np.diff(edges)
     if len(lengths) and lengths.min() < limits.step_s(power):
@@ -52,12 +53,12 @@ def nodes_on(
     came_from = np.empty((len(lengths), count + 1), dtype=np.int64)
     boot_j = max(power.boot_w - power.off_w, 0) * power.boot_s
     stop_j = max(power.shutdown_w - power.off_w, 0) * power.shutdown_s
-    paid = np.maximum(worth, 0)
+    paid = np.maximum(joule_cost, 0)
     for step, length in enumerate(lengths.tolist()):
         up, down = boot_j * paid[max(step - 1, 0)], stop_j * paid[step]
         most_on, most_off = (int(per_min * length / 60) for per_min in (limits.on_per_min, limits.off_per_min))
         cost, came_from[step] = _step(cost, up, down, most_on, most_off)
-        cost = cost + every * (power.idle_w - power.off_w) * length * worth[step]
+        cost = cost + every * (power.idle_w - power.off_w) * length * joule_cost[step]
         cost[every < need[step]] = np.inf
     if not np.isfinite(cost).any():
         raise InputError("node switching", "the demand rises faster than nodes may be turned on", "a faster ramp")

@@ -58,17 +58,17 @@ def plan_switching(
     busy: Spans,
     platform: Platform,
     reserves: dict[int, Reserve],
-    worth: Series,
+    joule_cost: Series,
     limits: Limits,
 ) -> Downtime:
-    """When each node is down during `worth`, for a plan in which nodes are busy as `busy` says.
+    """When each node is down during `joule_cost`, for a plan in which nodes are busy as `busy` says.
 
     For each group in `reserves` that is not `always_on`, `nodes_on` finds how many nodes to keep on at each step of
     `STEP_S` (or longer, if stays must be); then the longest idle gaps take what may be off. A node is up when its next
     reservation begins. All nodes are up at the start. Raises InputError for a demand that can't be met, and for a plan
     in which a node is switched more often than `limits.most_switches` in a day.
     """
-    start, end = worth.start, worth.end
+    start, end = joule_cost.start, joule_cost.end
     gaps = idle_gaps(busy, platform.node_count, start, end)
     machine = MachinePower.of_platform(platform)
     parts: list[tuple[int, int, int]] = []
@@ -81,7 +81,7 @@ def plan_switching(
         mine = nodes[busy.node]
         in_use = StepFunction.from_spans(busy.start[mine], busy.end[mine])
         need = reserve.need(in_use, of_group.count)
-        floor = _floor(need, of_group.count, worth, power, limits)
+        floor = _floor(need, of_group.count, joule_cost, power, limits)
         least_s = max(ceil(machine.break_even_s[nodes].max()), limits.min_off_s, 1)
         inside = nodes[gaps.node]
         idle = Spans(gaps.node[inside], gaps.start[inside], gaps.end[inside])
@@ -94,16 +94,16 @@ def plan_switching(
     return downtime
 
 
-def _floor(need: StepFunction, count: int, worth: Series, power: NodePower, limits: Limits) -> StepFunction:
+def _floor(need: StepFunction, count: int, joule_cost: Series, power: NodePower, limits: Limits) -> StepFunction:
     """How many nodes to keep on: optimal for the most that is needed in each step."""
-    start, end = worth.start, worth.end
+    start, end = joule_cost.start, joule_cost.end
     step_s = max(STEP_S, limits.step_s(power))
     if end - start < step_s:
         return StepFunction.from_steps(count, [])
     edges = start + step_s * np.arange((end - start) // step_s + 1)
     edges[-1] = end  # what is left of a step makes the last one longer
     most = need.max_over(edges[:-1], edges[1:])
-    on = nodes_on(most, edges, worth.means(edges), count, power, limits)
+    on = nodes_on(most, edges, joule_cost.means(edges), count, power, limits)
     return StepFunction.from_steps(count, zip(edges[:-1].tolist(), on.tolist(), strict=True))
 
 

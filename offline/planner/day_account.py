@@ -8,8 +8,8 @@ from dardis.model.arrays import Floats, Ints
 from dardis.model.downtime import Downtime
 from dardis.model.resources import CORES
 from dardis.power.account import Account, Work, account
+from dardis.power.joule import price_of_joule
 from dardis.power.nodes import MachinePower
-from dardis.power.worth import price_of_joule
 from offline.planner.problem import Problem
 
 

@@ -8,7 +8,7 @@ ACCOUNTED = "dardis/power/account.py"
 OF_ACCOUNT = ("tests/unit/power/test_account.py",)
 OF_CONDITIONS = ("tests/unit/power/test_conditions.py", *OF_ACCOUNT)
 PLANTS = ("tests/unit/power/test_plants.py",)
-WORTH = ("tests/unit/power/test_worth.py",)
+JOULE = ("tests/unit/power/test_joule.py",)
 FIGURES = ("tests/unit/metrics/test_power_figures.py",)
 AUDIT = ("tests/unit/metrics/test_audit.py", "tests/unit/metrics/test_downtime.py")
 
@@ -68,14 +68,14 @@ ACCOUNT = (
         ("tests/unit/power/test_nodes.py",),
     ),
     Mutation(
-        "whoever weighs energy takes its CO2 to be free", "dardis/power/worth.py",
+        "whoever weighs energy takes its CO2 to be free", "dardis/power/joule.py",
         "(conditions.price_per_kwh + co2_per_kwh(conditions, tariff)) / 3.6e6", "conditions.price_per_kwh / 3.6e6",
-        WORTH,
+        JOULE,
     ),
     Mutation(
-        "whoever weighs energy takes all cooling for what the last joule adds", "dardis/power/worth.py",
+        "whoever weighs energy takes all cooling for what the last joule adds", "dardis/power/joule.py",
         "(cooling.watts(conditions.temp_c, load) - cooling.watts(conditions.temp_c, less))",
-        "cooling.watts(conditions.temp_c, load)", WORTH,
+        "cooling.watts(conditions.temp_c, load)", JOULE,
     ),
     Mutation(
         "energy that is saved counts as throughput at its price after, not before", "dardis/power/gain.py",

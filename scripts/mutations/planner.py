@@ -123,14 +123,14 @@ PLANNER = (
     ),
     Mutation(
         "nodes that the plan leaves idle are switched as if CO2 were free", "offline/day/day.py",
-        "worth_of_joule(conditions, problem.cooling, problem.tariff,",
-        "worth_of_joule(conditions, problem.cooling, replace(problem.tariff, co2_per_t=0.0),",
+        "cost_of_joule(conditions, problem.cooling, problem.tariff,",
+        "cost_of_joule(conditions, problem.cooling, replace(problem.tariff, co2_per_t=0.0),",
         ("tests/unit/offline/day/test_day.py",),
     ),
     Mutation(
         "jobs are held as if CO2 were free", "offline/loop/shift.py",
-        "worth_of_joule(conditions, site.cooling, site.tariff,",
-        "worth_of_joule(conditions, site.cooling, replace(site.tariff, co2_per_t=0.0),", OF_LOOP,
+        "cost_of_joule(conditions, site.cooling, site.tariff,",
+        "cost_of_joule(conditions, site.cooling, replace(site.tariff, co2_per_t=0.0),", OF_LOOP,
     ),
     Mutation(
         "jobs are held as if their walltimes were how long they run", "offline/loop/shift.py",

@@ -57,7 +57,7 @@ SWITCHING = (
     ),
     Mutation(
         "boots and shut-downs are a gain where energy has a negative price", COUNTS,
-        "paid = np.maximum(worth, 0)", "paid = worth", OF_COUNTS,
+        "paid = np.maximum(joule_cost, 0)", "paid = joule_cost", OF_COUNTS,
     ),
     Mutation(
         "a boot is paid at the price of the step after it", COUNTS,

@@ -15,13 +15,13 @@ STEP = 900
 BOOT_J, STOP_J = (125 - 10) * 240, (100 - 10) * 30
 
 
-def cost_of(on: tuple[int, ...], before: int, worth: np.ndarray) -> float:
+def cost_of(on: tuple[int, ...], before: int, joule_cost: np.ndarray) -> float:
     """What keeping these nodes on costs more than all off, told step by step."""
     total, last = 0.0, before
     for step, now in enumerate(on):
-        total += now * 90 * STEP * worth[step]
-        total += max(now - last, 0) * BOOT_J * max(worth[max(step - 1, 0)], 0)
-        total += max(last - now, 0) * STOP_J * max(worth[step], 0)
+        total += now * 90 * STEP * joule_cost[step]
+        total += max(now - last, 0) * BOOT_J * max(joule_cost[max(step - 1, 0)], 0)
+        total += max(last - now, 0) * STOP_J * max(joule_cost[step], 0)
         last = now
     return total
 
@@ -36,7 +36,7 @@ def cost_of(on: tuple[int, ...], before: int, worth: np.ndarray) -> float:
 )
 def test_no_other_numbers_within_the_limits_cost_less(count, steps, before, most_on, most_off) -> None:
     need = np.array([min(n, count) for n, _ in steps])
-    worth = np.array([w for _, w in steps])
+    joule_cost = np.array([w for _, w in steps])
     before = min(before, count)
     limits = Limits(off_per_min=most_off / 15, on_per_min=most_on / 15)
     edges = STEP * np.arange(len(steps) + 1)
@@ -48,20 +48,20 @@ def test_no_other_numbers_within_the_limits_cost_less(count, steps, before, most
     options = [on for on in product(range(count + 1), repeat=len(steps)) if legal(on)]
     if not options:
         with pytest.raises(InputError, match="rises faster"):
-            nodes_on(need, edges, worth, count, DEFAULTS, limits, before)
+            nodes_on(need, edges, joule_cost, count, DEFAULTS, limits, before)
         return
-    found = tuple(nodes_on(need, edges, worth, count, DEFAULTS, limits, before).tolist())
+    found = tuple(nodes_on(need, edges, joule_cost, count, DEFAULTS, limits, before).tolist())
     assert legal(found)
-    assert cost_of(found, before, worth) == pytest.approx(min(cost_of(on, before, worth) for on in options))
+    assert cost_of(found, before, joule_cost) == pytest.approx(min(cost_of(on, before, joule_cost) for on in options))
 
 
 def test_a_short_valley_is_bridged_and_a_long_one_is_not() -> None:
     # A node off for one step of 900 s saves 81,000 J less 27,600 and 2,700: it pays; with an idle power of 40 W not.
     thrifty = type(DEFAULTS)(idle_w=40, off_w=10, boot_s=240, boot_w=125, shutdown_s=30, shutdown_w=100)
-    edges, worth = STEP * np.arange(5), np.ones(4)
+    edges, joule_cost = STEP * np.arange(5), np.ones(4)
     for power, valley in ((DEFAULTS, 2), (thrifty, 5)):
-        assert nodes_on(np.array([5, 2, 5, 5]), edges, worth, 8, power, Limits()).tolist() == [5, valley, 5, 5]
-    assert nodes_on(np.array([5, 2, 2, 5]), edges, worth, 8, thrifty, Limits()).tolist() == [5, 2, 2, 5]
+        assert nodes_on(np.array([5, 2, 5, 5]), edges, joule_cost, 8, power, Limits()).tolist() == [5, valley, 5, 5]
+    assert nodes_on(np.array([5, 2, 2, 5]), edges, joule_cost, 8, thrifty, Limits()).tolist() == [5, 2, 2, 5]
 
 
 def test_nodes_wait_for_the_ramp() -> None:

@@ -24,7 +24,7 @@ def price_of_joule(conditions: Conditions, tariff: Tariff) -> Floats:
     return np.asarray((conditions.price_per_kwh + co2_per_kwh(conditions, tariff)) / 3.6e6)
 
 
-def worth_of_joule(conditions: Conditions, cooling: Cooling, tariff: Tariff, it_w: Series) -> Series:
+def cost_of_joule(conditions: Conditions, cooling: Cooling, tariff: Tariff, it_w: Series) -> Series:
     """What a joule of a node costs in each segment: the price of it and of the cooling that it adds at this IT load."""
     load = it_w.means(conditions.edges)
     step_w = np.maximum(load * 0.01, 100.0)
