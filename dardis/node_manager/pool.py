@@ -103,7 +103,7 @@ class NodePool:
         answer: say.Message
         if ask.want == say.CANDIDATES:
             rows, offset = self.state.candidates(ask, held, self._seed, now, self.incarnation)
-            return Tell(_first_job(ask), say.Candidates(ask.round, offset, rows))
+            return Tell(JobId(int(ask.job[0])), say.Candidates(ask.round, offset, rows))
         asked = ask.sample - self.state.first
         down_until = self.state.down_until(asked, now)
         horizon, last_end = (max(end, down_until) for end in self.state.ends(asked))
@@ -113,7 +113,7 @@ class NodePool:
         else:
             rows, offset = self.state.offers(ask, held, self._seed, now)
             answer = say.Offers(ask.round, self.host, self.incarnation, horizon, last_end, offset, rows, down_until)
-        return Tell(_first_job(ask), answer)
+        return Tell(JobId(int(ask.job[0])), answer)
 
     def _offer_jointly(self, asks: say.JointAsk, now: int) -> Effect:
         ask = asks.ask
@@ -125,7 +125,7 @@ class NodePool:
             about.append([*(max(end, down_until) for end in self.state.ends(nodes)), down_until])
         table = np.array(about, dtype=np.int64)
         answer = say.JointOffers(asks.rounds, ask.job, self.host, self.incarnation, table, offset, rows)
-        return Tell(_first_job(ask), answer)
+        return Tell(JobId(int(ask.job[0])), answer)
 
     def _announced(self, news: say.Announce, now: int) -> list[Effect]:
         place = (news.label, JobId(int(news.head[0])))
@@ -292,8 +292,3 @@ class NodePool:
         if claim is None or claim.attempt != timer.attempt or claim.committed:
             return []
         return self._close(timer.job, timer.attempt, claim.start, now)
-
-
-def _first_job(ask: say.Ask) -> JobId:
-    """Whose task manager is answered: all jobs that share a message are of one."""
-    return JobId(int(ask.job[0]))

@@ -62,10 +62,10 @@ class Interpreter:
         """Carry out what the machine `who` asks for, in order."""
         for effect in effects:
             match effect:
+                case Tell() | TellAll() | Return():  # answers are the most of all
+                    self._network.tell(who, effect, now)
                 case Send() | SendAll():
                     self._network.send(who, effect, now)
-                case Tell() | TellAll() | Return():
-                    self._network.tell(who, effect, now)
                 case SetTimer():
                     self._timers.set(who, effect)
                 case _:
