@@ -18,7 +18,7 @@ from dardis.kernels.profile import DONE
 from dardis.kernels.profiles import NodeProfiles
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
-from dardis.model.capacity import could_hold, never_wished, too_large
+from dardis.model.capacity import could_hold, outside_desired, too_large
 from dardis.model.choices import EventOrder, ProfileRule, Switch, UnitsPerNode
 from dardis.model.codes import NODE_CHOICES
 from dardis.model.errors import ProtocolError
@@ -27,7 +27,7 @@ from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.wire.effects import Placed, Rejected
 
-_WISHES = {ProfileCheck.INSTANT: queue.WISH_INSTANT, ProfileCheck.SPAN: queue.WISH_SPAN}
+_BINDINGS = {ProfileCheck.INSTANT: queue.BOUND_AT_START, ProfileCheck.SPAN: queue.BOUND_THROUGHOUT}
 
 
 class CentralDispatcher:
@@ -44,9 +44,9 @@ class CentralDispatcher:
             strict=setup.ordering is Ordering.STRICT,
             backfill=setup.backfill is Switch.ON,
             depth=setup.backfill_depth,
-            wish=queue.WISH_OFF
+            binding=queue.UNBOUND
             if desired is None or setup.profile is ProfileRule.OFF
-            else _WISHES[setup.profile_check],
+            else _BINDINGS[setup.profile_check],
             soft=setup.profile is ProfileRule.SOFT,
             distinct=self._distinct,
             choice=NODE_CHOICES[setup.node_choice],
@@ -63,7 +63,7 @@ class CentralDispatcher:
         self._probe = JobTable(kinds, platform.node_count)
         """A job that is looked at as if it were alone."""
         self._placer = Placer(self._nodes, rules, kinds, self._table.slots)
-        empty = NodeProfiles(platform, 0, platform.node_count, desired) if rules.wish else None
+        empty = NodeProfiles(platform, 0, platform.node_count, desired) if rules.binding else None
         self._alone = None if empty is None else Placer(empty, rules, kinds)
         """The empty machine."""
         self._most: dict[tuple[tuple[int, ...], int], int] = {}
@@ -100,7 +100,7 @@ class CentralDispatcher:
             passes_by = self._fits_alone(job, soonest, now)
             ignores = not passes_by and self._rules.soft
             if not passes_by and not ignores:
-                return Rejected(job.number, never_wished(self._setup.profile_split))
+                return Rejected(job.number, outside_desired(self._setup.profile_split))
         slot = self._table.add(job)
         self._queue.table[slot, queue.IGNORES] = ignores
         if passes_by:
@@ -125,9 +125,9 @@ class CentralDispatcher:
         """Whether the job would find a start from `first` on within the desired profile were it alone."""
         assert self._alone is not None
         slot = self._probe.add(job)
-        if self._rules.wish == queue.WISH_INSTANT:
+        if self._rules.binding == queue.BOUND_AT_START:
             self._probe.queue.table[slot, queue.WALLTIME] = 1
-        found = self._alone.find(self._probe.queue, slot, queue.WISH_SPAN, first, FOREVER, now)
+        found = self._alone.find(self._probe.queue, slot, queue.BOUND_THROUGHOUT, first, FOREVER, now)
         self._probe.remove(slot)
         return found
 
@@ -187,7 +187,7 @@ class CentralDispatcher:
             self._placer.change(passes.withdraw, jobs, slot, now)
             self._placer.room.state[queue.FREED] = 1
             self._table.remove(slot)
-            lost.append(Rejected(job.number, never_wished(self._setup.profile_split)))
+            lost.append(Rejected(job.number, outside_desired(self._setup.profile_split)))
         return lost
 
     def _begun(self, slot: int, now: int) -> Placed:

@@ -28,13 +28,13 @@ class Profile(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """Starts in `[first, last]` of runs of `walltime` s that need `request`, within what is wished if `respect`."""
+    """Starts in `[first, last]` of runs of `walltime` s that need `request`, within what is wished if `binds`."""
 
     first: int
     last: int
     walltime: int
     request: Ints
-    respect: bool
+    binds: bool
 
 
 @inlined
@@ -57,7 +57,7 @@ def segment_of(profile: Profile, moment: int) -> int:
 
 
 @inlined
-def index_at(value: Values, place: int, request: Ints, respect: bool) -> int:
+def index_at(value: Values, place: int, request: Ints, binds: bool) -> int:
     """The fitting index over one segment: the least, over kinds, of wished / request, capped by free div request."""
     kinds = len(request)
     whole = np.int64(1) << 40
@@ -69,7 +69,7 @@ def index_at(value: Values, place: int, request: Ints, respect: bool) -> int:
                 return np.int64(0)
             whole = min(whole, np.int64(1) if free < 2 * need else free // need)
     index = whole << INDEX_BITS
-    if respect:
+    if binds:
         for k in range(kinds):
             need = request[k]
             if need > 0:
@@ -82,13 +82,13 @@ def index_at(value: Values, place: int, request: Ints, respect: bool) -> int:
 
 
 @inlined
-def fits_at(value: Values, place: int, request: Ints, respect: bool) -> bool:
+def fits_at(value: Values, place: int, request: Ints, binds: bool) -> bool:
     """Whether the fitting index over one segment is at least 1."""
     kinds = len(request)
     for k in range(kinds):
         if value[place, k] < request[k]:
             return False
-        if respect and value[place, kinds + k] < request[k] and request[k] > 0:
+        if binds and value[place, kinds + k] < request[k] and request[k] > 0:
             return False
     return True
 
@@ -103,7 +103,7 @@ def slide(profile: Profile, wanted: Wanted, pieces: Ints, count: int, queue: Int
     """
     time, value, stop = profile.time, profile.value, profile.stop
     first, last, walltime = wanted.first, wanted.last, wanted.walltime
-    request, respect = wanted.request, wanted.respect
+    request, binds = wanted.request, wanted.binds
     before = count
     a = profile.head
     j = a - 1
@@ -112,7 +112,7 @@ def slide(profile: Profile, wanted: Wanted, pieces: Ints, count: int, queue: Int
     while start <= last:
         while j + 1 < stop and (j < a or time[j + 1] < start + walltime):
             j += 1
-            index = index_at(value, j, request, respect)
+            index = index_at(value, j, request, binds)
             while back > front and queue[back - 1, 1] >= index:
                 back -= 1
             queue[back, 0] = j
@@ -151,18 +151,18 @@ def feasible_pieces(profile: Profile, wanted: Wanted, now: int, pieces: Ints, be
     """
     time, value, head, stop = profile.time, profile.value, profile.head, profile.stop
     first, last, walltime = wanted.first, wanted.last, wanted.walltime
-    request, respect = wanted.request, wanted.respect
+    request, binds = wanted.request, wanted.binds
     place = segment_of(profile, first)
-    while place > head and time[place] > now and fits_at(value, place, request, respect):
+    while place > head and time[place] > now and fits_at(value, place, request, binds):
         place -= 1
     count = before
     while place < stop:
-        if not fits_at(value, place, request, respect):
+        if not fits_at(value, place, request, binds):
             place += 1
             continue
         begin = place
         place += 1
-        while place < stop and fits_at(value, place, request, respect):
+        while place < stop and fits_at(value, place, request, binds):
             place += 1
         free_from = max(time[begin], now)
         free_to = time[place] if place < stop else FOREVER
@@ -177,11 +177,11 @@ def feasible_pieces(profile: Profile, wanted: Wanted, now: int, pieces: Ints, be
             if place - begin == 1:
                 pieces[count, FROM] = low
                 pieces[count, TO] = high + 1
-                pieces[count, INDEX] = index_at(value, begin, request, respect)
+                pieces[count, INDEX] = index_at(value, begin, request, binds)
                 count += 1
             else:
                 stretch = Profile(time, value, begin, place)
-                count = slide(stretch, Wanted(low, high, walltime, request, respect), pieces, count, queue)
+                count = slide(stretch, Wanted(low, high, walltime, request, binds), pieces, count, queue)
             for p in range(mine, count):
                 pieces[p, FREE_FROM] = free_from
                 pieces[p, FREE_TO] = free_to
@@ -191,11 +191,11 @@ def feasible_pieces(profile: Profile, wanted: Wanted, now: int, pieces: Ints, be
 @inlined
 def constant_piece(profile: Profile, wanted: Wanted, now: int, pieces: Ints, before: int) -> int:
     """The same for a profile of one segment, the usual case on a large machine: every start, or none."""
-    if not fits_at(profile.value, profile.head, wanted.request, wanted.respect):
+    if not fits_at(profile.value, profile.head, wanted.request, wanted.binds):
         return before
     pieces[before, FROM] = wanted.first
     pieces[before, TO] = wanted.last + 1
-    pieces[before, INDEX] = index_at(profile.value, profile.head, wanted.request, wanted.respect)
+    pieces[before, INDEX] = index_at(profile.value, profile.head, wanted.request, wanted.binds)
     pieces[before, FREE_FROM] = max(profile.time[profile.head], now)
     pieces[before, FREE_TO] = FOREVER
     return before + 1

@@ -68,7 +68,7 @@ class Batch(NamedTuple):
 class OfferRules(NamedTuple):
     """How nodes offer: within the desired profile or not, the generator's code, the grid in s, the seed of draws."""
 
-    respect: bool
+    binds: bool
     kind: int
     grain: int
     seed: int
@@ -125,7 +125,7 @@ def drawn_offers(
             pieces[p, c] = out[before + p, c]
     weight_pieces = pieces
     weight_count = found
-    if draw.kind != FIRST and wanted.respect:
+    if draw.kind != FIRST and wanted.binds:
         around = Profile(profile.time, profile.value, segment_of(profile, wanted.first), profile.stop)
         weight_count = slide(around, wanted, weights, 0, scratch.queue)
         weight_count = to_grid(weights, 0, weight_count, first, grain)
@@ -154,7 +154,7 @@ def offers_of_node(question: Question, i: int, node: int, up: int, mine: int, be
     nodes, rules, now, scratch, out = question.nodes, question.rules, question.now, question.scratch, question.out
     rows, asks, held = nodes.rows, question.batch.asks, question.batch.held
     first, last, walltime, quota = asks.first[i], asks.last[i], asks.walltime[i], asks.quota[i]
-    wanted = Wanted(max(first, up) if up > now else first, last, walltime, asks.request[i], rules.respect)
+    wanted = Wanted(max(first, up) if up > now else first, last, walltime, asks.request[i], rules.binds)
     forget_before(rows, node, now)
     head = rows.head[node]
     profile = Profile(rows.time, rows.value, head, head + rows.size[node])

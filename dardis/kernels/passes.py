@@ -15,6 +15,8 @@ from dardis.kernels.queue import (
     ARRIVED,
     BACK,
     BLOCKED,
+    BOUND_AT_START,
+    BOUND_THROUGHOUT,
     ENDED,
     FREED,
     FRESH,
@@ -35,19 +37,17 @@ from dardis.kernels.queue import (
     START,
     STARTED,
     SUBMIT,
+    UNBOUND,
     UNITS,
     WAKE,
     WALLTIME,
     WHOLE,
-    WISH_INSTANT,
-    WISH_OFF,
-    WISH_SPAN,
     Queue,
     Room,
     Rules,
 )
 from dardis.kernels.rows import Rows, forget_before
-from dardis.kernels.search import FOUND, NOTHING, ROOM, find, first_nodes, fits_now, give_back, take, wish_of
+from dardis.kernels.search import FOUND, NOTHING, ROOM, binding_of, find, first_nodes, fits_now, give_back, take
 from dardis.kernels.selection import NONE
 from dardis.model.arrays import Ints
 from dardis.model.codes import FIRST_FIT
@@ -119,7 +119,7 @@ def begin(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: 
         nodes, units = queue.hold_node[table[slot, HOLD] :], queue.hold_units[table[slot, HOLD] :]
         table[slot, HELD] = first_nodes(rows, group, table, slot, rules, now, 0, nodes, units)
     else:
-        found = find(rows, group, queue, rules, room, slot, wish_of(rules, table, slot, now), now, now, now)
+        found = find(rows, group, queue, rules, room, slot, binding_of(rules, table, slot, now), now, now, now)
         if found != FOUND:
             return found
     taken = take(rows, queue, slot, now, now)
@@ -137,11 +137,11 @@ def reserve_earliest(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Ru
     Where a profile that binds at the instant forbids to start now although there is room, the room is held.
     """
     table = queue.table
-    spans = wish_of(rules, table, slot, now) == WISH_SPAN
+    spans = binding_of(rules, table, slot, now) == BOUND_THROUGHOUT
     last = table[slot, LATEST] if rules.soft and spans else FOREVER
-    found = find(rows, group, queue, rules, room, slot, WISH_SPAN if spans else WISH_OFF, now, last, now)
+    found = find(rows, group, queue, rules, room, slot, BOUND_THROUGHOUT if spans else UNBOUND, now, last, now)
     if found == NOTHING and last != FOREVER:
-        found = find(rows, group, queue, rules, room, slot, WISH_OFF, now, FOREVER, now)
+        found = find(rows, group, queue, rules, room, slot, UNBOUND, now, FOREVER, now)
     if found == ROOM:
         return ROOM
     if found == FOUND:
@@ -182,7 +182,7 @@ def try_job(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room
     if reserved != NO_TIME:
         if reserved > now and not state[FREED]:
             return STAYS
-        if reserved == now and rules.wish != WISH_INSTANT:
+        if reserved == now and rules.binding != BOUND_AT_START:
             return mark_begun(table, slot, room)
         if give_back(rows, queue, slot, now) == FULL:
             return FULL
@@ -237,7 +237,7 @@ def clear(rows: Rows, queue: Queue, rules: Rules, room: Room, now: int) -> int:
     for place in range(count if state[WHOLE] else 0):
         slot = queue.lists[RULE, place]
         # Room that is held for a job which only the profile forbids to start must not forbid others before it.
-        anew = rules.depth > 0 or (rules.wish == WISH_INSTANT and table[slot, START] <= now)
+        anew = rules.depth > 0 or (rules.binding == BOUND_AT_START and table[slot, START] <= now)
         if anew and table[slot, START] != NO_TIME and give_back(rows, queue, slot, now) == FULL:
             return FULL
     if state[WHOLE]:
@@ -270,7 +270,7 @@ def close(queue: Queue, rules: Rules, room: Room, now: int) -> None:
             # Room that is held past its time is held anew.
             over = table[slot, START] + table[slot, WALLTIME]
             state[WAKE] = min(state[WAKE], table[slot, START] if table[slot, START] > now else over)
-        if rules.soft and rules.wish != WISH_OFF and table[slot, LATEST] > now:
+        if rules.soft and rules.binding != UNBOUND and table[slot, LATEST] > now:
             state[WAKE] = min(state[WAKE], table[slot, LATEST])
 
 

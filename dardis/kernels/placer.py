@@ -55,9 +55,9 @@ class Placer:
             else:
                 return answer
 
-    def find(self, queue: Queue, slot: int, wish: int, first: int, last: int, now: int) -> bool:
+    def find(self, queue: Queue, slot: int, binding: int, first: int, last: int, now: int) -> bool:
         """Whether a job finds a start in `[first, last]`: its time is then in the room, its nodes in the queue."""
-        return self.run(search.find, queue, slot, wish, first, last, now) == search.FOUND
+        return self.run(search.find, queue, slot, binding, first, last, now) == search.FOUND
 
     def change(self, kernel: Callable[..., int], queue: Queue, *rest: int) -> int:
         """Call a kernel that takes or gives back a job's nodes until it has room enough; return what it answers."""

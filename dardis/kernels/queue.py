@@ -17,8 +17,8 @@ a unit asks for."""
 RULE, BACK, ARRIVED, ENDED = range(4)
 """The lists of slots: who waits in the order of the rule, and in that of the backfilled part; then who has arrived and
 who has ended, of which no pass knows yet."""
-WISH_OFF, WISH_INSTANT, WISH_SPAN = 0, 1, 2
-"""Whether a run must respect the desired profile: not, at its start, all the time."""
+UNBOUND, BOUND_AT_START, BOUND_THROUGHOUT = 0, 1, 2
+"""Whether the desired profile binds a run: not, at its start, all the time."""
 PHASE, PLACE, BLOCKED, RESERVED, STARTED, WHOLE, FREED, LOOKED_AT, WAKE = range(9)
 """Entries of a pass's state. `WHOLE`: all are to be tried, not only fresh ones; `FREED`: reservations may improve."""
 REMEMBERED = 16
@@ -31,7 +31,7 @@ class Rules(NamedTuple):
     strict: bool
     backfill: bool
     depth: int
-    wish: int
+    binding: int
     soft: bool
     distinct: bool
     choice: int

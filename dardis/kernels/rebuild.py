@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dardis.kernels.day_profit import DayProfit, add, earned, extra, fill_before
 from dardis.kernels.jit import kernel
 from dardis.kernels.offers import OUT_OF_SPACE, Nodes, OfferRules, Question, answer
 from dardis.kernels.profile import DONE, FULL
-from dardis.kernels.queue import HELD, HOLD, LATEST, NUMBER, START, UNITS, WALLTIME, WISH_OFF, Queue, Room, Rules
+from dardis.kernels.queue import HELD, HOLD, LATEST, NUMBER, START, UNBOUND, UNITS, WALLTIME, Queue, Room, Rules
 from dardis.kernels.rows import Rows
 from dardis.kernels.search import FIRST_START, FOUND, LAST_START, NOTHING, ROOM, ask_of, find, give_back, take
 from dardis.kernels.selection import Choice, Start, choose_nodes, common_starts
-from dardis.kernels.worth import Worth, add, earned, extra, fill_before
 from dardis.model.arrays import Floats, Ints
 from dardis.model.codes import FIRST, MIN_START
 from dardis.model.job import FOREVER
@@ -50,25 +50,25 @@ class Torn(NamedTuple):
 
 
 @kernel
-def best_of_spans(spans: Ints, found: int, first: int, duration: int, slot: int, worth: Worth, grain: int) -> int:
+def best_of_spans(spans: Ints, found: int, first: int, duration: int, slot: int, profit: DayProfit, grain: int) -> int:
     """The start in `spans[:found]` (counted from `first`) that is worth most; -1 if none is worth anything.
 
     Looked at are both ends of each span, every `grain` s, and where the job's start or end meets a segment's edge.
     """
-    edges = worth.hours.edges
-    watts = worth.added_w[slot]
+    edges = profit.hours.edges
+    watts = profit.added_w[slot]
     before = np.empty(len(edges), dtype=np.float64)
-    fill_before(worth.hours, watts, before)
-    before_limits = np.empty(len(worth.limits.edges), dtype=np.float64)
-    fill_before(worth.limits, watts, before_limits)
+    fill_before(profit.hours, watts, before)
+    before_limits = np.empty(len(profit.limits.edges), dtype=np.float64)
+    fill_before(profit.limits, watts, before_limits)
     best, best_at = 0.0, np.int64(-1)
     for s in range(found):
         at = spans[s, 0] + first
         last = spans[s, 1] + first - 1
         while True:
             end = at + duration
-            gain = earned(worth, slot, at, end) - extra(worth.hours, before, at, end, watts)
-            gain -= extra(worth.limits, before_limits, at, end, watts)
+            gain = earned(profit, slot, at, end) - extra(profit.hours, before, at, end, watts)
+            gain -= extra(profit.limits, before_limits, at, end, watts)
             if gain > best + SAME:
                 best, best_at = gain, at
             if at == last:
@@ -86,7 +86,7 @@ def best_of_spans(spans: Ints, found: int, first: int, duration: int, slot: int,
 
 @kernel
 def find_best(
-    rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: Room, worth: Worth, grain: int, now: int
+    rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: Room, profit: DayProfit, grain: int, now: int
 ) -> int:
     """Find the start in the day that is worth most; write it to `room.result` and its nodes to the queue.
 
@@ -98,8 +98,8 @@ def find_best(
         longest = max(longest, rows.size[node])
     if longest + 4 > len(room.scratch.time):
         return ROOM
-    first = worth.soonest[slot]
-    last = min(worth.hours.edges[-1] - 1, table[slot, LATEST])
+    first = profit.soonest[slot]
+    last = min(profit.hours.edges[-1] - 1, table[slot, LATEST])
     if first > last:
         return NOTHING
     none = room.ask[:0]
@@ -112,7 +112,7 @@ def find_best(
     offers = room.out[:count]
     spans = np.empty((2 * count + 1, 3), dtype=np.int64)
     found = common_starts(offers, table[slot, UNITS], rules.distinct, spans)
-    best = best_of_spans(spans, found, first, table[slot, WALLTIME], slot, worth, grain)
+    best = best_of_spans(spans, found, first, table[slot, WALLTIME], slot, profit, grain)
     if best < 0:
         return NOTHING
     room.result[1] = best
@@ -124,45 +124,45 @@ def find_best(
 
 
 @kernel
-def account_for(queue: Queue, slot: int, worth: Worth, sign: int) -> float:
+def account_for(queue: Queue, slot: int, profit: DayProfit, sign: int) -> float:
     """Add a job that has a start to the grids (sign 1) or take it off (-1); return what that adds to the profit."""
     start = queue.table[slot, START]
     end = start + queue.table[slot, WALLTIME]
-    watts = sign * worth.added_w[slot]
-    gain = sign * earned(worth, slot, start, end)
+    watts = sign * profit.added_w[slot]
+    gain = sign * earned(profit, slot, start, end)
     if start > queue.table[slot, LATEST]:
-        gain -= sign * worth.late[0]
-    return gain - add(worth.hours, start, end, watts) - add(worth.limits, start, end, watts)
+        gain -= sign * profit.late[0]
+    return gain - add(profit.hours, start, end, watts) - add(profit.limits, start, end, watts)
 
 
 @kernel
 def put_best(
-    rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: Room, worth: Worth, grain: int, now: int
+    rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: Room, profit: DayProfit, grain: int, now: int
 ) -> int:
     """Reserve the job where it is worth most; else as soon as may be after the day, or at all if that is too late.
 
     Answers DONE, FULL or ROOM.
     """
-    answered = find_best(rows, group, queue, slot, rules, room, worth, grain, now)
+    answered = find_best(rows, group, queue, slot, rules, room, profit, grain, now)
     if answered == NOTHING:
-        day_end = worth.hours.edges[-1]
-        soonest = worth.soonest[slot]
+        day_end = profit.hours.edges[-1]
+        soonest = profit.soonest[slot]
         if queue.table[slot, LATEST] >= day_end:
             soonest = max(soonest, day_end)
-        answered = find(rows, group, queue, rules, room, slot, WISH_OFF, soonest, FOREVER, now)
+        answered = find(rows, group, queue, rules, room, slot, UNBOUND, soonest, FOREVER, now)
     if answered == ROOM:
         return ROOM
     return take(rows, queue, slot, room.result[1], now)
 
 
 @kernel
-def tear_out(rows: Rows, queue: Queue, slot: int, worth: Worth, now: int, gains: Floats) -> int:
+def tear_out(rows: Rows, queue: Queue, slot: int, profit: DayProfit, now: int, gains: Floats) -> int:
     """Take a job's reservation and its money away. Answers DONE or FULL."""
     start = queue.table[slot, START]
     if give_back(rows, queue, slot, now) == FULL:
         return FULL
     queue.table[slot, START] = start
-    gains[GAIN] += account_for(queue, slot, worth, -1)
+    gains[GAIN] += account_for(queue, slot, profit, -1)
     return DONE
 
 
@@ -190,8 +190,8 @@ def restore(rows: Rows, queue: Queue, slot: int, torn: Torn, i: int, now: int) -
 
 @kernel
 def rebuild(
-    rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, worth: Worth, grain: int, now: int, groups: Groups,
-    torn: Torn,
+    rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, profit: DayProfit, grain: int, now: int,
+    groups: Groups, torn: Torn,
 ) -> int:  # fmt: skip
     """Go over the groups; one that gets worse is put back as it was.
 
@@ -217,14 +217,14 @@ def rebuild(
         if state[PHASE] == OUT:
             remember(queue, slot, torn, state[PLACE])
         if state[PHASE] == OUT or state[PHASE] == UNDO:
-            answered = tear_out(rows, queue, slot, worth, now, gains)
+            answered = tear_out(rows, queue, slot, profit, now, gains)
         else:
             if state[PHASE] == BACK:
-                answered = put_best(rows, group, queue, slot, rules, room, worth, grain, now)
+                answered = put_best(rows, group, queue, slot, rules, room, profit, grain, now)
             else:
                 answered = restore(rows, queue, slot, torn, state[PLACE], now)
             if answered == DONE:
-                gains[GAIN] += account_for(queue, slot, worth, 1)
+                gains[GAIN] += account_for(queue, slot, profit, 1)
         if answered != DONE:
             return answered
         state[PLACE] += 1

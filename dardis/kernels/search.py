@@ -8,6 +8,8 @@ from dardis.kernels.jit import bare, folded, inlined, kernel
 from dardis.kernels.offers import OUT_OF_SPACE, Asked, Batch, Held, Nodes, OfferRules, Question, answer
 from dardis.kernels.profile import DONE, release, reserve
 from dardis.kernels.queue import (
+    BOUND_AT_START,
+    BOUND_THROUGHOUT,
     GROUPS,
     HELD,
     HOLD,
@@ -16,11 +18,9 @@ from dardis.kernels.queue import (
     NUMBER,
     REQUEST,
     START,
+    UNBOUND,
     UNITS,
     WALLTIME,
-    WISH_INSTANT,
-    WISH_OFF,
-    WISH_SPAN,
     Queue,
     Room,
     Rules,
@@ -43,21 +43,21 @@ FOUND, NOTHING = 20, 21
 
 
 @inlined
-def wish_of(rules: Rules, table: Ints, slot: int, now: int) -> int:
+def binding_of(rules: Rules, table: Ints, slot: int, now: int) -> int:
     """How the desired profile binds the job at `now`: a soft one does until its deadline."""
     if rules.soft and (table[slot, IGNORES] != 0 or now >= table[slot, LATEST]):
-        return WISH_OFF
-    return rules.wish
+        return UNBOUND
+    return rules.binding
 
 
 @inlined
-def units_now(rows: Rows, node: int, request: Ints, until: int, wish: int, units: int) -> int:
+def units_now(rows: Rows, node: int, request: Ints, until: int, binding: int, units: int) -> int:
     """Units, `units` at most, that the node can hold from now (its first segment) until `until`."""
     most = units
     kinds = len(request)
     place = rows.head[node]
     stop = place + rows.size[node]
-    binds = wish != WISH_OFF
+    binds = binding != UNBOUND
     while place < stop and most > 0 and (place == rows.head[node] or rows.time[place] < until):
         for k in range(kinds):
             need = request[k]
@@ -67,7 +67,7 @@ def units_now(rows: Rows, node: int, request: Ints, until: int, wish: int, units
                     free = min(free, rows.value[place, kinds + k])
                 if free < need * most:
                     most = max(free, 0) // need
-        binds = wish == WISH_SPAN
+        binds = binding == BOUND_THROUGHOUT
         place += 1
     return most
 
@@ -81,7 +81,7 @@ def first_nodes(
     They could hold it whenever it starts up to `delay` s later. Where `nodes` has no room they are only counted.
     """
     request = table[slot, REQUEST:]
-    wish = wish_of(rules, table, slot, now)
+    binding = binding_of(rules, table, slot, now)
     until = now + delay + table[slot, WALLTIME]
     left = table[slot, UNITS]
     groups = table[slot, GROUPS]
@@ -89,7 +89,7 @@ def first_nodes(
     for node in range(len(group)):
         if (groups >> group[node]) & 1:
             forget_before(rows, node, now)
-            most = units_now(rows, node, request, until, wish, 1 if rules.distinct else left)
+            most = units_now(rows, node, request, until, binding, 1 if rules.distinct else left)
             if most > 0:
                 if len(nodes) > 0:
                     nodes[count] = node
@@ -108,7 +108,7 @@ def fits_now(rows: Rows, group: Ints, table: Ints, slot: int, rules: Rules, now:
 
 
 @inlined
-def cap_by_wish(rows: Rows, request: Ints, out: Ints, count: int) -> int:
+def cap_by_desired(rows: Rows, request: Ints, out: Ints, count: int) -> int:
     """Lower the offers `out[:count]` to what is wished at this instant; drop those of less than one unit."""
     kinds = len(request)
     kept = 0
@@ -148,7 +148,7 @@ def ask_of(table: Ints, slot: int, room: Room) -> Batch:
 
 @kernel
 def find(
-    rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, slot: int, wish: int, first: int, last: int,
+    rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, slot: int, binding: int, first: int, last: int,
     now: int,
 ) -> int:  # fmt: skip
     """Find the earliest start in `[first, last]`, and write it to `room.result` and its nodes to the queue.
@@ -166,7 +166,7 @@ def find(
     batch = ask_of(table, slot, room)
     none = room.ask[:0]
     nodes = Nodes(rows, group, 0, none, none)
-    how = OfferRules(wish == WISH_SPAN, FIRST, 1, rules.seed)
+    how = OfferRules(binding == BOUND_THROUGHOUT, FIRST, 1, rules.seed)
     question = Question(nodes, batch, how, now, room.scratch, room.out, room.offset)
     choice = Choice(MIN_START, rules.choice, rules.distinct, 1, rules.seed)
     hold = table[slot, HOLD]
@@ -177,8 +177,8 @@ def find(
         count = answer(question)
         if count == OUT_OF_SPACE:
             return ROOM
-        if wish == WISH_INSTANT and first == last:
-            room.offset[1] = cap_by_wish(rows, table[slot, REQUEST:], room.out, count)
+        if binding == BOUND_AT_START and first == last:
+            room.offset[1] = cap_by_desired(rows, table[slot, REQUEST:], room.out, count)
         if room.offset[1] > 0:
             held_node, held_units = queue.hold_node[hold:], queue.hold_units[hold:]
             select_first(room.out, room.offset, batch.asks, 0, choice, held_node, held_units, room.result)

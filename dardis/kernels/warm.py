@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dardis.kernels import (
+    day_profit,
     late,
     offers,
     passes,
@@ -17,7 +18,6 @@ from dardis.kernels import (
     selection,
     sums,
     view,
-    worth,
 )  # fmt: skip
 from dardis.kernels.rows import Rows, make_rows
 from dardis.model.asks import Asks
@@ -54,7 +54,7 @@ def warm_pool() -> None:
     asked = offers.Asked(ends[:0], node[:0], node[:0])
     nodes, batch = offers.Nodes(rows, group, 0, group[:0], group[:0]), offers.Batch(asks, held, asked)
     for kind, grain in ((FIRST, 1), (UNIFORM, 60)):
-        rules = offers.OfferRules(respect=False, kind=kind, grain=grain, seed=1)
+        rules = offers.OfferRules(binds=False, kind=kind, grain=grain, seed=1)
         question = offers.Question(nodes, batch, rules, 0, offers.make_scratch(8, rows, 2, 2), out, offset)
         offers.answer_to(question)
     steps, best = np.zeros((64, STEP_COLUMNS), np.int64), np.ones((64, BEST_COLUMNS), np.int64)
@@ -82,14 +82,14 @@ def warm_queue(*, wished: bool = True) -> None:
     rows, group = _two_nodes(), np.zeros(2, dtype=np.int64)
     waiting = queue.make_queue(2, 1)
     room = queue.make_room(1, offers.make_scratch(8, rows, 0, 0), 16, 2)
-    rules = queue.Rules(True, True, 1, queue.WISH_OFF, False, False, FIRST_FIT, 1)
+    rules = queue.Rules(True, True, 1, queue.UNBOUND, False, False, FIRST_FIT, 1)
     for slot, units in enumerate((2, 8)):
         waiting.table[slot] = (slot, 0, 5, units, 1, FOREVER, 0, 1, NO_TIME, 0, 0, 0, 1)
         waiting.lists[queue.ARRIVED, slot] = slot
     waiting.size[queue.ARRIVED] = 2
     passes.pass_over(rows, group, waiting, rules, room, 0)
     if wished:
-        search.find(rows, group, waiting, rules, room, 1, queue.WISH_OFF, 0, FOREVER, 0)
+        search.find(rows, group, waiting, rules, room, 1, queue.UNBOUND, 0, FOREVER, 0)
         passes.withdraw(rows, waiting, 1, 0)
 
 
@@ -98,7 +98,7 @@ def warm_late() -> None:
     rows, group = _two_nodes(), np.zeros(2, dtype=np.int64)
     waiting = queue.make_queue(2, 1)
     room = queue.make_room(1, offers.make_scratch(8, rows, 0, 0), 16, 2)
-    rules = queue.Rules(False, False, 1, queue.WISH_OFF, False, False, BEST_FIT, 1)
+    rules = queue.Rules(False, False, 1, queue.UNBOUND, False, False, BEST_FIT, 1)
     waiting.table[0] = (0, 0, 5, 2, 1, FOREVER, 0, 1, NO_TIME, 0, 0, 0, 1)
     passes.count_free(rows, room.free, 0)
     search.fits_now(rows, group, waiting.table, 0, rules, 0, 0)
@@ -115,12 +115,12 @@ def warm_planner() -> None:
     rows, group = _two_nodes(), np.zeros(2, dtype=np.int64)
     jobs = queue.make_queue(1, 1)
     room = queue.make_room(1, offers.make_scratch(8, rows, 0, 0), 16, 1)
-    rules = queue.Rules(True, True, 0, queue.WISH_OFF, False, False, BEST_FIT, 1)
+    rules = queue.Rules(True, True, 0, queue.UNBOUND, False, False, BEST_FIT, 1)
     jobs.table[0] = (0, 0, 5, 1, 1, FOREVER, 0, 1, NO_TIME, 0, 0, 0, 1)
-    search.find(rows, group, jobs, rules, room, 0, queue.WISH_OFF, 0, FOREVER, 0)
+    search.find(rows, group, jobs, rules, room, 0, queue.UNBOUND, 0, FOREVER, 0)
     search.take(rows, jobs, 0, 0, 0)
-    grid = worth.Grid(np.array([0, 99], dtype=np.int64), np.zeros(1), np.zeros((1, 2)), np.ones(1))
-    what = worth.Worth(grid, grid, np.ones(1), np.ones(1), np.zeros(1, dtype=np.int64), np.zeros(1))
+    grid = day_profit.Grid(np.array([0, 99], dtype=np.int64), np.zeros(1), np.zeros((1, 2)), np.ones(1))
+    what = day_profit.DayProfit(grid, grid, np.ones(1), np.ones(1), np.zeros(1, dtype=np.int64), np.zeros(1))
     torn = rebuild.Torn(*np.zeros((4, 1), dtype=np.int64))
     groups = rebuild.Groups(np.arange(2), group[:1], np.zeros(4, dtype=np.int64), np.zeros(2))
     rebuild.rebuild(rows, group, jobs, rules, room, what, 60, 0, groups, torn)

@@ -29,6 +29,6 @@ def too_large(job: Job, kinds: Sequence[str], could: int) -> str:
     return f"asks for {job.units} units of ({unit}); the machine holds {could}"
 
 
-def never_wished(split: Split) -> str:
+def outside_desired(split: Split) -> str:
     """Why a job is rejected that a hard desired profile allows at no time."""
     return f"no start within the hard desired profile, as it is split over nodes (profile_split={split})"

@@ -15,8 +15,8 @@ import numpy as np
 
 from dardis.kernels.ranked import best_of
 from dardis.kernels.sums import add_up
-from dardis.model.codes import MIN_START
 from dardis.model.addresses import HostId, ManagerAddress
+from dardis.model.codes import MIN_START
 from dardis.model.host_tree import parts_of
 from dardis.node_manager.pool import NodePool
 from dardis.wire import messages as say

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from dardis.model.addresses import HostId, JobId, ManagerAddress
-from dardis.model.capacity import could_hold, never_wished, too_large
+from dardis.model.capacity import could_hold, outside_desired, too_large
 from dardis.model.choices import ProfileRule, UnitsPerNode
 from dardis.model.job import Job
 from dardis.task_manager.asking import Asking
@@ -56,7 +56,7 @@ class Negotiation:
         self._conclude = conclude
         desired_binds = setup.profile is not ProfileRule.OFF and layout.has_desired
         self.rules = SearchRules(setup.drawn, desired_binds, setup.profile is ProfileRule.SOFT, setup.grain)
-        self.never_wished = never_wished(setup.profile_split) if self.rules.hard else ""
+        self.outside_desired = outside_desired(setup.profile_split) if self.rules.hard else ""
         """Why a hard profile may allow a job no start; else empty."""
         self._asking = Asking(layout, reach, address, claims.resend, claims.gone)
         self.states: dict[JobId, JobState] = {}
@@ -252,7 +252,7 @@ class Negotiation:
 
     def nowhere(self, this: Round, now: int) -> list[Effect]:
         """What a job does that has found no start anywhere."""
-        return self._claims.nowhere(this.states[0], self.never_wished, now, slow=self.lacks_answers(this))
+        return self._claims.nowhere(this.states[0], self.outside_desired, now, slow=self.lacks_answers(this))
 
     # ------------------------------------------------------------------------------------------------------------------
     # Claims.

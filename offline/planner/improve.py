@@ -1,7 +1,7 @@
 """Our search: from the best greedy plan by coordinate descent, by rebuilding parts of it, and by the solver's polish.
 
 All moves are made on real nodes, so that a plan never fails to be packed; only what is better by the exact account
-stays. A move is worth what `dardis.kernels.worth` says.
+stays. A move is worth what `dardis.kernels.day_profit` says.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from dardis.kernels.worth import Worth
+from dardis.kernels.day_profit import DayProfit
 from dardis.model.arrays import Floats, Ints
 from dardis.model.randomness import stream
 from offline.planner.budget import Budget, Watch
 from offline.planner.day_account import cores_of
-from offline.planner.money import rank_of, worth_of
+from offline.planner.money import profit_of, rank_of
 from offline.planner.packing import Packing
 from offline.planner.problem import Plan, Problem
 from offline.planner.searches import plan_of
@@ -63,8 +63,8 @@ class _Search:
         self._large = by_size[: max(int(len(by_size) * LARGE), min(len(by_size), MOST_TOGETHER))]
         self._packing = self._packing_of_best()
 
-    def _worth(self) -> Worth:
-        return worth_of(self._problem, self._packing.start)
+    def _profit(self) -> DayProfit:
+        return profit_of(self._problem, self._packing.start)
 
     def _keep_if_better(self) -> None:
         found = rank_of(self._problem, self._packing.start)[0]
@@ -73,14 +73,14 @@ class _Search:
 
     def descend(self, *, large_only: bool) -> None:
         """Coordinate descent: one job after the other to where it is worth most, the largest first."""
-        worth, jobs = self._worth(), self._large if large_only else self._by_size
+        profit, jobs = self._profit(), self._large if large_only else self._by_size
         for turn in range(PASSES):
             gained = 0.0
             for low in range(0, len(jobs), BATCH):
                 if self._watch.over():
                     break
                 batch = jobs[low : low + BATCH]
-                gained += self._packing.rebuild(worth, np.split(batch, len(batch)))
+                gained += self._packing.rebuild(profit, np.split(batch, len(batch)))
             self._keep_if_better()
             self._watch.progress(f"descent, pass {turn + 1}", self.best.profit, None)
             jobs = self._large
@@ -89,12 +89,12 @@ class _Search:
 
     def rebuild(self, groups: int) -> None:
         """Tear out large jobs that run near each other in time, and put them back in another order; so many times."""
-        worth = self._worth()
+        profit = self._profit()
         for done in range(0, groups, BATCH):
             if self._watch.over() or len(self._large) < 2:
                 break
             middle = self._packing.start + self._problem.jobs.duration / 2
-            self._packing.rebuild(worth, [self._group(middle) for _ in range(min(BATCH, groups - done))])
+            self._packing.rebuild(profit, [self._group(middle) for _ in range(min(BATCH, groups - done))])
             self._keep_if_better()
             self._watch.progress(f"rebuilding, {groups - done} groups left", self.best.profit, None)
 
@@ -113,7 +113,7 @@ class _Search:
         for job in moved[np.lexsort((-self._work[moved], wished[moved]))].tolist():
             self._packing.put(job, int(wished[job]))
         again = self._by_size[np.isin(self._by_size, moved)]
-        self._packing.rebuild(self._worth(), np.split(again, len(again)) if len(again) else [])
+        self._packing.rebuild(self._profit(), np.split(again, len(again)) if len(again) else [])
         self._keep_if_better()
         return self._packing.start, rank_of(self._problem, self._packing.start)[0]
 

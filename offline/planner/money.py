@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dardis.kernels.worth import Grid, Worth
+from dardis.kernels.day_profit import DayProfit, Grid
 from dardis.model.arrays import Floats, Ints
 from dardis.model.job import NO_TIME
 from dardis.model.series import Series
@@ -33,7 +33,7 @@ def rank_of(problem: Problem, start: Ints) -> tuple[float, float]:
     return account.profit - LATE * (late + account.over_limit_kwh), account.profit
 
 
-def worth_of(problem: Problem, start: Ints) -> Worth:
+def profit_of(problem: Problem, start: Ints) -> DayProfit:
     """What the kernels need to tell what a move is worth, with the jobs at `start`."""
     conditions = problem.conditions
     idle_w = float(MachinePower.of_platform(problem.platform).idle_w.sum())
@@ -44,7 +44,7 @@ def worth_of(problem: Problem, start: Ints) -> Worth:
     found = _limits(problem, start)
     quarters = conditions_at(conditions, conditions.quarters if found else conditions.edges[:2])
     limits = _limit_costs(found, quarters, _drawn_w(problem, quarters, levels_w) / 1000)
-    return Worth(
+    return DayProfit(
         _grid(problem, start, conditions, _drawn_w(problem, conditions, levels_w) * price[:, None], step_w),
         _grid(problem, start, quarters, limits, step_w),
         added_w(problem),

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from dardis.kernels import profile, queue, rebuild, search
+from dardis.kernels.day_profit import DayProfit
 from dardis.kernels.placer import Placer
 from dardis.kernels.profiles import NodeProfiles
-from dardis.kernels.worth import Worth
 from dardis.model.arrays import Ints
 from dardis.model.codes import BEST_FIT
 from dardis.model.job import FOREVER, NO_TIME
@@ -45,7 +45,7 @@ class Packing:
         table[:, queue.LATEST] = np.where(jobs.latest == NO_TIME, FOREVER, jobs.latest)
         table[:, queue.START], table[:, queue.HOLD] = NO_TIME, np.cumsum(most) - most
         table[:, queue.REQUEST :] = jobs.request
-        rules = queue.Rules(True, True, 0, queue.WISH_OFF, False, False, BEST_FIT, seed)
+        rules = queue.Rules(True, True, 0, queue.UNBOUND, False, False, BEST_FIT, seed)
         self._placer = Placer(self._nodes, rules, kinds)
 
     @property
@@ -63,7 +63,7 @@ class Packing:
         """Place a job at its earliest free start, not before `first`; return it. ValueError when no node holds it."""
         placer, soonest = self._placer, int(self.soonest[job])
         first = soonest if first is None else max(first, soonest)
-        if not placer.find(self._queue, job, queue.WISH_OFF, first, FOREVER, self._now):
+        if not placer.find(self._queue, job, queue.UNBOUND, first, FOREVER, self._now):
             raise ValueError(f"job {self._queue.table[job, queue.NUMBER]} is too large for the machine")
         start = int(placer.room.result[1])
         placer.change(search.take, self._queue, job, start, self._now)
@@ -81,10 +81,10 @@ class Packing:
             if self._placer.change(search.take, self._queue, job, int(plan.start[job]), self._now) != profile.DONE:
                 raise ValueError(f"job {table[job, queue.NUMBER]} does not fit where the plan has it")
 
-    def rebuild(self, worth: Worth, groups: list[Ints]) -> float:
+    def rebuild(self, profit: DayProfit, groups: list[Ints]) -> float:
         """Tear out each group of placed jobs and put its jobs, in their order, where they are worth most.
 
-        What gets worse is put back as it was. Returns the profit gained, by `worth`, which is kept up to date.
+        What gets worse is put back as it was. Returns the profit gained, by `profit`, which is kept up to date.
         """
         sizes = [len(group) for group in groups]
         offsets = offsets_of(sizes)
@@ -92,7 +92,7 @@ class Packing:
         most, room = max(sizes, default=0), len(self._queue.hold_node)
         torn = rebuild.Torn(*(np.zeros(size, dtype=np.int64) for size in (most, most, room, room)))
         work = rebuild.Groups(offsets, slots, np.zeros(4, dtype=np.int64), np.zeros(2))
-        done = self._placer.run(rebuild.rebuild, self._queue, worth, GRAIN_S, self._now, work, torn)
+        done = self._placer.run(rebuild.rebuild, self._queue, profit, GRAIN_S, self._now, work, torn)
         if done != profile.DONE:
             raise ValueError("a job that was placed is too large for the machine")
         return float(work.gains[rebuild.TOTAL])

@@ -27,7 +27,7 @@ from dardis.task_manager import LateSetUp
 def never_above(schedule: Schedule, platform: Platform, desired: DesiredProfile) -> bool:
     """Whether no node ever uses more than is wished of it; use rises at starts only, wishes sink at steps only."""
     ran = np.flatnonzero(schedule.ran).tolist()
-    steps = {int(time) for wish in (*desired.machine.values(), *desired.nodes.values()) for time in wish.times}
+    steps = {int(time) for binding in (*desired.machine.values(), *desired.nodes.values()) for time in binding.times}
     instants = np.array(sorted(steps | {int(schedule.start[place]) for place in ran}), dtype=np.int64)
     used = np.zeros((platform.node_count, len(platform.kinds), len(instants)), dtype=np.int64)
     for place in ran:

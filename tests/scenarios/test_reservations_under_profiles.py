@@ -19,7 +19,7 @@ from dardis.task_manager import LateSetUp
 FOUR = Platform("four", (NodeGroup("n", 1, {"cores": 4}),))
 
 
-def wish(platform: Platform, value: int, *steps: tuple[int, int]) -> DesiredProfile:
+def binding(platform: Platform, value: int, *steps: tuple[int, int]) -> DesiredProfile:
     """Wishes for the cores of the whole machine."""
     return DesiredProfile(platform, {0: StepFunction.from_steps(value, steps)}, {}, Split.PROPORTIONAL)
 
@@ -73,7 +73,7 @@ def test_a_crowd_with_deadlines_overbooks_no_node(name: str) -> None:
         Actual(number, submit, submit, latest, walltime, units, request, 1, runtime=runtime)
         for number, submit, latest, walltime, runtime, units, request in CROWDS[name]
     ]
-    run = dispatch(GPUS, jobs, setup_of(name), desired=wish(GPUS, 10, *DIPS))
+    run = dispatch(GPUS, jobs, setup_of(name), desired=binding(GPUS, 10, *DIPS))
     assert run.schedule.ran.all()
 
 
@@ -85,7 +85,7 @@ def test_a_reservation_behind_maintenance_keeps_its_nodes(rule: str) -> None:
         Actual(6, 1039, 1039, 3080, 912, 3, (1,), 0b10, runtime=912),
         Actual(7, 1225, 1225, None, 29, 3, (1,), platform.all_groups, runtime=9),
     ]
-    desired = wish(platform, 8, (3958, 1), (4307, 2))
+    desired = binding(platform, 8, (3958, 1), (4307, 2))
     run = dispatch(platform, jobs, setup_of("conservative", f"profile={rule}"), desired=desired)
     assert run.schedule.start.tolist() == [1820, 1820]
 
@@ -101,7 +101,7 @@ def test_a_reservation_behind_maintenance_keeps_its_nodes(rule: str) -> None:
 def test_two_that_hold_room_do_not_forbid_each_other_for_ever(name: str, settings: list[str], rule: str) -> None:
     """From 100 to 200 nothing may start, and there is room for both; from 200 on for one at a time."""
     jobs = [core_job(1, 0, 100, 4), core_job(2, 60, 1000, 2), core_job(3, 61, 1000, 2)]
-    desired = wish(FOUR, 4, (50, 0), (200, 2))
+    desired = binding(FOUR, 4, (50, 0), (200, 2))
     settings = [*settings, "profile_check=instant", f"profile={rule}"]
     assert central_starts(name, jobs, desired, *settings) == [0, 200, 1200]
 
@@ -110,14 +110,14 @@ def test_two_that_hold_room_do_not_forbid_each_other_for_ever(name: str, setting
 def test_room_that_is_held_past_its_time_is_held_anew(rule: str) -> None:
     """The head may start at 500; its room of 50 s is held from 100 on, again and again: job 3 does not overtake."""
     jobs = [core_job(1, 0, 100, 4), core_job(2, 60, 50, 4), core_job(3, 300, 5000, 1)]
-    desired = wish(FOUR, 4, (50, 1), (500, 4))
+    desired = binding(FOUR, 4, (50, 1), (500, 4))
     starts = central_starts("easy", jobs, desired, "profile_check=instant", f"profile={rule}")
     assert starts == [0, 500, 550]
 
 
 # -------------------------------------------------------------------------------- who has lost its last chance
 
-LOSING = wish(FOUR, 4, (100, 2))
+LOSING = binding(FOUR, 4, (100, 2))
 FOLLOWED = [
     core_job(1, 0, 90, 4),
     core_job(2, 1, 50, 3),

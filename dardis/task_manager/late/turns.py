@@ -273,7 +273,7 @@ class LateByTurns:
         job = self._view.remove(this.states[0].job.number)
         change = min(self._view.next_change.values())
         if change == FOREVER:
-            return [Rejected(job.number, self._negotiation.never_wished)]
+            return [Rejected(job.number, self._negotiation.outside_desired)]
         heappush(self._later, (change, job.number, job))
         return waiting
 

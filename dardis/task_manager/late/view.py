@@ -43,7 +43,8 @@ class View:
         self._sleeps = False
         """Whether a node has ever been down."""
         self.rules = columns.Rules(
-            strict=False, backfill=False, depth=1, wish=columns.WISH_SPAN if rules.desired_binds else columns.WISH_OFF,
+            strict=False, backfill=False, depth=1,
+            binding=columns.BOUND_THROUGHOUT if rules.desired_binds else columns.UNBOUND,
             soft=rules.soft, distinct=setup.units_per_node is UnitsPerNode.DISTINCT,
             choice=NODE_CHOICES[setup.node_choice], seed=seed,
         )  # fmt: skip

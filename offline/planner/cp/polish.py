@@ -16,7 +16,7 @@ from dardis.solver import result
 from dardis.solver.result import Ended
 from offline.planner.budget import Budget, Watch
 from offline.planner.cp.capacity import able_groups, rows
-from offline.planner.cp.window import Window, Worth
+from offline.planner.cp.window import MarginalProfit, Window
 from offline.planner.day_account import account_of, cores_of
 from offline.planner.problem import Problem, StoppedBy
 
@@ -47,13 +47,15 @@ def polish(problem: Problem, start: Ints, budget: Budget, watch: Watch, settle: 
         if not len(free):
             break
         bounds = result.Budget(STEP_S, max(watch.left_s, 1e-3), seed=budget.seed)
-        wished, outcome = Window.of_plan(problem, best, free, found).improve(Worth.of_plan(problem, best), bounds)
+        wished, outcome = Window.of_plan(problem, best, free, found).improve(
+            MarginalProfit.of_plan(problem, best), bounds
+        )
         if outcome.ended is Ended.GUARD:
             watch.stopped_by = StoppedBy.TIME
         if (wished != best).any():
-            placed, worth = judge(wished)
-            if worth > most:
-                best, most = placed, worth
+            placed, profit = judge(wished)
+            if profit > most:
+                best, most = placed, profit
         watch.progress(f"polish {step + 1}/{budget.iterations}", most, None)
     return best
 

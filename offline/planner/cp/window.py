@@ -37,7 +37,7 @@ MONEY = 10**7
 
 
 @dataclass(frozen=True)
-class Worth:
+class MarginalProfit:
     """What a second of each job brings in each segment, at marginal prices."""
 
     edges: Ints
@@ -49,7 +49,7 @@ class Worth:
     """(segments,), money a joule."""
 
     @classmethod
-    def of_plan(cls, problem: Problem, start: Ints) -> Worth:
+    def of_plan(cls, problem: Problem, start: Ints) -> MarginalProfit:
         """Price a plan."""
         conditions, it_w = problem.conditions, account_of(problem, start).it_w
         known = getattr(problem.cooling, "most_it_w", np.inf)
@@ -99,9 +99,9 @@ class Window:
                 left.append((row.demand[free], Extremes(least, np.minimum)))
         return cls(problem, start, free, left)
 
-    def improve(self, worth: Worth, budget: Budget) -> tuple[Ints, Result]:
+    def improve(self, profit: MarginalProfit, budget: Budget) -> tuple[Ints, Result]:
         """The starts of all jobs after the best moves that were found, and the solver's word on them."""
-        choices = self._all_choices(worth)
+        choices = self._all_choices(profit)
         starts = self._rounded(choices, self._relaxed(choices, budget))
         model = new_model()
         literals = [model.new_bool_var("") for _ in choices.start]
@@ -120,8 +120,8 @@ class Window:
             moved[self.free] = choices.start[taken]
         return moved, answer.result
 
-    def _all_choices(self, worth: Worth) -> Choices:
-        starts = [self._choices(place, worth) for place in range(len(self.free))]
+    def _all_choices(self, profit: MarginalProfit) -> Choices:
+        starts = [self._choices(place, profit) for place in range(len(self.free))]
         counts = np.array([len(each) for each in starts])
         place = np.repeat(np.arange(len(starts)), counts)
         start, job = np.concatenate(starts), self.free[place]
@@ -132,7 +132,7 @@ class Window:
         cuts = np.unique(np.concatenate([grid, now, ends]))
         begin = np.searchsorted(cuts, start, side="right") - 1
         end = np.searchsorted(cuts, finish, side="left")
-        value = worth.of(job, start, self.problem.jobs.duration[job])
+        value = profit.of(job, start, self.problem.jobs.duration[job])
         return Choices(place, offsets_of(counts), start, value, cuts, begin, end)
 
     def _relaxed(self, choices: Choices, budget: Budget) -> Floats:
@@ -200,10 +200,10 @@ class Window:
                 free[span] -= demand[place]
         return taken, None
 
-    def _worth(self, job: int, starts: Ints, worth: Worth) -> Floats:
-        return worth.of(np.full(len(starts), job), starts, self.problem.jobs.duration[job])
+    def _profit(self, job: int, starts: Ints, profit: MarginalProfit) -> Floats:
+        return profit.of(np.full(len(starts), job), starts, self.problem.jobs.duration[job])
 
-    def _choices(self, place: int, worth: Worth) -> Ints:
+    def _choices(self, place: int, profit: MarginalProfit) -> Ints:
         """Starts for a job: where it is, those worth most, and some spread over all that others leave room for.
 
         They lie on a grid, or where the job begins or ends with a segment or as soon as it may.
@@ -218,7 +218,7 @@ class Window:
         starts = np.unique(starts[(starts >= soonest) & (starts <= last) & (starts != now)])
         for demand, left in self.rows:
             starts = starts[left.over(starts, starts + length) >= demand[place]]
-        best = np.argsort(-self._worth(job, starts, worth), kind="stable")[: STARTS // 2]
+        best = np.argsort(-self._profit(job, starts, profit), kind="stable")[: STARTS // 2]
         spread = np.linspace(0, len(starts) - 1, STARTS // 2).astype(np.int64) if len(starts) else best
         return np.unique(np.append(starts[np.union1d(best, spread)], now)).astype(np.int64)
 

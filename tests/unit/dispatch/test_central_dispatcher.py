@@ -32,7 +32,7 @@ def starts(platform, jobs, name, *settings, desired=None):
     return [None if start == NO_TIME else start for start in run.schedule.start.tolist()]
 
 
-def wish(platform, first, *steps):
+def binding(platform, first, *steps):
     return DesiredProfile(platform, {0: StepFunction.from_steps(first, list(steps))})
 
 
@@ -135,7 +135,7 @@ def test_a_job_that_may_not_start_yet_stops_nobody():
 
 def test_wishes_at_the_start_and_all_the_time():
     """The thesis's rules look at the instant only, and overuse."""
-    desired = wish(ONE, 4, (10, 1), (40, 4))
+    desired = binding(ONE, 4, (10, 1), (40, 4))
     jobs = [job(1, 0, 20, 3), job(2, 5, 5, 1)]
     assert starts(ONE, jobs, "rules-fcfs", desired=desired) == [0, 5]
     assert starts(ONE, jobs, "rules-fcfs", "profile_check=span", desired=desired) == [40, 40]
@@ -146,7 +146,7 @@ def test_wishes_at_the_start_and_all_the_time():
 
 @pytest.mark.parametrize("name", ["rules-fcfs", "easy", "conservative"])
 def test_a_soft_profile_binds_until_the_deadline(name):
-    desired = wish(ONE, 0, (100, 4))
+    desired = binding(ONE, 0, (100, 4))
     jobs = [job(1, 0, 5, 2, lst=30), job(2, 0, 5, 2)]
     assert starts(ONE, jobs, name, "profile=soft", desired=desired) == [30, 100]
     assert starts(ONE, jobs, name, "profile=hard", desired=desired) == [100, 100]
@@ -157,8 +157,8 @@ def test_a_soft_profile_binds_until_the_deadline(name):
 def test_a_job_that_fits_the_profile_at_no_time(name, check):
     jobs = [job(1, 0, 5, 3), job(2, 1, 5, 1)]
     settings = (name, f"profile_check={check}")
-    assert starts(ONE, jobs, *settings, "profile=soft", desired=wish(ONE, 2)) == [0, 5]
-    hard = dispatch(ONE, jobs, setup_of(*settings, "profile=hard"), desired=wish(ONE, 2))
+    assert starts(ONE, jobs, *settings, "profile=soft", desired=binding(ONE, 2)) == [0, 5]
+    hard = dispatch(ONE, jobs, setup_of(*settings, "profile=hard"), desired=binding(ONE, 2))
     assert hard.schedule.start.tolist() == [NO_TIME, 1]
     assert "no start within the hard desired profile" in hard.reasons[0]
 
@@ -167,7 +167,7 @@ def test_a_job_that_fits_the_profile_at_no_time(name, check):
 @pytest.mark.parametrize("check", ["instant", "span"])
 def test_a_job_whose_last_start_within_the_profile_passes(name, check):
     """Job 2 could have run before 50, had 1 not; it stops nobody for ever, and a soft profile gives way to it."""
-    desired = wish(ONE, 4, (50, 2))
+    desired = binding(ONE, 4, (50, 2))
     jobs = [job(1, 0, 60, 2), job(2, 1, 10, 4), job(3, 2, 10, 1)]
     third = 60 if name == "rules-fcfs" else 2
     settings = (name, f"profile_check={check}")
@@ -177,7 +177,7 @@ def test_a_job_whose_last_start_within_the_profile_passes(name, check):
 
 def test_a_job_for_later_hides_no_start_from_those_for_now():
     """Whether a job would fit the profile alone is asked from its own earliest start on."""
-    desired = wish(ONE, 4, (50, 1))
+    desired = binding(ONE, 4, (50, 1))
     jobs = [job(1, 0, 5, 1, est=70), job(2, 1, 5, 4)]
     assert starts(ONE, jobs, "rules-fcfs", desired=desired) == [70, 1]
 

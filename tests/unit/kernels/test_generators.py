@@ -29,7 +29,7 @@ def offered(state: PoolState, **ask) -> list[int]:
 def test_starts_are_drawn_by_index(kind, grain):
     """Wishes of 4, 2, 1, 3 cores over four quarters of a window: a job of one core, one second."""
     window = 20 * grain
-    steps = [(window // 4 * quarter, wish) for quarter, wish in enumerate((4, 2, 1, 3))]
+    steps = [(window // 4 * quarter, binding) for quarter, binding in enumerate((4, 2, 1, 3))]
     state = PoolState(MACHINE, 0, 1, DesiredProfile(MACHINE, {0: StepFunction.from_steps(4, steps)}))
     drawn = [
         offered(state, job=job, last=window - 1, quota=1, generator=kind, grain=grain, desired_binds=True)

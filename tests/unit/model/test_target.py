@@ -72,8 +72,8 @@ def test_open_nodes_are_as_many_of_each_group_as_its_share_fills_or_begins(data,
         capacity = [int(node[kind]) for node in platform.capacity]
         whole = sum(capacity)
         aims = sorted({0, min(1, whole), whole, *data.draw(st.lists(st.integers(0, whole), max_size=8))})
-        wish = StepFunction.from_steps(whole, enumerate(aims))
-        profile = DesiredProfile(platform, {kind: wish}, split=Split.OPEN_NODES)
+        binding = StepFunction.from_steps(whole, enumerate(aims))
+        profile = DesiredProfile(platform, {kind: binding}, split=Split.OPEN_NODES)
         given_out = [profile.of_node(node, kind).at(np.arange(len(aims))).tolist() for node in range(len(capacity))]
         sizes = [group.resources.get(platform.kinds[kind], 0) for group in platform.groups]
         for aim, of_nodes in zip(aims, zip(*given_out, strict=True), strict=True):
@@ -102,8 +102,8 @@ def test_the_most_that_opens_no_more_than_is_allowed(data, platform):
 
 def test_two_cores_of_the_last_group_s_nodes_are_not_forgotten():
     platform = Platform("p", (NodeGroup("n", 8, {"cores": 8}), NodeGroup("g", 2, {"cores": 16})))
-    wish = {0: StepFunction.from_steps(96, [(0, 2), (10, 49), (20, 0)])}
-    profile = DesiredProfile(platform, wish, split=Split.OPEN_NODES)
+    binding = {0: StepFunction.from_steps(96, [(0, 2), (10, 49), (20, 0)])}
+    profile = DesiredProfile(platform, binding, split=Split.OPEN_NODES)
     assert profile.total(0).at(np.array([-1, 0, 10, 20])).tolist() == [96, 8 + 16, 5 * 8 + 2 * 16, 0]
 
 

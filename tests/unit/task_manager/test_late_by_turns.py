@@ -9,7 +9,7 @@ import pytest
 from kit.late import run_late
 
 from dardis.config.settings import known_settings, plain_settings, with_settings
-from dardis.model.capacity import never_wished
+from dardis.model.capacity import outside_desired
 from dardis.model.choices import ProfileRule
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, Actual, Job
@@ -162,7 +162,7 @@ def test_who_finds_no_start_any_more_is_given_up_and_its_followers_go_on():
     jobs = job_of(1, 0, 10, 4), job_of(2, 5, 30, 2), job_of(3, 6, 5, 1, after=2), job_of(4, 7, 40, 3, after=3)
     for managers in (1, 3):
         run = run_late(FOUR, jobs, hard, desired=NEVER, managers=managers)
-        assert run.reasons == {1: never_wished(Split.PROPORTIONAL), 3: never_wished(Split.PROPORTIONAL)}
+        assert run.reasons == {1: outside_desired(Split.PROPORTIONAL), 3: outside_desired(Split.PROPORTIONAL)}
         # A change at 30, after which nothing does, is when job 2 is given up.
         assert run.schedule.start[[0, 2]].tolist() == [0, 30]
 

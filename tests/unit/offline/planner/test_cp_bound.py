@@ -43,15 +43,15 @@ def placed(problem: Problem, order, wishes) -> np.ndarray:
     free = free_by_second(problem, problem.horizon + 400)
     start = np.full(len(jobs.number), problem.conditions.end)
     for job in order:
-        for wish in wishes[job]:
-            span = slice(int(wish), int(wish + jobs.duration[job]))
+        for binding in wishes[job]:
+            span = slice(int(binding), int(binding + jobs.duration[job]))
             wanted, taken = int(jobs.units[job]), []
             for node in np.flatnonzero(jobs.groups[job] >> group & 1):
                 while len(taken) < wanted and (free[node, :, span] >= jobs.request[job][:, None]).all():
                     free[node, :, span] -= jobs.request[job][:, None]
                     taken.append(node)
             if len(taken) == wanted:
-                start[job] = wish
+                start[job] = binding
                 break
             for node in taken:
                 free[node, :, span] += jobs.request[job][:, None]
@@ -105,7 +105,7 @@ def test_cp_sat_bounds_the_best_of_all_plans(problem):
     ]
     rng = np.random.default_rng(5)
     for start in itertools.islice(itertools.product(*(rng.permutation(each) for each in choices)), 60):
-        legal = placed(problem, range(len(start)), [[wish] for wish in start])
+        legal = placed(problem, range(len(start)), [[binding] for binding in start])
         assert account_of(problem, np.maximum(legal, jobs.earliest)).profit <= proven + 1e-9
 
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from kit.effort import examples
 from kit.plan_problems import plan_problems
 
-from dardis.kernels.worth import cost_of, extra, fill_before
+from dardis.kernels.day_profit import cost_of, extra, fill_before
 from dardis.power.tariff import PowerLimit, Tariff
 from offline.planner.day_account import account_of
-from offline.planner.money import rank_of, worth_of
+from offline.planner.money import profit_of, rank_of
 from offline.planner.problem import Problem
 from offline.planner.searches import in_order
 
@@ -50,15 +50,15 @@ def test_the_gains_of_rebuilding_are_those_of_the_account(problem, random):
     random.shuffle(jobs)
     board = in_order(problem, np.array(jobs, dtype=np.int64))
     before = rank_of(problem, board.start)[0]
-    worth = worth_of(problem, board.start)
+    profit = profit_of(problem, board.start)
     groups = [np.array(jobs[low : low + size], dtype=np.int64) for size in (1, 3) for low in range(0, len(jobs), size)]
-    gained = board.rebuild(worth, groups)
+    gained = board.rebuild(profit, groups)
     after = rank_of(problem, board.start)[0]
     assert gained >= -1e-9
     assert after - before == pytest.approx(gained, abs=1e-6)
-    fresh = worth_of(problem, board.start)
-    np.testing.assert_allclose(worth.hours.watts, fresh.hours.watts, atol=1e-6)
-    np.testing.assert_allclose(worth.limits.watts, fresh.limits.watts, atol=1e-6)
+    fresh = profit_of(problem, board.start)
+    np.testing.assert_allclose(profit.hours.watts, fresh.hours.watts, atol=1e-6)
+    np.testing.assert_allclose(profit.limits.watts, fresh.limits.watts, atol=1e-6)
 
 
 @given(cases(), st.data())
@@ -73,7 +73,7 @@ def test_a_job_more_costs_what_the_account_says(problem, data):
     gone[job] = problem.conditions.end
     here[job] = data.draw(st.integers(problem.conditions.start - 20, problem.conditions.end + 5))
     end = int(here[job] + problem.jobs.duration[job])
-    told = worth_of(problem, gone)
+    told = profit_of(problem, gone)
     cost = 0.0
     for grid in (told.hours, told.limits):
         before = np.empty(len(grid.edges))
@@ -89,7 +89,7 @@ def _cost(problem: Problem, start) -> float:
 
 
 def test_beyond_its_last_power_a_cost_goes_on_as_steep():
-    from dardis.kernels.worth import Grid
+    from dardis.kernels.day_profit import Grid
 
     grid = Grid(np.array([0, 10]), np.zeros(1), np.array([[0.0, 1.0, 3.0]]), np.ones(1))
     assert [cost_of(grid, 0, watts) for watts in (0.5, 1.5, 4.0)] == [0.5, 2.0, 7.0]

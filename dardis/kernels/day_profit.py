@@ -23,7 +23,7 @@ class Grid(NamedTuple):
     step_w: Floats
 
 
-class Worth(NamedTuple):
+class DayProfit(NamedTuple):
     """Two grids whose costs add up, and of each job (by slot) the W that it adds and what a second of it earns.
 
     The day is what `hours` spans. A job that starts after its latest start costs `late[0]`.
@@ -96,7 +96,7 @@ def extra(grid: Grid, before: Floats, start: int, end: int, watts: float) -> flo
 
 
 @bare
-def earned(worth: Worth, slot: int, start: int, end: int) -> float:
+def earned(profit: DayProfit, slot: int, start: int, end: int) -> float:
     """What a job that runs in `[start, end)` earns in the day."""
-    edges = worth.hours.edges
-    return worth.income[slot] * max(min(end, edges[-1]) - max(start, edges[0]), 0)
+    edges = profit.hours.edges
+    return profit.income[slot] * max(min(end, edges[-1]) - max(start, edges[0]), 0)
