@@ -134,7 +134,6 @@ class FaultSimulation:
         self._make_pool = make_pool or scenario.dispatcher.pool
         self.network = VirtualNetwork(scenario.faults, scenario.seed, self._receive)
         self._jobs = {job.number: job for job in scenario.jobs}
-        self._manager_of = {job.number: place % scenario.managers for place, job in enumerate(scenario.jobs)}
         self._incarnation = [0] * (len(scenario.bounds) - 1)
         self.hosts: list[Host | None] = [self._new_host(host) for host in all_hosts(len(scenario.bounds) - 1)]
         cluster = Cluster(
@@ -142,6 +141,7 @@ class FaultSimulation:
             reach=Reach(scenario.arity, scenario.sample),
         )  # fmt: skip
         self.turns = scenario.dispatcher.turns_by_message(cluster, scenario.pace)
+        self._manager_of = {job.number: self.turns.manager_of(place) for place, job in enumerate(scenario.jobs)}
         self._interpreter = Interpreter(self, self, self)
         self._plan()
 

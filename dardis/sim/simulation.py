@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from dardis.engine.clock import cpu_ns
 from dardis.engine.queue import EventQueue
 from dardis.model.addresses import Address, JobId
 from dardis.model.errors import ProtocolError
@@ -90,14 +91,19 @@ class Simulation:
     def _take(self, turns: Iterable[Turn], now: int) -> int:
         """Take turns, each to its end; return the CPU ns of those that are a part of the instant's decision."""
         decided = 0
-        for turn in turns:
-            spent = self._lockstep.hold(turn.talk, now)
+        begun = cpu_ns()
+        for turn in turns:  # to find who is next is a part of it
+            spent, begun = self._lockstep.hold(turn.talk, now, begun)
             if turn.upkeep:
                 self.recorder.upkeep_ns += spent
             elif self._turns.by_instant:
                 decided += spent
             else:
                 self.recorder.decision_ns.append(spent)
+        rest = cpu_ns() - begun
+        if self._turns.by_instant:
+            return decided + rest
+        self.recorder.upkeep_ns += rest
         return decided
 
     def _arriving(self, place: int, now: int) -> Actual:

@@ -15,6 +15,7 @@ from dardis.model.addresses import ONLY_MANAGER, Address, HostId, JobId
 from dardis.model.errors import ProtocolError
 from dardis.model.job import Actual
 from dardis.node_manager import NodePool
+from dardis.node_manager.waves import take_claims, take_questions
 from dardis.sim.recorder import Recorder
 from dardis.sim.simulation import Progress
 from dardis.task_manager import PlannedManager
@@ -22,7 +23,7 @@ from dardis.task_manager.shared_messages import taken_apart, together
 from dardis.transport.base import receivers
 from dardis.transport.interpreter import Interpreter
 from dardis.transport.peers import Batch, Peers
-from dardis.turns import OverlappedTurns, take_claims
+from dardis.turns import OverlappedTurns
 from dardis.wire.effects import Placed, Tell, ToHosts, ToManagers
 from dardis.wire.messages import Ask, Confirm, Ended, JointAsk, JointOffers, Message, Offers, Release
 
@@ -41,11 +42,10 @@ class Waves:
     ) -> None:  # fmt: skip
         """`managers` are all M, of which this rank uses its own; `pool` are the nodes that this rank holds."""
         self.jobs = jobs
-        self._turns = OverlappedTurns(managers)
+        self._turns = OverlappedTurns(managers, overlap)
         self._pool = pool
         self._peers = peers
         self._host = HostId(peers.rank)
-        self._overlap = overlap
         self._place = {job.number: place for place, job in enumerate(jobs)}
         self._ending: list[tuple[int, int]] = []
         self.placed: dict[int, Placed] = {}
@@ -79,14 +79,14 @@ class Waves:
             self._letters = self._blank()
             self._end_until(now)
             begun = cpu_ns()
-            following = min(settled + self._overlap, len(self.jobs))
+            following = min(self._turns.may_fly(settled), len(self.jobs))
             for place in range(entered, following):
                 if self._rank_of(place) == self._peers.rank:
                     self._turns.submitted(self.jobs[place].asked, place, now)
             self.cpu_ns += cpu_ns() - begun
             entered = following
             mine = self._wave(now)
-            everybody = self._peers.share(mine, min(self._turns.flying, default=entered))
+            everybody = self._peers.share(mine, self._turns.oldest(entered))
             settled += int(everybody[:, 0].sum())
             oldest = int(everybody[:, 1].min())
             self.waves += 1
@@ -127,7 +127,7 @@ class Waves:
         claims = self._decide(self._peers.exchange(answers), now)
         verdicts = self._judge(self._peers.exchange(claims), now)
         for number, _ in self._peers.exchange(verdicts):
-            self._turns.flying[self._place[number]].refused = True
+            self._turns.refused(self._place[number])
         return self._settle(now)
 
     def send(self, who: Address, said: ToHosts, now: int) -> None:  # noqa: ARG002
@@ -145,11 +145,11 @@ class Waves:
         self._letters[self._rank_of(self._place[said.job])].append((said.job, said.message))
 
     def _serve(self, batch: Batch, now: int) -> list[Batch]:
-        """Let this rank's nodes take what was sent: first what frees something. What they answer, by rank."""
+        """Let this rank's nodes take what was sent; what they answer, by rank."""
         self._letters = self._blank()
         begun = cpu_ns()
-        for _, message in sorted(batch, key=lambda about: isinstance(about[1], Ask | JointAsk)):
-            self._interpreter.obey(self._host, self._pool.handle(message, now), now)
+        for said in take_questions(self._pool, [message for _, message in batch], now):
+            self._interpreter.obey(self._host, said, now)
         self.cpu_ns += cpu_ns() - begun
         return self._letters
 
@@ -165,13 +165,12 @@ class Waves:
                 heard.setdefault(self._place[number], []).append(message)
         self._turns.answered(heard, now)
         self.cpu_ns += cpu_ns() - begun
-        for place, flying in self._turns.flying.items():
+        for place, asks in self._turns.asks():
             said = heard.get(place, [])
-            self._said.append((flying.asks, said))
+            self._said.append((asks, said))
             self._rows_said += sum(len(answer.rows) for answer in said if isinstance(answer, Offers))
         self._letters = self._blank()
-        for flying in self._turns.decided():
-            claims = flying.say()
+        for claims in self._turns.claims():
             self._said.append((claims, []))
             self._interpreter.obey(ONLY_MANAGER, claims, now)
         return self._letters

@@ -9,7 +9,26 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from dardis.model.addresses import Address
-from dardis.wire.effects import Deed, Effect, Return, Send, SendAll, SetTimer, Tell, TellAll, ToHosts, ToManagers
+from dardis.model.errors import ProtocolError
+from dardis.wire.effects import (
+    Deed,
+    Done,
+    Effect,
+    Kill,
+    Launch,
+    Placed,
+    Rejected,
+    Return,
+    Send,
+    SendAll,
+    SetTimer,
+    Switched,
+    Tell,
+    TellAll,
+    ToHosts,
+    ToManagers,
+    Waiting,
+)
 
 
 class Network(Protocol):
@@ -39,11 +58,14 @@ class Executor(Protocol):
 class Nothing:
     """No timers and no executor: where nothing is late, and hosts run nothing themselves."""
 
-    def set(self, who: Address, timer: SetTimer) -> None:
+    def set(self, who: Address, timer: SetTimer) -> None:  # noqa: ARG002
         """Nobody needs to be reminded."""
+        raise ProtocolError(f"{who} sets a timer where nothing is late")
 
-    def execute(self, who: Address, deed: Deed, now: int) -> None:
+    def execute(self, who: Address, deed: Deed, now: int) -> None:  # noqa: ARG002
         """What is launched or killed is so in the world."""
+        if not isinstance(deed, Launch | Kill):
+            raise ProtocolError(f"{who} says {type(deed).__name__} where hosts only run jobs")
 
 
 NOTHING = Nothing()
@@ -68,5 +90,7 @@ class Interpreter:
                     self._network.send(who, effect, now)
                 case SetTimer():
                     self._timers.set(who, effect)
-                case _:
+                case Placed() | Launch() | Kill() | Rejected() | Waiting() | Done() | Switched():
                     self._executor.execute(who, effect, now)
+                case _:
+                    raise ProtocolError(f"{type(effect).__name__} is no effect of a machine")

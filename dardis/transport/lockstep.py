@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 
 from dardis.engine.clock import cpu_ns
 from dardis.model.addresses import ONLY_MANAGER, Address
 from dardis.model.errors import ProtocolError
 from dardis.transport.base import Hosts
 from dardis.transport.interpreter import Executor, Interpreter
-from dardis.wire.effects import Effect, ToHosts, ToManagers
+from dardis.wire.effects import Talk, ToHosts, ToManagers
 from dardis.wire.messages import Message
-
-Talk = Generator[Sequence[Effect], Sequence[Message], None]
-"""Yields effects, and is sent what hosts have answered to the messages among them, until nothing more is to be said."""
 
 
 class Lockstep:
@@ -33,22 +30,25 @@ class Lockstep:
         """Hosts alone tell."""
         raise ProtocolError(f"a task manager tells {type(said.message).__name__}")
 
-    def hold(self, talk: Talk, now: int) -> int:
-        """Hold a talk to its end; return the CPU time inside the machines of both sides, in ns."""
+    def hold(self, talk: Talk, now: int, begun: int) -> tuple[int, int]:
+        """Hold a talk to its end; return the CPU time inside the machines of both sides since `begun`, and the end's.
+
+        All in ns of this thread's CPU clock.
+        """
         spent = 0
-        begun = cpu_ns()
-        effects = next(talk, None)
-        while effects is not None:
+        answers: Sequence[Message] | None = None
+        while True:
+            try:
+                effects = next(talk) if answers is None else talk.send(answers)
+            except StopIteration:
+                break
             spent += cpu_ns() - begun
-            answers: Sequence[Message] = ()
+            answers = ()
             self._interpreter.obey(ONLY_MANAGER, effects, now)  # they speak in turns: whoever it is
             if self._said:
                 said, self._said = self._said, []
                 answers, remote = self._hosts.exchange(said, now)
                 spent += remote
             begun = cpu_ns()
-            try:
-                effects = talk.send(answers)
-            except StopIteration:
-                effects = None
-        return spent + cpu_ns() - begun
+        ended = cpu_ns()
+        return spent + ended - begun, ended

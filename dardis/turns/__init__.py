@@ -3,7 +3,7 @@
 from dardis.turns.by_message import TurnsByMessage
 from dardis.turns.central import CentralTurns
 from dardis.turns.late import LateTurns
-from dardis.turns.overlapped import OverlappedTurns, take_claims
+from dardis.turns.overlapped import OverlappedTurns
 from dardis.turns.planned import PlannedTurns
 from dardis.turns.turn import Turn, Turns
 
@@ -15,5 +15,4 @@ __all__ = [
     "Turn",
     "Turns",
     "TurnsByMessage",
-    "take_claims",
 ]

@@ -9,8 +9,8 @@ from dardis.model.addresses import JobId
 from dardis.model.choices import EventOrder
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, Job
-from dardis.transport.lockstep import Talk
 from dardis.turns.turn import Turn
+from dardis.wire.effects import Talk
 
 
 class CentralTurns:

@@ -6,7 +6,8 @@ speaks. At the end of an instant in which something happened, nodes publish and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -16,10 +17,9 @@ from dardis.model.errors import ProtocolError
 from dardis.model.job import Job
 from dardis.node_manager.switching import Switcher
 from dardis.task_manager import LateByTurns
-from dardis.transport.lockstep import Talk
 from dardis.turns.switches import Switches
-from dardis.turns.turn import Turn, manager_of
-from dardis.wire.effects import Effect, Placed, Rejected, Send, SendAll
+from dardis.turns.turn import Turn, manager_of, talk
+from dardis.wire.effects import Effect, Placed, Rejected, Send, SendAll, Talk
 from dardis.wire.messages import Ended, Look, Published, Release
 
 
@@ -64,7 +64,7 @@ class LateTurns:
     def submitted(self, job: Job, place: int, now: int) -> Iterator[Turn]:
         """The job waits for its turn."""
         manager = self._homes[job.number] = self._managers[manager_of(place, len(self._managers))]
-        yield Turn(self._talk(manager, lambda: manager.submit(job, now), now))
+        yield Turn(talk(manager, partial(manager.submit, job, now), self._heed, now))
         if not self.batched:
             yield from self._turns_of_all(now, whole=True)
 
@@ -106,7 +106,7 @@ class LateTurns:
                 manager.open(now, whole=True)
         if whole and any(manager.next_key() for manager in managers):
             for manager in managers:
-                yield Turn(self._talk(manager, manager.drop_reservations, now))
+                yield Turn(talk(manager, manager.drop_reservations, self._heed, now))
         while True:
             keys = sorted((key, m) for m, manager in enumerate(managers) if (key := manager.next_key()))
             if not keys:
@@ -115,7 +115,7 @@ class LateTurns:
                 yield Turn(self._publish(now))
             until = keys[1][0] if len(keys) > 1 else None
             best = managers[keys[0][1]]
-            yield Turn(self._talk(best, lambda m=best, until=until: m.turn(until, now), now))  # type: ignore[misc]
+            yield Turn(talk(best, partial(best.turn, until, now), self._heed, now))
         for manager in managers:
             manager.close()
 
@@ -128,14 +128,11 @@ class LateTurns:
             for manager in self._managers:
                 manager.handle(answer, now)
 
-    def _talk(self, manager: LateByTurns, event: Callable[[], list[Effect]], now: int) -> Talk:
-        """Let a task manager speak until nothing more is to be said."""
-        effects = event()
-        while effects:
-            self._news |= any(isinstance(effect, (Send, SendAll)) for effect in effects)
-            self._drop(effects)
-            answers = yield [effect for effect in effects if self._is_final(effect)]
-            effects = [effect for answer in answers for effect in manager.handle(answer, now)]
+    def _heed(self, effects: list[Effect]) -> list[Effect]:
+        """Take note of what is said; what of it is to be carried out."""
+        self._news |= any(isinstance(effect, (Send, SendAll)) for effect in effects)
+        self._drop(effects)
+        return [effect for effect in effects if self._is_final(effect)]
 
     def _drop(self, effects: Sequence[Effect]) -> None:
         """Take note of what is given back, before what is taken instead."""

@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 
 from dardis.model.addresses import JobId
 from dardis.model.job import Job
-from dardis.node_manager import NodePool
 from dardis.task_manager import PlannedManager
 from dardis.turns.turn import manager_of
-from dardis.wire.effects import Effect, Placed, Rejected, Send, SendAll, Tell, ToHosts, Waiting
-from dardis.wire.messages import Ask, Confirm, Ended, Message, Refused
+from dardis.wire.effects import Effect, Placed, Rejected, Send, SendAll, ToHosts, Waiting
+from dardis.wire.messages import Ask, Ended, Message
 
 
 @dataclass(slots=True)
@@ -49,10 +48,11 @@ class InFlight:
 class OverlappedTurns:
     """The jobs of some task managers that are in flight, by place in the order of all jobs."""
 
-    def __init__(self, managers: Sequence[PlannedManager]) -> None:
-        """Job i is manager i mod M's. Nothing is in flight yet."""
+    def __init__(self, managers: Sequence[PlannedManager], overlap: int) -> None:
+        """Job i is manager i mod M's. Nothing is in flight yet; so many jobs of all may be at once."""
         self._managers = managers
-        self.flying: dict[int, InFlight] = {}
+        self._overlap = overlap
+        self._flying: dict[int, InFlight] = {}
         self.refusals = 0
         """Claims that were refused."""
 
@@ -60,10 +60,18 @@ class OverlappedTurns:
         """Which task manager the `place`-th of all jobs is served by."""
         return manager_of(place, len(self._managers))
 
+    def may_fly(self, settled: int) -> int:
+        """Jobs up to this place may be in flight once so many are placed or rejected."""
+        return settled + self._overlap
+
+    def oldest(self, default: int) -> int:
+        """The first in the order of all jobs that is in flight; the default where none is."""
+        return min(self._flying, default=default)
+
     def submitted(self, job: Job, place: int, now: int) -> None:
         """A job may ask from the next wave on."""
         manager = self._managers[self.manager_of(place)]
-        self.flying[place] = InFlight(job.number, manager, manager.submit(job, now))
+        self._flying[place] = InFlight(job.number, manager, manager.submit(job, now))
 
     def ended(self, job: JobId, place: int) -> list[Send]:
         """A job has ended that was placed: its nodes are told."""
@@ -74,7 +82,7 @@ class OverlappedTurns:
 
     def begin(self) -> list[ToHosts]:
         """What all in flight say as a wave begins: questions, and what gives back what they hold."""
-        return [send for flying in self.flying.values() for send in flying.say()]
+        return [send for flying in self._flying.values() for send in flying.say()]
 
     def answered(self, answers: Mapping[int, Sequence[Message]], now: int) -> None:
         """Let jobs take what they have been answered, by place.
@@ -82,41 +90,33 @@ class OverlappedTurns:
         In the order of jobs, not of who answered: what one reserves is a hint to the next one's sample.
         """
         for place in sorted(answers):
-            flying = self.flying[place]
+            flying = self._flying[place]
             for answer in answers[place]:
                 flying.effects += flying.manager.handle(answer, now)
 
-    def decided(self) -> Iterator[InFlight]:
-        """Those whose round has come to a decision; others ask on in the next wave."""
-        for flying in self.flying.values():
+    def asks(self) -> Iterator[tuple[int, list[ToHosts]]]:
+        """What each in flight has asked in this wave, by place."""
+        for place, flying in self._flying.items():
+            yield place, flying.asks
+
+    def claims(self) -> Iterator[list[ToHosts]]:
+        """What those say, one after the other, whose round has come to a decision; others ask on in the next wave."""
+        for flying in self._flying.values():
             if any(isinstance(effect, Placed | Rejected | Waiting) for effect in flying.effects):
-                yield flying
+                yield flying.say()
+
+    def refused(self, place: int) -> None:
+        """A host has refused what this job claims."""
+        self._flying[place].refused = True
 
     def settle(self, now: int) -> dict[int, InFlight]:
         """End a wave: who has claimed is placed, or gives back what he holds and will ask anew; who is out of it."""
         settled = {}
-        for place, flying in list(self.flying.items()):
+        for place, flying in list(self._flying.items()):
             if flying.claim is not None and flying.refused:
                 self.refusals += 1
                 manager = flying.manager
-                self.flying[place] = InFlight(flying.number, manager, manager.refused(flying.number, now))
+                self._flying[place] = InFlight(flying.number, manager, manager.refused(flying.number, now))
             elif flying.claim is not None or flying.rejected is not None:
-                settled[place] = self.flying.pop(place)
+                settled[place] = self._flying.pop(place)
         return settled
-
-
-def take_claims(pool: NodePool, claims: Sequence[Message], now: int) -> Iterator[list[Effect]]:
-    """Let a host's nodes take claims, which are in the order of jobs, one a node; what it says to each.
-
-    A node that a job before has claimed is refused even if that one is refused elsewhere: so what is decided does not
-    depend on who holds which nodes.
-    """
-    claimed: set[int] = set()
-    for claim in claims:
-        assert isinstance(claim, Confirm)
-        nodes = claim.nodes.tolist()
-        if claimed.isdisjoint(nodes):
-            yield pool.handle(claim, now)
-        else:
-            yield [Tell(claim.job, Refused(claim.job, claim.attempt, pool.host))]
-        claimed.update(nodes)

@@ -6,8 +6,9 @@ and may gain by it: the next jobs on the freed nodes, or all, as the set-up's sc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 
 import numpy as np
@@ -20,10 +21,9 @@ from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.node_manager.switching import Switcher
 from dardis.task_manager import PlannedManager, SetUp
 from dardis.task_manager.setups import BackfillScope
-from dardis.transport.lockstep import Talk
 from dardis.turns.switches import Switches
-from dardis.turns.turn import Turn, manager_of
-from dardis.wire.effects import Effect, Placed, Rejected, Send, Waiting
+from dardis.turns.turn import Turn, manager_of, talk
+from dardis.wire.effects import Effect, Placed, Rejected, Send, Talk, Waiting
 from dardis.wire.messages import Ended, Later
 
 
@@ -83,7 +83,7 @@ class PlannedTurns:
         """The job asks."""
         manager = self._managers[manager_of(place, len(self._managers))]
         self._agents[job.number] = _Agent(manager, job.submit, job.walltime)
-        yield Turn(self._talk(manager, lambda: manager.submit(job, now), now))
+        yield Turn(talk(manager, partial(manager.submit, job, now), self._heed, now))
 
     def ended(self, jobs: Sequence[JobId], now: int) -> Iterator[Turn]:
         """Their nodes are told, and those ask again who may gain by what is free now."""
@@ -130,19 +130,15 @@ class PlannedTurns:
         for _, group in groupby(order, key=lambda job: id(self._agents[job].manager)):
             mine = list(group)
             manager = self._agents[mine[0]].manager
-            yield Turn(self._talk(manager, lambda m=manager, ask=mine: m.ask_again(ask, now, freed_until), now))  # type: ignore[misc]
+            yield Turn(talk(manager, partial(manager.ask_again, mine, now, freed_until), self._heed, now))
 
     def _place_in_order(self, job: JobId) -> tuple[int, JobId]:
         return self._agents[job].submit, job
 
-    def _talk(self, manager: PlannedManager, event: Callable[[], list[Effect]], now: int) -> Talk:
-        """Let a task manager speak until nothing more is to be said."""
-        effects = event()
-        while effects:
-            for effect in effects:
-                self._note(effect)
-            answers = yield effects
-            effects = [effect for answer in answers for effect in manager.handle(answer, now)]
+    def _heed(self, effects: list[Effect]) -> list[Effect]:
+        for effect in effects:
+            self._note(effect)
+        return effects
 
     def _note(self, effect: Effect) -> None:
         match effect:

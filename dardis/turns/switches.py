@@ -11,9 +11,8 @@ from dardis.model.addresses import JobId, all_hosts
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER
 from dardis.node_manager.switching import Switcher
-from dardis.transport.lockstep import Talk
 from dardis.turns.turn import Turn
-from dardis.wire.effects import Send, Switched
+from dardis.wire.effects import Send, Switched, Talk
 from dardis.wire.messages import Switch
 
 

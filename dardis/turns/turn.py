@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from dardis.model.addresses import JobId
 from dardis.model.job import Job
-from dardis.transport.lockstep import Talk
+from dardis.wire.effects import Effect, Talk
+from dardis.wire.messages import Message
 
 
 def manager_of(place: int, managers: int) -> int:
@@ -23,6 +24,23 @@ class Turn:
     talk: Talk
     upkeep: bool = False
     """Whether it belongs to no decision: an end is told, or nodes are switched."""
+
+
+class Speaker(Protocol):
+    """A task manager that is answered."""
+
+    def handle(self, message: Message, now: int) -> list[Effect]:
+        """Take a message at time `now`; return what is to be done."""
+
+
+def talk(
+    manager: Speaker, event: Callable[[], list[Effect]], heed: Callable[[list[Effect]], list[Effect]], now: int
+) -> Talk:
+    """Let a task manager speak of an event until nothing more is to be said; `heed` sees what it says, and may cut."""
+    effects = event()
+    while effects:
+        answers = yield heed(effects)
+        effects = [effect for answer in answers for effect in manager.handle(answer, now)]
 
 
 class Turns(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 from dardis.model.addresses import HostId, JobId, ManagerAddress
@@ -128,3 +129,5 @@ ToManagers = Tell | TellAll | Return
 Deed = Launch | Kill | Placed | Rejected | Waiting | Done | Switched
 """What is neither said nor waited for."""
 Effect = ToHosts | ToManagers | SetTimer | Deed
+Talk = Generator[Sequence[Effect], Sequence[Message], None]
+"""Yields effects, and is sent what hosts have answered to the messages among them, until nothing more is to be said."""

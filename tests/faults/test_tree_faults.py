@@ -21,7 +21,7 @@ from dardis.task_manager import SETUPS, LateSetUp, asking
 from dardis.task_manager.claims.agreed import LONGEST_BACKOFF, SLOWEST, AgreedClaims, Pace
 from dardis.transport.virtual import Faults
 from dardis.wire import messages as say
-from dardis.wire.effects import Effect, Send
+from dardis.wire.effects import Effect, Kill, Send
 
 FEW, FEW_LATE, MANY, BLOCK = range(16), range(8), range(1000, 2600), 100
 
@@ -256,7 +256,7 @@ class TestBrokenTrees:
         assert not FaultSimulation(one_dies(job(1, 100, 4), host=4, at=104, heard=400)).run(lambda: False, 10_000)
 
     def test_a_host_that_never_forgets(self, monkeypatch):
-        monkeypatch.setattr(RelayingHost, "_remind", lambda *_: say.Look())
+        monkeypatch.setattr(RelayingHost, "_remind", lambda *_: Kill(-1, 0))  # nobody runs that
         assert "has not forgotten a question" in found()
 
     def test_a_tree_whose_root_is_always_the_first_host(self, monkeypatch):

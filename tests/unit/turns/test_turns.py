@@ -43,7 +43,7 @@ class Told:
         """What is said in these turns."""
         self.said = []
         for turn in turns:
-            self.lockstep.hold(turn.talk, now)
+            self.lockstep.hold(turn.talk, now, 0)
             self.count += not turn.upkeep
         return [
             (deed.job, deed.start)

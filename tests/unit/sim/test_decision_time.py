@@ -1,0 +1,60 @@
+"""What a dispatcher does between turns, to find who is next, is a part of the decision."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from dardis.model.job import FOREVER, Actual
+from dardis.sim.simulation import Simulation
+from dardis.turns import Turn
+from dardis.wire.effects import Placed
+
+WORK_NS = 20_000_000
+
+
+def think() -> None:
+    begun = time.thread_time_ns()
+    while time.thread_time_ns() - begun < WORK_NS:
+        pass
+
+
+class Slow:
+    """Starts every job at once, and thinks before each turn and after the last one."""
+
+    batched = True
+    messages = renegotiations = 0
+
+    def __init__(self, *, by_instant: bool) -> None:
+        self.by_instant = by_instant
+
+    def wake(self) -> int:
+        return FOREVER
+
+    switches = wake
+
+    def submitted(self, job, place, now):  # noqa: ARG002
+        think()
+        yield Turn(iter_of([Placed(job.number, now, np.array([0]), np.array([1]))]))
+        think()
+
+    def ended(self, jobs, now):  # noqa: ARG002
+        yield from ()
+
+    def over(self, now, *, last):  # noqa: ARG002
+        yield from ()
+
+
+def iter_of(effects):
+    yield effects
+
+
+@pytest.mark.parametrize("by_instant", [True, False])
+def test_time_between_turns_is_counted(by_instant):
+    simulation = Simulation([Actual(1, 0, 0, None, 10, 1, (1,), 1, runtime=5)], Slow(by_instant=by_instant))
+    simulation.run()
+    decided, upkeep = sum(simulation.recorder.decision_ns), simulation.recorder.upkeep_ns
+    assert decided >= (2 if by_instant else 1) * WORK_NS
+    assert decided + upkeep >= 2 * WORK_NS
