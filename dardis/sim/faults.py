@@ -218,7 +218,7 @@ class FaultSimulation:
         for address in addresses:
             self.network.send(address, said.message)
 
-    def set(self, who: Address, timer: SetTimer) -> None:
+    def set(self, who: Address, timer: SetTimer, now: int) -> None:  # noqa: ARG002
         """Give the timer back in its time, if the machine lives so long."""
         machine = self.hosts[who] if not is_manager(who) else None
         self.network.at(timer.at, partial(self._remind, who, machine, timer.timer))

@@ -89,21 +89,30 @@ class Simulation:
         return spent
 
     def _take(self, turns: Iterable[Turn], now: int) -> int:
-        """Take turns, each to its end; return the CPU ns of those that are a part of the instant's decision."""
+        """Take turns, each to its end; return the CPU ns of those that are a part of the instant's decision.
+
+        To find who is next is a part of it, and of the turn before.
+        """
+        if not turns:
+            return 0
         decided = 0
         begun = cpu_ns()
-        for turn in turns:  # to find who is next is a part of it
+        order = iter(turns)
+        turn = next(order, None)
+        while turn is not None:
             spent, begun = self._lockstep.hold(turn.talk, now, begun)
+            following = next(order, None)
+            ended = cpu_ns()
+            spent += ended - begun
             if turn.upkeep:
                 self.recorder.upkeep_ns += spent
             elif self._turns.by_instant:
                 decided += spent
             else:
                 self.recorder.decision_ns.append(spent)
-        rest = cpu_ns() - begun
+            turn, begun = following, ended
         if self._turns.by_instant:
-            return decided + rest
-        self.recorder.upkeep_ns += rest
+            decided += cpu_ns() - begun
         return decided
 
     def _arriving(self, place: int, now: int) -> Actual:

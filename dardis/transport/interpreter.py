@@ -5,30 +5,12 @@ Every host of machines uses it: one process, ranks, the fault world. What differ
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Protocol
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, get_args
 
 from dardis.model.addresses import Address
 from dardis.model.errors import ProtocolError
-from dardis.wire.effects import (
-    Deed,
-    Done,
-    Effect,
-    Kill,
-    Launch,
-    Placed,
-    Rejected,
-    Return,
-    Send,
-    SendAll,
-    SetTimer,
-    Switched,
-    Tell,
-    TellAll,
-    ToHosts,
-    ToManagers,
-    Waiting,
-)
+from dardis.wire.effects import Deed, Effect, Kill, Launch, SetTimer, ToHosts, ToManagers
 
 
 class Network(Protocol):
@@ -44,7 +26,7 @@ class Network(Protocol):
 class Timers(Protocol):
     """What gives timers back when their time has come."""
 
-    def set(self, who: Address, timer: SetTimer) -> None:
+    def set(self, who: Address, timer: SetTimer, now: int) -> None:
         """Give the machine `who` its timer back then."""
 
 
@@ -58,7 +40,7 @@ class Executor(Protocol):
 class Nothing:
     """No timers and no executor: where nothing is late, and hosts run nothing themselves."""
 
-    def set(self, who: Address, timer: SetTimer) -> None:  # noqa: ARG002
+    def set(self, who: Address, timer: SetTimer, now: int) -> None:  # noqa: ARG002
         """Nobody needs to be reminded."""
         raise ProtocolError(f"{who} sets a timer where nothing is late")
 
@@ -76,21 +58,15 @@ class Interpreter:
 
     def __init__(self, network: Network, timers: Timers = NOTHING, executor: Executor = NOTHING) -> None:
         """Carry out by these."""
-        self._network = network
-        self._timers = timers
-        self._executor = executor
+        doers: tuple[tuple[Any, Callable[[Address, Any, int], None]], ...] = (
+            (ToManagers, network.tell), (ToHosts, network.send), (SetTimer, timers.set), (Deed, executor.execute)
+        )  # fmt: skip
+        self._doers = {kind: do for kinds, do in doers for kind in get_args(kinds) or (kinds,)}
 
     def obey(self, who: Address, effects: Iterable[Effect], now: int) -> None:
         """Carry out what the machine `who` asks for, in order."""
         for effect in effects:
-            match effect:
-                case Tell() | TellAll() | Return():  # answers are the most of all
-                    self._network.tell(who, effect, now)
-                case Send() | SendAll():
-                    self._network.send(who, effect, now)
-                case SetTimer():
-                    self._timers.set(who, effect)
-                case Placed() | Launch() | Kill() | Rejected() | Waiting() | Done() | Switched():
-                    self._executor.execute(who, effect, now)
-                case _:
-                    raise ProtocolError(f"{type(effect).__name__} is no effect of a machine")
+            do = self._doers.get(type(effect))
+            if do is None:
+                raise ProtocolError(f"{type(effect).__name__} is no effect of a machine")
+            do(who, effect, now)

@@ -31,9 +31,9 @@ class Lockstep:
         raise ProtocolError(f"a task manager tells {type(said.message).__name__}")
 
     def hold(self, talk: Talk, now: int, begun: int) -> tuple[int, int]:
-        """Hold a talk to its end; return the CPU time inside the machines of both sides since `begun`, and the end's.
+        """Hold a talk to its end; return CPU ns inside the machines of both sides, and since when they are not counted.
 
-        All in ns of this thread's CPU clock.
+        Counted are those since `begun`, in ns of this thread's CPU clock.
         """
         spent = 0
         answers: Sequence[Message] | None = None
@@ -41,7 +41,7 @@ class Lockstep:
             try:
                 effects = next(talk) if answers is None else talk.send(answers)
             except StopIteration:
-                break
+                return spent, begun
             spent += cpu_ns() - begun
             answers = ()
             self._interpreter.obey(ONLY_MANAGER, effects, now)  # they speak in turns: whoever it is
@@ -50,5 +50,3 @@ class Lockstep:
                 answers, remote = self._hosts.exchange(said, now)
                 spent += remote
             begun = cpu_ns()
-        ended = cpu_ns()
-        return spent + ended - begun, ended

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from dardis.dispatch.base import Dispatcher
 from dardis.model.addresses import JobId
 from dardis.model.choices import EventOrder
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, Job
-from dardis.turns.turn import Turn
-from dardis.wire.effects import Talk
+from dardis.turns.turn import Turn, said
 
 
 class CentralTurns:
@@ -31,40 +30,34 @@ class CentralTurns:
     def woken(self, now: int) -> None:
         """It is asked when the instant is over."""
 
-    def submitted(self, job: Job, place: int, now: int) -> Iterator[Turn]:  # noqa: ARG002 (all jobs are its own)
+    def submitted(self, job: Job, place: int, now: int) -> Iterable[Turn]:  # noqa: ARG002 (all jobs are its own)
         """It takes the job."""
-        yield Turn(self._submit(job, now))
-
-    def _submit(self, job: Job, now: int) -> Talk:
-        rejected = self._dispatcher.submit(job, now)
-        if rejected is not None:
-            yield [rejected]
+        if (rejected := self._dispatcher.submit(job, now)) is not None:
+            yield Turn(said([rejected]))
         if not self.batched:
-            yield self._dispatcher.decide(now)
+            yield from self._decide(now)
 
-    def ended(self, jobs: Sequence[JobId], now: int) -> Iterator[Turn]:
+    def ended(self, jobs: Sequence[JobId], now: int) -> Iterable[Turn]:
         """It is told."""
-        yield Turn(self._end(jobs, now))
-
-    def _end(self, jobs: Sequence[JobId], now: int) -> Talk:
         for job in jobs:
             self._dispatcher.ended(job, now)
         if not self.batched:
-            yield self._dispatcher.decide(now)
+            yield from self._decide(now)
 
-    def over(self, now: int, *, last: bool) -> Iterator[Turn]:  # noqa: ARG002 (who waits for a change has told when)
+    def over(self, now: int, *, last: bool) -> Iterable[Turn]:  # noqa: ARG002 (who waits for a change has told when)
         """It decides."""
-        yield Turn(self._decide(now))
-
-    def _decide(self, now: int) -> Talk:
-        yield self._dispatcher.decide(now)
+        yield from self._decide(now)
         if (wake := self._dispatcher.wake()) <= now:
             raise ProtocolError(f"asked at {now} s, the dispatcher wants to be asked again at {wake} s")
+
+    def _decide(self, now: int) -> Iterator[Turn]:
+        if effects := self._dispatcher.decide(now):
+            yield Turn(said(effects))
 
     def switches(self) -> int:
         """It switches none."""
         return FOREVER
 
-    def switch(self, now: int) -> Iterator[Turn]:  # noqa: ARG002
+    def switch(self, now: int) -> Iterable[Turn]:  # noqa: ARG002
         """It switches none."""
         return iter(())

@@ -6,8 +6,7 @@ speaks. At the end of an instant in which something happened, nodes publish and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -61,14 +60,15 @@ class LateTurns:
         """All that wait are to have a turn."""
         self._whole = self._is_woken = self._news = True
 
-    def submitted(self, job: Job, place: int, now: int) -> Iterator[Turn]:
+    def submitted(self, job: Job, place: int, now: int) -> Iterable[Turn]:
         """The job waits for its turn."""
         manager = self._homes[job.number] = self._managers[manager_of(place, len(self._managers))]
-        yield Turn(talk(manager, partial(manager.submit, job, now), self._heed, now))
+        if effects := manager.submit(job, now):
+            yield Turn(talk(manager, effects, self._heed, now))
         if not self.batched:
             yield from self._turns_of_all(now, whole=True)
 
-    def ended(self, jobs: Sequence[JobId], now: int) -> Iterator[Turn]:
+    def ended(self, jobs: Sequence[JobId], now: int) -> Iterable[Turn]:
         """Their nodes are told; all that wait are to have a turn."""
         for job in jobs:
             yield Turn(self._free(job, now))
@@ -85,7 +85,7 @@ class LateTurns:
         self._news = True
         yield [Send(host, Ended(job, 0)) for host in hosts]
 
-    def over(self, now: int, *, last: bool) -> Iterator[Turn]:  # noqa: ARG002 (who waits for a change has told when)
+    def over(self, now: int, *, last: bool) -> Iterable[Turn]:  # noqa: ARG002 (who waits for a change has told when)
         """The waiting jobs have their turns; nodes are switched."""
         whole, is_woken = self._whole, self._is_woken
         self._whole = self._is_woken = False
@@ -106,7 +106,7 @@ class LateTurns:
                 manager.open(now, whole=True)
         if whole and any(manager.next_key() for manager in managers):
             for manager in managers:
-                yield Turn(talk(manager, manager.drop_reservations, self._heed, now))
+                yield Turn(talk(manager, manager.drop_reservations(), self._heed, now))
         while True:
             keys = sorted((key, m) for m, manager in enumerate(managers) if (key := manager.next_key()))
             if not keys:
@@ -115,7 +115,7 @@ class LateTurns:
                 yield Turn(self._publish(now))
             until = keys[1][0] if len(keys) > 1 else None
             best = managers[keys[0][1]]
-            yield Turn(talk(best, partial(best.turn, until, now), self._heed, now))
+            yield Turn(talk(best, best.turn(until, now), self._heed, now))
         for manager in managers:
             manager.close()
 
@@ -154,7 +154,7 @@ class LateTurns:
         """When nodes may be due to be switched (FOREVER: never)."""
         return self._switches.wake()
 
-    def switch(self, now: int) -> Iterator[Turn]:
+    def switch(self, now: int) -> Iterable[Turn]:
         """Nodes are switched, and those who wait are told: nodes that are booted will wake them."""
         switched = yield from self._switches.switch(now)
         if switched:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 
 import numpy as np
 
@@ -79,13 +78,13 @@ class PlannedTurns:
     def woken(self, now: int) -> None:
         """Nobody has asked for it."""
 
-    def submitted(self, job: Job, place: int, now: int) -> Iterator[Turn]:
+    def submitted(self, job: Job, place: int, now: int) -> Iterable[Turn]:
         """The job asks."""
         manager = self._managers[manager_of(place, len(self._managers))]
         self._agents[job.number] = _Agent(manager, job.submit, job.walltime)
-        yield Turn(talk(manager, partial(manager.submit, job, now), self._heed, now))
+        yield Turn(talk(manager, manager.submit(job, now), self._heed, now))
 
-    def ended(self, jobs: Sequence[JobId], now: int) -> Iterator[Turn]:
+    def ended(self, jobs: Sequence[JobId], now: int) -> Iterable[Turn]:
         """Their nodes are told, and those ask again who may gain by what is free now."""
         later: set[JobId] = set()
         freed_until = NO_TIME
@@ -130,7 +129,7 @@ class PlannedTurns:
         for _, group in groupby(order, key=lambda job: id(self._agents[job].manager)):
             mine = list(group)
             manager = self._agents[mine[0]].manager
-            yield Turn(talk(manager, partial(manager.ask_again, mine, now, freed_until), self._heed, now))
+            yield Turn(talk(manager, manager.ask_again(mine, now, freed_until), self._heed, now))
 
     def _place_in_order(self, job: JobId) -> tuple[int, JobId]:
         return self._agents[job].submit, job
@@ -155,11 +154,11 @@ class PlannedTurns:
             case Waiting(job=job, reason=reason):
                 self._waiting[job] = reason
 
-    def over(self, now: int, *, last: bool) -> Iterator[Turn]:
+    def over(self, now: int, *, last: bool) -> Iterable[Turn]:
         """Who waits when nothing will change any more is rejected; nodes are switched."""
         if last and self._waiting:
-            yield Turn(self._give_up(), upkeep=True)
-        yield from self._switches.switch(now)
+            return chain([Turn(self._give_up(), upkeep=True)], self._switches.switch(now))
+        return self._switches.switch(now) if self._switches.due(now) else ()
 
     def _give_up(self) -> Talk:
         rejected = []
@@ -173,6 +172,6 @@ class PlannedTurns:
         """When nodes may be due to be switched (FOREVER: never)."""
         return self._switches.wake()
 
-    def switch(self, now: int) -> Iterator[Turn]:
+    def switch(self, now: int) -> Iterable[Turn]:
         """Nodes are switched."""
-        yield from self._switches.switch(now)
+        return self._switches.switch(now)

@@ -43,9 +43,13 @@ class Switches:
         """When something may be switched though no job begins or ends (FOREVER: never)."""
         return FOREVER if self._switcher is None else self._switcher.wake()
 
+    def due(self, now: int) -> bool:
+        """Whether anything may be switched at the end of the instant."""
+        return self._switcher is not None and self._switcher.due(now)
+
     def switch(self, now: int) -> Generator[Turn, None, bool]:
         """Switch whatever is due, at the end of the instant; return whether anything was."""
-        if self._switcher is None or not self._switcher.due(now):
+        if self._switcher is None or not self.due(now):
             return False
         orders: list[Switch] = []
         yield Turn(self._talk(self._switcher, orders, now), upkeep=True)

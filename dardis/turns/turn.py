@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,7 +17,7 @@ def manager_of(place: int, managers: int) -> int:
     return place % managers
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Turn:
     """What somebody does before anybody else may: a talk with hosts, to its end."""
 
@@ -33,14 +33,16 @@ class Speaker(Protocol):
         """Take a message at time `now`; return what is to be done."""
 
 
-def talk(
-    manager: Speaker, event: Callable[[], list[Effect]], heed: Callable[[list[Effect]], list[Effect]], now: int
-) -> Talk:
-    """Let a task manager speak of an event until nothing more is to be said; `heed` sees what it says, and may cut."""
-    effects = event()
+def talk(manager: Speaker, effects: list[Effect], heed: Callable[[list[Effect]], list[Effect]], now: int) -> Talk:
+    """Let a task manager go on from these effects until nothing more is to be said; `heed` sees them, and may cut."""
     while effects:
         answers = yield heed(effects)
         effects = [effect for answer in answers for effect in manager.handle(answer, now)]
+
+
+def said(effects: Sequence[Effect]) -> Talk:
+    """A talk of this alone, which nobody answers."""
+    yield effects
 
 
 class Turns(Protocol):
@@ -65,17 +67,17 @@ class Turns(Protocol):
     def woken(self, now: int) -> None:
         """The time that `wake` told has come: an instant begins in which somebody wants a turn."""
 
-    def submitted(self, job: Job, place: int, now: int) -> Iterator[Turn]:
+    def submitted(self, job: Job, place: int, now: int) -> Iterable[Turn]:
         """A job is there, the `place`-th of all from 0 on."""
 
-    def ended(self, jobs: Sequence[JobId], now: int) -> Iterator[Turn]:
+    def ended(self, jobs: Sequence[JobId], now: int) -> Iterable[Turn]:
         """These have ended, in this order: at their walltimes or before."""
 
-    def over(self, now: int, *, last: bool) -> Iterator[Turn]:
+    def over(self, now: int, *, last: bool) -> Iterable[Turn]:
         """All that happens in this instant has happened; `last`: and so far nothing is to happen after it."""
 
     def switches(self) -> int:
         """When nodes may be due to be switched, if nothing else happens before (FOREVER: never)."""
 
-    def switch(self, now: int) -> Iterator[Turn]:
+    def switch(self, now: int) -> Iterable[Turn]:
         """Nothing has happened, but nodes may be due to be switched."""
