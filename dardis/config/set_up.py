@@ -22,6 +22,8 @@ class AnySetUp:
     """Whether task managers ask node managers, which may be spread over ranks, and sum their offers up a tree."""
     samples: ClassVar[bool] = False
     """Whether jobs may ask some nodes first instead of all."""
+    rounds: ClassVar[bool] = False
+    """Whether a job asks and is answered by itself: then rounds may overlap, and `dardis scale` measures them."""
     switches: ClassVar[bool] = False
     """Whether nodes may be shut down and booted under it."""
 

@@ -2,9 +2,16 @@
 
 from dardis.registry.builders import CENTRAL, LATE, PLANNED, Central, Late, Planned
 from dardis.registry.dispatcher import Builder, Cluster, Dispatcher
-from dardis.registry.names import OURS, dispatcher_as_registered, dispatcher_names, dispatcher_origin, find_dispatcher
+from dardis.registry.names import (
+    OURS,
+    dispatcher_as_registered,
+    dispatcher_names,
+    dispatcher_origin,
+    dispatchers_that,
+    find_dispatcher,
+)
 
 __all__ = [
     "CENTRAL", "LATE", "OURS", "PLANNED", "Builder", "Central", "Cluster", "Dispatcher", "Late", "Planned",
-    "dispatcher_as_registered", "dispatcher_names", "dispatcher_origin", "find_dispatcher",
+    "dispatcher_as_registered", "dispatcher_names", "dispatcher_origin", "dispatchers_that", "find_dispatcher",
 ]  # fmt: skip

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from dardis.config.set_up import AnySetUp
 from dardis.dispatch import CentralDispatcher
 from dardis.dispatch.base import Dispatcher as Decides
 from dardis.kernels.warm import warm_late, warm_pool, warm_queue
-from dardis.model.addresses import address_of
-from dardis.model.errors import InputError
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
-from dardis.node_manager import NodePool
-from dardis.registry.dispatcher import Cluster
+from dardis.registry.dispatcher import Builder, Cluster
 from dardis.task_manager import LateByTimers, LateByTurns, LateSetUp, PlannedManager, SetUp
 from dardis.task_manager.claims import Pace
-from dardis.turns import CentralTurns, LateTurns, PlannedTurns, Turns, TurnsByMessage
+from dardis.turns import CentralTurns, LateTurns, OverlappedTurns, PlannedTurns, Turns, TurnsByMessage
 
 
-class Planned:
+class Planned(Builder):
     """Task managers whose jobs reserve as soon as they are submitted; their set-up is a `SetUp`."""
 
     def warm(self, *, wished: bool) -> None:  # noqa: ARG002 (its kernels are the same)
@@ -29,26 +27,19 @@ class Planned:
 
     def turns(self, setup: SetUp, cluster: Cluster) -> Turns:
         """In the order of submission."""
-        layout, seed, reach = cluster.layout, cluster.seed, cluster.reach
-        managers = [
-            PlannedManager(setup, layout, seed, None, reach, address_of(m)) for m in range(cluster.task_managers)
-        ]
+        managers = cluster.each(partial(PlannedManager, setup))
         return PlannedTurns(setup, managers, cluster.bounds, cluster.switcher)
+
+    def overlapped(self, setup: SetUp, cluster: Cluster, overlap: int) -> OverlappedTurns:
+        """In waves, each of which begins where the last one ended."""
+        return OverlappedTurns(cluster.each(partial(PlannedManager, setup)), overlap)
 
     def turns_by_message(self, setup: SetUp, cluster: Cluster, pace: Pace) -> TurnsByMessage:
         """With claims that are agreed on in two phases."""
-        layout, seed, reach = cluster.layout, cluster.seed, cluster.reach
-        managers = [
-            PlannedManager(setup, layout, seed, pace, reach, address_of(m)) for m in range(cluster.task_managers)
-        ]
-        return TurnsByMessage(managers)
-
-    def pool(self, setup: SetUp) -> Callable[..., NodePool]:  # noqa: ARG002 (what it asks says all)
-        """Node managers that offer what they are asked for."""
-        return NodePool
+        return TurnsByMessage(cluster.each(partial(PlannedManager, setup, pace=pace)))
 
 
-class Late:
+class Late(Builder):
     """Task managers whose jobs bind late; their set-up is a `LateSetUp`."""
 
     def warm(self, *, wished: bool) -> None:  # noqa: ARG002 (its kernels are the same)
@@ -58,22 +49,15 @@ class Late:
 
     def turns(self, setup: LateSetUp, cluster: Cluster) -> Turns:
         """In the agreed order."""
-        layout, seed, reach = cluster.layout, cluster.seed, cluster.reach
-        managers = [LateByTurns(setup, layout, seed, reach, address_of(m)) for m in range(cluster.task_managers)]
+        managers = cluster.each(partial(LateByTurns, setup))
         return LateTurns(setup.event_order, managers, cluster.bounds, cluster.switcher)
 
     def turns_by_message(self, setup: LateSetUp, cluster: Cluster, pace: Pace) -> TurnsByMessage:
         """By delays that grow with the key."""
-        layout, seed, reach = cluster.layout, cluster.seed, cluster.reach
-        managers = [LateByTimers(setup, layout, seed, pace, reach, address_of(m)) for m in range(cluster.task_managers)]
-        return TurnsByMessage(managers)
-
-    def pool(self, setup: LateSetUp) -> Callable[..., NodePool]:  # noqa: ARG002 (what it asks says all)
-        """Node managers that offer what they are asked for."""
-        return NodePool
+        return TurnsByMessage(cluster.each(partial(LateByTimers, setup, pace=pace)))
 
 
-class Central:
+class Central(Builder):
     """One queue, one view of all nodes; its set-up is an `AnySetUp` that asks no nodes and switches none."""
 
     def __init__(self, make: Callable[[Any, Platform, DesiredProfile | None, int], Decides]) -> None:
@@ -88,14 +72,6 @@ class Central:
         """When anything has happened."""
         decides = self._make(setup, cluster.platform, cluster.desired, cluster.seed)
         return CentralTurns(setup.event_order, decides)
-
-    def turns_by_message(self, setup: AnySetUp, cluster: Cluster, pace: Pace) -> TurnsByMessage:  # noqa: ARG002
-        """It has no messages."""
-        raise InputError("dispatcher", "asks no nodes", "one that does, where messages take time")
-
-    def pool(self, setup: AnySetUp) -> Callable[..., NodePool]:  # noqa: ARG002
-        """It holds the nodes itself; nobody asks these."""
-        return NodePool
 
 
 PLANNED, LATE, CENTRAL = Planned(), Late(), Central(CentralDispatcher)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from dardis.config.set_up import AnySetUp
 from dardis.config.settings import with_settings
+from dardis.model.addresses import address_of
+from dardis.model.errors import InputError
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile, Switching
 from dardis.node_manager import NodePool
@@ -15,7 +17,9 @@ from dardis.node_manager.switching import Switcher
 from dardis.task_manager import EVERY_HOST, Reach
 from dardis.task_manager.claims import Pace
 from dardis.task_manager.layout import Layout, layout_of
-from dardis.turns import Turns, TurnsByMessage
+from dardis.turns import OverlappedTurns, Turns, TurnsByMessage
+
+Manager = TypeVar("Manager")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,11 @@ class Cluster:
         """What task managers know of it."""
         return layout_of(self.platform, self.bounds, self.desired)
 
+    def each(self, make: Callable[..., Manager]) -> list[Manager]:
+        """Its task managers: `make` is called with layout and seed, and with `reach` and `address`."""
+        layout = self.layout
+        return [make(layout, self.seed, reach=self.reach, address=address_of(m)) for m in range(self.task_managers)]
+
     @property
     def switcher(self) -> Switcher | None:
         """A new one that shuts nodes down and boots them; None where nobody may be shut down."""
@@ -47,7 +56,10 @@ class Cluster:
 
 
 class Builder(Protocol):
-    """How dispatchers of one kind are built; the set-up is one of that kind."""
+    """How dispatchers of one kind are built; the set-up is one of that kind.
+
+    Who asks no nodes needs the first two methods alone: of the others, the class itself has what stands for nothing.
+    """
 
     def warm(self, *, wished: bool) -> None:
         """Compile what they need, before anything is measured; `wished`: a desired profile decides."""
@@ -55,11 +67,17 @@ class Builder(Protocol):
     def turns(self, setup: Any, cluster: Cluster) -> Turns:  # noqa: ANN401 (its own kind of set-up)
         """Who has a turn when something happens, where nothing is late."""
 
-    def turns_by_message(self, setup: Any, cluster: Cluster, pace: Pace) -> TurnsByMessage:  # noqa: ANN401
-        """The same where messages take time. Raises InputError where it asks no nodes."""
+    def overlapped(self, setup: Any, cluster: Cluster, overlap: int) -> OverlappedTurns:  # noqa: ANN401, ARG002
+        """The same where many jobs have rounds under way together. Raises InputError where there are no rounds."""
+        raise InputError("dispatcher", "has no rounds", "one that has, where jobs are in flight together")
 
-    def pool(self, setup: Any) -> Callable[..., NodePool]:  # noqa: ANN401
+    def turns_by_message(self, setup: Any, cluster: Cluster, pace: Pace) -> TurnsByMessage:  # noqa: ANN401, ARG002
+        """The same where messages take time. Raises InputError where it asks no nodes."""
+        raise InputError("dispatcher", "asks no nodes", "one that does, where messages take time")
+
+    def pool(self, setup: Any) -> Callable[..., NodePool]:  # noqa: ANN401, ARG002 (what is asked says all)
         """What makes the node managers of a host; it is called as `NodePool` is."""
+        return NodePool
 
 
 @dataclass(frozen=True)
@@ -87,6 +105,10 @@ class Dispatcher:
     def turns(self, cluster: Cluster) -> Turns:
         """Who has a turn when something happens, where nothing is late."""
         return self.builder.turns(self.setup, cluster)
+
+    def overlapped(self, cluster: Cluster, overlap: int) -> OverlappedTurns:
+        """The same where many jobs have rounds under way together. Raises InputError where there are no rounds."""
+        return self.builder.overlapped(self.setup, cluster, overlap)
 
     def turns_by_message(self, cluster: Cluster, pace: Pace) -> TurnsByMessage:
         """The same where messages take time. Raises InputError where it asks no nodes."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
+from dardis.config.set_up import AnySetUp
 from dardis.dispatch import CENTRAL_SETUPS
 from dardis.model.errors import InputError
 from dardis.registry.builders import CENTRAL, LATE, PLANNED
@@ -25,6 +26,11 @@ OURS: Final[dict[str, Dispatcher]] = {
 def dispatcher_names() -> tuple[str, ...]:
     """The names of all: ours first. Raises InputError for a name that is taken."""
     return (*OURS, *_registered())
+
+
+def dispatchers_that(can: Callable[[AnySetUp], bool]) -> str:
+    """The names of those whose set-ups say that they can do something, for people."""
+    return ", ".join(name for name in dispatcher_names() if can(dispatcher_as_registered(name).setup))
 
 
 def find_dispatcher(name: str, settings: Iterable[str] = ()) -> Dispatcher:

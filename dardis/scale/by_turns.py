@@ -12,9 +12,7 @@ from dardis.scale import load
 from dardis.scale.experiment import Driven, Experiment, Ground
 from dardis.scale.tally import TalliedHosts, tally_of
 from dardis.sim.simulation import Progress, Simulation
-from dardis.task_manager import SETUPS
 from dardis.transport.local import LocalHosts
-from dardis.turns import PlannedTurns
 
 
 def drive_turns(what: Experiment, ground: Ground, host: RelayingHost, progress: Progress | None) -> Driven | None:
@@ -54,8 +52,7 @@ def _play(
     what: Experiment, jobs: Sequence[Actual], hosts: TalliedHosts, progress: Progress | None
 ) -> tuple[int, float, Schedule]:
     """CPU ns inside the machines of all ranks, wall-clock s without the counting, and the schedule."""
-    turns = PlannedTurns(SETUPS[what.dispatcher], what.managers(), what.bounds)
-    simulation = Simulation(jobs, turns, hosts)
+    simulation = Simulation(jobs, what.dispatcher.turns(what.cluster), hosts)
     begun = monotonic_s()
     simulation.run(progress)
     wall_s = monotonic_s() - begun - hosts.noting_s

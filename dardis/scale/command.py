@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from dardis import __version__
 from dardis.engine.clock import utc_now
-from dardis.kernels.warm import warm_pool
 from dardis.model.errors import INTERRUPTED, InputError
 from dardis.model.files import atomic_text, write_json
 from dardis.model.folders import SCALE_FOLDER
 from dardis.model.loggp import LogGP
 from dardis.node_manager.state import PoolState
-from dardis.registry import OURS
+from dardis.registry import Dispatcher, dispatchers_that, find_dispatcher
 from dardis.runs.outputs import Report
 from dardis.runs.run import OBJECTS_BETWEEN_COLLECTIONS
 from dardis.scale import load
@@ -32,7 +31,6 @@ from dardis.scale.prediction import Predicted, predictions
 from dardis.scale.row import Row
 from dardis.scale.tally import short_message_ns
 from dardis.sim.simulation import Progress
-from dardis.task_manager import SETUPS
 
 if TYPE_CHECKING:
     from dardis.transport.mpi import Communicator
@@ -70,11 +68,10 @@ class ScaleRequest:
 
     def experiments(self, ranks: int) -> list[Experiment]:
         """What is to be measured where there are so many ranks. Raises InputError."""
-        if self.dispatcher not in SETUPS:
-            found = f"unknown dispatcher {self.dispatcher!r}"
-            if self.dispatcher in OURS and OURS[self.dispatcher].setup.asks_nodes:
-                found = f"{self.dispatcher} has no rounds: nodes publish what they hold to all task managers"
-            raise InputError("--dispatcher", found, f"one of {', '.join(SETUPS)}")
+        dispatcher = find_dispatcher(self.dispatcher)
+        if not dispatcher.setup.rounds:
+            expected = f"one of {dispatchers_that(lambda setup: setup.rounds)}"
+            raise InputError("--dispatcher", f"{self.dispatcher} has no rounds, in which a job asks nodes", expected)
         for count in self.ranks:
             if count > ranks:
                 raise InputError("--ranks", f"{count}, and there are {ranks}", "no more than mpirun has started")
@@ -85,7 +82,7 @@ class ScaleRequest:
         experiments = [
             Experiment(
                 nodes * (count if self.weak else 1), count, managers, arity, sample, window, reservations, self.jobs,
-                self.dispatcher, self.hosts_of, self.seed, overlap,
+                dispatcher, self.hosts_of, self.seed, overlap,
             )
             for count, window, reservations, sample, arity, managers, nodes in product(
                 self.ranks or (ranks,), self.windows, self.reservations, self.samples, self.arities,
@@ -145,7 +142,7 @@ def _run_all(
     request: ScaleRequest, experiments: Sequence[Experiment], comm: Communicator | None, progress: Progress | None,
     report: Report | None,
 ) -> list[Row]:  # fmt: skip
-    _warm()
+    _warm(find_dispatcher(request.dispatcher))
     record = _record(request, experiments, comm) | {"runs": len(experiments) * request.repeat}
     rows: list[Row] = []
     grounds: dict[int, Ground | None] = {}
@@ -177,10 +174,10 @@ def _part(progress: Progress | None, before: int, total: int) -> Progress | None
     return None if progress is None else lambda done, _: progress(before + done, total)
 
 
-def _warm() -> None:
+def _warm(dispatcher: Dispatcher) -> None:
     """Compile and load all that is needed, before anything is measured."""
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
-    warm_pool()
+    dispatcher.warm(wished=False)
     load.fill(PoolState(load.machine(8), 0, 8, None), 100, 2, 1)
     gc.freeze()  # what has been loaded stays, and is not looked through between experiments
 

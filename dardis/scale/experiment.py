@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dardis.model.addresses import address_of
 from dardis.model.loggp import LogGP
 from dardis.model.schedule import Schedule
+from dardis.registry import Cluster, Dispatcher
 from dardis.runs.hosts import even_bounds
 from dardis.scale.load import machine
-from dardis.task_manager import SETUPS, PlannedManager, Reach
-from dardis.task_manager.layout import layout_of
+from dardis.task_manager import Reach
 
 if TYPE_CHECKING:
     from dardis.transport.mpi import Communicator
@@ -32,7 +31,7 @@ class Experiment:
     window: int
     reservations: int
     jobs: int
-    dispatcher: str
+    dispatcher: Dispatcher
     hosts_of: int
     seed: int
     overlap: int = 1
@@ -48,15 +47,12 @@ class Experiment:
         return self.ranks if self.ranks > 1 else -(-self.nodes // self.hosts_of)
 
     @property
-    def bounds(self) -> tuple[int, ...]:
-        """Rank r holds the nodes [bounds[r], bounds[r+1])."""
-        return even_bounds(self.nodes, self.ranks)
-
-    def managers(self) -> list[PlannedManager]:
-        """Its task managers, which know nothing yet."""
-        setup, reach = SETUPS[self.dispatcher], Reach(self.arity, self.sample)
-        layout = layout_of(machine(self.nodes), self.bounds, None)
-        return [PlannedManager(setup, layout, self.seed, None, reach, address_of(m)) for m in range(self.task_managers)]
+    def cluster(self) -> Cluster:
+        """On what the dispatcher decides: equal nodes, spread evenly over the ranks."""
+        return Cluster(
+            machine(self.nodes), even_bounds(self.nodes, self.ranks), self.seed, task_managers=self.task_managers,
+            reach=Reach(self.arity, self.sample),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

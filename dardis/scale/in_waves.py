@@ -17,7 +17,7 @@ def drive_waves(what: Experiment, ground: Ground, host: RelayingHost, progress: 
     peers: Peers = Alone() if ground.comm is None else MpiPeers(ground.comm)
     jobs = load.jobs(what.jobs, what.window, what.seed)
     tally = tally_of(what, host)
-    waves = Waves(jobs, what.managers(), host.pool, peers, what.overlap, tally.note)
+    waves = Waves(jobs, what.dispatcher.overlapped(what.cluster, what.overlap), host.pool, peers, tally.note)
     peers.share(0)  # nobody begins before all have filled their nodes
     begun, spent, waited = monotonic_s(), cpu_ns(), peers.waiting_ns
     waves.run(progress if ground.rank == 0 else None)

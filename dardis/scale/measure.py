@@ -6,7 +6,7 @@ import numpy as np
 
 from dardis.engine.clock import monotonic_s
 from dardis.model.addresses import HostId
-from dardis.node_manager import NodePool, RelayingHost
+from dardis.node_manager import RelayingHost
 from dardis.node_manager.state import VirtualHosts
 from dardis.scale import load
 from dardis.scale.by_turns import drive_turns
@@ -42,9 +42,11 @@ def measure(what: Experiment, ground: Ground, progress: Progress | None = None, 
 
 def filled_host(what: Experiment, rank: int) -> RelayingHost:
     """The node managers of a rank, with their background load; what is known of all nodes is not kept."""
-    first, last = what.bounds[rank : rank + 2]
+    cluster = what.cluster
+    first, last = cluster.bounds[rank : rank + 2]
     inside = VirtualHosts(what.hosts_of, what.arity or INNER_ARITY)
-    pool = NodePool(load.machine(what.nodes), first, last, host=HostId(rank), seed=what.seed, virtual_hosts=inside)
+    host = HostId(rank)
+    pool = what.dispatcher.pool(cluster.platform, first, last, host=host, seed=what.seed, virtual_hosts=inside)
     load.fill(pool.state, what.window, what.reservations, what.seed)
     return RelayingHost(pool)
 

@@ -81,7 +81,7 @@ def row_of(
     return Row(
         nodes=what.nodes, ranks=what.ranks, hosts=what.hosts, task_managers=what.task_managers, overlap=what.overlap,
         arity=what.arity or "flat", sample=what.sample or "all", window_s=what.window, reservations=what.reservations,
-        dispatcher=what.dispatcher, seed=what.seed, jobs=what.jobs, repeat=repeat,
+        dispatcher=what.dispatcher.name, seed=what.seed, jobs=what.jobs, repeat=repeat,
         completed=int(driven.schedule.ran.sum()), rounds=driven.rounds, waves=driven.waves,
         cpu_ns_per_node_job=driven.cpu_ns / node_jobs, bytes_per_node=grown / what.nodes,
         message_bytes_per_node_job=driven.message_bytes / node_jobs, root_message_bytes=driven.root_message_bytes,

@@ -18,7 +18,6 @@ from dardis.node_manager import NodePool
 from dardis.node_manager.waves import take_claims, take_questions
 from dardis.sim.recorder import Recorder
 from dardis.sim.simulation import Progress
-from dardis.task_manager import PlannedManager
 from dardis.task_manager.shared_messages import taken_apart, together
 from dardis.transport.base import receivers
 from dardis.transport.interpreter import Interpreter
@@ -37,12 +36,11 @@ class Waves:
     """One rank's part of a run; job i is served by task manager i mod M, and that by rank i mod M mod R."""
 
     def __init__(
-        self, jobs: Sequence[Actual], managers: Sequence[PlannedManager], pool: NodePool, peers: Peers, overlap: int,
-        note: Note | None = None,
-    ) -> None:  # fmt: skip
-        """`managers` are all M, of which this rank uses its own; `pool` are the nodes that this rank holds."""
+        self, jobs: Sequence[Actual], turns: OverlappedTurns, pool: NodePool, peers: Peers, note: Note | None = None
+    ) -> None:
+        """`turns` are of all M, of which this rank uses its own; `pool` are the nodes that this rank holds."""
         self.jobs = jobs
-        self._turns = OverlappedTurns(managers, overlap)
+        self._turns = turns
         self._pool = pool
         self._peers = peers
         self._host = HostId(peers.rank)

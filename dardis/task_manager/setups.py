@@ -48,6 +48,7 @@ class SetUp(AnySetUp):
 
     asks_nodes: ClassVar[bool] = True
     samples: ClassVar[bool] = True
+    rounds: ClassVar[bool] = True
     switches: ClassVar[bool] = True
 
     generator: Generator

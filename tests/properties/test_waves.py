@@ -20,7 +20,7 @@ from dardis.sim.waves import Waves
 from dardis.task_manager import SETUPS, PlannedManager, Reach, SetUp
 from dardis.task_manager.layout import layout_of
 from dardis.transport.local import LocalHosts
-from dardis.turns import PlannedTurns
+from dardis.turns import OverlappedTurns, PlannedTurns
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Case:
             pool = NodePool(self.platform, *bounds[peers.rank : peers.rank + 2], host=peers.rank)
             layout = layout_of(self.platform, bounds, None)
             agents = [PlannedManager(self.setup, layout, 1, reach=Reach(0, self.sample)) for _ in range(self.managers)]
-            waves = Waves(self.jobs, agents, pool, peers, overlap)
+            waves = Waves(self.jobs, OverlappedTurns(agents, overlap), pool, peers)
             waves.run()
             recorder = waves.record()
             schedule = None if recorder is None else recorder.schedule(self.jobs, self.platform.kinds)

@@ -125,7 +125,11 @@ def test_nodes_of_a_rank(scale, tmp_path):
         (("--ranks", "x"), "--ranks: 'x'"),
         (("--overlap", "0"), "--overlap: '0'; expected whole numbers from 1"),
         (("--overlap", "1,4", "--arity", "flat,3"), "--arity: 3 with 4 jobs in flight; expected flat, or --overlap 1"),
-        (("--dispatcher", "easy"), "--dispatcher: unknown dispatcher 'easy'; expected one of dardis-throughput"),
+        (
+            ("--dispatcher", "easy"),
+            "--dispatcher: easy has no rounds, in which a job asks nodes; expected one of dardis-throughput, ",
+        ),
+        (("--dispatcher", "nobody"), "--dispatcher: unknown dispatcher 'nobody'; expected one of dardis-throughput, "),
         (("--dispatcher", "dardis-late"), "--dispatcher: dardis-late has no rounds"),
         (("--hosts-of", "0"), "--hosts-of"),
     ],

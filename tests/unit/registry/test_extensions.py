@@ -124,6 +124,18 @@ def test_trees_and_ranks_give_the_schedule_of_one_process(target, site, tmp_path
     assert digests[0] == digests[1]
 
 
+def test_a_policy_of_another_package_is_measured(target, tmp_path):
+    words = ["scale", "--nodes", "60", "--jobs", "12", "--sample", "2", "--overlap", "1,4", "--no-report"]
+    status, _, errors = dardis(target, *words, "--dispatcher", "epilog", "--out", tmp_path / "o")
+    assert status == 0, errors
+    with (tmp_path / "o" / "scale.csv").open() as file:
+        assert [(row["dispatcher"], row["completed"]) for row in csv.DictReader(file)] == [("epilog", "12")] * 2
+    status, _, errors = dardis(target, *words, "--dispatcher", "smallest-first", "--out", tmp_path / "none")
+    assert (status, len(errors)) == (2, 1)
+    assert errors[0].startswith("dardis: --dispatcher: smallest-first has no rounds, in which a job asks nodes; ")
+    assert errors[0].endswith("dardis-throughput, dardis-profile, dardis-balance, epilog")
+
+
 def test_the_list_says_where_they_come_from(target):
     status, said, _ = dardis(target, "dispatchers")
     assert status == 0

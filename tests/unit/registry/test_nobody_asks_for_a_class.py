@@ -22,6 +22,35 @@ def questions(source: str) -> list[int]:
     return found
 
 
+def lookups(source: str) -> list[int]:
+    """The lines where a name is looked for among set-ups of one class, or where one of them is taken by name."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Compare) and any(isinstance(op, ast.In | ast.NotIn) for op in node.ops):
+            found += [node.lineno for one in node.comparators if _is_setups(one)]
+        elif isinstance(node, ast.Subscript) and _is_setups(node.value):
+            found.append(node.lineno)
+    return found
+
+
+def _is_setups(node: ast.AST) -> bool:
+    return ast.unparse(node).rpartition(".")[2] in {"SETUPS", "LATE_SETUPS", "CENTRAL_SETUPS"}
+
+
+@pytest.mark.parametrize("package", ["dardis"])
+def test_only_the_registry_takes_a_set_up_by_name(package):
+    for path in (ROOT / package).rglob("*.py"):
+        if ROOT / "dardis" / "registry" not in path.parents:
+            assert lookups(path.read_text()) == [], path
+
+
+@pytest.mark.parametrize(
+    "source", ["name in SETUPS", "name not in dispatch.CENTRAL_SETUPS", "LATE_SETUPS[name].search"]
+)
+def test_such_a_lookup_is_seen(source):
+    assert lookups(source) == [1]
+
+
 @pytest.mark.parametrize("package", ["dardis", "offline", "scripts"])
 def test_nobody_asks_for_the_class_of_a_set_up(package):
     files = [*(ROOT / package).rglob("*.py"), *(path for path in (ROOT / package).iterdir() if path.suffix == "")]

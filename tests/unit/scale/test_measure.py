@@ -10,23 +10,21 @@ from dardis.model.host_tree import levels_below
 from dardis.model.loggp import LogGP, flat_chain, tree_chain, wave_job_ns
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.node_manager.state import VirtualHosts
+from dardis.registry import OURS
 from dardis.scale import load
 from dardis.scale.experiment import Driven, Experiment, Ground
 from dardis.scale.measure import measure
 from dardis.scale.row import predicted_s
 from dardis.scale.tally import depth_of, size_of
 from dardis.sim.simulation import Simulation
-from dardis.task_manager import SETUPS, PlannedManager, Reach
-from dardis.task_manager.layout import layout_of
 from dardis.transport.local import LocalHosts
-from dardis.turns import PlannedTurns
 from dardis.wire.effects import Send, Tell
 from dardis.wire.messages import Confirm, Gathered, Offers, Relay
 
 ALONE = Ground(None, None, 1)
 SMALL = Experiment(
     nodes=100, ranks=1, task_managers=1, arity=0, sample=0, window=20_000, reservations=3, jobs=25,
-    dispatcher="dardis-throughput", hosts_of=8, seed=1,
+    dispatcher=OURS["dardis-throughput"], hosts_of=8, seed=1,
 )  # fmt: skip
 HOSTS = 13
 
@@ -66,9 +64,8 @@ def by_real_hosts(what):
         pool = NodePool(platform, first, bounds[host + 1], host=host, seed=what.seed)
         load.fill(pool.state, what.window, what.reservations, what.seed)
         machines.append(Heard(RelayingHost(pool), traffic))
-    layout, setup = layout_of(platform, bounds, None), SETUPS[what.dispatcher]
     jobs = load.jobs(what.jobs, what.window, what.seed)
-    turns = PlannedTurns(setup, [PlannedManager(setup, layout, what.seed, None, Reach(what.arity))], bounds)
+    turns = what.dispatcher.turns(replace(what.cluster, bounds=bounds))
     simulation = Simulation(jobs, turns, LocalHosts(machines))
     simulation.run()
     return simulation.recorder.schedule(jobs, platform.kinds), traffic
@@ -77,7 +74,7 @@ def by_real_hosts(what):
 @pytest.mark.parametrize("dispatcher", ["dardis-throughput", "dardis-balance"])
 @pytest.mark.parametrize("arity", [0, 2, 8])
 def test_virtual_hosts_send_what_real_ones_do(arity, dispatcher):
-    what = replace(SMALL, arity=arity, dispatcher=dispatcher)
+    what = replace(SMALL, arity=arity, dispatcher=OURS[dispatcher])
     row = measure(what, ALONE)
     schedule, traffic = by_real_hosts(what)
     assert row.schedule_digest == schedule.digest()
@@ -105,10 +102,8 @@ def test_rows_between_virtual_hosts_are_counted_exactly():
                 rows += int(pool.state.sent[SENT])
             return answered
 
-    bounds, setup = (0, what.nodes), SETUPS[what.dispatcher]
-    manager = PlannedManager(setup, layout_of(platform, bounds, None), what.seed, None, Reach(what.arity))
     jobs = load.jobs(what.jobs, what.window, what.seed)
-    Simulation(jobs, PlannedTurns(setup, [manager], bounds), Watched([RelayingHost(pool)])).run()
+    Simulation(jobs, what.dispatcher.turns(what.cluster), Watched([RelayingHost(pool)])).run()
     assert rows == traffic["rows"] > 0
 
 
