@@ -31,5 +31,9 @@ class InputError(DardisError):
         super().__init__(said + (f"; expected {one_line(expected, _LONGEST_EXPECTED)}" if expected else ""))
 
 
+class DispatcherError(DardisError):
+    """The code of another package's dispatcher has failed; the text names both, and the place."""
+
+
 class ProtocolError(DardisError):
     """Two parts of the system disagree on something they have settled before: a defect of ours."""

@@ -14,6 +14,7 @@ from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile, Target
 from dardis.registry import Cluster, Dispatcher
+from dardis.runs.blamed import blamed
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
 from dardis.sim.recorder import Recorder
 from dardis.sim.simulation import NO_HOSTS, Progress, Simulation
@@ -51,7 +52,8 @@ def play(
     hosts: Hosts = NO_HOSTS
     if dispatcher.setup.asks_nodes:
         plan = host_plan(platform, heeded(dispatcher, target), bounds, seed)
-        hosts = LocalHosts([host_from_plan(plan, FIRST_HOST, dispatcher.pool)])
+        with blamed(dispatcher):
+            hosts = LocalHosts([host_from_plan(plan, FIRST_HOST, dispatcher.pool)])
     return play_over(
         hosts, bounds, platform, jobs, dispatcher, target, seed, task_managers=task_managers, reach=reach,
         progress=progress,
@@ -68,10 +70,11 @@ def play_over(
         platform, bounds, seed, desired=heeded(dispatcher, target), switching=switching,
         begin=jobs[0].submit if jobs else 0, task_managers=task_managers, reach=reach,
     )  # fmt: skip
-    turns = dispatcher.turns(cluster)
-    simulation = Simulation(jobs, turns, hosts)
     gc.freeze()  # what has been read lives as long as the run: not to look through it saves 5 % of the CPU
-    simulation.run(progress)
+    with blamed(dispatcher):
+        turns = dispatcher.turns(cluster)
+        simulation = Simulation(jobs, turns, hosts)
+        simulation.run(progress)
     simulation.recorder.upkeep_ns += hosts.close()
     figures = {
         "ranks": len(bounds) - 1,

@@ -26,6 +26,7 @@ from dardis.model.folders import RUN_FOLDER
 from dardis.model.platform_dict import platform_to_dict
 from dardis.model.schedule import Schedule
 from dardis.registry import find_dispatcher
+from dardis.runs.blamed import blamed
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
 from dardis.runs.inputs import Inputs, load_inputs
 from dardis.runs.outputs import RUN_FILE, Report, decision_figures, write_decisions, write_tables
@@ -81,8 +82,9 @@ def run_over_ranks(
 
         def be_host() -> int:
             dispatcher = find_dispatcher(*plan["dispatcher"])
-            dispatcher.warm(wished=plan["desired"] is not None)
-            serve(comm, host_from_plan(plan, HostId(comm.rank), dispatcher.pool))
+            with blamed(dispatcher):
+                dispatcher.warm(wished=plan["desired"] is not None)
+                serve(comm, host_from_plan(plan, HostId(comm.rank), dispatcher.pool))
             return 0
 
         return guarded(comm, be_host)
@@ -106,11 +108,12 @@ def run_over_ranks(
             broadcast(comm, getattr(error, "exit_status", interrupted))
             raise
         broadcast(comm, plan)
-        mine = host_from_plan(plan, FIRST_HOST, dispatcher.pool)
         held = folder.pop_all()
 
     def drive() -> Outcome:
         with held:  # and let go before an error ends all ranks
+            with blamed(dispatcher):
+                mine = host_from_plan(plan, FIRST_HOST, dispatcher.pool)
             played = play_over(
                 MpiHosts(comm, mine), bounds, inputs.platform, inputs.jobs, dispatcher, inputs.target, request.seed,
                 task_managers=request.task_managers, reach=request.reach, progress=progress,
@@ -125,7 +128,8 @@ def _prepare(request: RunRequest) -> Inputs:
     inputs = load_inputs(request)
     for warning in inputs.warnings:
         _tell(f"warning: {warning}")
-    inputs.dispatcher.warm(wished=inputs.target.desired is not None)
+    with blamed(inputs.dispatcher):
+        inputs.dispatcher.warm(wished=inputs.target.desired is not None)
     return inputs
 
 

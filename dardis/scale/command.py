@@ -22,6 +22,7 @@ from dardis.model.folders import SCALE_FOLDER
 from dardis.model.loggp import LogGP
 from dardis.node_manager.state import PoolState
 from dardis.registry import Dispatcher, dispatchers_that, find_dispatcher
+from dardis.runs.blamed import blamed
 from dardis.runs.outputs import Report
 from dardis.runs.run import OBJECTS_BETWEEN_COLLECTIONS
 from dardis.scale import load
@@ -142,7 +143,8 @@ def _run_all(
     request: ScaleRequest, experiments: Sequence[Experiment], comm: Communicator | None, progress: Progress | None,
     report: Report | None,
 ) -> list[Row]:  # fmt: skip
-    _warm(find_dispatcher(request.dispatcher))
+    with blamed(dispatcher := find_dispatcher(request.dispatcher)):
+        _warm(dispatcher)
     record = _record(request, experiments, comm) | {"runs": len(experiments) * request.repeat}
     rows: list[Row] = []
     grounds: dict[int, Ground | None] = {}
@@ -154,7 +156,8 @@ def _run_all(
         row = None
         if ground is not None:
             before = len(rows) * request.jobs
-            row = measure(what, ground, _part(progress, before, len(runs) * request.jobs), repeat)
+            with blamed(dispatcher):
+                row = measure(what, ground, _part(progress, before, len(runs) * request.jobs), repeat)
         if row is not None and ground is not None:
             rows.append(row)
             if ground.network is not None:

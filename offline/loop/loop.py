@@ -21,6 +21,7 @@ from dardis.power.conditions import Conditions
 from dardis.power.gain import Gain, gain
 from dardis.power.nodes import MachinePower
 from dardis.registry import Dispatcher, find_dispatcher
+from dardis.runs.blamed import blamed
 from dardis.runs.inputs import STARTS_ONLY
 from dardis.runs.play import Played, play
 from dardis.workload.deadlines import deadlines_asked
@@ -136,7 +137,8 @@ def run_loop(site: Site, options: LoopOptions, progress: Progress) -> Loop:
     if not 0 < known < len(jobs):
         found = f"{known} jobs before and {len(jobs) - known} in them"
         raise InputError(f"--days {first}-{last}", found, "days with jobs, and some before them")
-    dispatcher.warm(wished=options.cap is not ProfileRule.OFF)
+    with blamed(dispatcher):
+        dispatcher.warm(wished=options.cap is not ProfileRule.OFF)
     progress("all nodes on", None, None)
     before = play(site.platform, jobs, dispatcher, Target(), options.day.seed)
     site = replace(site, jobs=jobs)

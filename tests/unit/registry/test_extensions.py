@@ -7,9 +7,14 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from dardis.model.errors import DispatcherError, InputError, ProtocolError
+from dardis.registry import OURS
+from dardis.runs.blamed import blamed
 
 ROOT = Path(__file__).resolve().parents[3]
 PLATFORM = """
@@ -186,7 +191,8 @@ def test_two_packages_with_one_name(tmp_path, site):
     [
         ("self.free[nodes] -= self.running[job.number][1]", "pass",
          "dispatcher 'smallest-first' of other 2.1 makes an illegal schedule ("),
-        ("if time > self.now), default=FOREVER", "), default=self.now", "asked at 0 s, the dispatcher wants to be"),
+        ("if time > self.now), default=FOREVER", "), default=self.now",
+         "dispatcher 'smallest-first' of other 2.1: asked at 0 s, the dispatcher wants to be asked again at "),
     ],
     ids=["more than a node holds", "asked again at once"],
 )  # fmt: skip
@@ -201,3 +207,43 @@ def test_who_does_not_keep_to_the_rules_is_told(tmp_path, site, right, wrong, li
     assert errors[-1].startswith(f"dardis: {line}")
     assert not any("Traceback" in error for error in errors)
     assert not (tmp_path / "o").exists()
+
+
+CRASH = ("self.now, started = now, []", "self.now, started = now, [self.running[99999999]]")
+
+
+def test_what_fails_in_another_package_is_one_line_with_its_place(tmp_path, site):
+    source = written(tmp_path / "page") / "my_dispatchers" / "smallest.py"
+    target = with_points(tmp_path / "target", "crash = mine.crash:SMALLEST_FIRST")
+    (target / "mine").mkdir()
+    (target / "mine" / "crash.py").write_text(source.read_text().replace(*CRASH))
+    line = source.read_text().splitlines().index("        " + CRASH[0]) + 1
+    words = [site / "t.csv", "--platform", site / "p.toml", "--out", tmp_path / "o"]
+    status, _, errors = dardis(target, "simulate", *words, "--dispatcher", "crash", "--no-report")
+    said = f"dispatcher 'crash' of other 2.1 failed at mine/crash.py:{line} in decide: KeyError: 99999999"
+    assert (status, errors[-1]) == (1, f"dardis: {said}")
+    assert "Traceback (most recent call last):" in errors, "its author needs it"
+    assert not (tmp_path / "o").exists()
+    status, out, errors = dardis(target, "compare", *words, "--dispatchers", "crash")
+    assert status == 1
+    assert said in out + "\n".join(errors)
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (KeyError(1), DispatcherError),
+        (ProtocolError("no"), ProtocolError),
+        (InputError("here", "wrong"), InputError),
+        (OSError("disk"), OSError),
+        (MemoryError(), MemoryError),
+    ],
+)
+def test_who_is_blamed_for_what(raised, told, capfd):
+    """Ours is told as it is; of another package what it has done, not what a disk or a user has."""
+    for origin, kind in (("", type(raised)), ("other 2.1", told)):
+        with pytest.raises(kind) as caught, blamed(replace(OURS["easy"], origin=origin)):
+            raise raised
+        named = "dispatcher 'easy' of other 2.1" in str(caught.value)
+        assert named == (bool(origin) and isinstance(raised, KeyError | ProtocolError))
+    assert ("Traceback" in capfd.readouterr().err) == isinstance(raised, KeyError)
