@@ -10,6 +10,7 @@ from dardis.model.choices import EventOrder
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, Job
 from dardis.turns.turn import Turn, said
+from dardis.wire.effects import Effect, Placed, Rejected
 
 
 class CentralTurns:
@@ -22,6 +23,8 @@ class CentralTurns:
         """With batched events it is asked once an instant, else after every event, too."""
         self.batched = event_order is EventOrder.BATCHED
         self._dispatcher = dispatcher
+        self._waiting: set[int] = set()
+        """The numbers of jobs that are neither placed nor rejected."""
 
     def wake(self) -> int:
         """The next time at which it wants to be asked (FOREVER: never)."""
@@ -32,8 +35,9 @@ class CentralTurns:
 
     def submitted(self, job: Job, place: int, now: int) -> Iterable[Turn]:  # noqa: ARG002 (all jobs are its own)
         """It takes the job."""
+        self._waiting.add(job.number)
         if (rejected := self._dispatcher.submit(job, now)) is not None:
-            yield Turn(said([rejected]))
+            yield Turn(said(self._checked([rejected], now)))
         if not self.batched:
             yield from self._decide(now)
 
@@ -51,8 +55,27 @@ class CentralTurns:
             raise ProtocolError(f"asked at {now} s, the dispatcher wants to be asked again at {wake} s")
 
     def _decide(self, now: int) -> Iterator[Turn]:
-        if effects := self._dispatcher.decide(now):
+        if effects := self._checked(self._dispatcher.decide(now), now):
             yield Turn(said(effects))
+
+    def _checked(self, effects: object, now: int) -> Sequence[Effect]:
+        """What it says, if that is about jobs that wait, and no start is past. Raises ProtocolError."""
+        if not isinstance(effects, list | tuple):
+            raise ProtocolError(f"at {now} s it decides {type(effects).__name__}, which is no list")
+        for effect in effects:
+            match effect:
+                case Placed(job=job, start=start):
+                    what = "placed"
+                    if start < now:
+                        raise ProtocolError(f"at {now} s job {job} is placed at {start} s, which is past")
+                case Rejected(job=job):
+                    what = "rejected"
+                case _:
+                    raise ProtocolError(f"at {now} s it decides {type(effect).__name__}, not Placed or Rejected")
+            if job not in self._waiting:
+                raise ProtocolError(f"at {now} s job {job} is {what}, which does not wait")
+            self._waiting.discard(job)
+        return effects
 
     def switches(self) -> int:
         """It switches none."""

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from dardis.config.set_up import AnySetUp
 from dardis.model.choices import EventOrder
+from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, Actual, Job
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Switching
 from dardis.node_manager import NodePool, RelayingHost
-from dardis.registry import OURS, Cluster, Dispatcher
+from dardis.registry import OURS, Central, Cluster, Dispatcher
 from dardis.transport.local import LocalHosts
 from dardis.transport.lockstep import Lockstep
 from dardis.wire.effects import Placed, Rejected, Switched
@@ -139,3 +142,71 @@ def test_idle_nodes_are_shut_down_and_booted_for_who_comes():
     assert told.take(told.turns.switch(due), due) == [("down", [0, 1], [70, 70])]
     assert told.submitted(job(2, 200, 20), first=1) == [(2, 210)]
     assert told.over(200) == [("up", [0, 1], [210, 210])]
+
+
+class Saying:
+    """A dispatcher that decides what it is told to decide."""
+
+    def __init__(self, *said: object) -> None:
+        self.said = list(said)
+
+    def submit(self, *_):
+        return None
+
+    def ended(self, *_):
+        return None
+
+    def decide(self, _):
+        return self.said.pop(0)
+
+    def wake(self):
+        return FOREVER
+
+
+def placed(number: int, start: int) -> Placed:
+    return Placed(number, start, np.array([0, 1]), np.array([1, 1]))
+
+
+@pytest.mark.parametrize(
+    ("said", "wrong"),
+    [
+        ([None], "at 5 s it decides NoneType, which is no list"),
+        ([iter([placed(1, 5)])], "at 5 s it decides list_iterator, which is no list"),
+        ([[placed(7, 5)]], "at 5 s job 7 is placed, which does not wait"),
+        ([[Rejected(7, "no")]], "at 5 s job 7 is rejected, which does not wait"),
+        ([[placed(1, 5), placed(1, 5)]], "at 5 s job 1 is placed, which does not wait"),
+        ([[placed(1, 5)], [placed(1, 5)]], "at 5 s job 1 is placed, which does not wait"),
+        ([[placed(1, 4)]], "at 5 s job 1 is placed at 4 s, which is past"),
+        ([[1]], "at 5 s it decides int, not Placed or Rejected"),
+        ([[placed(1, 6)], []], None),
+    ],
+)
+@pytest.mark.parametrize("order", EventOrder)
+def test_a_central_decision_is_about_jobs_that_wait(said, wrong, order):
+    dispatcher = Dispatcher("saying", AnySetUp(event_order=order), Central(lambda *_: Saying(*said, [])))
+    told = Told(dispatcher)
+
+    def play() -> None:
+        told.submitted(job(1, 5, 100))
+        told.over(5)
+        told.over(5)
+
+    if wrong is None:
+        play()
+    else:
+        with pytest.raises(ProtocolError, match=f"^{wrong}$"):
+            play()
+
+
+def test_a_talk_is_over_when_it_ends_and_not_before():
+    said = []
+
+    def talk():
+        yield []
+        said.append("on")
+        yield None
+
+    told = Told(set_to("easy"))
+    with pytest.raises(TypeError):
+        told.lockstep.hold(talk(), 0)
+    assert said == ["on"]
