@@ -9,10 +9,11 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
 from dardis.config.set_up import AnySetUp
+from dardis.config.settings import known_settings
 from dardis.dispatch import CENTRAL_SETUPS
 from dardis.model.errors import InputError
 from dardis.registry.builders import CENTRAL, LATE, PLANNED
-from dardis.registry.dispatcher import Dispatcher
+from dardis.registry.dispatcher import Builder, Dispatcher
 from dardis.task_manager import LATE_SETUPS, SETUPS
 
 GROUP: Final = "dardis.dispatchers"
@@ -73,12 +74,26 @@ def _registered() -> dict[str, EntryPoint]:
 def _loaded(point: EntryPoint) -> Dispatcher:
     try:
         found = point.load()
-    except Exception as error:  # noqa: BLE001 (whatever goes wrong there, it is one line here)
+        if isinstance(found, Dispatcher) and not (lacks := _lacks(found)):
+            found.setup.checked()
+            known_settings(type(found.setup))
+    except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever goes wrong there, it is one line here)
         what = f"can't be loaded ({type(error).__name__}: {error})"
-        raise InputError(_place(point), what, "a package that can be imported") from None
+        raise InputError(_place(point), what, "a package that can be imported, and settings that go together") from None
     if not isinstance(found, Dispatcher):
         raise InputError(_place(point), f"is a {type(found).__name__}", "a dardis.registry.Dispatcher")
+    if lacks:
+        raise InputError(_place(point), lacks, "a set-up that is an AnySetUp, and a Builder")
     return replace(found, name=point.name, origin=_package(point))
+
+
+def _lacks(dispatcher: Dispatcher) -> str:
+    """What whoever runs it would miss; empty: nothing."""
+    for thing, kind in ((dispatcher.setup, AnySetUp), (dispatcher.builder, Builder)):
+        missing = [name for name in dir(kind) if not name.startswith("_") and not hasattr(thing, name)]
+        if missing:
+            return f"its {type(thing).__name__} has no {', '.join(missing)}"
+    return ""
 
 
 def _place(point: EntryPoint) -> str:

@@ -179,6 +179,61 @@ def test_a_mistake_of_another_package_is_one_line(tmp_path, site, points, asked,
     assert not (tmp_path / "o").exists()
 
 
+PLAIN = """
+from dataclasses import dataclass
+from dardis.config.set_up import AnySetUp
+from dardis.model.errors import InputError
+from dardis.registry import Central, Dispatcher
+
+
+@dataclass(frozen=True)
+class Plain:
+    grain: int = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Odd(AnySetUp):
+    grain: int | None = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Never(AnySetUp):
+    def checked(self):
+        raise InputError("grain", "5", "6")
+
+
+class Half:
+    def warm(self, *, wished):
+        pass
+
+
+PLAIN = Dispatcher("mine", Plain(), Central(None))
+ODD = Dispatcher("mine", Odd(), Central(None))
+NEVER = Dispatcher("mine", Never(), Central(None))
+HALF = Dispatcher("mine", AnySetUp(), Half())
+"""
+
+
+@pytest.mark.parametrize(
+    ("which", "found"),
+    [
+        ("mine:PLAIN", "its Plain has no about, asks_nodes, check_platform, "),
+        ("mine:ODD", "can't be loaded (TypeError: "),
+        ("mine:NEVER", "can't be loaded (InputError: grain: 5; expected 6); expected "),
+        ("mine:HALF", "its Half has no overlapped, pool, turns, turns_by_message; expected "),
+        ("leaves:MINE", "can't be loaded (SystemExit: 3); expected "),
+    ],
+)
+def test_what_is_no_dispatcher_is_one_line(tmp_path, site, which, found):
+    target = with_points(tmp_path / "target", f"mine = {which}")
+    (target / "mine.py").write_text(PLAIN)
+    (target / "leaves.py").write_text("import sys\nsys.exit(3)\n")
+    words = ["simulate", site / "t.csv", "--platform", site / "p.toml", "--dispatcher", "mine", "--out", tmp_path / "o"]
+    status, _, errors = dardis(target, *words)
+    assert (status, len(errors)) == (2, 1)
+    assert errors[0].startswith(f"dardis: dispatcher 'mine' of other 2.1 ({which}): {found}")
+
+
 def test_two_packages_with_one_name(tmp_path, site):
     with_points(tmp_path, "mine = json:dumps", "one")
     status, _, errors = dardis(with_points(tmp_path, "mine = json:loads", "two"), "dispatchers")
