@@ -4,14 +4,17 @@ from dardis.registry.builders import CENTRAL, LATE, PLANNED, Central, Late, Plan
 from dardis.registry.dispatcher import Builder, Cluster, Dispatcher
 from dardis.registry.names import (
     OURS,
+    all_dispatchers,
     dispatcher_as_registered,
     dispatcher_names,
     dispatcher_origin,
     dispatchers_that,
     find_dispatcher,
+    taken,
 )
 
 __all__ = [
     "CENTRAL", "LATE", "OURS", "PLANNED", "Builder", "Central", "Cluster", "Dispatcher", "Late", "Planned",
-    "dispatcher_as_registered", "dispatcher_names", "dispatcher_origin", "dispatchers_that", "find_dispatcher",
+    "all_dispatchers", "dispatcher_as_registered", "dispatcher_names", "dispatcher_origin", "dispatchers_that",
+    "find_dispatcher", "taken",
 ]  # fmt: skip

@@ -25,13 +25,24 @@ OURS: Final[dict[str, Dispatcher]] = {
 
 
 def dispatcher_names() -> tuple[str, ...]:
-    """The names of all: ours first. Raises InputError for a name that is taken."""
-    return (*OURS, *_registered())
+    """The names of all: ours first."""
+    return (*OURS, *_others())
+
+
+def all_dispatchers() -> tuple[list[Dispatcher], list[InputError]]:
+    """Every dispatcher as its package has it, ours first; and why others can't be had."""
+    found, wrong = list(OURS.values()), [mistake for name in OURS for mistake in taken(name)]
+    for name in _others():
+        try:
+            found.append(dispatcher_as_registered(name))
+        except InputError as error:
+            wrong.append(error)
+    return found, wrong
 
 
 def dispatchers_that(can: Callable[[AnySetUp], bool]) -> str:
     """The names of those whose set-ups say that they can do something, for people."""
-    return ", ".join(name for name in dispatcher_names() if can(dispatcher_as_registered(name).setup))
+    return ", ".join(dispatcher.name for dispatcher in all_dispatchers()[0] if can(dispatcher.setup))
 
 
 def find_dispatcher(name: str, settings: Iterable[str] = ()) -> Dispatcher:
@@ -43,31 +54,43 @@ def find_dispatcher(name: str, settings: Iterable[str] = ()) -> Dispatcher:
 
 
 def dispatcher_as_registered(name: str) -> Dispatcher:
-    """The named dispatcher as its package has it; settings may follow others. Raises InputError."""
-    points = _registered()
-    if name not in OURS and name not in points:
-        known = ", ".join((*OURS, *points))
-        raise InputError("--dispatcher", f"unknown dispatcher {name!r}", f"one of {known}")
-    return OURS[name] if name in OURS else _loaded(points[name])
+    """The named dispatcher as its package has it; settings may follow others. Ours is had whoever wants its name.
+
+    Raises InputError.
+    """
+    if name in OURS:
+        return OURS[name]
+    if name not in _registered():
+        raise InputError("--dispatcher", f"unknown dispatcher {name!r}", f"one of {', '.join(dispatcher_names())}")
+    for mistake in taken(name):
+        raise mistake
+    return _loaded(_registered()[name][0])
+
+
+def taken(name: str) -> list[InputError]:
+    """What to tell the packages that want a name which another one has."""
+    points = _registered().get(name, [])
+    owner, others = ("dardis", points) if name in OURS else (_package(points[0]), points[1:])
+    expected = "another name, or to uninstall one of them"
+    return [InputError(_place(point), f"the name is taken by {owner}", expected) for point in others]
 
 
 def dispatcher_origin(name: str) -> str:
     """The package, with its version, that has registered a dispatcher; empty for ours, and for what is unknown."""
-    point = _registered().get(name)
-    return "" if point is None else _package(point)
+    return "" if name in OURS or name not in _registered() else _package(_registered()[name][0])
+
+
+def _others() -> list[str]:
+    """The names of those of other packages."""
+    return [name for name in _registered() if name not in OURS]
 
 
 @cache
-def _registered() -> dict[str, EntryPoint]:
-    """Those of other packages, not loaded yet."""
-    points: dict[str, EntryPoint] = {}
+def _registered() -> dict[str, list[EntryPoint]]:
+    """What other packages want to be called so, by package; not loaded yet."""
+    points: dict[str, list[EntryPoint]] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, _package(point))):
-        taken = "dardis" if point.name in OURS else _package(points[point.name]) if point.name in points else None
-        if taken is not None:
-            raise InputError(
-                _place(point), f"the name is taken by {taken}", "another name, or to uninstall one of them"
-            )
-        points[point.name] = point
+        points.setdefault(point.name, []).append(point)
     return points
 
 

@@ -17,7 +17,7 @@ from dardis.model.errors import InputError
 from dardis.model.job import Actual
 from dardis.model.platform import Platform
 from dardis.model.target import Target
-from dardis.registry import Dispatcher, find_dispatcher
+from dardis.registry import Dispatcher, find_dispatcher, taken
 from dardis.runs.request import RunRequest
 from dardis.workload.deadlines import deadlines_asked
 from dardis.workload.jobs import Workload, to_jobs
@@ -86,7 +86,8 @@ def load_inputs(request: RunRequest) -> Inputs:
         think_times=request.think_times, strict=request.strict,
     )  # fmt: skip
     skipped = _skipped_lines(whole)
-    warnings = [f"{request.trace}: {line}" for line in skipped] + workload.notes
+    warnings = [str(mistake) for mistake in taken(request.dispatcher)]
+    warnings += [f"{request.trace}: {line}" for line in skipped] + workload.notes
     jobs = deadlines_asked(workload.jobs, whole, request.deadlines, setup.deadlines)
     if request.trim is not None:
         trim_window(jobs[0].submit, jobs[-1].submit, request.trim)

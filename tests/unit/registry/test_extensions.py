@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import re
 import subprocess
@@ -161,8 +162,6 @@ def with_points(tmp_path: Path, points: str, name: str = "other") -> Path:
 @pytest.mark.parametrize(
     ("points", "asked", "line"),
     [
-        ("easy = nothing:HERE", "conservative",
-         "dispatcher 'easy' of other 2.1 (nothing:HERE): the name is taken by dardis; expected another name, or "),
         ("mine = no_such_module:MINE", "mine",
          "dispatcher 'mine' of other 2.1 (no_such_module:MINE): can't be loaded (ModuleNotFoundError: "),
         ("mine = json:dumps", "mine",
@@ -234,11 +233,36 @@ def test_what_is_no_dispatcher_is_one_line(tmp_path, site, which, found):
     assert errors[0].startswith(f"dardis: dispatcher 'mine' of other 2.1 ({which}): {found}")
 
 
-def test_two_packages_with_one_name(tmp_path, site):
-    with_points(tmp_path, "mine = json:dumps", "one")
-    status, _, errors = dardis(with_points(tmp_path, "mine = json:loads", "two"), "dispatchers")
+def test_ours_keep_their_names(tmp_path, site):
+    target = with_points(tmp_path / "target", "easy = nothing:HERE")
+    line = "dispatcher 'easy' of other 2.1 (nothing:HERE): the name is taken by dardis; expected another name, or to "
+    words = ["simulate", site / "t.csv", "--platform", site / "p.toml", "--no-report"]
+    for name in ("easy", "conservative"):
+        status, _, errors = dardis(target, *words, "--dispatcher", name, "--out", tmp_path / name)
+        assert status == 0
+        assert any(error.startswith(f"dardis: warning: {line}") for error in errors) == (name == "easy")
+        record = json.loads((tmp_path / name / "run.json").read_text())
+        assert "dispatcher_of" not in record["request"]
+    status, said, errors = dardis(target, "dispatchers")
     assert (status, len(errors)) == (2, 1)
-    assert errors[0].startswith("dardis: dispatcher 'mine' of two 2.1 (json:loads): the name is taken by one 2.1")
+    assert errors[0].startswith(f"dardis: {line}")
+    assert "--set of dardis-late:" in said
+
+
+def test_two_packages_with_one_name(tmp_path, site):
+    with_points(tmp_path, "mine = json:dumps\nbroken = nothing:HERE", "one")
+    target = with_points(tmp_path, "mine = json:loads", "two")
+    status, said, errors = dardis(target, "dispatchers")
+    assert (status, len(errors)) == (2, 2)
+    line = "dardis: dispatcher 'mine' of two 2.1 (json:loads): the name is taken by one 2.1; "
+    assert errors[0].startswith("dardis: dispatcher 'broken' of one 2.1 (nothing:HERE): can't be loaded ")
+    assert errors[1].startswith(line)
+    assert "--set of dardis-late:" in said
+    words = ["simulate", site / "t.csv", "--platform", site / "p.toml", "--no-report", "--out", tmp_path / "o"]
+    assert dardis(target, *words, "--dispatcher", "easy")[0] == 0
+    status, _, errors = dardis(target, *words, "--dispatcher", "mine", "--force")
+    assert (status, len(errors)) == (2, 1)
+    assert errors[0].startswith(line)
 
 
 @pytest.mark.parametrize(
