@@ -75,9 +75,9 @@ def taken(name: str) -> list[InputError]:
     return [InputError(_place(point), f"the name is taken by {owner}", expected) for point in others]
 
 
-def dispatcher_origin(name: str) -> str:
-    """The package, with its version, that has registered a dispatcher; empty for ours, and for what is unknown."""
-    return "" if name in OURS or name not in _registered() else _package(_registered()[name][0])
+def dispatcher_origin(name: str) -> dict[str, str]:
+    """What the record of a run says beside the name: of another package's dispatcher, that and its version."""
+    return {"dispatcher_of": _package(_registered()[name][0])} if name in _others() else {}
 
 
 def _others() -> list[str]:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from dardis.model.addresses import FIRST_HOST
+from dardis.metrics.audit import audit
 from dardis.model.choices import ProfileRule
+from dardis.model.errors import ProtocolError
 from dardis.model.job import Actual
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
@@ -75,6 +77,8 @@ def play_over(
         turns = dispatcher.turns(cluster)
         simulation = Simulation(jobs, turns, hosts)
         simulation.run(progress)
+        if dispatcher.origin:
+            _see_that_it_is_legal(simulation, platform, switched=switching is not None)
     simulation.recorder.upkeep_ns += hosts.close()
     figures = {
         "ranks": len(bounds) - 1,
@@ -84,3 +88,13 @@ def play_over(
         "renegotiations": turns.renegotiations,
     }
     return Played(simulation.jobs, simulation.recorder, figures, platform.kinds)
+
+
+def _see_that_it_is_legal(simulation: Simulation, platform: Platform, *, switched: bool) -> None:
+    """See that what has been decided keeps to the rules. Raises ProtocolError."""
+    jobs, recorder = simulation.jobs, simulation.recorder
+    downtime = recorder.downtime() if switched else None
+    schedule = recorder.schedule(jobs, platform.kinds)
+    found = audit(schedule, platform, expected=[job.number for job in jobs], downtime=downtime)
+    if found:
+        raise ProtocolError(f"it makes an illegal schedule ({len(found)} findings): {found[0]}")

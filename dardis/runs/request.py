@@ -76,7 +76,7 @@ class RunRequest:
                 "trim": self.trim and list(self.trim),
                 "dardis_version": __version__,
             }
-            | ({"dispatcher_of": origin} if (origin := dispatcher_origin(self.dispatcher)) else {})
+            | dispatcher_origin(self.dispatcher)
         )
 
 

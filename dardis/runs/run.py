@@ -14,17 +14,14 @@ import numpy as np
 from dardis import __version__
 from dardis.config.settings import plain_settings
 from dardis.engine.clock import utc_now
-from dardis.metrics.audit import audit
 from dardis.metrics.downtime import DOWNTIME_FILE, switching_metrics, write_downtime
 from dardis.metrics.power import power_report
 from dardis.metrics.system import trimmed
 from dardis.model.addresses import FIRST_HOST, HostId, JobId
-from dardis.model.downtime import Downtime
-from dardis.model.errors import INTERRUPTED, ProtocolError
+from dardis.model.errors import INTERRUPTED
 from dardis.model.files import sha256_of, write_json
 from dardis.model.folders import RUN_FOLDER
 from dardis.model.platform_dict import platform_to_dict
-from dardis.model.schedule import Schedule
 from dardis.registry import find_dispatcher
 from dardis.runs.blamed import blamed
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
@@ -148,8 +145,6 @@ def _write(request: RunRequest, inputs: Inputs, played: Played, report: Report |
     if len(rejected) > REJECTIONS_SHOWN:
         _tell(f"and {len(rejected) - REJECTIONS_SHOWN} more jobs rejected, each with its reason in {RUN_FILE}")
     downtime = recorder.downtime() if inputs.target.switching else None
-    if inputs.dispatcher.origin:
-        _check_legal(inputs, schedule, downtime)
     window = trimmed(schedule, request.trim)[1]
     power = power_report(inputs.power, schedule, window, downtime) if inputs.power else None
     for warning in power.warnings if power else ():
@@ -168,14 +163,6 @@ def _write(request: RunRequest, inputs: Inputs, played: Played, report: Report |
     if report is not None:
         report(request.out)
     return Outcome(request.out, metrics)
-
-
-def _check_legal(inputs: Inputs, schedule: Schedule, downtime: Downtime | None) -> None:
-    """See that another package's dispatcher has kept to the rules. Raises ProtocolError, which names it."""
-    found = audit(schedule, inputs.platform, expected=[job.number for job in inputs.jobs], downtime=downtime)
-    if found:
-        whose = f"dispatcher {inputs.dispatcher.name!r} of {inputs.dispatcher.origin}"
-        raise ProtocolError(f"{whose} makes an illegal schedule ({len(found)} findings): {found[0]}")
 
 
 def _run_record(request: RunRequest, inputs: Inputs, ranks: int, rejected: list[tuple[JobId, str]]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from dardis.model.folders import LOOP_FOLDER
+from dardis.registry import dispatcher_origin
 from offline.folder.plan import Figure
 from offline.loop.files import write_loop
 from offline.loop.loop import LoopOptions, run_loop
@@ -28,7 +29,7 @@ def run_hybrid(request: LoopRequest, progress: Progress | None) -> dict[str, Fig
     """Live through the days and write the folder; return the summary. Raises InputError, OSError."""
     with LOOP_FOLDER.held(request.out, force=request.force):
         site = load_site(request.site)
-        settings = request.site.settings() | asdict(request.options)
+        settings = request.site.settings() | asdict(request.options) | dispatcher_origin(request.options.dispatcher)
         loop = run_loop(site, request.options, progress or tell_nobody)
         with LOOP_FOLDER.written_together(request.out) as part:
             return write_loop(part, loop, settings, report=request.report)

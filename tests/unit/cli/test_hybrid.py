@@ -31,6 +31,7 @@ from dardis.config.platform import load_platform
 from dardis.config.target import load_target
 from dardis.metrics.downtime import read_downtime
 from dardis.metrics.table import read_jobs
+from dardis.registry import names
 
 BEGIN, END = 7 * DAY_S, 9 * DAY_S
 
@@ -70,6 +71,22 @@ def test_the_files(lived):
 def test_the_audit_finds_it_legal(lived, capsys):
     assert run(["audit", str(lived)]) == 0
     assert "ok" in capsys.readouterr().out
+
+
+def test_the_record_names_the_package_of_the_dispatcher(lived, small_site, tmp_path, monkeypatch):
+    assert "dispatcher_of" not in json.loads((lived / "run.json").read_text())
+    info = tmp_path / "other-2.1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 2.1\n")
+    (info / "entry_points.txt").write_text("[dardis.dispatchers]\nmine = mine_of_other:MINE\n")
+    (tmp_path / "mine_of_other.py").write_text('from dardis.registry import OURS\n\nMINE = OURS["dardis-throughput"]\n')
+    monkeypatch.syspath_prepend(tmp_path)
+    names._registered.cache_clear()
+    try:
+        assert called("hybrid", small_site, tmp_path / "o", days="7-7", dispatcher="mine", no_report=True) == 0
+    finally:
+        names._registered.cache_clear()
+    assert json.loads((tmp_path / "o" / "run.json").read_text())["dispatcher_of"] == "other 2.1"
 
 
 def test_days_add_up_to_the_summary(lived):

@@ -269,7 +269,7 @@ def test_two_packages_with_one_name(tmp_path, site):
     ("right", "wrong", "line"),
     [
         ("self.free[nodes] -= self.running[job.number][1]", "pass",
-         "dispatcher 'smallest-first' of other 2.1 makes an illegal schedule ("),
+         "dispatcher 'smallest-first' of other 2.1: it makes an illegal schedule ("),
         ("if time > self.now), default=FOREVER", "), default=self.now",
          "dispatcher 'smallest-first' of other 2.1: asked at 0 s, the dispatcher wants to be asked again at "),
     ],

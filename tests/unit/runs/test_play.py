@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from kit.small_site import START
 
 from dardis.cli.main import run
+from dardis.config.set_up import AnySetUp
 from dardis.metrics.audit import audit
 from dardis.metrics.table import read_jobs
-from dardis.model.job import Actual
+from dardis.model.errors import ProtocolError
+from dardis.model.job import FOREVER, Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Switching, Target
-from dardis.registry import OURS, find_dispatcher
+from dardis.registry import OURS, Central, Dispatcher, find_dispatcher
 from dardis.runs.play import play
+from dardis.wire.effects import Placed
 from offline.site.history import replayed
 from offline.site.site import SiteRequest, load_site
 
@@ -72,3 +77,32 @@ def test_a_profile_that_is_off_decides_nothing(name):
     desired = DesiredProfile(platform, {0: StepFunction.from_steps(12, [(100, 3)])})
     measured, without = (play(platform, jobs, dispatcher, target, 1) for target in (Target(desired), Target()))
     assert measured.schedule.digest() == without.schedule.digest()
+
+
+class Crowds:
+    """Starts every job on the first node, whoever runs there."""
+
+    def __init__(self, *_):
+        self.waiting = []
+
+    def submit(self, job, _):
+        self.waiting.append(job)
+
+    def ended(self, *_):
+        pass
+
+    def decide(self, now):
+        waiting, self.waiting = self.waiting, []
+        return [Placed(job.number, now, np.array([0]), np.array([job.units])) for job in waiting]
+
+    def wake(self):
+        return FOREVER
+
+
+def test_whatever_another_package_decides_is_audited_before_anybody_has_it():
+    platform = Platform("one", (NodeGroup("n", 1, {"cores": 4}),))
+    jobs = [Actual(n, 0, 0, None, 10, 1, (3,), 1, runtime=10) for n in (1, 2)]
+    ours = Dispatcher("crowds", AnySetUp(), Central(Crowds))
+    assert play(platform, jobs, ours, Target(), 1).schedule.ran.all()
+    with pytest.raises(ProtocolError, match=r"^dispatcher 'crowds' of other 2.1: it makes an illegal schedule \(1 "):
+        play(platform, jobs, replace(ours, origin="other 2.1"), Target(), 1)
