@@ -29,7 +29,7 @@ def hybrid(
     calendar_start: options.CalendarStart = None,
     dispatcher: Annotated[
         str,
-        typer.Option(metavar="NAME", help=f"Any dardis-* ({DISPATCHER} has {', '.join(SETTINGS)} here)."),
+        typer.Option(metavar="NAME", help=f"One that switches nodes ({DISPATCHER} has {', '.join(SETTINGS)} here)."),
     ] = DISPATCHER,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the dispatcher; repeatable.")

@@ -20,7 +20,7 @@ def scale(
     nodes: Annotated[str, typer.Option(metavar="N[,N…]", help="Nodes of the machine (of a rank, with --weak).")],
     jobs: Annotated[int, typer.Option(metavar="J", min=1, max=10**8, help="Jobs of 1 to 8 units, one each second.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the tables (CSV), scale.json and report.html.")],
-    dispatcher: Annotated[str, typer.Option(metavar="NAME", help="A dardis-* set-up.")] = "dardis-throughput",
+    dispatcher: Annotated[str, typer.Option(metavar="NAME", help="One that has rounds.")] = "dardis-throughput",
     task_managers: Annotated[str, typer.Option(metavar="M[,M…]", help="Task managers that share the jobs.")] = "1",
     overlap: Annotated[
         str | None,

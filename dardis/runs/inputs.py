@@ -17,7 +17,7 @@ from dardis.model.errors import InputError
 from dardis.model.job import Actual
 from dardis.model.platform import Platform
 from dardis.model.target import Target
-from dardis.registry import Dispatcher, find_dispatcher, taken
+from dardis.registry import Dispatcher, dispatchers_that, find_dispatcher, taken
 from dardis.runs.request import RunRequest
 from dardis.workload.deadlines import deadlines_asked
 from dardis.workload.jobs import Workload, to_jobs
@@ -94,7 +94,8 @@ def load_inputs(request: RunRequest) -> Inputs:
     target = Target() if request.profile is None else read_profile(request.profile, platform, setup.profile_split)
     if target.switching is not None and not setup.switches:
         found = f"switches nodes, which {request.dispatcher} does not obey"
-        raise InputError(f"--profile {request.profile}", found, "one of the dardis-* dispatchers, or another profile")
+        expected = f"one of {dispatchers_that(lambda setup: setup.switches)}, or another profile"
+        raise InputError(f"--profile {request.profile}", found, expected)
     desired = target.desired
     if desired is not None:
         last = desired.last_breakpoint
@@ -125,8 +126,8 @@ def check_reach(request: RunRequest, setup: AnySetUp) -> list[str]:
         asked = {"--task-managers": request.task_managers - 1, "--arity": request.arity, "--sample": request.sample}
         return [f"{option}: {request.dispatcher} asks no nodes" for option, value in asked.items() if value]
     if request.sample and not setup.samples:
-        expected = "another dispatcher: a job that binds late knows what all nodes have published"
-        raise InputError("--sample", f"{request.sample} with {request.dispatcher}", expected)
+        found = f"{request.sample} with {request.dispatcher}, whose jobs ask all nodes"
+        raise InputError("--sample", found, f"one of {dispatchers_that(lambda setup: setup.samples)}")
     return []
 
 

@@ -20,7 +20,7 @@ from dardis.power.account import Account, account, work_of
 from dardis.power.conditions import Conditions
 from dardis.power.gain import Gain, gain
 from dardis.power.nodes import MachinePower
-from dardis.registry import Dispatcher, find_dispatcher
+from dardis.registry import Dispatcher, dispatchers_that, find_dispatcher
 from dardis.runs.blamed import blamed
 from dardis.runs.inputs import STARTS_ONLY
 from dardis.runs.play import Played, play
@@ -126,7 +126,8 @@ def run_loop(site: Site, options: LoopOptions, progress: Progress) -> Loop:
     """Live through the days. Raises InputError for days without history, jobs, weather or prices."""
     dispatcher = _dispatcher(options)
     if not dispatcher.setup.switches and options.day.switching is not SwitchingRule.OFF:
-        raise InputError(f"--dispatcher {options.dispatcher}", "switches no nodes", "a dardis-* dispatcher")
+        expected = f"one of {dispatchers_that(lambda setup: setup.switches)}"
+        raise InputError(f"--dispatcher {options.dispatcher}", "switches no nodes", expected)
     first, last = options.days
     start, end = site.calendar.day(first)[0], site.calendar.day(last)[1]
     conditions = site.conditions(first, last - first + 1)

@@ -160,7 +160,11 @@ MISTAKES = {
     "a sample of one that knows all": (
         [],
         {"dispatchers": "dardis-late:sample=4"},
-        ["dispatcher dardis-late sample=4", "--sample", "what all nodes have published"],
+        [
+            "dispatcher dardis-late sample=4",
+            "--sample",
+            "whose jobs ask all nodes; expected one of dardis-throughput, dardis-profile, dardis-balance",
+        ],
     ),
     "an arity that is none": (["--arity", "1"], {}, ["--arity", "'1'", "flat, or"]),
     "an arity of one that is none": ([], {"dispatchers": "easy:arity=x"}, ["--dispatchers easy:arity=x: arity: 'x'"]),

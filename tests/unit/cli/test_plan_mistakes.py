@@ -149,7 +149,10 @@ def test_days_to_plan(site, capsys, options, said):
         ({"days": "0-1"}, "--days 0-1: 0 jobs before"),
         ({"days": "11-12"}, "and 0 in them"),
         ({"days": "8-30"}, "weather.csv: covers"),
-        ({"days": "8", "dispatcher": "easy"}, "--dispatcher easy: switches no nodes"),
+        (
+            {"days": "8", "dispatcher": "easy"},
+            "--dispatcher easy: switches no nodes; expected one of dardis-throughput, ",
+        ),
         ({"days": "8", "dispatcher": "none"}, "dardis-throughput"),
         ({"days": "8", "set": "a=b"}, "--set a=b"),
         ({"days": "8", "shift_hours": 49}, "--shift-hours"),
