@@ -26,6 +26,10 @@ Progress = Callable[[int, int], None]
 NO_HOSTS = LocalHosts(())
 """For turns that ask nobody."""
 
+MOST_WAKES = 1_000_000
+"""How often turns may want to be had where nothing is left to happen but what they do: a year has half as many minutes.
+"""
+
 
 class Simulation:
     """One run of jobs in (submit, number) order.
@@ -57,6 +61,7 @@ class Simulation:
     def run(self, progress: Progress | None = None) -> None:
         """Run until every job has ended or been rejected."""
         events, turns = self._events, self._turns
+        alone = 0
         while True:
             following, wake = events.next_time(), turns.wake()
             if following is None and wake == FOREVER:
@@ -68,6 +73,10 @@ class Simulation:
                 continue
             if wake == now:
                 turns.woken(now)
+            alone = alone + 1 if following is None and switches == FOREVER else 0
+            if alone > MOST_WAKES:
+                left = len(self.jobs) - self.recorder.settled
+                raise ProtocolError(f"{left} jobs wait at {now} s: nothing has happened at the last {MOST_WAKES} wakes")
             spent = self._instant(now)
             spent += self._take(turns.over(now, last=events.next_time() is None), now)
             if turns.by_instant:
