@@ -106,7 +106,7 @@ def _progress(*, shown: bool) -> AbstractContextManager[Progress | None]:
     import os
     import sys
 
-    from dardis.compare import progress_file
+    from dardis.runs import progress_file
 
     if shown and (path := os.environ.get(progress_file.VARIABLE)):
         return nullcontext(progress_file.teller(Path(path)))

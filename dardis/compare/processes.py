@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
-from dardis.compare import end_with_parent, progress_file
+from dardis.compare import end_with_parent
 from dardis.compare.planned_runs import PlannedRun
 from dardis.compare.state import State
 from dardis.engine.clock import monotonic_s
+from dardis.runs import progress_file
 
 TICK_S: Final = 0.1
 GRACE_S: Final = 10.0

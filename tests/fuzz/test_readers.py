@@ -17,7 +17,7 @@ NO_READERS_OF_FILES = {
     ("dardis/scale/memory.py", "resident_bytes"): "what the system says of the process",
     ("dardis/scale/command.py", "process_age_s"): "what the system says of the process",
     ("dardis/model/files.py", "sha256_of"): "bytes of which nothing is understood",
-    ("dardis/compare/progress_file.py", "read"): "what another process of ours is writing",
+    ("dardis/runs/progress_file.py", "read"): "what another process of ours is writing",
     ("dardis/compare/state.py", "__init__"): "tests/unit/compare/test_compare_runs.py",
 }
 

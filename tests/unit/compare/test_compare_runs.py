@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from dardis.compare import progress_file
 from dardis.compare.planned_runs import PlannedRun, plan
 from dardis.compare.processes import run_all
 from dardis.compare.state import State
@@ -125,17 +124,6 @@ def test_progress_of_a_run_reaches_us(comparison, tmp_path, scripted):
     runs = plan(comparison, tmp_path / "o")[:1]
     run_all(runs, begun(tmp_path / "o"), 1, lambda children, *_: seen.update(child.done for child in children))
     assert (3, 9) in seen
-
-
-def test_what_a_run_writes_of_its_progress_is_what_is_read(tmp_path):
-    path = tmp_path / "p"
-    assert progress_file.read(path) is None
-    tell = progress_file.teller(path)
-    tell(1, 8)
-    tell(2, 8)  # too soon
-    assert progress_file.read(path) == (1, 8)
-    path.write_text("5")
-    assert progress_file.read(path) is None
 
 
 def test_an_interrupt_ends_all_of_them_and_what_is_settled_stays(comparison, tmp_path, scripted):
