@@ -14,7 +14,7 @@ from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.registry.dispatcher import Builder, Cluster
 from dardis.task_manager import LateByTimers, LateByTurns, LateSetUp, PlannedManager, SetUp
-from dardis.task_manager.claims import Pace
+from dardis.task_manager.claims import AgreedClaims, Pace
 from dardis.turns import CentralTurns, LateTurns, OverlappedTurns, PlannedTurns, Turns, TurnsByMessage
 
 
@@ -28,7 +28,7 @@ class Planned(Builder):
     def turns(self, setup: SetUp, cluster: Cluster) -> Turns:
         """In the order of submission."""
         managers = cluster.each(partial(PlannedManager, setup))
-        return PlannedTurns(setup, managers, cluster.bounds, cluster.switcher)
+        return PlannedTurns(setup, managers, cluster.bounds, cluster.new_switcher())
 
     def overlapped(self, setup: SetUp, cluster: Cluster, overlap: int) -> OverlappedTurns:
         """In waves, each of which begins where the last one ended."""
@@ -36,7 +36,9 @@ class Planned(Builder):
 
     def turns_by_message(self, setup: SetUp, cluster: Cluster, pace: Pace) -> TurnsByMessage:
         """With claims that are agreed on in two phases."""
-        return TurnsByMessage(cluster.each(partial(PlannedManager, setup, pace=pace)))
+        levels = cluster.reach.levels(len(cluster.bounds) - 1)
+        agreed = partial(AgreedClaims, pace, cluster.seed, levels=levels, questions=cluster.reach.questions)
+        return TurnsByMessage(cluster.each(partial(PlannedManager, setup, make_claims=agreed)))
 
 
 class Late(Builder):
@@ -50,7 +52,7 @@ class Late(Builder):
     def turns(self, setup: LateSetUp, cluster: Cluster) -> Turns:
         """In the agreed order."""
         managers = cluster.each(partial(LateByTurns, setup))
-        return LateTurns(setup.event_order, managers, cluster.bounds, cluster.switcher)
+        return LateTurns(setup.event_order, managers, cluster.bounds, cluster.new_switcher())
 
     def turns_by_message(self, setup: LateSetUp, cluster: Cluster, pace: Pace) -> TurnsByMessage:
         """By delays that grow with the key."""

@@ -49,9 +49,8 @@ class Cluster:
         layout = self.layout
         return [make(layout, self.seed, reach=self.reach, address=address_of(m)) for m in range(self.task_managers)]
 
-    @property
-    def switcher(self) -> Switcher | None:
-        """A new one that shuts nodes down and boots them; None where nobody may be shut down."""
+    def new_switcher(self) -> Switcher | None:
+        """Who shuts nodes down and boots them; None where nobody may be shut down."""
         return None if self.switching is None else Switcher(self.platform, self.switching, self.begin)
 
 
@@ -112,6 +111,7 @@ class Dispatcher:
 
     def turns_by_message(self, cluster: Cluster, pace: Pace) -> TurnsByMessage:
         """The same where messages take time. Raises InputError where it asks no nodes."""
+        assert cluster.switching is None, "nobody switches nodes where messages take time"
         return self.builder.turns_by_message(self.setup, cluster, pace)
 
     @property

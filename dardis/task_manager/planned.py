@@ -5,12 +5,12 @@ It serves any number of jobs, and gets out of early ends what can be got by aski
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from dardis.model.addresses import ONLY_MANAGER, HostId, JobId, ManagerAddress
 from dardis.model.job import Job
 from dardis.task_manager.asking_again import AskingAgain
-from dardis.task_manager.claims import AgreedClaims, Claims, FinalClaims, Pace
+from dardis.task_manager.claims import Claims, FinalClaims, Retry
 from dardis.task_manager.layout import Layout
 from dardis.task_manager.negotiation import Negotiation
 from dardis.task_manager.rounds import Pick, Round
@@ -23,16 +23,14 @@ class PlannedManager:
     """The agents of some jobs. Events come in by `submit`, `ask_again`, `retry` and `handle`; effects go out."""
 
     def __init__(
-        self, setup: SetUp, layout: Layout, seed: int, pace: Pace | None = None, reach: Reach = EVERY_HOST,
-        address: ManagerAddress = ONLY_MANAGER,
+        self, setup: SetUp, layout: Layout, seed: int, reach: Reach = EVERY_HOST,
+        address: ManagerAddress = ONLY_MANAGER, make_claims: Callable[[Retry], Claims] = lambda _: FinalClaims(),
     ) -> None:  # fmt: skip
-        """With a `pace`, messages may be lost, late or out of order, and claims are agreed in two phases.
+        """`make_claims` says how claims become reservations; it is handed what lets a job search anew.
 
         `address` is where hosts of a tree send their answers, less than 0.
         """
-        claims: Claims = FinalClaims()
-        if pace is not None:
-            claims = AgreedClaims(pace, seed, self.retry, reach.levels(layout.hosts), reach.questions)
+        claims = make_claims(self.retry)
         self._negotiation = Negotiation(setup, layout, seed, reach, address, claims, self._conclude)
         self._asking_again = AskingAgain(setup.backfill_scope, self._negotiation.rules, self._negotiation.sampling)
         self._measures = not setup.drawn and not claims.tentative

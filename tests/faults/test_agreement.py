@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,12 +13,13 @@ from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.node_manager.pool import FORGET, LAPSE
 from dardis.task_manager import SETUPS, PlannedManager
-from dardis.task_manager.claims.agreed import OFFERS, RETRY, SILENT, Pace
+from dardis.task_manager.claims.agreed import OFFERS, RETRY, SILENT, AgreedClaims, Pace
 from dardis.task_manager.layout import layout_of
 from dardis.wire import messages as say
 from dardis.wire.effects import Done, Effect, Kill, Launch, Placed, Send, SetTimer, Tell, ToHosts, ToManagers, Waiting
 
 PACE = Pace(patience=10, resend=4, lead=20)
+AGREED = partial(AgreedClaims, PACE, 1)
 PLATFORM = Platform("two", (NodeGroup("n", 2, {"cores": 4}),))
 JOB = Actual(5, 0, 0, None, walltime=50, runtime=30, units=2, request=(4,), groups=1)
 
@@ -148,7 +150,9 @@ class Talk:
     """A task manager with one job that needs both hosts, and the pools to ask for their offers."""
 
     def __init__(self) -> None:
-        self.manager = PlannedManager(SETUPS["dardis-throughput"], layout_of(PLATFORM, (0, 1, 2), None), 1, PACE)
+        self.manager = PlannedManager(
+            SETUPS["dardis-throughput"], layout_of(PLATFORM, (0, 1, 2), None), 1, make_claims=AGREED
+        )
         self.asked = self.manager.submit(JOB, 0)
 
     def tell(self, message: say.Message, now: int) -> list[Effect]:
@@ -204,7 +208,9 @@ class TestTaskManager:
 
     def test_a_claim_expires_at_its_start_or_when_it_should_have_come_long_ago(self, talk):
         late = replace(JOB, earliest=500)
-        talk.manager = PlannedManager(SETUPS["dardis-throughput"], layout_of(PLATFORM, (0, 1, 2), None), 1, PACE)
+        talk.manager = PlannedManager(
+            SETUPS["dardis-throughput"], layout_of(PLATFORM, (0, 1, 2), None), 1, make_claims=AGREED
+        )
         talk.asked = talk.manager.submit(late, 0)
         effects = talk.claim()
         assert [(claim.start, claim.expires) for claim in said(effects)] == [(500, 2 + PACE.lead)] * 2

@@ -65,7 +65,7 @@ class Case:
             late = [LateByTurns(self.setup, layout, 1, Reach(arity), address_of(m)) for m in range(managers)]
             turns = LateTurns(self.setup.event_order, late, bounds, switcher)
         else:
-            early = [PlannedManager(self.setup, layout, 1, None, Reach(arity), address_of(m)) for m in range(managers)]
+            early = [PlannedManager(self.setup, layout, 1, Reach(arity), address_of(m)) for m in range(managers)]
             turns = PlannedTurns(self.setup, early, bounds, switcher)
         simulation = Simulation(self.jobs, turns, hosts)
         simulation.run()

@@ -1,0 +1,45 @@
+"""What task managers and switchers are made of on a cluster, and what can't be had on it."""
+
+import pytest
+
+from dardis.model.errors import InputError
+from dardis.model.platform import NodeGroup, NodePower, Platform
+from dardis.model.target import Switching
+from dardis.registry import OURS, Cluster, find_dispatcher
+from dardis.task_manager import Reach
+from dardis.task_manager.claims import Pace
+
+POWER = NodePower(idle_w=100.0, boot_s=10, shutdown_s=5)
+CLUSTER = Cluster(
+    Platform("two", (NodeGroup("n", 2, {"cores": 4}, power=POWER),)), (0, 1, 2), 7, task_managers=2, reach=Reach(2)
+)
+SWITCHED = Cluster(CLUSTER.platform, CLUSTER.bounds, 7, switching=Switching())
+PACE = Pace(10, 4, 20)
+
+
+def test_each_task_manager_has_an_address_of_its_own():
+    made = CLUSTER.each(lambda layout, seed, *, reach, address: (layout.hosts, seed, reach, address))
+    assert [one[:3] for one in made] == [(2, 7, Reach(2))] * 2
+    assert len({one[3] for one in made}) == 2
+
+
+def test_every_switcher_is_a_new_one():
+    assert CLUSTER.new_switcher() is None
+    assert SWITCHED.new_switcher() is not SWITCHED.new_switcher()
+
+
+@pytest.mark.parametrize("name", [name for name in OURS if OURS[name].setup.asks_nodes])
+def test_nobody_switches_nodes_where_messages_take_time(name):
+    assert find_dispatcher(name).turns_by_message(CLUSTER, PACE).managers
+    with pytest.raises(AssertionError, match="nobody switches nodes where messages take time"):
+        find_dispatcher(name).turns_by_message(SWITCHED, PACE)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_who_has_rounds_can_overlap_them(name):
+    dispatcher = find_dispatcher(name)
+    if dispatcher.setup.rounds:
+        assert dispatcher.overlapped(CLUSTER).flying == {}
+    else:
+        with pytest.raises(InputError, match="has no rounds"):
+            dispatcher.overlapped(CLUSTER)
