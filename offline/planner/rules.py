@@ -34,7 +34,8 @@ def rule_setups() -> dict[str, CentralSetUp]:
 def rule_based(jobs: Sequence[Actual], running: Running, platform: Platform, setup: CentralSetUp, now: int) -> Schedule:
     """What a rule makes of the jobs from `now` on, beside what runs: in the order of the jobs, which are sorted here.
 
-    A job's walltime is its runtime: the opponent knows as much as the planner.
+    A job's walltime is its runtime: the opponent knows as much as the planner. The dispatcher is made here, not by the
+    registry, since nobody else has to begin on nodes that hold something.
     """
     dispatcher = CentralDispatcher(setup, platform, None, seed=1)
     for nodes, units, request, begin, end in running.held(platform, now):

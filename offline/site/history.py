@@ -7,15 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher, CentralSetUp
-from dardis.dispatch.setups import Ordering
-from dardis.model.choices import NodeChoice
 from dardis.model.job import Actual
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
+from dardis.model.target import Target
 from dardis.predict.recent import LastTwo
-from dardis.sim.simulation import Simulation
-from dardis.turns import CentralTurns
+from dardis.registry import find_dispatcher
+from dardis.runs.play import play
 from dardis.workload.trace import UNKNOWN
 
 MOST_LATE = 0.02
@@ -24,14 +22,7 @@ MOST_LATE = 0.02
 
 def replayed(jobs: Sequence[Actual], platform: Platform) -> Schedule:
     """What EASY backfilling makes of the jobs: the past of a machine whose own starts are not known."""
-    return _under(CENTRAL_SETUPS["easy"].checked(), jobs, platform)
-
-
-def _under(setup: CentralSetUp, jobs: Sequence[Actual], platform: Platform) -> Schedule:
-    """What a central dispatcher makes of the jobs."""
-    simulation = Simulation(jobs, CentralTurns(setup.event_order, CentralDispatcher(setup, platform, None, seed=1)))
-    simulation.run()
-    return simulation.recorder.schedule(simulation.jobs, platform.kinds)
+    return play(platform, jobs, find_dispatcher("easy"), Target(), seed=1).schedule
 
 
 def recorded(
@@ -50,8 +41,8 @@ def recorded(
         (replace(job, submit=began[job.number], earliest=began[job.number], latest=None, after=None) for job in jobs),
         key=lambda job: (job.submit, job.number),
     )
-    rule = replace(CENTRAL_SETUPS["rules-fcfs"], ordering=Ordering.RELAXED, node_choice=NodeChoice.BEST_FIT)
-    schedule = _under(rule.checked(), arrivals, platform)
+    rule = find_dispatcher("rules-fcfs", ("ordering=relaxed", "node_choice=best-fit"))
+    schedule = play(platform, arrivals, rule, Target(), seed=1).schedule
     begun = schedule.ran & (schedule.submit < now)
     if (schedule.start > schedule.submit)[begun].sum() > MOST_LATE * begun.sum():
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 
 import numpy as np
@@ -43,6 +44,12 @@ def test_it_is_the_schedule_of_simulate(small_site, site, tmp_path, name):
     assert (written.placed.nodes == played.schedule.placed.nodes).all()
     assert played.figures["ranks"] == 1
     assert played.figures["nodes_on_largest_rank"] == site.platform.node_count
+
+
+def test_to_play_is_no_business_of_the_collector(site):
+    frozen = gc.get_freeze_count()
+    play(site.platform, site.jobs[:5], find_dispatcher("easy"), Target(), 1)
+    assert gc.get_freeze_count() == frozen
 
 
 def test_the_past_is_easy(site):
