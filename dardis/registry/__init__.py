@@ -5,7 +5,6 @@ from dardis.registry.dispatcher import Builder, Cluster, Dispatcher
 from dardis.registry.names import (
     OURS,
     all_dispatchers,
-    dispatcher_as_registered,
     dispatcher_names,
     dispatcher_origin,
     dispatchers_that,
@@ -15,6 +14,6 @@ from dardis.registry.names import (
 
 __all__ = [
     "CENTRAL", "LATE", "OURS", "PLANNED", "Builder", "Central", "Cluster", "Dispatcher", "Late", "Planned",
-    "all_dispatchers", "dispatcher_as_registered", "dispatcher_names", "dispatcher_origin", "dispatchers_that",
-    "find_dispatcher", "taken",
+    "all_dispatchers", "dispatcher_names", "dispatcher_origin", "dispatchers_that", "find_dispatcher",
+    "taken",
 ]  # fmt: skip

@@ -34,7 +34,7 @@ def all_dispatchers() -> tuple[list[Dispatcher], list[InputError]]:
     found, wrong = list(OURS.values()), [mistake for name in OURS for mistake in taken(name)]
     for name in _others():
         try:
-            found.append(dispatcher_as_registered(name))
+            found.append(_as_registered(name))
         except InputError as error:
             wrong.append(error)
     return found, wrong
@@ -50,21 +50,7 @@ def find_dispatcher(name: str, settings: Iterable[str] = ()) -> Dispatcher:
 
     Raises InputError, which lists the known names, keys or values; and for one that can't be loaded.
     """
-    return dispatcher_as_registered(name).with_settings(settings)
-
-
-def dispatcher_as_registered(name: str) -> Dispatcher:
-    """The named dispatcher as its package has it; settings may follow others. Ours is had whoever wants its name.
-
-    Raises InputError.
-    """
-    if name in OURS:
-        return OURS[name]
-    if name not in _registered():
-        raise InputError("--dispatcher", f"unknown dispatcher {name!r}", f"one of {', '.join(dispatcher_names())}")
-    for mistake in taken(name):
-        raise mistake
-    return _loaded(_registered()[name][0])
+    return _as_registered(name).with_settings(settings)
 
 
 def taken(name: str) -> list[InputError]:
@@ -78,6 +64,20 @@ def taken(name: str) -> list[InputError]:
 def dispatcher_origin(name: str) -> dict[str, str]:
     """What the record of a run says beside the name: of another package's dispatcher, that and its version."""
     return {"dispatcher_of": _package(_registered()[name][0])} if name in _others() else {}
+
+
+def _as_registered(name: str) -> Dispatcher:
+    """The named dispatcher as its package has it; settings may follow others. Ours is had whoever wants its name.
+
+    Raises InputError.
+    """
+    if name in OURS:
+        return OURS[name]
+    if name not in _registered():
+        raise InputError("--dispatcher", f"unknown dispatcher {name!r}", f"one of {', '.join(dispatcher_names())}")
+    for mistake in taken(name):
+        raise mistake
+    return _loaded(_registered()[name][0])
 
 
 def _others() -> list[str]:
