@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from dardis.model.addresses import FIRST_HOST
 from dardis.metrics.audit import audit
+from dardis.model.addresses import FIRST_HOST
 from dardis.model.choices import ProfileRule
 from dardis.model.errors import ProtocolError
 from dardis.model.job import Actual
