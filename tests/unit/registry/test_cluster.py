@@ -39,7 +39,7 @@ def test_nobody_switches_nodes_where_messages_take_time(name):
 def test_who_has_rounds_can_overlap_them(name):
     dispatcher = find_dispatcher(name)
     if dispatcher.setup.rounds:
-        assert dispatcher.overlapped(CLUSTER).flying == {}
+        assert dispatcher.overlapped(CLUSTER, 8).oldest(3) == 3
     else:
         with pytest.raises(InputError, match="has no rounds"):
-            dispatcher.overlapped(CLUSTER)
+            dispatcher.overlapped(CLUSTER, 8)

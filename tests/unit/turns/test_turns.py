@@ -208,5 +208,5 @@ def test_a_talk_is_over_when_it_ends_and_not_before():
 
     told = Told(set_to("easy"))
     with pytest.raises(TypeError):
-        told.lockstep.hold(talk(), 0)
+        told.lockstep.hold(talk(), 0, 0)
     assert said == ["on"]
