@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -38,6 +39,16 @@ class Layout:
     def host_of(self, nodes: Ints) -> Ints:
         """The host that holds each of the nodes."""
         return np.searchsorted(self._cuts, nodes, side="right") - 1
+
+    def shares(self, nodes: Ints) -> Iterator[tuple[HostId, slice]]:
+        """The hosts of these nodes, which ascend, and where each one's stand among them."""
+        low, count = 0, len(nodes)
+        while low < count:
+            host = bisect_right(self.bounds, nodes[low]) - 1
+            end = self.bounds[host + 1]
+            high = count if nodes[-1] < end else int(np.searchsorted(nodes, end))
+            yield HostId(host), slice(low, high)
+            low = high
 
     def span(self, host: HostId) -> tuple[int, int]:
         """The nodes `[first, last)` that a host holds."""

@@ -265,8 +265,7 @@ class Negotiation:
         """Claim nodes for a job, of hosts in these incarnations."""
         self.renegotiations += state.claims > 0
         state.claims += 1
-        hosts = self._layout.host_of(chosen.nodes)
-        confirms = confirms_of(state, incarnations, chosen, hosts, tentative=self._claims.tentative)
+        confirms = confirms_of(state, incarnations, chosen, self._layout, tentative=self._claims.tentative)
         state.start, state.nodes, state.units = chosen.start, chosen.nodes, chosen.units
         state.fills = None
         if self.sampling is not None:

@@ -226,14 +226,13 @@ def make_ask(
 
 
 def confirms_of(
-    state: JobState, incarnations: Mapping[HostId, int], chosen: Pick, host_of_node: Ints, *, tentative: bool
+    state: JobState, incarnations: Mapping[HostId, int], chosen: Pick, layout: Layout, *, tentative: bool
 ) -> dict[HostId, say.Confirm]:
     """Build what the hosts of the chosen nodes are told, by host."""
     job = state.job
     request = np.array(job.request, dtype=np.int64)
-    hosts, first = np.unique(host_of_node, return_index=True)
     confirms = {}
-    for host, mine in zip(hosts.tolist(), map(slice, first.tolist(), [*first[1:].tolist(), None]), strict=True):
+    for host, mine in layout.shares(chosen.nodes):
         confirms[host] = say.Confirm(
             job.number, state.asks, incarnations[host], chosen.start, job.walltime, request,
             chosen.nodes[mine], chosen.units[mine], tentative=tentative,

@@ -46,7 +46,7 @@ class Nothing:
 
     def execute(self, who: Address, deed: Deed, now: int) -> None:  # noqa: ARG002
         """What is launched or killed is so in the world."""
-        if not isinstance(deed, Launch | Kill):
+        if not isinstance(deed, (Launch, Kill)):
             raise ProtocolError(f"{who} says {type(deed).__name__} where hosts only run jobs")
 
 
