@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import IntEnum
 
 from dardis.model.addresses import JobId
@@ -44,33 +44,78 @@ class Job:
             raise ValueError(f"job {self.number}: a unit must ask for something")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Actual(Job):
-    """A job as the world knows it: with what is known to nobody who decides.
+@dataclass(frozen=True, slots=True)
+class Actual:
+    """A job as the world knows it: what those see of it who decide, and beside it what is known to none of them.
 
     `runtime` is what it really runs. `after` is the job it follows (None: none): it is submitted `think` s after that
-    one's end, if that is later.
+    one's end, if that is later. It is no `Job`: nobody who decides can be handed one.
     """
 
+    asked: Job
     runtime: int
     after: JobId | None = None
     think: int = 0
 
     def __post_init__(self) -> None:
         """Refuse what no scheduler could make sense of."""
-        Job.__post_init__(self)
         if self.runtime < 1:
             raise ValueError(f"job {self.number}: its runtime must be at least 1")
 
     @property
     def duration(self) -> int:
         """How long it occupies its nodes: its runtime, cut at its walltime."""
-        return min(self.runtime, self.walltime)
+        return min(self.runtime, self.asked.walltime)
 
     @property
-    def asked(self) -> Job:
-        """What those see of it who decide."""
-        return Job(**{one.name: getattr(self, one.name) for one in fields(Job)})
+    def number(self) -> JobId:
+        """As asked."""
+        return self.asked.number
+
+    @property
+    def submit(self) -> int:
+        """As asked."""
+        return self.asked.submit
+
+    @property
+    def earliest(self) -> int:
+        """As asked."""
+        return self.asked.earliest
+
+    @property
+    def latest(self) -> int | None:
+        """As asked."""
+        return self.asked.latest
+
+    @property
+    def walltime(self) -> int:
+        """As asked."""
+        return self.asked.walltime
+
+    @property
+    def units(self) -> int:
+        """As asked."""
+        return self.asked.units
+
+    @property
+    def request(self) -> tuple[int, ...]:
+        """As asked."""
+        return self.asked.request
+
+    @property
+    def groups(self) -> int:
+        """As asked."""
+        return self.asked.groups
+
+    @property
+    def queue(self) -> str:
+        """As asked."""
+        return self.asked.queue
+
+    @property
+    def user(self) -> str:
+        """As asked."""
+        return self.asked.user
 
 
 class Status(IntEnum):

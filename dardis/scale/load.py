@@ -7,7 +7,7 @@ import numpy as np
 from dardis.kernels.rows import SLACK, Rows, make_rows
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Floats, Ints
-from dardis.model.job import NO_TIME, Actual
+from dardis.model.job import NO_TIME, Actual, Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.randomness import stream
 from dardis.model.resources import CORES
@@ -40,11 +40,8 @@ def jobs(count: int, window: int, seed: int) -> list[Actual]:
     for place, (size, each, walltime) in enumerate(
         zip(units.tolist(), cores.tolist(), _walltimes(draws[:, 2]).tolist(), strict=True)
     ):
-        found.append(
-            Actual(
-                JobId(place + 1), place, place, place + window - 1, walltime, size, (each,), groups=1, runtime=walltime
-            )
-        )
+        asked = Job(JobId(place + 1), place, place, place + window - 1, walltime, size, (each,), groups=1)
+        found.append(Actual(asked, runtime=walltime))
     return found
 
 

@@ -13,7 +13,7 @@ from dardis.engine.clock import cpu_ns
 from dardis.engine.queue import EventQueue
 from dardis.model.addresses import Address, JobId
 from dardis.model.errors import ProtocolError
-from dardis.model.job import FOREVER, Actual
+from dardis.model.job import FOREVER, Actual, Job
 from dardis.sim.recorder import Recorder
 from dardis.transport.base import Hosts
 from dardis.transport.local import LocalHosts
@@ -92,7 +92,7 @@ class Simulation:
         while self._events.next_time() == now:
             if self._events.next_priority() == self._arrival:
                 place = self._events.pop()[3]
-                spent += self._take(self._turns.submitted(self._arriving(place, now).asked, place, now), now)
+                spent += self._take(self._turns.submitted(self._arriving(place, now), place, now), now)
             elif ended := self._ends(now):
                 spent += self._take(self._turns.ended(ended, now), now)
         return spent
@@ -124,14 +124,15 @@ class Simulation:
             decided += cpu_ns() - begun
         return decided
 
-    def _arriving(self, place: int, now: int) -> Actual:
-        """The job that arrives, with its own times if it arrives later than its trace says."""
-        job = self.jobs[place]
-        if now > job.submit:
+    def _arriving(self, place: int, now: int) -> Job:
+        """What the job asks for that arrives, with its own times if it arrives later than its trace says."""
+        asked = self.jobs[place].asked
+        if now > asked.submit:
             # A job that follows another is submitted when its user has seen the result.
-            late = None if job.latest is None else job.latest + now - job.submit
-            job = self.jobs[place] = replace(job, submit=now, earliest=max(job.earliest, now), latest=late)
-        return job
+            late = None if asked.latest is None else asked.latest + now - asked.submit
+            asked = replace(asked, submit=now, earliest=max(asked.earliest, now), latest=late)
+            self.jobs[place] = replace(self.jobs[place], asked=asked)
+        return asked
 
     def _ends(self, now: int) -> list[JobId]:
         """Let the next end happen, or all ends of this instant; the jobs that have ended."""

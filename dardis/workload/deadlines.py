@@ -33,7 +33,10 @@ def with_deadlines(jobs: list[Actual], trace: Trace, rule: str, *, keep_stated: 
     """
     rule_of = _rule(jobs, trace, rule)
     latest = [job.latest if keep_stated and job.latest is not None else rule_of(job) for job in jobs]
-    return [job if time == job.latest else replace(job, latest=time) for job, time in zip(jobs, latest, strict=True)]
+    return [
+        job if time == job.latest else replace(job, asked=replace(job.asked, latest=time))
+        for job, time in zip(jobs, latest, strict=True)
+    ]
 
 
 def deadlines_asked(jobs: list[Actual], trace: Trace, asked: str | None, default: str) -> list[Actual]:

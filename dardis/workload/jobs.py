@@ -9,7 +9,7 @@ import numpy as np
 
 from dardis.model.addresses import JobId
 from dardis.model.errors import InputError
-from dardis.model.job import NO_TIME, Actual
+from dardis.model.job import NO_TIME, Actual, Job
 from dardis.model.platform import Platform
 from dardis.workload.trace import UNKNOWN, Trace
 from dardis.workload.units import groups_of, in_units
@@ -44,7 +44,7 @@ def to_jobs(trace: Trace, platform: Platform, *, unit_cores: int | None = None, 
     names = trace.queue.tolist(), trace.user.tolist()
     asked = zip(number, submit, est, latest, walltime, units, request, group_bits, *names, strict=True)
     truth = zip(asked, runtime, after, pause, strict=True)
-    jobs = [Actual(*job, runtime=run, after=leader, think=think) for job, run, leader, think in truth]
+    jobs = [Actual(Job(*row), run, leader, think) for row, run, leader, think in truth]
     jobs.sort(key=attrgetter("submit", "number"))
     return Workload(jobs, notes)
 

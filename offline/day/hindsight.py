@@ -105,7 +105,7 @@ class Hindsight:
         known = [job for job in jobs_that_fit(site.jobs, site.platform) if job.submit < now]
         # A trace that states no walltimes has runtimes in their place.
         return [
-            replace(job, runtime=runtime, walltime=max(job.walltime, runtime))
+            Actual(replace(job.asked, walltime=max(job.walltime, runtime)), runtime)
             for job, runtime in ((job, expected.get(job.number, job.runtime)) for job in known)
         ]
 

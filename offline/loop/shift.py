@@ -49,7 +49,7 @@ def shifted(site: Site, jobs: Sequence[Actual], past: Schedule, days: tuple[int,
         watts = job.units * job.request[cores] * core_w
         cost = watts * _per_watt(starts, expected, conditions.edges, area)
         cost += HOUR_OF_WAITING * (starts - job.earliest) / 3600
-        return replace(job, earliest=int(starts[cost.argmin()]))
+        return replace(job, asked=replace(job.asked, earliest=int(starts[cost.argmin()])))
 
     return [held(job) for job in jobs]
 

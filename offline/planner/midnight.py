@@ -50,7 +50,7 @@ def state_at(schedule: Schedule, jobs: Sequence[Actual], platform: Platform, now
         income=incomes([jobs[i] for i in on.tolist()], platform), placed=placed,
     )  # fmt: skip
     waiting = [
-        replace(jobs[i], runtime=predictor.runtime(jobs[i].user, walltime[i], now), walltime=walltime[i])
+        Actual(replace(jobs[i].asked, walltime=walltime[i]), predictor.runtime(jobs[i].user, walltime[i], now))
         for i in waits.tolist()
     ]
     return State(now, running, waiting)

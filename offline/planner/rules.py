@@ -11,7 +11,7 @@ import numpy as np
 from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher, CentralSetUp
 from dardis.dispatch.setups import Ordering
 from dardis.model.addresses import JobId
-from dardis.model.job import NO_TIME, Actual
+from dardis.model.job import NO_TIME, Actual, Job
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.sim.simulation import Simulation
@@ -40,17 +40,14 @@ def rule_based(jobs: Sequence[Actual], running: Running, platform: Platform, set
     dispatcher = CentralDispatcher(setup, platform, None, seed=1)
     for nodes, units, request, begin, end in running.held(platform, now):
         dispatcher.occupy(nodes, units, request, begin, end)
-    told = sorted(
-        (
-            replace(
-                job, submit=max(job.submit, now), earliest=max(job.earliest, now), walltime=job.duration,
-                runtime=job.duration,
-            )
-            for job in jobs
-        ),
-        key=lambda job: (job.submit, job.number),
-    )  # fmt: skip
-    simulation = Simulation(told, CentralTurns(setup.event_order, dispatcher))
+
+    def told(job: Actual) -> Actual:
+        submit, earliest = max(job.submit, now), max(job.earliest, now)
+        asked = replace(job.asked, submit=submit, earliest=earliest, walltime=job.duration)
+        return replace(job, asked=asked, runtime=job.duration)
+
+    arrivals = sorted(map(told, jobs), key=lambda job: (job.submit, job.number))
+    simulation = Simulation(arrivals, CentralTurns(setup.event_order, dispatcher))
     simulation.run()
     return simulation.recorder.schedule(simulation.jobs, platform.kinds)
 
@@ -74,8 +71,8 @@ def _job(problem: Problem, place: int) -> Actual:
     """A job of a problem, whose walltime is as long as it is expected to run."""
     jobs = problem.jobs
     submit, latest, duration = (int(x[place]) for x in (jobs.submit, jobs.latest, jobs.duration))
-    return Actual(
+    asked = Job(
         JobId(int(jobs.number[place])), submit, int(jobs.earliest[place]), None if latest == NO_TIME else latest,
         duration, int(jobs.units[place]), tuple(jobs.request[place].tolist()), int(jobs.groups[place]),
-        runtime=duration,
     )  # fmt: skip
+    return Actual(asked, runtime=duration)

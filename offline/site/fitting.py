@@ -26,4 +26,4 @@ def jobs_that_fit(jobs: Sequence[Actual], platform: Platform) -> list[Actual]:
     """The jobs that the empty machine holds."""
     counts = [group.count for group in platform.groups]
     capacity = platform.group_capacity.tolist()
-    return [job for job in jobs if could_hold(job, counts, capacity, distinct=False) >= job.units]
+    return [job for job in jobs if could_hold(job.asked, counts, capacity, distinct=False) >= job.units]

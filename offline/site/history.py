@@ -37,10 +37,12 @@ def recorded(
     if any(waits.get(job.number, UNKNOWN) < 0 for job in jobs):
         return None
     began = {job.number: job.submit + waits[job.number] for job in jobs}
-    arrivals = sorted(
-        (replace(job, submit=began[job.number], earliest=began[job.number], latest=None, after=None) for job in jobs),
-        key=lambda job: (job.submit, job.number),
-    )
+
+    def at_its_start(job: Actual) -> Actual:
+        start = began[job.number]
+        return replace(job, asked=replace(job.asked, submit=start, earliest=start, latest=None), after=None)
+
+    arrivals = sorted(map(at_its_start, jobs), key=lambda job: (job.submit, job.number))
     rule = find_dispatcher("rules-fcfs", ("ordering=relaxed", "node_choice=best-fit"))
     schedule = play(platform, arrivals, rule, Target(), seed=1).schedule
     begun = schedule.ran & (schedule.submit < now)

@@ -96,7 +96,7 @@ def larger(case: Case, nodes: int, since: int, span: int, seed: int = 1) -> Case
     """
     times = nodes / case.nodes
     running, waiting = left_at(case, since)
-    there = [moved_to(replace(job, units=job.units * count), since - 1) for job, count in dealt(running, times)]
+    there = [moved_to(wider(job, count), since - 1) for job, count in dealt(running, times)]
     there += [moved_to(job, since - 1) for job in copies(waiting, times)]
     arriving = copies([job for job in case.jobs if since <= job.submit < since + span], times)
     shifts = stream(seed, "spread", nodes).integers(-SPREAD_S, SPREAD_S, size=len(arriving)).tolist()
@@ -104,7 +104,7 @@ def larger(case: Case, nodes: int, since: int, span: int, seed: int = 1) -> Case
         moved_to(job, since + (job.submit + shift - since) % span) for job, shift in zip(arriving, shifts, strict=True)
     ]
     jobs = [*there, *sorted(moved, key=lambda job: job.submit)]
-    jobs = [replace(job, number=JobId(number)) for number, job in enumerate(jobs, start=1)]
+    jobs = [replace(job, asked=replace(job.asked, number=JobId(n))) for n, job in enumerate(jobs, start=1)]
     platform = machine(nodes)
     return Case(
         f"{nodes} nodes", platform, desired_of(platform, since, since + KNOWN_DAYS * DAY_S), jobs, since, since + span
@@ -118,7 +118,8 @@ def left_at(case: Case, now: int) -> tuple[list[Actual], list[Actual]]:
     for job, start in zip(case.jobs, starts, strict=True):
         if start < now < start + job.duration:
             gone = now - start
-            running.append(replace(job, walltime=job.walltime - gone, runtime=job.duration - gone))
+            left = replace(job.asked, walltime=job.walltime - gone)
+            running.append(replace(job, asked=left, runtime=job.duration - gone))
         elif job.submit < now <= start:
             waiting.append(job)
     return running, waiting
@@ -127,7 +128,12 @@ def left_at(case: Case, now: int) -> tuple[list[Actual], list[Actual]]:
 def moved_to(job: Actual, submit: int) -> Actual:
     """The job at another time of submission, with its window."""
     latest = None if job.latest is None else job.latest + submit - job.submit
-    return replace(job, submit=submit, earliest=submit, latest=latest)
+    return replace(job, asked=replace(job.asked, submit=submit, earliest=submit, latest=latest))
+
+
+def wider(job: Actual, times: int) -> Actual:
+    """The job with so many times its units."""
+    return replace(job, asked=replace(job.asked, units=job.units * times))
 
 
 def dealt(jobs: Sequence[Actual], times: float) -> list[tuple[Actual, int]]:

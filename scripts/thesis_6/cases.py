@@ -123,7 +123,8 @@ class Case:
         jobs = []
         for job, watts in zip(self.jobs, a_unit, strict=True):
             amounts = dict(zip(self.platform.kinds, job.request, strict=True)) | {POWER: watts}
-            jobs.append(replace(job, request=tuple(amounts[kind] for kind in platform.kinds)))
+            request = tuple(amounts[kind] for kind in platform.kinds)
+            jobs.append(replace(job, asked=replace(job.asked, request=request)))
         return platform, jobs
 
 

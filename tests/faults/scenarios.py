@@ -6,10 +6,11 @@ from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
+from kit.actual import actual
 from kit.dispatchers import dispatcher_of
 
 from dardis.model.choices import NodeChoice, UnitsPerNode
-from dardis.model.job import Actual, Job
+from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.randomness import stream
@@ -111,7 +112,7 @@ def _draw_bounds(rng: np.random.Generator, nodes: int) -> tuple[int, ...]:
     return (0, *cuts.tolist(), nodes)
 
 
-def _draw_jobs(rng: np.random.Generator, platform: Platform, setup: SetUp) -> tuple[Job, ...]:
+def _draw_jobs(rng: np.random.Generator, platform: Platform, setup: SetUp) -> tuple[Actual, ...]:
     """Many at about the same time, so that claims race; a few that no such machine can hold."""
     count = int(rng.integers(5, 26))
     submits = np.sort(rng.integers(0, int(rng.choice([1, 60, 1500])), size=count)).tolist()
@@ -125,7 +126,7 @@ def _draw_jobs(rng: np.random.Generator, platform: Platform, setup: SetUp) -> tu
         earliest = submit + (int(rng.integers(0, 400)) if rng.random() < 0.2 else 0)
         latest = earliest + int(rng.integers(0, 2 * longest)) if deadlines and rng.random() < 0.8 else None
         runtime = int(rng.integers(1, walltime + 10))
-        jobs.append(Actual(number, submit, earliest, latest, walltime, units, request, groups, runtime=runtime))
+        jobs.append(actual(number, submit, earliest, latest, walltime, units, request, groups, runtime=runtime))
     return tuple(jobs)
 
 

@@ -12,7 +12,7 @@ from faults.scenarios import draw_scenario, holds
 from kit.seeds import assert_sound
 
 from dardis.metrics.audit import audit
-from dardis.model.job import Job
+from dardis.model.job import Actual
 from dardis.sim.faults import Fate, FaultSimulation, Log, PoolMaker, Scenario, UnitRun
 from dardis.sim.recorder import Recorder
 from dardis.task_manager import LateByTimers
@@ -167,7 +167,7 @@ class Verdict:
                     yield f"node {node} is overbooked at {time} s by job {job}: runs {used.tolist()}"
                     break
 
-    def _job(self, job: Job) -> Iterator[str]:
+    def _job(self, job: Actual) -> Iterator[str]:
         name = f"job {job.number}"
         told = self.simulation.told.get(job.number, [])
         attempts = self.attempts[job.number]
@@ -189,18 +189,18 @@ class Verdict:
                 yield f"{name} is done, yet {len(right)} attempts ran as agreed on"
         yield from self._other_attempts(job, complete)
 
-    def _is_complete(self, job: Job, runs: list[UnitRun]) -> bool:
+    def _is_complete(self, job: Actual, runs: list[UnitRun]) -> bool:
         ran = all(run.fate is Fate.ENDED and run.end - run.start == job.duration for run in runs)
         return ran and len({run.start for run in runs}) == 1 and sum(run.units for run in runs) == job.units
 
-    def _is_as_agreed(self, job: Job, runs: list[UnitRun]) -> bool:
+    def _is_as_agreed(self, job: Actual, runs: list[UnitRun]) -> bool:
         placed = self.simulation.placed.get(job.number)
         if placed is None or {run.start for run in runs} != {placed.start}:
             return False
         where = dict(zip(placed.nodes.tolist(), placed.units.tolist(), strict=True))
         return where == {run.node: run.units for run in runs} and len(where) == len(runs)
 
-    def _other_attempts(self, job: Job, complete: set[int]) -> Iterator[str]:
+    def _other_attempts(self, job: Actual, complete: set[int]) -> Iterator[str]:
         """One attempt after the other; what was not accepted was cut, or is repeated since a host died too soon."""
         free_from = 0
         for attempt, runs in sorted(self.attempts[job.number].items()):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kit.actual import actual
 from kit.dispatchers import dispatcher_of
 
-from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.randomness import stream
 from dardis.registry import OURS
@@ -83,7 +83,7 @@ class Stream(FaultSimulation):
         self.begun += 1
         walltime, units, cores = (int(self._draws.integers(1, most)) for most in (90, 9, 9))
         runtime = int(self._draws.integers(1, walltime + 5))
-        self._jobs[self.begun] = job = Actual(self.begun, now, now, None, walltime, units, (cores,), 1, runtime=runtime)
+        self._jobs[self.begun] = job = actual(self.begun, now, now, None, walltime, units, (cores,), 1, runtime=runtime)
         self._submit(self.begun, job, now)
 
     def serve(self, jobs: int) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from dardis.model.job import Actual
+from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.node_manager.pool import FORGET, LAPSE
@@ -21,7 +21,7 @@ from dardis.wire.effects import Done, Effect, Kill, Launch, Placed, Send, SetTim
 PACE = Pace(patience=10, resend=4, lead=20)
 AGREED = partial(AgreedClaims, PACE, 1)
 PLATFORM = Platform("two", (NodeGroup("n", 2, {"cores": 4}),))
-JOB = Actual(5, 0, 0, None, walltime=50, runtime=30, units=2, request=(4,), groups=1)
+JOB = Job(5, 0, 0, None, walltime=50, units=2, request=(4,), groups=1)
 
 
 def said(effects: list[Effect]) -> list[say.Message]:

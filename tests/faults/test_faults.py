@@ -6,8 +6,8 @@ import pytest
 from faults.broken import NoFitTest, NoKill
 from faults.scenarios import draw_scenario
 from faults.seeds import check, judge, run_seed
+from kit.actual import actual
 
-from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.registry import OURS
@@ -58,7 +58,7 @@ def test_a_seed_replays(seed):
 def test_without_contention_every_first_claim_holds():
     platform = Platform("roomy", (NodeGroup("n", 4, {"cores": 8}),))
     jobs = tuple(
-        Actual(number, 3 * number, 3 * number, None, walltime=500, runtime=100, units=2, request=(1,), groups=1)
+        actual(number, 3 * number, 3 * number, None, walltime=500, runtime=100, units=2, request=(1,), groups=1)
         for number in range(8)
     )
     pace = Pace(patience=30, resend=25, lead=90)

@@ -8,9 +8,10 @@ import pytest
 from faults.broken import NoFitTest, NoKill
 from faults.scenarios import draw_scenario
 from faults.seeds import check, judge, run_seed
+from kit.actual import actual
 from kit.dispatchers import dispatcher_of
 
-from dardis.model.job import Actual, Job
+from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.sim.faults import FaultSimulation, PoolMaker, Scenario
@@ -73,9 +74,9 @@ NARROW_S = 60
 
 def wide_among_narrow(seed: int, *, drop: float, aged_after: int = AGED_AFTER) -> Scenario:
     """A job that needs all nodes; jobs of one node, all of better keys, keep them busy."""
-    wide = Actual(1, SUBMIT, SUBMIT, None, walltime=300, runtime=300, units=4, request=(2,), groups=1)
+    wide = actual(1, SUBMIT, SUBMIT, None, walltime=300, runtime=300, units=4, request=(2,), groups=1)
     narrow = [
-        Actual(2 + place, submit, submit, None, walltime=NARROW_S, runtime=NARROW_S, units=1, request=(2,), groups=1)
+        actual(2 + place, submit, submit, None, walltime=NARROW_S, runtime=NARROW_S, units=1, request=(2,), groups=1)
         for place, submit in enumerate(range(0, BUSY_UNTIL, 12))
     ]
     jobs = tuple(sorted([wide, *narrow], key=lambda job: job.submit))
@@ -112,7 +113,7 @@ def two_heads() -> Scenario:
     """Job 1 runs to 620. Job 2 is the head of one task manager, job 3, a better one, later of the other."""
     rows = ((1, 0, 600, 2, 3), (2, 30, 900, 2, 4), (3, 80, 50, 2, 4), (4, 120, 40, 1, 1))
     jobs = tuple(
-        Actual(n, submit, submit, None, time, units, (cores,), 1, runtime=time)
+        actual(n, submit, submit, None, time, units, (cores,), 1, runtime=time)
         for n, submit, time, units, cores in rows
     )
     platform = Platform("two", (NodeGroup("n", 2, {"cores": 4}),))
@@ -140,7 +141,7 @@ def test_if_it_does_not_the_better_one_comes_later(monkeypatch):
 # ------------------------------------------------------------------------------------------------- for a long while
 
 
-def on_two_nodes(*jobs: Job, managers: int) -> FaultSimulation:
+def on_two_nodes(*jobs: Actual, managers: int) -> FaultSimulation:
     """Run the jobs on two nodes of four cores, each a host, where nothing is lost."""
     platform = Platform("two", (NodeGroup("n", 2, {"cores": 4}),))
     simulation = FaultSimulation(
@@ -152,7 +153,7 @@ def on_two_nodes(*jobs: Job, managers: int) -> FaultSimulation:
 
 def test_a_task_manager_serves_any_number_of_jobs_in_turn():
     """More than it has room for at once: who is done leaves its room to others."""
-    jobs = [Actual(n, 30 * n, 30 * n, None, 5, 1, (1,), 1, runtime=5) for n in range(1, 330)]
+    jobs = [actual(n, 30 * n, 30 * n, None, 5, 1, (1,), 1, runtime=5) for n in range(1, 330)]
     simulation = on_two_nodes(*jobs, managers=1)
     assert sorted(simulation.told) == [job.number for job in jobs]
     assert all(len(ends) == 1 and isinstance(ends[0], Done) for ends in simulation.told.values())
@@ -169,8 +170,8 @@ def test_a_head_finds_its_earlier_start_though_nobody_publishes_again(monkeypatc
 
     monkeypatch.setattr(LateByTimers, "_peek", too_late)
     long, wide = (
-        Actual(1, 0, 0, None, 50_000, 2, (2,), 1, runtime=600),
-        Actual(2, 30, 30, None, 100, 2, (4,), 1, runtime=100),
+        actual(1, 0, 0, None, 50_000, 2, (2,), 1, runtime=600),
+        actual(2, 30, 30, None, 100, 2, (4,), 1, runtime=100),
     )
     simulation = on_two_nodes(long, wide, managers=2)
     assert peeks[0] < 650

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from faults.scenarios import draw_scenario
 from faults.seeds import check
+from kit.actual import actual
 
-from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.registry import OURS
 from dardis.sim.faults import Crash, FaultSimulation, Scenario
@@ -55,7 +55,7 @@ def test_samples_are_asked_in_the_scenarios(monkeypatch):
 def test_a_silent_sample_is_not_asked_for_ever():
     """All but two of forty hosts are dead and nobody hears of it: a job asks one node after another."""
     platform = Platform("dying", (NodeGroup("n", 40, {"cores": 8}),))
-    job = Actual(1, 10, 10, None, walltime=500, runtime=100, units=1, request=(1,), groups=1)
+    job = actual(1, 10, 10, None, walltime=500, runtime=100, units=1, request=(1,), groups=1)
     crashes = tuple(Crash(host, 1, None, (1 << 40,)) for host in range(38))
     scenario = Scenario(
         7, platform, tuple(range(41)), (job,), OURS["dardis-throughput"], 1, Pace(patience=30, resend=25, lead=90),

@@ -8,11 +8,12 @@ import pytest
 from faults.broken import NoFitTest
 from faults.scenarios import draw_scenario
 from faults.seeds import check, judge, run_seed
+from kit.actual import actual
 from kit.dispatchers import dispatcher_of
 
 from dardis.model.errors import InputError
 from dardis.model.host_tree import child_counts
-from dardis.model.job import Actual, Job
+from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import RelayingHost, relay
 from dardis.registry import OURS
@@ -86,7 +87,7 @@ SEVEN = Platform("seven", (NodeGroup("n", 7, {"cores": 4}),))
 """A tree of arity 2: host 0 asks 1 and 4, 1 asks 2 and 3, 4 asks 5 and 6."""
 
 
-def one_dies(*jobs: Job, host: int, at: int, heard: int, back: int | None = None, managers: int = 1) -> Scenario:
+def one_dies(*jobs: Actual, host: int, at: int, heard: int, back: int | None = None, managers: int = 1) -> Scenario:
     crash = Crash(host, at, back, (heard,) * managers)
     bounds = tuple(range(8))
     return Scenario(
@@ -94,8 +95,8 @@ def one_dies(*jobs: Job, host: int, at: int, heard: int, back: int | None = None
     )  # fmt: skip
 
 
-def job(number: int, submit: int, nodes: int, *, groups: int = 1) -> Job:
-    return Actual(number, submit, submit, None, 100, nodes, (4,), groups, runtime=100)
+def job(number: int, submit: int, nodes: int, *, groups: int = 1) -> Actual:
+    return actual(number, submit, submit, None, 100, nodes, (4,), groups, runtime=100)
 
 
 def play(scenario: Scenario) -> FaultSimulation:

@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from fuzz.instances import Dice, Instance, command_of, draw_instance, write_instance
+from kit.actual import asking
 from kit.plain_audit import Audit, Promises
 from kit.plain_rows import Down, Finding, Row, digest_of, downs_of, downs_of_file, rows_of, rows_of_file
 
@@ -251,7 +252,7 @@ def _moved(instance: Instance, later: int) -> Instance:
         maintenance=tuple(Maintenance(w.nodes, w.start + later, w.end + later) for w in instance.platform.maintenance),
     )
     jobs = tuple(
-        replace(
+        asking(
             job, submit=job.submit + later, earliest=job.earliest + later,
             latest=None if job.latest is None else job.latest + later,
         )

@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
+from kit.actual import actual
+
 from dardis.config.set_up import AnySetUp
 from dardis.config.settings import known_settings
 from dardis.config.target import write_target
 from dardis.model.errors import InputError
-from dardis.model.job import Actual, Job
+from dardis.model.job import Actual
 from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.randomness import stream
@@ -58,7 +60,7 @@ class Instance:
 
     seed: int
     platform: Platform
-    jobs: tuple[Job, ...]
+    jobs: tuple[Actual, ...]
     partition: dict[int, str]
     """The partition that each job was submitted to, by its number."""
     dispatcher: str
@@ -165,7 +167,7 @@ def _draw_settings(dice: Dice, dispatcher: str, platform: Platform) -> tuple[str
             return tuple(chosen)
 
 
-def _draw_jobs(dice: Dice, platform: Platform, scale: int) -> tuple[tuple[Job, ...], dict[int, str]]:
+def _draw_jobs(dice: Dice, platform: Platform, scale: int) -> tuple[tuple[Actual, ...], dict[int, str]]:
     """Many at the same times, in every relation of runtime to walltime; a few that no such machine can hold."""
     made, partition = [], {}
     spread = dice.one_of((0, 10, 60, 60, 200)) * scale
@@ -189,7 +191,7 @@ def _draw_jobs(dice: Dice, platform: Platform, scale: int) -> tuple[tuple[Job, .
             request[0] = 1
         units = 1 + dice.upto(1 if narrow else 4)
         made.append(
-            Actual(
+            actual(
                 number, submit, earliest, latest, walltime, units, tuple(request), groups,
                 dice.one_of(("", "short", "long")), dice.one_of(("", "ann", "bob")), runtime=runtime,
             )

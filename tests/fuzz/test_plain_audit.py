@@ -11,13 +11,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from kit.actual import actual, asking
 from kit.plain_audit import Audit, Promises
 from kit.plain_rows import Down, Row, digest_of, downs_of, downs_of_file, rows_of, rows_of_file
 
 from dardis.metrics.downtime import write_downtime
 from dardis.metrics.table import write_jobs
 from dardis.model.downtime import Downtime
-from dardis.model.job import FOREVER, Actual, Job
+from dardis.model.job import FOREVER, Actual
 from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Split, Switching, Target
@@ -35,11 +36,11 @@ PLATFORM = Platform(
     maintenance=(Maintenance((1, 3), 100, 200),),
 )
 JOBS = (
-    Actual(1, 0, 0, None, 10, 2, (4, 1), 0b001, runtime=10),
-    Actual(2, 0, 5, 40, 10, 3, (2, 0), 0b010, runtime=15),
-    Actual(3, 0, 0, None, 10, 3, (8, 0), 0b111, runtime=10),
-    Actual(4, 0, 3, 60, 5, 1, (2, 0), 0b010, after=1, think=5, runtime=3),
-    Actual(5, 30, 30, 90, 40, 2, (3, 0), 0b011, runtime=4),
+    actual(1, 0, 0, None, 10, 2, (4, 1), 0b001, runtime=10),
+    actual(2, 0, 5, 40, 10, 3, (2, 0), 0b010, runtime=15),
+    actual(3, 0, 0, None, 10, 3, (8, 0), 0b111, runtime=10),
+    actual(4, 0, 3, 60, 5, 1, (2, 0), 0b010, after=1, think=5, runtime=3),
+    actual(5, 30, 30, 90, 40, 2, (3, 0), 0b011, runtime=4),
 )
 ROWS = (
     Row(1, 0, 0, None, 10, 2, {"cores": 4, "gpu": 1}, "completed", 0, 10, [(0, 1), (1, 1)], 1),
@@ -67,7 +68,7 @@ class Case:
     rows: list[Row]
     downs: list[Down]
     promises: Promises
-    jobs: list[Job]
+    jobs: list[Actual]
     desired: DesiredProfile | None
     switching: Switching | None
     platform: Platform = PLATFORM
@@ -133,7 +134,7 @@ def narrower(units: int, **promises: object) -> Callable[[Case], None]:
     """Job 3 with fewer units: the machine holds two, under its wishes one."""
 
     def change(case: Case) -> None:
-        case.jobs = [replace(job, units=units) if job.number == 3 else job for job in case.jobs]
+        case.jobs = [asking(job, units=units) if job.number == 3 else job for job in case.jobs]
         changed(3, units=units)(case)
         promised(**promises)(case)
 

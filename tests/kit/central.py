@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from kit.actual import actual
 from kit.pool_reference import PoolJobs
 from kit.run import Run
 
@@ -12,7 +13,7 @@ from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher, CentralSetUp
 from dardis.kernels import queue as kernel
 from dardis.metrics.audit import audit
 from dardis.model.choices import UnitsPerNode
-from dardis.model.job import NO_TIME, Actual, Job
+from dardis.model.job import NO_TIME, Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.target import DesiredProfile
 from dardis.sim.simulation import Simulation
@@ -56,7 +57,7 @@ class Watched(CentralDispatcher):
 
 def dispatch(
     platform: Platform,
-    jobs: Sequence[Job],
+    jobs: Sequence[Actual],
     setup: CentralSetUp,
     *,
     desired: DesiredProfile | None = None,
@@ -84,7 +85,7 @@ def starts_on_one_node(jobs: PoolJobs, processors: int, setup: CentralSetUp) -> 
     platform = Platform("pool", (NodeGroup("n", 1, {"cores": processors}),))
     rows = zip(jobs.submit, jobs.runtime, jobs.estimate, jobs.cores, strict=True)
     listed = [
-        Actual(number, submit, submit, None, estimate, 1, (cores,), 1, runtime=runtime)
+        actual(number, submit, submit, None, estimate, 1, (cores,), 1, runtime=runtime)
         for number, (submit, runtime, estimate, cores) in enumerate(rows, 1)
     ]
     starts: list[int] = dispatch(platform, listed, setup).schedule.start.tolist()

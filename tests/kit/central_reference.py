@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from kit import choices
+from kit.actual import asking
 from kit.dense import ONE, DenseNode, Offer, dense_nodes
 from kit.replay import Decision
 
@@ -18,7 +19,7 @@ from dardis.dispatch.orders import rule_of
 from dardis.dispatch.setups import Ordering, ProfileCheck
 from dardis.model.choices import ProfileRule, Switch, UnitsPerNode
 from dardis.model.codes import NODE_CHOICES
-from dardis.model.job import Job
+from dardis.model.job import Actual
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 
@@ -30,7 +31,7 @@ Claim = tuple[int, dict[int, int]]
 class Waiting:
     """A job in the queue, what it has reserved, and whether the desired profile no longer binds it."""
 
-    job: Job
+    job: Actual
     reserved: Claim | None = None
     ignores: bool = False
 
@@ -39,7 +40,7 @@ class SlowDispatcher:
     """Runs the jobs, in (submit, number) order; then `claims` holds where each that ran was, by number."""
 
     def __init__(
-        self, platform: Platform, jobs: Sequence[Job], setup: CentralSetUp, desired: DesiredProfile | None, seed: int
+        self, platform: Platform, jobs: Sequence[Actual], setup: CentralSetUp, desired: DesiredProfile | None, seed: int
     ) -> None:
         self.claims: dict[int, Claim] = {}
         self._setup, self._seed = setup, seed
@@ -61,7 +62,7 @@ class SlowDispatcher:
         self._running: dict[int, Claim] = {}
         self._run(jobs)
 
-    def _run(self, jobs: Sequence[Job]) -> None:
+    def _run(self, jobs: Sequence[Actual]) -> None:
         changes = {second + 1 for node in self._alone for second in _changes(node)}
         arrivals = {job.earliest for job in jobs}
         now = -1
@@ -93,12 +94,12 @@ class SlowDispatcher:
             return False
         if not self._binds or waiting.ignores:
             return True
-        job = replace(waiting.job, walltime=1) if self._instant else waiting.job
+        job = asking(waiting.job, walltime=1) if self._instant else waiting.job
         fits = self._decision(job, self._alone).earliest(now, self._until, desired_binds=True) is not None
         waiting.ignores = not fits and self._soft
         return fits or self._soft
 
-    def _decision(self, job: Job, nodes: list[DenseNode]) -> Decision:
+    def _decision(self, job: Actual, nodes: list[DenseNode]) -> Decision:
         eligible = [node for node in range(len(nodes)) if job.groups >> int(self._group[node]) & 1]
         return Decision(job, 0, nodes, eligible, self._setup.units_per_node is UnitsPerNode.DISTINCT, 0)
 
@@ -170,7 +171,7 @@ class SlowDispatcher:
         waiting.reserved = (start, taken)
         self._take(job, waiting.reserved, start, 1)
 
-    def _take(self, job: Job, claim: Claim, begin: int, sign: int) -> None:
+    def _take(self, job: Actual, claim: Claim, begin: int, sign: int) -> None:
         start, taken = claim
         for node, units in taken.items():
             self._nodes[node].take(begin, start + job.walltime, sign * units * np.array(job.request))

@@ -12,7 +12,7 @@ from kit.run import Run
 from dardis.metrics.audit import audit
 from dardis.model.addresses import address_of
 from dardis.model.choices import UnitsPerNode
-from dardis.model.job import Job
+from dardis.model.job import Actual
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.node_manager import NodePool, RelayingHost
@@ -65,7 +65,7 @@ class Watched(LateTurns):
 
 def run_late(
     platform: Platform,
-    jobs: Sequence[Job],
+    jobs: Sequence[Actual],
     setup: LateSetUp,
     *,
     desired: DesiredProfile | None = None,

@@ -10,18 +10,19 @@ reached, or a new job goes before one that holds a reservation; else only new on
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from math import sqrt
 
 import numpy as np
 from kit import choices
+from kit.actual import asking
 from kit.dense import dense_nodes
 from kit.replay import Decision
 
 from dardis.model.choices import EventOrder, ProfileRule, UnitsPerNode
 from dardis.model.codes import NODE_CHOICES
-from dardis.model.job import Job
+from dardis.model.job import Actual
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.task_manager import LateSetUp
@@ -32,7 +33,7 @@ HEAD, AGED = 0, 1
 Key = tuple[bool, float, int, int]
 
 
-def key_of(job: Job, now: int, aged_after_s: int, kinds: Sequence[str]) -> Key:
+def key_of(job: Actual, now: int, aged_after_s: int, kinds: Sequence[str]) -> Key:
     """What orders the waiting jobs; the least goes first."""
     wait = now - job.submit
     aged = wait > aged_after_s
@@ -45,7 +46,7 @@ def key_of(job: Job, now: int, aged_after_s: int, kinds: Sequence[str]) -> Key:
 class Waiting:
     """A job that waits, and whether it has had no turn yet."""
 
-    job: Job
+    job: Actual
     fresh: bool = True
 
 
@@ -53,7 +54,7 @@ class SlowLate:
     """Runs the jobs, in (submit, number) order; then `claims` holds where each that ran was, by number."""
 
     def __init__(
-        self, platform: Platform, jobs: Sequence[Job], setup: LateSetUp, desired: DesiredProfile | None
+        self, platform: Platform, jobs: Sequence[Actual], setup: LateSetUp, desired: DesiredProfile | None
     ) -> None:
         self.claims: dict[int, Claim] = {}
         self._setup, self._kinds = setup, platform.kinds
@@ -74,7 +75,7 @@ class SlowLate:
         self._lost: set[int] = set()
         """Who finds no start at any time."""
         self._queue: list[Waiting] = []
-        self._held: dict[int, tuple[Job, Claim]] = {}
+        self._held: dict[int, tuple[Actual, Claim]] = {}
         """Who holds a reservation, by label."""
         self._followers: dict[int, list[int]] = {}
         self._events: list[tuple[int, int, int, bool]] = []
@@ -88,7 +89,7 @@ class SlowLate:
             for kind in range(len(platform.kinds)) if desired is not None else ():
                 yield from desired.of_node(number, kind).times[1:].tolist()
 
-    def _run(self, jobs: Sequence[Job]) -> None:
+    def _run(self, jobs: Sequence[Actual]) -> None:
         place = {job.number: place for place, job in enumerate(jobs)}
         for job in jobs:
             if job.after is not None and place.get(job.after, len(jobs)) < place[job.number]:
@@ -132,7 +133,7 @@ class SlowLate:
     def _arrive(self, number: int, now: int) -> None:
         job = self._jobs[number]
         late = None if job.latest is None else job.latest + now - job.submit
-        job = self._jobs[number] = replace(job, submit=now, earliest=max(job.earliest, now), latest=late)
+        job = self._jobs[number] = asking(job, submit=now, earliest=max(job.earliest, now), latest=late)
         # Whether the machine holds it when nothing is reserved, wished or closed.
         fit = [
             min(int(node.free.max(axis=0)[k]) // need for k, need in enumerate(job.request) if need)
@@ -160,7 +161,7 @@ class SlowLate:
                 times += [time for time in latest if time is not None and time > now]
         return min(times, default=None)
 
-    def _key(self, job: Job, now: int) -> Key:
+    def _key(self, job: Actual, now: int) -> Key:
         return key_of(job, now, self._setup.aged_after_s, self._kinds)
 
     def _wake_up(self, now: int, *, whole: bool) -> None:
@@ -182,7 +183,7 @@ class SlowLate:
         for waiting in self._queue:
             waiting.fresh = False
 
-    def _try(self, job: Job, now: int) -> None:
+    def _try(self, job: Actual, now: int) -> None:
         """Let the job start, or reserve where it may."""
         eligible = [node for node in range(len(self._nodes)) if job.groups >> int(self._group[node]) & 1]
         decision = Decision(job, 0, self._nodes, eligible, self._distinct, 0)
@@ -222,7 +223,7 @@ class SlowLate:
             self.claims[job.number] = claim
             self._put(now + job.duration, job.number, arrives=False)
 
-    def _take(self, job: Job, claim: Claim, begin: int, sign: int) -> None:
+    def _take(self, job: Actual, claim: Claim, begin: int, sign: int) -> None:
         start, taken = claim
         for node, units in taken.items():
             self._nodes[node].take(begin, start + job.walltime, sign * units * np.array(job.request))

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 from hypothesis import strategies as st
+from kit.actual import actual
 
-from dardis.model.job import Actual, Job
+from dardis.model.job import Actual
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Split
@@ -66,7 +67,7 @@ def requests(draw, platform: Platform) -> tuple[int, ...]:
 
 
 @st.composite
-def jobs(draw, platform: Platform, *, most: int = 10, until: int = 60, following: bool = False) -> list[Job]:
+def jobs(draw, platform: Platform, *, most: int = 10, until: int = 60, following: bool = False) -> list[Actual]:
     """Jobs in (submit, number) order: early ends and kills, delayed earliest starts, deadlines, eligible groups."""
     made = []
     spread = draw(st.sampled_from((0, 10, until)))
@@ -76,7 +77,7 @@ def jobs(draw, platform: Platform, *, most: int = 10, until: int = 60, following
         latest = draw(st.none() | st.integers(0, 40).map(lambda window, earliest=earliest: earliest + window))
         walltime = draw(st.integers(1, 30))
         runtime = draw(st.sampled_from((walltime, max(1, walltime - 1), max(1, walltime // 2), 1, walltime + 5)))
-        job = Actual(
+        job = actual(
             number, submit, earliest, latest, walltime, draw(st.integers(1, 6)), draw(requests(platform)),
             draw(st.integers(1, platform.all_groups)), runtime=runtime,
         )  # fmt: skip
@@ -91,7 +92,7 @@ BUSY_UNTIL = 4000
 
 
 @st.composite
-def busy_hours(draw) -> tuple[Platform, list[Job], DesiredProfile]:
+def busy_hours(draw) -> tuple[Platform, list[Actual], DesiredProfile]:
     """A machine with maintenance, under a profile of many steps, and 20 to 40 jobs of up to 1500 s.
 
     The jobs come from a seed: that many, drawn one by one, are too much for Hypothesis, and of no use to its shrinker.
@@ -114,7 +115,7 @@ def busy_hours(draw) -> tuple[Platform, list[Job], DesiredProfile]:
         request = [upto(capacity.get(kind, 0)) for kind in platform.kinds]
         request[0] += max(request) == 0
         groups = 1 + upto(platform.all_groups - 1) if upto(1) else platform.all_groups
-        job = Actual(number, submit, earliest, latest, walltime, 1 + upto(4), tuple(request), groups, runtime=runtime)
+        job = actual(number, submit, earliest, latest, walltime, 1 + upto(4), tuple(request), groups, runtime=runtime)
         if made and upto(6) == 0:
             job = replace(job, after=1 + upto(number - 2), think=upto(50))
         made.append(job)

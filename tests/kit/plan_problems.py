@@ -11,7 +11,7 @@ from kit.machine import platforms, requests
 from dardis.metrics.audit import audit
 from dardis.model.arrays import Floats, Ints
 from dardis.model.capacity import could_hold
-from dardis.model.job import NO_TIME, Actual
+from dardis.model.job import NO_TIME, Job
 from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.power.conditions import HOUR_S, Conditions
@@ -61,7 +61,7 @@ def plan_problems(draw, *, most: int = 10, maintenance: bool = True) -> Problem:
         earliest = submit + draw(st.sampled_from((0, 0, 7, 40)))
         latest = earliest + draw(st.integers(0, 200)) if draw(st.integers(0, 4)) == 0 else NO_TIME
         request, groups = draw(requests(platform)), draw(st.integers(1, platform.all_groups))
-        job = Actual(number, submit, earliest, None, 1, 1, request, groups, runtime=1)
+        job = Job(number, submit, earliest, None, 1, 1, request, groups)
         holds = could_hold(job, counts, platform.group_capacity.tolist(), distinct=False)
         if holds == 0:
             continue

@@ -12,7 +12,7 @@ import numpy as np
 from kit.dense import ONE, DenseNode, dense_nodes
 
 from dardis.model.choices import EventOrder, ProfileRule, UnitsPerNode
-from dardis.model.job import Job
+from dardis.model.job import Actual
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile
@@ -23,7 +23,7 @@ from dardis.task_manager import SetUp
 class Decision:
     """A job when it was decided on, and the nodes as it found them."""
 
-    job: Job
+    job: Actual
     place: int
     nodes: list[DenseNode]
     eligible: list[int]
@@ -45,7 +45,7 @@ class Decision:
         return first + int(enough[0]) if len(enough) else None
 
 
-def horizon_of(platform: Platform, jobs: Sequence[Job], desired: DesiredProfile | None) -> int:
+def horizon_of(platform: Platform, jobs: Sequence[Actual], desired: DesiredProfile | None) -> int:
     """A second from which on nothing changes, however the jobs are placed."""
     last = max([0, *(job.submit for job in jobs), *(job.earliest for job in jobs), *(job.latest or 0 for job in jobs)])
     last = max([last, *(window.end for window in platform.maintenance)])
@@ -55,7 +55,7 @@ def horizon_of(platform: Platform, jobs: Sequence[Job], desired: DesiredProfile 
 
 
 def decisions(
-    platform: Platform, schedule: Schedule, jobs: Sequence[Job], setup: SetUp, desired: DesiredProfile | None
+    platform: Platform, schedule: Schedule, jobs: Sequence[Actual], setup: SetUp, desired: DesiredProfile | None
 ) -> Iterator[Decision]:
     """Every job as it was decided on: what had ended by then is free, what was decided before is reserved."""
     seconds = horizon_of(platform, jobs, desired)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from dardis.model.job import Job
+from dardis.model.job import Actual
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile
@@ -29,7 +29,7 @@ class Run:
 
 def simulate(
     platform: Platform,
-    jobs: Sequence[Job],
+    jobs: Sequence[Actual],
     setup: SetUp,
     *,
     desired: DesiredProfile | None = None,

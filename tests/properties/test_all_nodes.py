@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kit.actual import asking
 from kit.central import dispatch, setup_of
 from kit.effort import examples
 from kit.machine import jobs, platforms
@@ -23,7 +22,7 @@ def test_all_nodes_backfilling_is_conservative_backfilling(event_order, data, un
     platform = data.draw(platforms())
     # In the order of submission, which is the one order that the two have in common.
     drawn = [
-        replace(job, earliest=job.submit, latest=None) for job in data.draw(jobs(platform, most=14, following=True))
+        asking(job, earliest=job.submit, latest=None) for job in data.draw(jobs(platform, most=14, following=True))
     ]
     settings = [f"event_order={event_order}", f"units_per_node={units}", f"node_choice={choice}"]
     throughput = with_settings(SETUPS["dardis-throughput"], ["backfill_scope=all-nodes", *settings])

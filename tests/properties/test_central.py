@@ -22,7 +22,7 @@ from dardis.dispatch.orders import RULES
 from dardis.dispatch.setups import SAME_AS_RULE, Ordering, ProfileCheck
 from dardis.kernels import job_table, placer, profiles
 from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, Switch, UnitsPerNode
-from dardis.model.job import Job
+from dardis.model.job import Actual
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 
@@ -34,7 +34,7 @@ class Case:
     """What a run is made of."""
 
     platform: Platform
-    jobs: list[Job]
+    jobs: list[Actual]
     setup: CentralSetUp
     desired: DesiredProfile | None
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from kit.actual import actual, asking
 from kit.central import dispatch, setup_of
 from kit.effort import examples
 from kit.machine import desired_profiles, jobs, platforms
@@ -16,7 +17,7 @@ from dardis.dispatch import CENTRAL_SETUPS, CentralSetUp
 from dardis.dispatch.orders import RULES, rule_of
 from dardis.dispatch.setups import SAME_AS_RULE, ProfileCheck
 from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, UnitsPerNode
-from dardis.model.job import FOREVER, NO_TIME, Actual, Job
+from dardis.model.job import FOREVER, NO_TIME, Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.target import DesiredProfile
 from dardis.wire.effects import Placed
@@ -29,7 +30,7 @@ class Case:
     """What a run is made of."""
 
     platform: Platform
-    jobs: list[Job]
+    jobs: list[Actual]
     setup: CentralSetUp
     desired: DesiredProfile | None
 
@@ -108,7 +109,7 @@ def test_conservative_delays_nobody(case):
 def test_what_conservative_promises_first_is_what_happens_when_nothing_ends_early():
     platform = Platform("one", (NodeGroup("n", 1, {"cores": 4}),))
     rows = [(0, 10, 3), (1, 5, 2), (2, 5, 4), (3, 20, 1), (4, 6, 1)]
-    listed = [Actual(n, s, s, None, t, 1, (c,), 1, runtime=t) for n, (s, t, c) in enumerate(rows, 1)]
+    listed = [actual(n, s, s, None, t, 1, (c,), 1, runtime=t) for n, (s, t, c) in enumerate(rows, 1)]
     promises = Promises()
     dispatch(platform, listed, setup_of("conservative"), watch=promises.watch_all)
     assert {number: {*given} for number, given in promises.by_job.items()} == {
@@ -151,7 +152,7 @@ def test_a_strict_order_never_overtakes(case):
     for place in np.flatnonzero(schedule.ran).tolist():
         times = {"submit": int(schedule.submit[place]), "earliest": int(schedule.earliest[place])}
         latest = int(schedule.latest[place])
-        job = replace(case.jobs[place], latest=None if latest == NO_TIME else latest, **times)
+        job = asking(case.jobs[place], latest=None if latest == NO_TIME else latest, **times)
         ran.append(((rule(job, case.platform), job.submit, job.number), job.earliest, int(schedule.start[place])))
     slack = 1 if case.setup.event_order is EventOrder.PER_EVENT else 0
     for (first, ready, start), (then, _, overtaken_at) in itertools.permutations(ran, 2):

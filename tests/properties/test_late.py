@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kit.actual import actual
 from kit.dense import ONE, dense_nodes
 from kit.effort import examples
 from kit.late import LateRun, run_late
@@ -18,7 +19,7 @@ from kit.replay import horizon_of, placement
 
 from dardis.kernels import job_table, placer
 from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, UnitsPerNode
-from dardis.model.job import Actual, Job
+from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.target import DesiredProfile
 from dardis.task_manager import LATE_SETUPS, LateSetUp
@@ -34,7 +35,7 @@ class Case:
     """What a run is made of."""
 
     platform: Platform
-    jobs: list[Job]
+    jobs: list[Actual]
     setup: LateSetUp
     desired: DesiredProfile | None
 
@@ -105,7 +106,7 @@ def crowds(draw) -> Case:
     listed = []
     for number, (submit, runtime, more, request, wanted) in enumerate(sorted(rows), 1):
         units = min(wanted, platform.node_count * (cores // request))
-        listed.append(Actual(number, submit, submit, None, runtime + more, units, (request,), 1, runtime=runtime))
+        listed.append(actual(number, submit, submit, None, runtime + more, units, (request,), 1, runtime=runtime))
     return Case(platform, listed, setup, None)
 
 

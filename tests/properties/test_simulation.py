@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from kit.actual import actual
 from kit.dense import ONE, DenseNode, dense_nodes
 from kit.effort import examples
 from kit.machine import desired_profiles, jobs, platforms
@@ -17,7 +18,7 @@ from kit.run import Run, simulate
 from dardis.metrics.audit import audit
 from dardis.model import codes
 from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, Switch, UnitsPerNode
-from dardis.model.job import Actual, Job
+from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile
@@ -38,7 +39,7 @@ class Case:
     """What a run is made of."""
 
     platform: Platform
-    jobs: list[Job]
+    jobs: list[Actual]
     setup: SetUp
     desired: DesiredProfile | None
     sample: int = 0
@@ -112,7 +113,7 @@ def test_hosts_and_task_managers_do_not_change_the_schedule(case, data):
 def test_chance_in_backfilling_does_not_depend_on_who_asks_with_whom(sizes, managers, setup):
     """Jobs that all end early, on equal nodes: many ask again at once, in messages of several jobs."""
     platform = Platform("equal", (NodeGroup("n", 8, {"cores": 2}),))
-    queue = [Actual(n, 0, 0, None, time, units, (1,), 1, runtime=time // 2) for n, (units, time) in enumerate(sizes)]
+    queue = [actual(n, 0, 0, None, time, units, (1,), 1, runtime=time // 2) for n, (units, time) in enumerate(sizes)]
     case = Case(platform, queue, replace(setup, backfill=Switch.ON), None)
     expected = case.run().schedule.digest()
     assert case.run(managers=managers).schedule.digest() == expected

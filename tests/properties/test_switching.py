@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from kit.actual import actual, asking
 from kit.effort import examples
 from kit.machine import desired_profiles, jobs, platforms
 
@@ -16,7 +17,7 @@ from dardis.metrics.audit import audit
 from dardis.model.addresses import address_of
 from dardis.model.choices import NodeChoice, ProfileRule
 from dardis.model.downtime import Downtime
-from dardis.model.job import Actual, Job
+from dardis.model.job import Actual
 from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.schedule import Schedule
@@ -49,7 +50,7 @@ class Case:
     """What a run is made of."""
 
     platform: Platform
-    jobs: list[Job]
+    jobs: list[Actual]
     setup: SetUp | LateSetUp
     desired: DesiredProfile | None
     switching: Switching | None
@@ -118,7 +119,7 @@ def cases(draw, *, setups: tuple[SetUp | LateSetUp, ...] = (LATE, *SETUPS.values
     if draw(st.integers(0, 2)):  # with time between jobs, so that nodes sleep
         wide = draw(st.integers(1, 30))
         listed = [
-            replace(
+            asking(
                 job, submit=wide * job.submit, earliest=wide * job.submit + job.earliest - job.submit,
                 latest=None if job.latest is None else job.latest + (wide - 1) * job.submit,
             )
@@ -171,7 +172,7 @@ def test_with_all_nodes_spare_it_is_the_schedule_without_switching(case):
 @examples(1)
 def test_a_late_job_on_a_machine_that_sleeps_waits_for_a_boot_at_most(setup, boot_s, shutdown_s, idle_s, units):
     platform = Platform("sleepy", (NodeGroup("n", 8, {"cores": 2}, NodePower(boot_s=boot_s, shutdown_s=shutdown_s)),))
-    queue = [Actual(1, 0, 0, None, 5, 1, (2,), 1, runtime=5), Actual(2, 500, 500, None, 7, units, (2,), 1, runtime=3)]
+    queue = [actual(1, 0, 0, None, 5, 1, (2,), 1, runtime=5), actual(2, 500, 500, None, 7, units, (2,), 1, runtime=3)]
     case = Case(platform, queue, setup, None, Switching({0: StepFunction.from_steps(0, [])}, idle_s=idle_s))
     run = case.run()
     legal(case, run)
@@ -186,7 +187,7 @@ def test_a_job_that_finds_the_spares_used_waits_for_a_boot_at_most(rows, spares,
     """Where the machine is never full; and not at all where the spares hold it."""
     platform = Platform("roomy", (NodeGroup("n", 80, {"cores": 1}, NodePower(boot_s=boot_s, shutdown_s=3)),))
     queue = [
-        Actual(number, submit, submit, None, time, units, (1,), 1, runtime=time)
+        actual(number, submit, submit, None, time, units, (1,), 1, runtime=time)
         for number, (submit, time, units) in enumerate(sorted(rows), 1)
     ]
     case = Case(platform, queue, setup, None, Switching({0: StepFunction.from_steps(spares, [])}, idle_s=4))
@@ -224,7 +225,7 @@ def test_spares_are_up_a_boot_after_they_are_used(rows, spares, boot_s):
     """Unless a job came within the last boot and shut-down, as many idle nodes are up as are to be spare."""
     platform = Platform("roomy", (NodeGroup("n", 60, {"cores": 1}, NodePower(boot_s=boot_s, shutdown_s=2)),))
     queue = [
-        Actual(number, submit, submit, None, time, units, (1,), 1, runtime=time)
+        actual(number, submit, submit, None, time, units, (1,), 1, runtime=time)
         for number, (submit, time, units) in enumerate(sorted(rows), 1)
     ]
     case = Case(platform, queue, THROUGHPUT, None, Switching({0: StepFunction.from_steps(spares, [])}, idle_s=3))

@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from kit.actual import actual
 from kit.effort import examples
 from kit.machine import jobs, platforms
 from kit.threads import on_ranks
 
 from dardis.metrics.audit import audit
 from dardis.model.choices import ProfileRule, Switch
-from dardis.model.job import Actual, Job
+from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.schedule import Schedule
 from dardis.node_manager import NodePool
@@ -28,7 +29,7 @@ class Case:
     """Jobs that run as long as they say, since early ends are not told in waves."""
 
     platform: Platform
-    jobs: list[Job]
+    jobs: list[Actual]
     setup: SetUp
     sample: int
     managers: int
@@ -95,7 +96,7 @@ def test_one_job_at_a_time_is_what_turns_decide(case, data):
 @examples(0.3)
 def test_jobs_that_want_the_same_nodes_are_all_placed(count, managers):
     platform = Platform("equal", (NodeGroup("n", 2, {"cores": 1}),))
-    rush = [Actual(number, 0, 0, None, 5, 2, (1,), 1, runtime=5) for number in range(1, count + 1)]
+    rush = [actual(number, 0, 0, None, 5, 2, (1,), 1, runtime=5) for number in range(1, count + 1)]
     case = Case(platform, rush, replace(SETUPS["dardis-throughput"], backfill=Switch.OFF), 0, managers)
     schedule, refusals = case.waves(count, (0, 1, 2))
     assume(count > 1)
@@ -116,7 +117,7 @@ def test_a_task_manager_hears_in_the_order_of_its_jobs_wherever_their_nodes_are(
 
     monkeypatch.setattr(PlannedManager, "handle", noted)
     platform = Platform("two", (NodeGroup("a", 4, {"cores": 1}), NodeGroup("b", 4, {"cores": 1})))
-    pair = [Actual(1, 0, 0, None, 5, 1, (1,), 0b10, runtime=5), Actual(2, 0, 0, None, 5, 1, (1,), 0b01, runtime=5)]
+    pair = [actual(1, 0, 0, None, 5, 1, (1,), 0b10, runtime=5), actual(2, 0, 0, None, 5, 1, (1,), 0b01, runtime=5)]
     setup = replace(SETUPS["dardis-throughput"], backfill=Switch.OFF)
     Case(platform, pair, setup, 1, 1).waves(2, bounds)
     assert heard == [1, 2]

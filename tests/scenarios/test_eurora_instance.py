@@ -1,12 +1,12 @@
 """Thesis tables 3.2 and 3.3: five jobs that wait at once on Eurora's 64 nodes."""
 
 import pytest
+from kit.actual import actual
 from kit.run import simulate
 
 from dardis.config.settings import with_settings
 from dardis.metrics.audit import audit
 from dardis.model.choices import NodeChoice
-from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.task_manager import SETUPS
 
@@ -25,7 +25,7 @@ TABLE = [  # units, cores, gpu, mic, memory (kB), duration
     (32, 3, 0, 2, 800_000, 400),
 ]
 JOBS = [
-    Actual(number, 0, 0, None, duration, units, tuple(request), EURORA.all_groups, runtime=duration)
+    actual(number, 0, 0, None, duration, units, tuple(request), EURORA.all_groups, runtime=duration)
     for number, (units, *request, duration) in enumerate(TABLE)
 ]
 PUBLISHED = [0, 0, 600, 0, 800]

@@ -6,11 +6,12 @@ Each instance is one that once went wrong. A run here is audited (see tests/kit)
 from __future__ import annotations
 
 import pytest
+from kit.actual import actual
 from kit.central import dispatch, setup_of
 from kit.late import run_late
 
 from dardis.model.choices import ProfileRule
-from dardis.model.job import Actual, Job
+from dardis.model.job import Actual
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Split
@@ -24,12 +25,12 @@ def binding(platform: Platform, value: int, *steps: tuple[int, int]) -> DesiredP
     return DesiredProfile(platform, {0: StepFunction.from_steps(value, steps)}, {}, Split.PROPORTIONAL)
 
 
-def core_job(number: int, submit: int, walltime: int, cores: int, **more) -> Job:
+def core_job(number: int, submit: int, walltime: int, cores: int, **more) -> Actual:
     """A job of one unit that runs its whole walltime."""
-    return Actual(number, submit, submit, None, walltime, 1, (cores,), 1, **more, runtime=walltime)
+    return actual(number, submit, submit, None, walltime, 1, (cores,), 1, **more, runtime=walltime)
 
 
-def central_starts(name: str, jobs: list[Job], desired: DesiredProfile, *settings: str) -> list[int]:
+def central_starts(name: str, jobs: list[Actual], desired: DesiredProfile, *settings: str) -> list[int]:
     """Start times on the machine of four cores."""
     starts: list[int] = dispatch(FOUR, jobs, setup_of(name, *settings), desired=desired).schedule.start.tolist()
     return starts
@@ -70,7 +71,7 @@ CROWDS = {
 @pytest.mark.parametrize("name", CROWDS)
 def test_a_crowd_with_deadlines_overbooks_no_node(name: str) -> None:
     jobs = [
-        Actual(number, submit, submit, latest, walltime, units, request, 1, runtime=runtime)
+        actual(number, submit, submit, latest, walltime, units, request, 1, runtime=runtime)
         for number, submit, latest, walltime, runtime, units, request in CROWDS[name]
     ]
     run = dispatch(GPUS, jobs, setup_of(name), desired=binding(GPUS, 10, *DIPS))
@@ -82,8 +83,8 @@ def test_a_reservation_behind_maintenance_keeps_its_nodes(rule: str) -> None:
     groups = NodeGroup("a", 1, {"cores": 6}), NodeGroup("b", 2, {"cores": 2})
     platform = Platform("mended", groups, maintenance=(Maintenance((0, 1, 2), 1167, 1820),))
     jobs = [
-        Actual(6, 1039, 1039, 3080, 912, 3, (1,), 0b10, runtime=912),
-        Actual(7, 1225, 1225, None, 29, 3, (1,), platform.all_groups, runtime=9),
+        actual(6, 1039, 1039, 3080, 912, 3, (1,), 0b10, runtime=912),
+        actual(7, 1225, 1225, None, 29, 3, (1,), platform.all_groups, runtime=9),
     ]
     desired = binding(platform, 8, (3958, 1), (4307, 2))
     run = dispatch(platform, jobs, setup_of("conservative", f"profile={rule}"), desired=desired)

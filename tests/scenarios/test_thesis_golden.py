@@ -6,10 +6,11 @@ The tables' cores, GPUs, MICs and memory are of the whole job: a unit asks for i
 from __future__ import annotations
 
 import pytest
+from kit.actual import actual
 from kit.central import dispatch, setup_of
 from kit.replay import placement
 
-from dardis.model.job import Actual, Job
+from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
 
 GIB = 1024
@@ -22,10 +23,10 @@ MACHINE = Platform(
 )
 
 
-def job(number: int, duration: int, nodes: int, cores: int, gpus: int, mics: int, gib: int) -> Job:
+def job(number: int, duration: int, nodes: int, cores: int, gpus: int, mics: int, gib: int) -> Actual:
     submit = 0 if number <= 2 else 5
     unit = (cores // nodes, gpus // nodes, mics // nodes, gib * GIB // nodes)
-    return Actual(number, submit, submit, None, duration, nodes, unit, 0b11, runtime=duration)
+    return actual(number, submit, submit, None, duration, nodes, unit, 0b11, runtime=duration)
 
 
 TABLE_4_2 = [

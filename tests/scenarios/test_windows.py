@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 import pytest
+from kit.actual import actual
 from kit.run import simulate
 
 from dardis.model.choices import ProfileRule
-from dardis.model.job import Actual, Job
+from dardis.model.job import Actual
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile
@@ -16,8 +17,8 @@ DRAWN = ("dardis-profile", "dardis-balance")
 ONE_NODE = Platform("one", (NodeGroup("n", 1, {"cores": 1}),))
 
 
-def job_with(latest: int | None) -> Job:
-    return Actual(1, 0, 0, latest, 10, 1, (1,), 1, runtime=10)
+def job_with(latest: int | None) -> Actual:
+    return actual(1, 0, 0, latest, 10, 1, (1,), 1, runtime=10)
 
 
 def wish_from(moment: int) -> DesiredProfile:

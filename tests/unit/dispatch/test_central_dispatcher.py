@@ -1,11 +1,12 @@
 """The central dispatcher on examples small enough to work out by hand."""
 
 import pytest
+from kit.actual import actual
 from kit.central import dispatch, setup_of
 from kit.replay import placement
 
 from dardis.dispatch import CentralDispatcher
-from dardis.model.job import NO_TIME, Actual
+from dardis.model.job import NO_TIME
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile
@@ -14,7 +15,7 @@ ONE = Platform("one", (NodeGroup("n", 1, {"cores": 4}),))
 
 
 def job(number, submit, walltime, cores, *, units=1, runtime=None, est=None, lst=None, groups=1):
-    return Actual(
+    return actual(
         number,
         submit,
         submit if est is None else est,
@@ -68,7 +69,7 @@ def test_an_early_end_improves_reservations():
 
 def test_a_job_is_killed_at_its_walltime_and_follows_its_leader():
     leader = job(1, 0, 10, 4, runtime=25)
-    follower = Actual(2, 3, 3, None, 5, 1, (4,), 1, after=1, think=7, runtime=5)
+    follower = actual(2, 3, 3, None, 5, 1, (4,), 1, after=1, think=7, runtime=5)
     assert starts(ONE, [leader, follower], "easy") == [0, 17]
 
 
@@ -187,6 +188,6 @@ def test_room_for_longer_profiles_is_no_room_for_more_offers():
     wide = Platform("wide", (NodeGroup("n", 1, {"cores": 300}),))
     dispatcher = CentralDispatcher(setup_of("conservative"), wide, None, 1)
     for number in range(1, 301):
-        assert dispatcher.submit(job(number, 0, number, 1), 0) is None
+        assert dispatcher.submit(job(number, 0, number, 1).asked, 0) is None
         assert len(dispatcher.decide(0)) == 1
     assert len(dispatcher._placer.room.out) <= 2048

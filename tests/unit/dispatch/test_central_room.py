@@ -1,10 +1,10 @@
 """A central dispatcher takes more jobs and more nodes than it has room for at first."""
 
 import pytest
+from kit.actual import actual
 from kit.central import dispatch, setup_of
 
 from dardis.kernels.job_table import FIRST_SLOTS
-from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
 
 EIGHT = Platform("eight", (NodeGroup("n", 8, {"cores": 1}),))
@@ -12,7 +12,7 @@ MANY = FIRST_SLOTS + FIRST_SLOTS // 2
 
 
 def wide(number, submit):
-    return Actual(number, submit, submit, None, 10, 8, (1,), 1, runtime=10)
+    return actual(number, submit, submit, None, 10, 8, (1,), 1, runtime=10)
 
 
 @pytest.mark.parametrize("name", ["rules-fcfs", "easy", "conservative"])

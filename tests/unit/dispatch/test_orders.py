@@ -4,7 +4,7 @@ import pytest
 
 from dardis.dispatch.orders import RULES, order_name, rule_of
 from dardis.model.errors import InputError
-from dardis.model.job import Actual
+from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, NodePower, Platform
 
 MACHINE = Platform(
@@ -17,7 +17,7 @@ MACHINE = Platform(
 
 
 def job(number, *, est=0, lst=None, walltime=10, units=1, cores=4, gpu=0, power=0, groups=0b11):
-    return Actual(number, 0, est, lst, walltime, units, (cores, gpu, power), groups, runtime=1)
+    return Job(number, 0, est, lst, walltime, units, (cores, gpu, power), groups)
 
 
 A = job(1, est=5, lst=90, walltime=30, units=2, cores=4, gpu=1, groups=0b01)
@@ -55,7 +55,7 @@ def test_profit_takes_the_mean_of_the_nodes_that_may_run_the_job():
     mixed = (2 * 5.0 + 6 * 10.0) / 8
     assert rule(job(1), MACHINE) == pytest.approx(-0.013 / mixed)
     free = Platform("free", (NodeGroup("a", 1, {"cores": 4}, NodePower(core_w=0.0)),))
-    costly = Actual(1, 0, 0, None, 9, 1, (1,), 1, runtime=9)
+    costly = Job(1, 0, 0, None, 9, 1, (1,), 1)
     assert rule(costly, free) < rule(job(1), MACHINE)  # what costs nothing goes first
 
 

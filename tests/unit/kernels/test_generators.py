@@ -8,7 +8,7 @@ from kit.asks import ask_for, nothing_held
 from kit.effort import examples
 
 from dardis.model.codes import EXPONENTIAL, FIRST, UNIFORM
-from dardis.model.job import Actual
+from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile
@@ -100,7 +100,7 @@ def test_nodes_that_all_have_their_quota_agree_on_a_start(nodes, units, window, 
         return
     machine = Platform("m", (NodeGroup("n", nodes, {"cores": 1}),))
     rules = SearchRules(drawn=True, desired_binds=False, soft=False)
-    search = begin(Actual(job, 0, 0, window, 1, units, (1,), 1, runtime=1), 0, rules, 0)
+    search = begin(Job(job, 0, 0, window, 1, units, (1,), 1), 0, rules, 0)
     quota = quota_of(search, units, nodes, grain)
     state = PoolState(machine, 0, nodes, None)
     ask = ask_for(job=job, first=search.first, last=search.last, quota=quota, generator=UNIFORM, grain=grain)

@@ -1,6 +1,5 @@
 import pytest
-
-from dardis.model.job import Actual
+from kit.actual import actual
 
 GOOD = {
     "number": 1, "submit": 5, "earliest": 5, "latest": None, "walltime": 10, "runtime": 4, "units": 1,
@@ -10,7 +9,7 @@ GOOD = {
 
 @pytest.mark.parametrize(("runtime", "duration"), [(4, 4), (10, 10), (11, 10)])
 def test_a_job_is_cut_at_its_walltime(runtime, duration):
-    assert Actual(**GOOD | {"runtime": runtime}).duration == duration
+    assert actual(**GOOD | {"runtime": runtime}).duration == duration
 
 
 @pytest.mark.parametrize(
@@ -26,4 +25,4 @@ def test_a_job_is_cut_at_its_walltime(runtime, duration):
 )
 def test_senseless_jobs_are_refused(change, complaint):
     with pytest.raises(ValueError, match=complaint):
-        Actual(**GOOD | change)
+        actual(**GOOD | change)

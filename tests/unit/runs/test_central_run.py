@@ -6,12 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from kit.actual import actual
 from kit.central import dispatch, setup_of
 
 from dardis.metrics.audit import audit
 from dardis.metrics.table import read_jobs
 from dardis.model.errors import InputError
-from dardis.model.job import NO_TIME, Actual
+from dardis.model.job import NO_TIME
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.platform_dict import platform_from_dict
 from dardis.registry import OURS, find_dispatcher
@@ -122,8 +123,8 @@ ONE = Platform("one", (NodeGroup("n", 1, {"cores": 4}),))
 
 def test_followers_of_a_rejected_job_still_run():
     jobs = [
-        Actual(1, 0, 0, None, 5, 1, (9,), 1, runtime=5),
-        Actual(2, 1, 1, None, 5, 1, (4,), 1, after=1, think=3, runtime=5),
+        actual(1, 0, 0, None, 5, 1, (9,), 1, runtime=5),
+        actual(2, 1, 1, None, 5, 1, (4,), 1, after=1, think=3, runtime=5),
     ]
     schedule = dispatch(ONE, jobs, setup_of("easy")).schedule
     assert schedule.start.tolist() == [NO_TIME, 3]
@@ -133,7 +134,7 @@ def test_of_an_instant_batched_sees_ends_first_and_per_event_arrivals():
     """At 6 job 1 ends early and job 3 comes: does job 2 get its cores, or does 3 pass?"""
     rows = [(1, 5, 10, 2), (3, 3, 4, 3), (6, 1, 2, 2)]
     jobs = [
-        Actual(n, s, s, None, walltime, 1, (c,), 1, runtime=runtime)
+        actual(n, s, s, None, walltime, 1, (c,), 1, runtime=runtime)
         for n, (s, runtime, walltime, c) in enumerate(rows, 1)
     ]
     assert dispatch(ONE, jobs, setup_of("easy")).schedule.start.tolist() == [1, 6, 9]
@@ -143,7 +144,7 @@ def test_of_an_instant_batched_sees_ends_first_and_per_event_arrivals():
 def test_no_decision_is_made_when_nothing_has_changed():
     """The dispatcher is asked at arrivals, ends, and when a reservation begins; never in between."""
     asked = []
-    jobs = [Actual(n, 10 * n, 10 * n, None, 35, 1, (3,), 1, runtime=20) for n in range(1, 4)]
+    jobs = [actual(n, 10 * n, 10 * n, None, 35, 1, (3,), 1, runtime=20) for n in range(1, 4)]
     run_ = dispatch(ONE, jobs, setup_of("easy"), watch=lambda now, *_: asked.append(now))
     assert run_.schedule.start.tolist() == [10, 30, 50]
     assert np.unique(asked).tolist() == [10, 20, 30, 50, 70]

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from kit.actual import actual
 from kit.small_site import START
 
 from dardis.cli.main import run
@@ -14,7 +15,7 @@ from dardis.config.set_up import AnySetUp
 from dardis.metrics.audit import audit
 from dardis.metrics.table import read_jobs
 from dardis.model.errors import ProtocolError
-from dardis.model.job import FOREVER, Actual
+from dardis.model.job import FOREVER
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Switching, Target
@@ -74,10 +75,10 @@ def test_a_profile_that_is_off_decides_nothing(name):
     """Its step at 100 wakes nobody: by then the jobs of the late set-up have grown old, and go in another order."""
     platform = Platform("four", (NodeGroup("n", 4, {"cores": 3}),))
     jobs = [
-        Actual(1, 0, 0, None, 340, 1, (1,), 1, runtime=340),
-        Actual(2, 0, 0, None, 350, 2, (2,), 1, runtime=350),
-        Actual(3, 0, 0, None, 154, 1, (1,), 1, runtime=154),
-        Actual(4, 0, 0, None, 196, 4, (2,), 1, runtime=171),
+        actual(1, 0, 0, None, 340, 1, (1,), 1, runtime=340),
+        actual(2, 0, 0, None, 350, 2, (2,), 1, runtime=350),
+        actual(3, 0, 0, None, 154, 1, (1,), 1, runtime=154),
+        actual(4, 0, 0, None, 196, 4, (2,), 1, runtime=171),
     ]
     settings = ("profile=off", "units_per_node=distinct")
     dispatcher = find_dispatcher(name, (*settings, "aged_after_s=60") if name == "dardis-late" else settings)
@@ -108,7 +109,7 @@ class Crowds:
 
 def test_whatever_another_package_decides_is_audited_before_anybody_has_it():
     platform = Platform("one", (NodeGroup("n", 1, {"cores": 4}),))
-    jobs = [Actual(n, 0, 0, None, 10, 1, (3,), 1, runtime=10) for n in (1, 2)]
+    jobs = [actual(n, 0, 0, None, 10, 1, (3,), 1, runtime=10) for n in (1, 2)]
     ours = Dispatcher("crowds", AnySetUp(), Central(Crowds))
     assert play(platform, jobs, ours, Target(), 1).schedule.ran.all()
     with pytest.raises(ProtocolError, match=r"^dispatcher 'crowds' of other 2.1: it makes an illegal schedule \(1 "):

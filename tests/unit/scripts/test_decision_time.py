@@ -4,12 +4,12 @@ import csv
 import importlib
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
+from kit.actual import actual, asking
 
 from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher
 from dardis.metrics.audit import audit
@@ -37,12 +37,12 @@ def load(monkeypatch):
     return of
 
 
-def some_jobs(seed: int, count: int = 60) -> list[Job]:
+def some_jobs(seed: int, count: int = 60) -> list[Actual]:
     """Jobs for six nodes of four cores, more than they can do at a time."""
     draw = np.random.Generator(np.random.Philox(seed))
     submits = np.sort(draw.integers(0, 4000, count)).tolist()
     return [
-        Actual(number, submit, submit, submit + 900, int(wall), int(units), (int(cores),), 1, runtime=int(run))
+        actual(number, submit, submit, submit + 900, int(wall), int(units), (int(cores),), 1, runtime=int(run))
         for number, (submit, wall, run, units, cores) in enumerate(
             zip(
                 submits, draw.integers(100, 900, count), draw.integers(50, 900, count), draw.integers(1, 7, count),
@@ -57,9 +57,9 @@ def desired() -> DesiredProfile:
     return DesiredProfile(PLATFORM, {0: StepFunction.from_steps(24, [(1000, 12), (2500, 24)])})
 
 
-def fitting(jobs: list[Job]) -> list[Job]:
+def fitting(jobs: list[Actual]) -> list[Actual]:
     """Those that the profile lets start at any time."""
-    return [replace(job, units=min(job.units, 6), request=(min(job.request[0], 2),)) for job in jobs]
+    return [asking(job, units=min(job.units, 6), request=(min(job.request[0], 2),)) for job in jobs]
 
 
 def schedule_under(dispatcher, jobs):
@@ -94,8 +94,8 @@ def test_backfilling_as_printed_is_legal_and_starts_jobs_sooner(load, seed) -> N
 
 def test_a_job_that_fits_no_machine_is_rejected(load) -> None:
     rules = load("plain_rules").PlainRules(PLATFORM, desired(), backfill=False)
-    assert rules.submit(Actual(1, 0, 0, None, 10, 7, (4,), 1, runtime=10), 0).reason
-    assert rules.submit(Actual(2, 0, 0, None, 10, 6, (4,), 1, runtime=10), 0) is None
+    assert rules.submit(Job(1, 0, 0, None, 10, 7, (4,), 1), 0).reason
+    assert rules.submit(Job(2, 0, 0, None, 10, 6, (4,), 1), 0) is None
 
 
 def test_a_ledger_counts_its_window_alone(load) -> None:
@@ -149,7 +149,7 @@ def test_a_larger_machine_has_as_much_of_everything(load) -> None:
     platform = workloads.machine(300)
     draw = np.random.Generator(np.random.Philox(8))
     jobs = [
-        Actual(number, 40 * number, 40 * number, None, 2 * HOUR_S, int(units), (8,), 1, runtime=HOUR_S)
+        actual(number, 40 * number, 40 * number, None, 2 * HOUR_S, int(units), (8,), 1, runtime=HOUR_S)
         for number, units in enumerate(draw.integers(1, 40, 600), start=1)
     ]
     base = workloads.Case("base", platform, DesiredProfile(platform), jobs)

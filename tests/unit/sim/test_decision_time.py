@@ -6,8 +6,9 @@ import time
 
 import numpy as np
 import pytest
+from kit.actual import actual
 
-from dardis.model.job import FOREVER, Actual
+from dardis.model.job import FOREVER
 from dardis.sim.simulation import Simulation
 from dardis.turns import Turn
 from dardis.wire.effects import Placed
@@ -53,7 +54,7 @@ def iter_of(effects):
 
 @pytest.mark.parametrize("by_instant", [True, False])
 def test_time_between_turns_is_counted(by_instant):
-    simulation = Simulation([Actual(1, 0, 0, None, 10, 1, (1,), 1, runtime=5)], Slow(by_instant=by_instant))
+    simulation = Simulation([actual(1, 0, 0, None, 10, 1, (1,), 1, runtime=5)], Slow(by_instant=by_instant))
     simulation.run()
     decided, upkeep = sum(simulation.recorder.decision_ns), simulation.recorder.upkeep_ns
     assert decided >= (2 if by_instant else 1) * WORK_NS

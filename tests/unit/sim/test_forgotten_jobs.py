@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from kit.actual import actual
 from kit.central import dispatch, setup_of
 from kit.late import run_late
 from kit.run import simulate
@@ -9,7 +10,7 @@ from kit.run import simulate
 from dardis.dispatch import CentralDispatcher
 from dardis.model.choices import EventOrder
 from dardis.model.errors import ProtocolError
-from dardis.model.job import FOREVER, Actual
+from dardis.model.job import FOREVER
 from dardis.model.platform import NodeGroup, Platform
 from dardis.sim import simulation
 from dardis.task_manager import SETUPS, LateByTurns, LateSetUp, PlannedManager
@@ -33,7 +34,7 @@ def test_who_neither_runs_nor_is_rejected_is_found_out(name, monkeypatch):
     def forgetful(self, job, now):
         return nothing if job.number == 2 else submit(self, job, now)
 
-    jobs = [Actual(n, n, n, None, 10, 1, (2,), 1, runtime=10) for n in (1, 2, 3)]
+    jobs = [actual(n, n, n, None, 10, 1, (2,), 1, runtime=10) for n in (1, 2, 3)]
     assert run(jobs).schedule.ran.all()
     monkeypatch.setattr(machine, "submit", forgetful)
     with pytest.raises(ProtocolError, match="1 jobs neither ran nor were rejected"):
@@ -65,7 +66,7 @@ class Wakeful:
 
 def test_who_is_woken_for_ever_is_found_out(monkeypatch):
     monkeypatch.setattr(simulation, "MOST_WAKES", 100)
-    jobs = [Actual(1, 0, 0, None, 10, 1, (2,), 1, runtime=10)]
+    jobs = [actual(1, 0, 0, None, 10, 1, (2,), 1, runtime=10)]
     for start in (99, 100, 101):
         world = simulation.Simulation(jobs, CentralTurns(EventOrder.BATCHED, Wakeful(start)))
         if start < 101:

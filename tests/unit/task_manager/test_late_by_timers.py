@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dardis.model.job import Actual, Job
+from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.task_manager import LATE_SETUPS, LateByTimers
@@ -19,7 +19,7 @@ FOUR = Platform("four", (NodeGroup("n", 1, {"cores": 4}),))
 
 
 def job_of(number: int, walltime: int) -> Job:
-    return Actual(number, 2, 2, None, walltime, 1, (4,), 1, runtime=walltime)
+    return Job(number, 2, 2, None, walltime, 1, (4,), 1)
 
 
 def published(pool: NodePool, now: int) -> Published:

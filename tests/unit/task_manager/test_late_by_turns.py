@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from kit.actual import actual, asking
 from kit.late import run_late
 
 from dardis.config.settings import known_settings, plain_settings, with_settings
 from dardis.model.capacity import outside_desired
 from dardis.model.choices import ProfileRule
 from dardis.model.errors import ProtocolError
-from dardis.model.job import FOREVER, Actual, Job
+from dardis.model.job import FOREVER, Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Split
@@ -26,18 +27,18 @@ LATE = LATE_SETUPS["dardis-late"]
 FOUR = Platform("four", (NodeGroup("n", 1, {"cores": 4}),))
 
 
-def job_of(number: int, submit: int, walltime: int, cores: int, runtime: int | None = None, **more) -> Job:
+def job_of(number: int, submit: int, walltime: int, cores: int, runtime: int | None = None, **more) -> Actual:
     latest, after = more.get("latest"), more.get("after")
     earliest = more.get("earliest", submit)
-    return Actual(number, submit, earliest, latest, walltime, 1, (cores,), 1, after=after, runtime=runtime or walltime)
+    return actual(number, submit, earliest, latest, walltime, 1, (cores,), 1, after=after, runtime=runtime or walltime)
 
 
-def starts(*jobs: Job, setup: LateSetUp = LATE, desired: DesiredProfile | None = None, **more) -> dict[int, int]:
+def starts(*jobs: Actual, setup: LateSetUp = LATE, desired: DesiredProfile | None = None, **more) -> dict[int, int]:
     schedule = run_late(FOUR, jobs, setup, desired=desired, **more).schedule
     return dict(zip(schedule.number.tolist(), schedule.start.tolist(), strict=True))
 
 
-def watched(*jobs: Job, setup: LateSetUp = LATE) -> list[tuple[int, dict[int, int]]]:
+def watched(*jobs: Actual, setup: LateSetUp = LATE) -> list[tuple[int, dict[int, int]]]:
     seen: list[tuple[int, dict[int, int]]] = []
     run_late(FOUR, jobs, setup, watch=lambda now, reserved, _: seen.append((now, reserved)))
     return seen
@@ -99,9 +100,9 @@ def test_the_oldest_aged_job_holds_a_reservation_more():
     assert starts(*jobs)[2] > starts(*jobs)[3]
 
 
-def stream(until: int) -> list[Job]:
+def stream(until: int) -> list[Actual]:
     """A wide job, and narrow ones that keep the machine busy, each shorter and narrower than it."""
-    wide = Actual(1, 1, 1, None, 500, 1, (4,), 1, runtime=500)
+    wide = actual(1, 1, 1, None, 500, 1, (4,), 1, runtime=500)
     return sorted([wide, *(job_of(2 + i, 5 * i, 20, 1) for i in range(until // 5))], key=lambda job: job.submit)
 
 
@@ -124,14 +125,14 @@ def test_claims_and_asks_after_the_first_are_counted():
     assert run_late(FOUR, [first, head], LATE).renegotiations == 1
     assert run_late(FOUR, [first, head, other], LATE).renegotiations == 2
     # A deadline, or an earliest start, of job 3 is a reason for all to try again: the head asks and claims once more.
-    late = replace(other, earliest=10)
+    late = asking(other, earliest=10)
     assert run_late(FOUR, [first, head, late], LATE).renegotiations == 4
 
 
 def test_messages_are_counted_by_node():
     """One job: all nodes publish, the chosen are confirmed."""
     platform = Platform("wide", (NodeGroup("n", 5, {"cores": 4}),))
-    job = Actual(1, 0, 0, None, 10, 2, (3,), 1, runtime=10)
+    job = actual(1, 0, 0, None, 10, 2, (3,), 1, runtime=10)
     assert run_late(platform, [job], LATE).messages == 5 + 2
     assert run_late(platform, [job], LATE, cuts=(2, 3)).messages == 5 + 2
 
@@ -168,7 +169,7 @@ def test_who_finds_no_start_any_more_is_given_up_and_its_followers_go_on():
 
 
 def test_what_no_machine_holds_is_rejected_with_the_reason():
-    (effect,) = LateByTurns(LATE, layout_of(FOUR, (0, 1), None), 1).submit(job_of(1, 0, 10, 5), 0)
+    (effect,) = LateByTurns(LATE, layout_of(FOUR, (0, 1), None), 1).submit(job_of(1, 0, 10, 5).asked, 0)
     assert isinstance(effect, Rejected)
     assert effect.reason == "asks for 1 units of (5 cores); the machine holds 0"
 

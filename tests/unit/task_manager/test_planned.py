@@ -10,7 +10,7 @@ from kit.run import layout_of
 
 from dardis.model.choices import ProfileRule, UnitsPerNode
 from dardis.model.errors import ProtocolError
-from dardis.model.job import Actual, Job
+from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile
@@ -25,9 +25,7 @@ MACHINE = Platform("m", (NodeGroup("a", 2, {"cores": 4, "memory": 2048}), NodeGr
 
 
 def job_of(number: int = 1, *, units: int = 1, request=(1, 0, 0), groups: int = 0b11, **more) -> Job:
-    return Actual(
-        number, 0, 0, more.pop("latest", None), more.pop("walltime", 100), units, request, groups, **more, runtime=50
-    )
+    return Job(number, 0, 0, more.pop("latest", None), more.pop("walltime", 100), units, request, groups, **more)
 
 
 class Machine:

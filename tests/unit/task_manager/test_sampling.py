@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dardis.model.job import Actual, Job
+from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.task_manager import SETUPS, PlannedManager, Reach
@@ -21,7 +21,7 @@ MACHINE = Platform("m", (NodeGroup("a", 100, {"cores": 4}), NodeGroup("b", 100, 
 
 
 def job_of(number=1, *, units=1, cores=1, walltime=100, groups=0b11, latest=None) -> Job:
-    return Actual(number, 0, 0, latest, walltime, units, (cores,), groups, runtime=50)
+    return Job(number, 0, 0, latest, walltime, units, (cores,), groups)
 
 
 class Machine:

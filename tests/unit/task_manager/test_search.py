@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dardis.model.job import NO_TIME, Actual, Job
+from dardis.model.job import NO_TIME, Job
 from dardis.task_manager.rounds import quota_of
 from dardis.task_manager.search import SHIFTS, Search, SearchRules, advance, begin
 
@@ -13,7 +13,7 @@ RUNS = SearchRules(drawn=False, desired_binds=False, soft=False)
 
 
 def job_with(latest: int | None, *, earliest: int = 0, walltime: int = 60) -> Job:
-    return Actual(1, 0, earliest, latest, walltime, 1, (1,), 1, runtime=1)
+    return Job(1, 0, earliest, latest, walltime, 1, (1,), 1)
 
 
 def all_windows(

@@ -10,7 +10,7 @@ import pytest
 from dardis.config.set_up import AnySetUp
 from dardis.model.choices import EventOrder
 from dardis.model.errors import ProtocolError
-from dardis.model.job import FOREVER, Actual, Job
+from dardis.model.job import FOREVER, Job
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Switching
@@ -25,7 +25,7 @@ TWO = Platform("two", (NodeGroup("n", 2, {"cores": 4}, power=POWER),))
 
 
 def job(number: int, submit: int, walltime: int, units: int = 2, cores: int = 4) -> Job:
-    return Actual(number, submit, submit, None, walltime, units, (cores,), 1, runtime=walltime)
+    return Job(number, submit, submit, None, walltime, units, (cores,), 1)
 
 
 class Told:

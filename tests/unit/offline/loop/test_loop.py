@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kit.actual import asking
 from kit.small_site import DAY_S, HOUR_S, START, hourly, table
 
 from dardis.model.profile import StepFunction
@@ -69,7 +70,7 @@ def test_held_jobs_start_never_earlier_and_never_later_than_allowed(site, past, 
     assert [job.number for job in held] == [job.number for job in site.jobs]
     moved = 0
     for job, now in zip(site.jobs, held, strict=True):
-        assert replace(now, earliest=job.earliest) == job
+        assert asking(now, earliest=job.earliest) == job
         assert job.earliest <= now.earliest <= job.earliest + 3600 * hours
         moved += now.earliest > job.earliest
         if not start <= job.submit < end:
@@ -78,7 +79,7 @@ def test_held_jobs_start_never_earlier_and_never_later_than_allowed(site, past, 
 
 
 def test_deadlines_stay(site, past):
-    jobs = [replace(job, latest=job.earliest + 1800) for job in site.jobs]
+    jobs = [asking(job, latest=job.earliest + 1800) for job in site.jobs]
     held = shifted(site, jobs, past, DAYS, 12)
     assert any(now.earliest > job.earliest for job, now in zip(jobs, held, strict=True))
     assert all(now.earliest <= now.latest for now in held)
@@ -101,7 +102,7 @@ def test_nobody_asks_how_long_a_job_will_run(site, past):
 
 def test_jobs_are_held_for_as_long_as_they_are_expected_to_run_whatever_walltime_is_stated(site, past):
     predictor = predictor_of(past)
-    longer = [replace(job, walltime=4 * job.walltime) for job in site.jobs]
+    longer = [asking(job, walltime=4 * job.walltime) for job in site.jobs]
     one, two = (shifted(site, jobs, past, DAYS, 12) for jobs in (site.jobs, longer))
     moved = 0
     for stated, job, now, other in zip(site.jobs, longer, one, two, strict=True):

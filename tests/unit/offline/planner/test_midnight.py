@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from kit.actual import actual, asking
 from kit.machine import jobs, platforms
 
 from dardis.metrics.audit import audit
-from dardis.model.job import NO_TIME, Actual
+from dardis.model.job import NO_TIME
 from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.power.account import work_of
@@ -21,7 +22,7 @@ from offline.site.history import predictor_of, replayed
 def days(draw):
     """A machine, jobs without deadlines, and a moment among them."""
     platform = draw(platforms())
-    many = [replace(job, latest=None) for job in draw(jobs(platform))]
+    many = [asking(job, latest=None) for job in draw(jobs(platform))]
     return platform, many, draw(st.integers(0, 120))
 
 
@@ -40,7 +41,7 @@ def test_every_job_of_the_past_has_ended_or_runs_or_waits_and_the_future_does_no
     assert set(state.running.number.tolist()) | {job.number for job in state.waiting} == past - ended
     assert (state.running.start < now).all()
     assert (state.running.finish > now).all()
-    longer = [job if job.submit < now else replace(job, runtime=1, walltime=1) for job in many]
+    longer = [job if job.submit < now else replace(asking(job, walltime=1), runtime=1) for job in many]
     told = [
         job if number in ended or number not in past else replace(job, runtime=job.walltime)
         for number, job in zip((job.number for job in longer), longer, strict=True)
@@ -57,7 +58,7 @@ def test_every_job_of_the_past_has_ended_or_runs_or_waits_and_the_future_does_no
 def test_where_no_walltimes_are_stated_nobody_knows_how_long_what_runs_will_run(day, more):
     """Once a job has ended as its walltime says; those that have not might as well run for longer."""
     platform, many, now = day
-    many = [replace(job, walltime=job.duration, runtime=job.duration) for job in many]
+    many = [replace(asking(job, walltime=job.duration), runtime=job.duration) for job in many]
     schedule = replayed(many, platform)
     ended = schedule.ran & (schedule.finish <= now)
     assume(ended.any())
@@ -106,7 +107,7 @@ def test_what_runs_draws_what_the_account_says(day, stated, data):
         requests = [dict(zip(kinds, job.request, strict=True)) for job in many]
         asked = [request | {place: data.draw(st.sampled_from((0, 1, 70)))} for request in requests]
         many = [
-            replace(job, request=tuple(one[kind] for kind in range(len(powered.kinds))))
+            asking(job, request=tuple(one[kind] for kind in range(len(powered.kinds))))
             for job, one in zip(many, asked, strict=True)
         ]
     schedule = replayed(many, powered)
@@ -123,7 +124,7 @@ def test_a_job_that_waits_draws_the_watts_that_it_states():
     group = NodeGroup("n", 2, {"cores": 4, "power": 90}, NodePower(idle_w=20.0, core_w=9.0))
     platform = Platform("stated", (group,))
     request = {"cores": 2, "power": 30}
-    asks = [Actual(number, 0, 0, None, 1, 1, tuple((request | {"power": watts})[kind] for kind in platform.kinds), 1,
+    asks = [actual(number, 0, 0, None, 1, 1, tuple((request | {"power": watts})[kind] for kind in platform.kinds), 1,
                    runtime=1)
             for number, watts in ((1, 30), (2, 0), (3, 6))]  # fmt: skip
     # Two cores' share of idle power is 10 W; what a job states less than that adds nothing.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from kit.actual import asking
 from kit.small_site import DAY_S, START, crowded_rows, swf, write_site
 
 from offline.planner.midnight import plan_jobs, state_at
@@ -33,7 +32,7 @@ def test_rules_know_all_runtimes_and_no_walltime(tmp_path):
     plans = {rule.search: rule for rule in rule_plans(problem)}
     assert len(plans) == len(rule_setups()) == 6
     for name, setup in rule_setups().items():
-        for told in (jobs[::-1], [replace(job, walltime=job.walltime * 2) for job in jobs]):
+        for told in (jobs[::-1], [asking(job, walltime=job.walltime * 2) for job in jobs]):
             schedule = rule_based(told, problem.running, site.platform, setup, now)
             start = dict(zip(schedule.number.tolist(), schedule.start.tolist(), strict=True))
             assert [start[number] for number in numbers] == plans[name].start.tolist()

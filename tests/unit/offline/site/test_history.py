@@ -2,10 +2,10 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kit.actual import actual, asking
 from kit.machine import jobs, platforms
 
 from dardis.metrics.audit import audit
-from dardis.model.job import Actual
 from offline.site.history import recorded, replayed
 
 
@@ -14,7 +14,7 @@ def records(draw):
     """A machine, what ran on it (under EASY), and a moment."""
     platform = draw(platforms())
     platform = replace(platform, groups=platform.groups[:1], maintenance=())
-    many = [replace(job, latest=None, groups=1) for job in draw(jobs(platform))]
+    many = [asking(job, latest=None, groups=1) for job in draw(jobs(platform))]
     return platform, many, draw(st.integers(1, 150))
 
 
@@ -40,7 +40,7 @@ def test_a_wait_that_is_not_known_or_jobs_that_don_t_fit_are_no_record():
     from dardis.model.platform import NodeGroup, Platform
 
     platform = Platform("one", (NodeGroup("n", 1, {"cores": 1}),))
-    two = [Actual(number, 0, 0, None, 10, 1, (1,), 1, runtime=10) for number in (1, 2)]
+    two = [actual(number, 0, 0, None, 10, 1, (1,), 1, runtime=10) for number in (1, 2)]
     assert recorded(two, {1: 0, 2: 10}, platform, 100) is not None
     assert recorded(two, {1: 0}, platform, 100) is None
     assert recorded(two, {1: 0, 2: -1}, platform, 100) is None
