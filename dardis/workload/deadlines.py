@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dardis.model.errors import InputError
 from dardis.model.files import csv_rows, is_file, read_text
-from dardis.model.job import SHORTEST_WINDOW_S, Actual
+from dardis.model.job import SHORTEST_WINDOW_S, Actual, Job
 from dardis.model.numbers import decimal_number, whole_number
 from dardis.workload.trace import LARGEST, Trace
 
@@ -20,7 +20,7 @@ FORMS = (
 )
 
 
-_Rule = Callable[[Actual], int | None]
+_Rule = Callable[[Job], int | None]
 
 
 def with_deadlines(jobs: list[Actual], trace: Trace, rule: str, *, keep_stated: bool = False) -> list[Actual]:
@@ -32,7 +32,7 @@ def with_deadlines(jobs: list[Actual], trace: Trace, rule: str, *, keep_stated: 
     name) the deadlines that a job table states stay. InputError for a rule that is none of these.
     """
     rule_of = _rule(jobs, trace, rule)
-    latest = [job.latest if keep_stated and job.latest is not None else rule_of(job) for job in jobs]
+    latest = [job.latest if keep_stated and job.latest is not None else rule_of(job.asked) for job in jobs]
     return [
         job if time == job.latest else replace(job, asked=replace(job.asked, latest=time))
         for job, time in zip(jobs, latest, strict=True)

@@ -28,7 +28,7 @@ from offline.planner.budget import Progress, Watch, never, tell_nobody
 from offline.planner.day_account import account_of
 from offline.planner.midnight import plan_jobs, state_at
 from offline.planner.plan import Plans, plan
-from offline.planner.problem import Plan, Problem, StoppedBy
+from offline.planner.problem import Expected, Plan, Problem, StoppedBy
 from offline.planner.switched_bound import bound_with_switching
 from offline.planner.use import cores_used, node_spans
 from offline.site.calendar import DAY_S
@@ -76,10 +76,12 @@ def plan_day(
     conditions = site.conditions(day)
     known, gaps = known_at(site, past, day)
     expected = forecast(site.waited(past), site.calendar, day, options.hours, options.method, options.seed)
-    state = state_at(past, site.jobs, site.platform, start, predictor_of(past))
-    made = jobs_that_fit(to_jobs(expected.trace, site.platform).jobs, site.platform) if len(expected.trace) else []
-    jobs = sorted([*state.waiting, *made], key=lambda job: (job.submit, job.number))
-    new = {job.number for job in made}
+    state = state_at(past, [job.asked for job in site.jobs], site.platform, start, predictor_of(past))
+    forecast_jobs = to_jobs(expected.trace, site.platform).jobs if len(expected.trace) else []
+    made = [Expected.as_it_runs(job) for job in jobs_that_fit(forecast_jobs, site.platform)]
+    jobs = sorted([*state.waiting, *made], key=lambda job: (job.asked.submit, job.asked.number))
+    new = {job.asked.number for job in made}
+    kinds = tuple(JobKind.FORECAST if job.asked.number in new else JobKind.QUEUED for job in jobs)
     problem = Problem(
         site.platform, conditions, site.cooling, site.tariff, plan_jobs(jobs, site.platform, start), state.running,
         horizon=conditions.end + DAY_S,
@@ -99,8 +101,7 @@ def plan_day(
         if watch.over():
             plans = replace(plans, best=replace(plans.best, stopped_by=StoppedBy.TIME))
     return DayPlan(
-        day, problem, tuple(JobKind.FORECAST if job.number in new else JobKind.QUEUED for job in jobs), expected, plans,
-        aims, downtime, all_on, account, most,
+        day, problem, kinds, expected, plans, aims, downtime, all_on, account, most,
         (*gaps, *expected.notes, *aims.notes, *_of_limits(problem)),
         process_cpu_s() - begun,
     )  # fmt: skip

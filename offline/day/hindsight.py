@@ -8,7 +8,6 @@ import numpy as np
 
 from dardis.model.arrays import Floats
 from dardis.model.errors import InputError
-from dardis.model.job import Actual
 from dardis.model.profile import ZERO, StepFunction
 from dardis.model.schedule import Schedule
 from dardis.model.series import Series
@@ -19,7 +18,7 @@ from offline.forecast.forecast import forecast
 from offline.planner.budget import Budget, Watch
 from offline.planner.improve import improve
 from offline.planner.midnight import plan_jobs, state_at
-from offline.planner.problem import Problem
+from offline.planner.problem import Expected, Problem
 from offline.planner.searches import heuristic
 from offline.planner.use import cores_used
 from offline.site.calendar import DAY_S
@@ -94,18 +93,18 @@ class Hindsight:
             self._demand[day] = made.demand.in_use.mean
         return self._demand[day]
 
-    def _jobs_as_known(self, now: int) -> list[Actual]:
+    def _jobs_as_known(self, now: int) -> list[Expected]:
         """The jobs submitted before `now`; what has not ended by then runs as long as was to be expected."""
         site, past = self.site, self.past
-        state = state_at(past, site.jobs, site.platform, now, predictor_of(past))
+        state = state_at(past, [job.asked for job in site.jobs], site.platform, now, predictor_of(past))
         expected = dict(
             zip(state.running.number.tolist(), (state.running.finish - state.running.start).tolist(), strict=True)
         )
-        expected |= {job.number: job.runtime for job in state.waiting}
+        expected |= {job.asked.number: job.runtime for job in state.waiting}
         known = [job for job in jobs_that_fit(site.jobs, site.platform) if job.submit < now]
         # A trace that states no walltimes has runtimes in their place.
         return [
-            Actual(replace(job.asked, walltime=max(job.walltime, runtime)), runtime)
+            Expected(replace(job.asked, walltime=max(job.walltime, runtime)), runtime)
             for job, runtime in ((job, expected.get(job.number, job.runtime)) for job in known)
         ]
 
@@ -113,8 +112,9 @@ class Hindsight:
         """Share of the machine in use in each hour of a past day by a plan that knew all of that day."""
         if day not in self._use:
             site, (start, end) = self.site, self.site.calendar.day(day)
-            state = state_at(self.past, site.jobs, site.platform, start, predictor_of(self.past))
-            came = [job for job in self._jobs_as_known(end) if start <= job.submit < end]
+            asked = [job.asked for job in site.jobs]
+            state = state_at(self.past, asked, site.platform, start, predictor_of(self.past))
+            came = [job for job in self._jobs_as_known(end) if start <= job.asked.submit < end]
             problem = Problem(
                 site.platform, self._conditions[day], site.cooling, site.tariff,
                 plan_jobs([*state.waiting, *came], site.platform, start), state.running, horizon=end + DAY_S,

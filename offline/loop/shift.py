@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from dardis.model.arrays import Floats, Ints
-from dardis.model.job import Actual
+from dardis.model.job import Actual, Job
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 from dardis.model.series import Series
@@ -39,7 +39,7 @@ def shifted(site: Site, jobs: Sequence[Actual], past: Schedule, days: tuple[int,
     cores, core_w = site.platform.kinds.index(CORES), full_w / site.platform.cores
     predictor = predictor_of(past)
 
-    def held(job: Actual) -> Actual:
+    def held(job: Job) -> Job:
         if not start <= job.submit < end:
             return job
         expected = predictor.runtime(job.user, job.walltime, job.submit)
@@ -49,9 +49,9 @@ def shifted(site: Site, jobs: Sequence[Actual], past: Schedule, days: tuple[int,
         watts = job.units * job.request[cores] * core_w
         cost = watts * _per_watt(starts, expected, conditions.edges, area)
         cost += HOUR_OF_WAITING * (starts - job.earliest) / 3600
-        return replace(job, asked=replace(job.asked, earliest=int(starts[cost.argmin()])))
+        return replace(job, earliest=int(starts[cost.argmin()]))
 
-    return [held(job) for job in jobs]
+    return [replace(job, asked=held(job.asked)) for job in jobs]
 
 
 def _per_watt(starts: Ints, length: int, edges: Ints, area: Floats) -> Floats:

@@ -8,29 +8,26 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dardis.model.arrays import Floats, Integers, Ints
-from dardis.model.job import NO_TIME, Actual
+from dardis.model.job import NO_TIME, Job
 from dardis.model.placements import Placements
 from dardis.model.platform import Platform
 from dardis.model.resources import CORES, POWER
 from dardis.model.schedule import Schedule
 from dardis.power.nodes import MachinePower
 from dardis.predict.recent import LastTwo
-from offline.planner.problem import PlanJobs, Running
+from offline.planner.problem import Expected, PlanJobs, Running
 
 
 @dataclass(frozen=True)
 class State:
-    """The machine at `now`: what runs, with its nodes and when it is expected to end; and the jobs that wait.
-
-    The runtimes of the jobs that wait are expected ones.
-    """
+    """The machine at `now`: what runs, with its nodes and when it is expected to end; and the jobs that wait."""
 
     now: int
     running: Running
-    waiting: list[Actual]
+    waiting: list[Expected]
 
 
-def state_at(schedule: Schedule, jobs: Sequence[Actual], platform: Platform, now: int, predictor: LastTwo) -> State:
+def state_at(schedule: Schedule, jobs: Sequence[Job], platform: Platform, now: int, predictor: LastTwo) -> State:
     """The state at `now` of a schedule of these jobs, in their order, of which only what began before is looked at."""
     submitted = schedule.ran & (schedule.submit < now)
     walltime = _walltimes_known(schedule, now).tolist()
@@ -50,7 +47,7 @@ def state_at(schedule: Schedule, jobs: Sequence[Actual], platform: Platform, now
         income=incomes([jobs[i] for i in on.tolist()], platform), placed=placed,
     )  # fmt: skip
     waiting = [
-        Actual(replace(jobs[i].asked, walltime=walltime[i]), predictor.runtime(jobs[i].user, walltime[i], now))
+        Expected(replace(jobs[i], walltime=walltime[i]), predictor.runtime(jobs[i].user, walltime[i], now))
         for i in waits.tolist()
     ]
     return State(now, running, waiting)
@@ -68,7 +65,7 @@ def _walltimes_known(schedule: Schedule, now: int) -> Ints:
     return np.asarray(np.maximum(int(length[ended].mean()), 2 * runs))
 
 
-def core_watts(jobs: Sequence[Actual], platform: Platform) -> Floats:
+def core_watts(jobs: Sequence[Job], platform: Platform) -> Floats:
     """What each core of a job adds to its node's power, W: the mean over the nodes that may run it."""
     machine = MachinePower.of_platform(platform)
     known: dict[tuple[int, int, int], float] = {}
@@ -107,15 +104,16 @@ def _added_by_core(nodes: Integers, cores: int, stated: int, machine: MachinePow
     return np.asarray(np.maximum(stated / cores - idle_w, 0.0))
 
 
-def incomes(jobs: Sequence[Actual], platform: Platform) -> Floats:
+def incomes(jobs: Sequence[Job], platform: Platform) -> Floats:
     """What a core-hour of each job earns: by its queue, where the platform says so."""
     by_queue, other = platform.income_by_queue, platform.income_per_core_h
     return np.array([by_queue.get(job.queue, other) for job in jobs], dtype=np.float64)
 
 
-def plan_jobs(jobs: Sequence[Actual], platform: Platform, now: int) -> PlanJobs:
-    """Jobs to plan from `now` on, in (submit, number) order; what they run is their runtime, cut at the walltime."""
-    rows = sorted(jobs, key=lambda job: (job.submit, job.number))
+def plan_jobs(jobs: Sequence[Expected], platform: Platform, now: int) -> PlanJobs:
+    """Jobs to plan from `now` on, in (submit, number) order."""
+    told = sorted(jobs, key=lambda job: (job.asked.submit, job.asked.number))
+    rows = [job.asked for job in told]
 
     def column(values: list[int]) -> Ints:
         return np.array(values, dtype=np.int64)
@@ -125,7 +123,7 @@ def plan_jobs(jobs: Sequence[Actual], platform: Platform, now: int) -> PlanJobs:
         submit=column([job.submit for job in rows]),
         earliest=column([max(job.earliest, now) for job in rows]),
         latest=column([NO_TIME if job.latest is None else job.latest for job in rows]),
-        duration=column([job.duration for job in rows]),
+        duration=column([job.duration for job in told]),
         units=column([job.units for job in rows]),
         request=np.array([job.request for job in rows], dtype=np.int64).reshape(len(rows), len(platform.kinds)),
         groups=column([job.groups for job in rows]),

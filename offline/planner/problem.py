@@ -9,11 +9,30 @@ from enum import StrEnum
 import numpy as np
 
 from dardis.model.arrays import Floats, Ints
+from dardis.model.job import Actual, Job
 from dardis.model.placements import Placements
 from dardis.model.platform import Platform
 from dardis.power.conditions import Conditions
 from dardis.power.cooling import Cooling
 from dardis.power.tariff import Tariff
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A job to plan: what it asks for, and for how many seconds it is expected to run if it is not cut."""
+
+    asked: Job
+    runtime: int
+
+    @classmethod
+    def as_it_runs(cls, job: Actual) -> Expected:
+        """A job of which everything is known: a past one, or one of a trace that was forecast."""
+        return cls(job.asked, job.runtime)
+
+    @property
+    def duration(self) -> int:
+        """How long it is expected to occupy its nodes: its runtime, cut at its walltime."""
+        return min(self.runtime, self.asked.walltime)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from dardis.model.schedule import Schedule
 from dardis.sim.simulation import Simulation
 from dardis.turns import CentralTurns
 from offline.planner.day_account import account_of
-from offline.planner.problem import Plan, Problem, Running
+from offline.planner.problem import Expected, Plan, Problem, Running
 
 RULES: Final = ("rules-fcfs", "rules-wt", "rules-profit")
 
@@ -31,20 +31,22 @@ def rule_setups() -> dict[str, CentralSetUp]:
     }
 
 
-def rule_based(jobs: Sequence[Actual], running: Running, platform: Platform, setup: CentralSetUp, now: int) -> Schedule:
+def rule_based(
+    jobs: Sequence[Expected], running: Running, platform: Platform, setup: CentralSetUp, now: int
+) -> Schedule:
     """What a rule makes of the jobs from `now` on, beside what runs: in the order of the jobs, which are sorted here.
 
-    A job's walltime is its runtime: the opponent knows as much as the planner. The dispatcher is made here, not by the
-    registry, since nobody else has to begin on nodes that hold something.
+    A job runs as expected, and that is its walltime: the opponent knows as much as the planner. The dispatcher is made
+    here, not by the registry, since nobody else has to begin on nodes that hold something.
     """
     dispatcher = CentralDispatcher(setup, platform, None, seed=1)
     for nodes, units, request, begin, end in running.held(platform, now):
         dispatcher.occupy(nodes, units, request, begin, end)
 
-    def told(job: Actual) -> Actual:
-        submit, earliest = max(job.submit, now), max(job.earliest, now)
+    def told(job: Expected) -> Actual:
+        submit, earliest = max(job.asked.submit, now), max(job.asked.earliest, now)
         asked = replace(job.asked, submit=submit, earliest=earliest, walltime=job.duration)
-        return replace(job, asked=asked, runtime=job.duration)
+        return Actual(asked, job.duration)
 
     arrivals = sorted(map(told, jobs), key=lambda job: (job.submit, job.number))
     simulation = Simulation(arrivals, CentralTurns(setup.event_order, dispatcher))
@@ -67,7 +69,7 @@ def rule_plans(problem: Problem) -> Iterator[Plan]:
         yield Plan(start, schedule.placed.take(place), profit, name)
 
 
-def _job(problem: Problem, place: int) -> Actual:
+def _job(problem: Problem, place: int) -> Expected:
     """A job of a problem, whose walltime is as long as it is expected to run."""
     jobs = problem.jobs
     submit, latest, duration = (int(x[place]) for x in (jobs.submit, jobs.latest, jobs.duration))
@@ -75,4 +77,4 @@ def _job(problem: Problem, place: int) -> Actual:
         JobId(int(jobs.number[place])), submit, int(jobs.earliest[place]), None if latest == NO_TIME else latest,
         duration, int(jobs.units[place]), tuple(jobs.request[place].tolist()), int(jobs.groups[place]),
     )  # fmt: skip
-    return Actual(asked, runtime=duration)
+    return Expected(asked, duration)

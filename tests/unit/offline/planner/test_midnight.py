@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from kit.actual import actual, asking
+from kit.actual import asking
 from kit.machine import jobs, platforms
 
 from dardis.metrics.audit import audit
-from dardis.model.job import NO_TIME
+from dardis.model.job import NO_TIME, Actual, Job
 from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.power.account import work_of
 from offline.planner.midnight import plan_jobs, state_at
-from offline.planner.problem import Running
+from offline.planner.problem import Expected, Running
 from offline.planner.rules import rule_based, rule_setups
 from offline.site.history import predictor_of, replayed
 
@@ -26,19 +26,23 @@ def days(draw):
     return platform, many, draw(st.integers(0, 120))
 
 
+def asked_of(many: list[Actual]) -> list[Job]:
+    return [job.asked for job in many]
+
+
 @settings(max_examples=60, deadline=None)
 @given(days())
 def test_every_job_of_the_past_has_ended_or_runs_or_waits_and_the_future_does_not_count(day):
     platform, many, now = day
     schedule = replayed(many, platform)
-    state = state_at(schedule, many, platform, now, predictor_of(schedule))
+    state = state_at(schedule, asked_of(many), platform, now, predictor_of(schedule))
     past = {job.number for job in many if job.submit < now}
     ended = {
         number
         for number, ran, finish in zip(schedule.number.tolist(), schedule.ran, schedule.finish, strict=True)
         if not ran or (finish <= now and finish != NO_TIME)
     }
-    assert set(state.running.number.tolist()) | {job.number for job in state.waiting} == past - ended
+    assert set(state.running.number.tolist()) | {job.asked.number for job in state.waiting} == past - ended
     assert (state.running.start < now).all()
     assert (state.running.finish > now).all()
     longer = [job if job.submit < now else replace(asking(job, walltime=1), runtime=1) for job in many]
@@ -47,7 +51,7 @@ def test_every_job_of_the_past_has_ended_or_runs_or_waits_and_the_future_does_no
         for number, job in zip((job.number for job in longer), longer, strict=True)
     ]
     again = replayed(told, platform)
-    other = state_at(again, told, platform, now, predictor_of(again))
+    other = state_at(again, asked_of(told), platform, now, predictor_of(again))
     assert other.running.number.tolist() == state.running.number.tolist()
     assert other.running.finish.tolist() == state.running.finish.tolist()
     assert [job.runtime for job in other.waiting] == [job.runtime for job in state.waiting]
@@ -64,11 +68,9 @@ def test_where_no_walltimes_are_stated_nobody_knows_how_long_what_runs_will_run(
     assume(ended.any())
     longer = more * (schedule.ran & ~ended)
     other = replace(schedule, finish=schedule.finish + longer, walltime=schedule.walltime + longer)
-    told, again = (state_at(one, many, platform, now, predictor_of(one)) for one in (schedule, other))
+    told, again = (state_at(one, asked_of(many), platform, now, predictor_of(one)) for one in (schedule, other))
     assert told.running.finish.tolist() == again.running.finish.tolist()
-    assert [(job.runtime, job.walltime) for job in told.waiting] == [
-        (job.runtime, job.walltime) for job in again.waiting
-    ]
+    assert told.waiting == again.waiting
 
 
 @settings(max_examples=60, deadline=None)
@@ -76,7 +78,7 @@ def test_where_no_walltimes_are_stated_nobody_knows_how_long_what_runs_will_run(
 def test_rules_go_on_beside_what_runs(day, name):
     platform, many, now = day
     schedule = replayed(many, platform)
-    state = state_at(schedule, many, platform, now, predictor_of(schedule))
+    state = state_at(schedule, asked_of(many), platform, now, predictor_of(schedule))
     rows = plan_jobs(state.waiting, platform, now)
     assert (rows.earliest >= now).all()
     after = rule_based(state.waiting, state.running, platform, rule_setups()[name], now)
@@ -111,7 +113,7 @@ def test_what_runs_draws_what_the_account_says(day, stated, data):
             for job, one in zip(many, asked, strict=True)
         ]
     schedule = replayed(many, powered)
-    running = state_at(schedule, many, powered, now, predictor_of(schedule)).running
+    running = state_at(schedule, asked_of(many), powered, now, predictor_of(schedule)).running
     units = running.placed.units_of_jobs
     cores = units * running.request[:, powered.kinds.index("cores")]
     work = work_of(schedule, powered)
@@ -124,9 +126,11 @@ def test_a_job_that_waits_draws_the_watts_that_it_states():
     group = NodeGroup("n", 2, {"cores": 4, "power": 90}, NodePower(idle_w=20.0, core_w=9.0))
     platform = Platform("stated", (group,))
     request = {"cores": 2, "power": 30}
-    asks = [actual(number, 0, 0, None, 1, 1, tuple((request | {"power": watts})[kind] for kind in platform.kinds), 1,
-                   runtime=1)
-            for number, watts in ((1, 30), (2, 0), (3, 6))]  # fmt: skip
+    requests = [(number, request | {"power": watts}) for number, watts in ((1, 30), (2, 0), (3, 6))]
+    asks = [
+        Expected(Job(number, 0, 0, None, 1, 1, tuple(each[kind] for kind in platform.kinds), 1), 1)
+        for number, each in requests
+    ]
     # Two cores' share of idle power is 10 W; what a job states less than that adds nothing.
     assert plan_jobs(asks, platform, 0).core_w.tolist() == [10.0, 9.0, 0.0]
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from kit.actual import asking
+from dataclasses import replace
+
 from kit.small_site import DAY_S, START, crowded_rows, swf, write_site
 
 from offline.planner.midnight import plan_jobs, state_at
-from offline.planner.problem import Problem
+from offline.planner.problem import Expected, Problem
 from offline.planner.rules import rule_based, rule_plans, rule_setups
 from offline.site.history import predictor_of, replayed
 from offline.site.site import SiteRequest, load_site
@@ -15,8 +16,8 @@ from offline.site.site import SiteRequest, load_site
 def problem_of(site, day):
     start = site.calendar.day(day)[0]
     past = replayed(site.jobs, site.platform)
-    state = state_at(past, site.jobs, site.platform, start, predictor_of(past))
-    jobs = [*state.waiting, *(job for job in site.jobs if start <= job.submit < start + DAY_S)]
+    state = state_at(past, [job.asked for job in site.jobs], site.platform, start, predictor_of(past))
+    jobs = [*state.waiting, *(Expected.as_it_runs(job) for job in site.jobs if start <= job.submit < start + DAY_S)]
     rows = plan_jobs(jobs, site.platform, start)
     return jobs, Problem(site.platform, site.conditions(day), site.cooling, site.tariff, rows, state.running,
                          start + 2 * DAY_S)  # fmt: skip
@@ -32,7 +33,10 @@ def test_rules_know_all_runtimes_and_no_walltime(tmp_path):
     plans = {rule.search: rule for rule in rule_plans(problem)}
     assert len(plans) == len(rule_setups()) == 6
     for name, setup in rule_setups().items():
-        for told in (jobs[::-1], [asking(job, walltime=job.walltime * 2) for job in jobs]):
+        for told in (
+            jobs[::-1],
+            [replace(job, asked=replace(job.asked, walltime=job.asked.walltime * 2)) for job in jobs],
+        ):
             schedule = rule_based(told, problem.running, site.platform, setup, now)
             start = dict(zip(schedule.number.tolist(), schedule.start.tolist(), strict=True))
             assert [start[number] for number in numbers] == plans[name].start.tolist()
