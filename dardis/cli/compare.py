@@ -175,10 +175,10 @@ def _compare(comparison: Comparison, out: Path, pair: tuple[str, str], processes
 
 
 def _run(comparison: Comparison, todo: list[PlannedRun], state: State, processes: int | None) -> None:
-    """Do these runs, under a board."""
+    """Do these runs, and show how far they are."""
     import os
 
-    from dardis.cli.board import board
+    from dardis.cli.comparison_progress import shown
     from dardis.compare.planned_runs import check
     from dardis.compare.processes import run_all
 
@@ -186,7 +186,7 @@ def _run(comparison: Comparison, todo: list[PlannedRun], state: State, processes
         _tell(f"warning: {warning}")
     state.begin()
     try:
-        with board(len(todo)) as watch:
+        with shown(len(todo)) as watch:
             run_all(todo, state, processes or len(os.sched_getaffinity(0)), watch)
     except KeyboardInterrupt:
         _tell("stopped; the same command goes on where it was")

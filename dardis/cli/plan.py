@@ -13,7 +13,7 @@ from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
     from offline.folder.plan import Figure
-    from offline.planner.budget import Progress
+    from offline.planner.budget import SearchProgress
 
 History = Annotated[Path, typer.Option(metavar="TRACE", help="What has run: SWF, job table or Eurora CSV.")]
 Machine = Annotated[Path, typer.Option(metavar="P.toml", help="The machine.")]
@@ -80,7 +80,7 @@ def day_hours(hours: int) -> int:
 
 
 @contextmanager
-def shown_progress() -> Iterator[Progress | None]:
+def shown_progress() -> Iterator[SearchProgress | None]:
     """What is being done, the best profit and the bound, on a terminal; nothing in a pipe."""
     import sys
 

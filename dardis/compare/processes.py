@@ -62,11 +62,11 @@ class Child:
         return lines[-1].removeprefix("dardis: ") if lines else f"ended with exit status {status}"
 
 
-Watch = Callable[[Sequence[Child], PlannedRun | None, str], None]
+Onlooker = Callable[[Sequence[Child], PlannedRun | None, str], None]
 """Told a few times a second which runs are under way, and once of each that has ended, with its error (empty: none)."""
 
 
-def run_all(runs: Sequence[PlannedRun], state: State, processes: int, watch: Watch) -> None:
+def run_all(runs: Sequence[PlannedRun], state: State, processes: int, watch: Onlooker) -> None:
     """Do the runs, at most `processes` at once, and settle each in `state` as it ends.
 
     An interrupt (or SIGTERM, SIGHUP) ends all processes and is raised; what has been settled stays so.

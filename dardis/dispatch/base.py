@@ -9,7 +9,7 @@ from dardis.model.job import Job
 from dardis.wire.effects import Placed, Rejected
 
 
-class Dispatcher(Protocol):
+class Decider(Protocol):
     """Decides when and where all jobs run. It knows no runtimes and reads no clock."""
 
     def submit(self, job: Job, now: int) -> Rejected | None:

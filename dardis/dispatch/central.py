@@ -19,7 +19,7 @@ from dardis.kernels.profiles import NodeProfiles
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.capacity import could_hold, outside_desired, too_large
-from dardis.model.choices import EventOrder, ProfileRule, Switch, UnitsPerNode
+from dardis.model.choices import EventOrder, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.codes import NODE_CHOICES
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, NO_TIME, Job
@@ -42,7 +42,7 @@ class CentralDispatcher:
         self._distinct = setup.units_per_node is UnitsPerNode.DISTINCT
         self._rules = rules = queue.Rules(
             strict=setup.ordering is Ordering.STRICT,
-            backfill=setup.backfill is Switch.ON,
+            backfill=setup.backfill is OnOff.ON,
             depth=setup.backfill_depth,
             binding=queue.UNBOUND
             if desired is None or setup.profile is ProfileRule.OFF

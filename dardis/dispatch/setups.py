@@ -13,7 +13,7 @@ from enum import StrEnum
 from dardis.config.set_up import AnySetUp
 from dardis.config.settings import setting
 from dardis.dispatch.orders import KNOWN, order_name, rule_of
-from dardis.model.choices import NodeChoice, ProfileRule, Switch
+from dardis.model.choices import NodeChoice, OnOff, ProfileRule
 from dardis.model.errors import InputError
 from dardis.model.platform import Platform
 
@@ -47,7 +47,7 @@ class CentralSetUp(AnySetUp):
     order: str = setting(SAME_AS_RULE, values=f"{SAME_AS_RULE}|{KNOWN}", parse=_order_or_same)
     """The order of the jobs that are backfilled, behind the first that can't start; without backfilling, of all."""
     ordering: Ordering = Ordering.STRICT
-    backfill: Switch = Switch.OFF
+    backfill: OnOff = OnOff.OFF
     backfill_depth: int = setting(1, zero="unlimited")
     """Reservations held for jobs that can't start; 0: for all."""
     profile: ProfileRule = ProfileRule.HARD
@@ -61,12 +61,12 @@ class CentralSetUp(AnySetUp):
 
     def checked(self) -> CentralSetUp:
         """The set-up, if its settings go together; an order is the rule's where nobody is backfilled."""
-        if self.backfill is Switch.ON and self.ordering is Ordering.RELAXED:
+        if self.backfill is OnOff.ON and self.ordering is Ordering.RELAXED:
             found = "skips who can't start, so that nobody is left to backfill behind"
             raise InputError("--set ordering=relaxed", found, "backfill=off")
         if self.order == SAME_AS_RULE:
             return replace(self, order=self.rule)
-        return self if self.backfill is Switch.ON else replace(self, rule=self.order)
+        return self if self.backfill is OnOff.ON else replace(self, rule=self.order)
 
     def check_platform(self, platform: Platform) -> None:
         """See that the machine has what the orders go by. Raises InputError."""
@@ -77,7 +77,7 @@ class CentralSetUp(AnySetUp):
 def _backfilling(depth: int, about: str) -> CentralSetUp:
     return CentralSetUp(
         node_choice=NodeChoice.BEST_FIT,
-        backfill=Switch.ON,
+        backfill=OnOff.ON,
         backfill_depth=depth,
         profile=ProfileRule.SOFT,
         profile_check=ProfileCheck.SPAN,

@@ -37,7 +37,7 @@ class EventOrder(StrEnum):
     PER_EVENT = "per-event"
 
 
-class Switch(StrEnum):
+class OnOff(StrEnum):
     """On or off."""
 
     ON = "on"

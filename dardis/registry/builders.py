@@ -8,7 +8,7 @@ from typing import Any
 
 from dardis.config.set_up import AnySetUp
 from dardis.dispatch import CentralDispatcher
-from dardis.dispatch.base import Dispatcher as Decides
+from dardis.dispatch.base import Decider
 from dardis.kernels.warm import warm_late, warm_pool, warm_queue
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
@@ -62,7 +62,7 @@ class Late(Builder):
 class Central(Builder):
     """One queue, one view of all nodes; its set-up is an `AnySetUp` that asks no nodes and switches none."""
 
-    def __init__(self, make: Callable[[Any, Platform, DesiredProfile | None, int], Decides]) -> None:
+    def __init__(self, make: Callable[[Any, Platform, DesiredProfile | None, int], Decider]) -> None:
         """`make` is called with set-up, platform, the desired profile that decides, if any, and seed."""
         self._make = make
 

@@ -11,8 +11,8 @@ from dardis.node_manager.state import VirtualHosts
 from dardis.scale import load
 from dardis.scale.by_turns import drive_turns
 from dardis.scale.experiment import Driven, Experiment, Ground
-from dardis.scale.in_waves import drive_waves
 from dardis.scale.memory import resident_bytes, untouched_pages
+from dardis.scale.overlapped import drive_overlapped
 from dardis.scale.row import Row, row_of
 from dardis.sim.simulation import Progress
 
@@ -32,7 +32,7 @@ def measure(what: Experiment, ground: Ground, progress: Progress | None = None, 
         from dardis.transport.groups import largest, total
 
         grown, startup_s = total(ground.comm, grown), largest(ground.comm, startup_s)
-    drive = drive_waves if what.overlap > 1 else drive_turns
+    drive = drive_overlapped if what.overlap > 1 else drive_turns
     driven = drive(what, ground, host, progress)
     collective = bare_collective_s(ground, driven)
     if driven is None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dardis.model.arrays import Ints
-from dardis.solver.result import Budget, Ended, Result, Status
+from dardis.solver.result import Budget, Ended, Result, SolverStatus
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, CpSolver, CpSolverSolutionCallback, IntervalVar, IntVar, LinearExpr
@@ -24,7 +24,7 @@ __all__ = ["Answer", "CpModel", "IntVar", "IntervalVar", "LinearExpr", "new_mode
 _POLL_S = 0.05
 """How often a run is asked whether it shall stop."""
 
-Progress = Callable[[float, float], None]
+BoundProgress = Callable[[float, float], None]
 """Called with the objective of every new solution and the bound at that time."""
 
 
@@ -55,7 +55,7 @@ def weighted_sum(parts: Iterable[LinearExpr | int], weights: Iterable[int]) -> L
 
 
 def solve(
-    model: CpModel, budget: Budget, *, progress: Progress | None = None, stop: Callable[[], bool] | None = None
+    model: CpModel, budget: Budget, *, progress: BoundProgress | None = None, stop: Callable[[], bool] | None = None
 ) -> Answer:
     """Run a model within a budget. `stop` is asked many times a second; Ctrl-C ends the run at once and goes on up."""
     solver = _solver(budget)
@@ -76,10 +76,10 @@ def solve(
 
 
 _STATUS = {
-    "OPTIMAL": Status.OPTIMAL,
-    "FEASIBLE": Status.FEASIBLE,
-    "INFEASIBLE": Status.INFEASIBLE,
-    "UNKNOWN": Status.UNKNOWN,
+    "OPTIMAL": SolverStatus.OPTIMAL,
+    "FEASIBLE": SolverStatus.FEASIBLE,
+    "INFEASIBLE": SolverStatus.INFEASIBLE,
+    "UNKNOWN": SolverStatus.UNKNOWN,
 }
 """By OR-Tools' names. An invalid model is a defect of ours, not an outcome: it is not here."""
 
@@ -99,7 +99,7 @@ def _solver(budget: Budget) -> CpSolver:
     return solver
 
 
-def _callback(progress: Progress | None) -> CpSolverSolutionCallback | None:
+def _callback(progress: BoundProgress | None) -> CpSolverSolutionCallback | None:
     from ortools.sat.python import cp_model
 
     if progress is None:
@@ -113,10 +113,10 @@ def _callback(progress: Progress | None) -> CpSolverSolutionCallback | None:
     return Told()
 
 
-def _answer(solver: CpSolver, status: Status, budget: Budget, stopped: bool) -> Answer:
+def _answer(solver: CpSolver, status: SolverStatus, budget: Budget, stopped: bool) -> Answer:
     response = solver.response_proto
-    found = status in {Status.OPTIMAL, Status.FEASIBLE}
-    if status in {Status.OPTIMAL, Status.INFEASIBLE}:
+    found = status in {SolverStatus.OPTIMAL, SolverStatus.FEASIBLE}
+    if status in {SolverStatus.OPTIMAL, SolverStatus.INFEASIBLE}:
         ended = Ended.PROVEN
     elif stopped:
         ended = Ended.STOPPED

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dardis.model.arrays import Floats, Ints
-from dardis.solver.result import Budget, Ended, Result, Status
+from dardis.solver.result import Budget, Ended, Result, SolverStatus
 
 if TYPE_CHECKING:
     from ortools.linear_solver.python.model_builder_helper import ModelBuilderHelper, ModelSolverHelper
@@ -82,11 +82,11 @@ def _model(program: LinearProgram) -> ModelBuilderHelper:
 
 
 def _answer(solver: ModelSolverHelper, budget: Budget) -> LpAnswer:
-    status = Status.OPTIMAL if solver.status().name == "OPTIMAL" else Status.UNKNOWN
+    status = SolverStatus.OPTIMAL if solver.status().name == "OPTIMAL" else SolverStatus.UNKNOWN
     ended = Ended.GUARD if solver.wall_time() >= budget.guard_s else Ended.BUDGET
     if solver.status().name in {"OPTIMAL", "INFEASIBLE", "UNBOUNDED"}:
         ended = Ended.PROVEN
-    objective = float(solver.objective_value()) if status is Status.OPTIMAL else None
+    objective = float(solver.objective_value()) if status is SolverStatus.OPTIMAL else None
     result = Result(status, ended, objective, objective)
     if objective is None:
         return LpAnswer(result, np.zeros(0), np.zeros(0))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Status(StrEnum):
+class SolverStatus(StrEnum):
     """What a run knows at its end."""
 
     OPTIMAL = "optimal"
@@ -53,7 +53,7 @@ class Budget:
 class Result:
     """Outcome of a run. `objective` and `bound` are None where there is none."""
 
-    status: Status
+    status: SolverStatus
     ended: Ended
     objective: float | None
     bound: float | None
@@ -64,12 +64,12 @@ class Result:
     @property
     def found(self) -> bool:
         """Whether there is a solution."""
-        return self.status in {Status.OPTIMAL, Status.FEASIBLE}
+        return self.status in {SolverStatus.OPTIMAL, SolverStatus.FEASIBLE}
 
     @property
     def proven(self) -> bool:
         """Whether the solution is known to be the best."""
-        return self.status is Status.OPTIMAL
+        return self.status is SolverStatus.OPTIMAL
 
     @property
     def gap(self) -> float | None:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from dardis.config.set_up import AnySetUp
 from dardis.config.settings import setting
-from dardis.model.choices import NodeChoice, Switch
+from dardis.model.choices import NodeChoice, OnOff
 from dardis.model.host_tree import levels_below
 
 
@@ -54,7 +54,7 @@ class SetUp(AnySetUp):
     generator: Generator
     selection: Selection
     node_choice: NodeChoice
-    backfill: Switch
+    backfill: OnOff
     start_grain_s: int = 60
     offers: OfferRule = OfferRule.RUNS
     backfill_depth: int = setting(0, least=0)
@@ -74,15 +74,15 @@ class SetUp(AnySetUp):
 
 SETUPS: dict[str, SetUp] = {
     "dardis-throughput": SetUp(
-        Generator.FIRST, Selection.MIN_START, NodeChoice.BEST_FIT, Switch.ON,
+        Generator.FIRST, Selection.MIN_START, NodeChoice.BEST_FIT, OnOff.ON,
         about="earliest common start, asks again after early ends (thesis 5.3.3)",
     ),
     "dardis-profile": SetUp(
-        Generator.UNIFORM, Selection.RANDOM, NodeChoice.RANDOM, Switch.OFF, deadlines="factor:1",
+        Generator.UNIFORM, Selection.RANDOM, NodeChoice.RANDOM, OnOff.OFF, deadlines="factor:1",
         about="start times drawn in proportion to the room below the desired profile (thesis 5.3.4)",
     ),
     "dardis-balance": SetUp(
-        Generator.EXPONENTIAL, Selection.MAX_PROBABILITY, NodeChoice.WORST_FIT, Switch.OFF, deadlines="factor:1",
+        Generator.EXPONENTIAL, Selection.MAX_PROBABILITY, NodeChoice.WORST_FIT, OnOff.OFF, deadlines="factor:1",
         about="drawn start times, early ones likelier; the emptiest start and nodes (thesis 5.3.5)",
     ),
 }  # fmt: skip
@@ -131,7 +131,7 @@ class LateSetUp(AnySetUp):
     def search(self) -> SetUp:
         """How a job that reserves looks for its earliest start."""
         return SetUp(
-            Generator.FIRST, Selection.MIN_START, self.node_choice, Switch.OFF, units_per_node=self.units_per_node,
+            Generator.FIRST, Selection.MIN_START, self.node_choice, OnOff.OFF, units_per_node=self.units_per_node,
             profile=self.profile, profile_split=self.profile_split, backfill_scope=BackfillScope.ALL_NODES,
         )  # fmt: skip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from dardis.dispatch.base import Dispatcher
+from dardis.dispatch.base import Decider
 from dardis.model.addresses import JobId
 from dardis.model.choices import EventOrder
 from dardis.model.errors import ProtocolError
@@ -19,7 +19,7 @@ class CentralTurns:
     by_instant = True
     messages = renegotiations = 0
 
-    def __init__(self, event_order: EventOrder, dispatcher: Dispatcher) -> None:
+    def __init__(self, event_order: EventOrder, dispatcher: Decider) -> None:
         """With batched events it is asked once an instant, else after every event, too."""
         self.batched = event_order is EventOrder.BATCHED
         self._dispatcher = dispatcher

@@ -13,8 +13,7 @@ from itertools import chain, groupby
 import numpy as np
 
 from dardis.model.addresses import JobId
-from dardis.model.choices import EventOrder
-from dardis.model.choices import Switch as OnOff
+from dardis.model.choices import EventOrder, OnOff
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.node_manager.switching import Switcher

@@ -13,7 +13,7 @@ from offline.day.files import write_day
 from offline.day.hindsight import Hindsight
 from offline.day.options import DayOptions
 from offline.folder.plan import Figure
-from offline.planner.budget import Progress, tell_nobody
+from offline.planner.budget import SearchProgress, tell_nobody
 from offline.site.history import recorded, replayed
 from offline.site.site import Site, SiteRequest, load_site
 
@@ -31,7 +31,7 @@ class PlanRequest:
     report: bool = True
 
 
-def run_plan(request: PlanRequest, progress: Progress | None) -> tuple[dict[str, Figure], tuple[str, ...]]:
+def run_plan(request: PlanRequest, progress: SearchProgress | None) -> tuple[dict[str, Figure], tuple[str, ...]]:
     """Plan the day and write its folder; return the summary and notes for people. Raises InputError, OSError."""
     with PLAN_FOLDER.held(request.out, force=request.force):
         site = load_site(request.site)

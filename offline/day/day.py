@@ -24,7 +24,7 @@ from offline.folder.tables import JobKind
 from offline.forecast.forecast import Forecast, forecast
 from offline.onoff.counts import Limits
 from offline.onoff.planned import Reserve, plan_switching
-from offline.planner.budget import Progress, Watch, never, tell_nobody
+from offline.planner.budget import SearchProgress, Watch, never, tell_nobody
 from offline.planner.day_account import account_of
 from offline.planner.midnight import plan_jobs, state_at
 from offline.planner.plan import Plans, plan
@@ -63,7 +63,7 @@ class DayPlan:
 
 
 def plan_day(
-    hindsight: Hindsight, day: int, options: DayOptions, progress: Progress = tell_nobody,
+    hindsight: Hindsight, day: int, options: DayOptions, progress: SearchProgress = tell_nobody,
     stop: Callable[[], bool] = never,
 ) -> DayPlan:  # fmt: skip
     """Plan UTC day `day` of a site and its past (`hindsight`), of which only what was known by then is looked at.

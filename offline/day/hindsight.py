@@ -15,7 +15,7 @@ from dardis.power.conditions import Conditions
 from offline.day.known import Known
 from offline.extract.target_tree import TargetTree, learn_target
 from offline.forecast.forecast import forecast
-from offline.planner.budget import Budget, Watch
+from offline.planner.budget import Effort, Watch
 from offline.planner.improve import improve
 from offline.planner.midnight import plan_jobs, state_at
 from offline.planner.problem import Expected, Problem
@@ -119,7 +119,7 @@ class Hindsight:
                 site.platform, self._conditions[day], site.cooling, site.tariff,
                 plan_jobs([*state.waiting, *came], site.platform, start), state.running, horizon=end + DAY_S,
             )  # fmt: skip
-            best = improve(problem, heuristic(problem), Budget(GROUPS), Watch(), large_only=True)
+            best = improve(problem, heuristic(problem), Effort(GROUPS), Watch(), large_only=True)
             hours = start + 3600 * np.arange(25, dtype=np.int64)
             used = cores_used(problem, best.start)
             areas = [used.integral(a, b) for a, b in zip(hours[:-1].tolist(), hours[1:].tolist(), strict=True)]

@@ -21,7 +21,7 @@ from dardis.model.platform import NodePower, Platform
 from dardis.model.profile import StepFunction
 from offline.extract.hours import HourTable
 from offline.extract.trees import Shape, branch_of, folds, rules_of
-from offline.onoff.replay import Demand, Past, Replay
+from offline.onoff.replay import Demand, PastDemand, Replay
 
 FALLBACK_SHARE: Final = 0.03
 """Spares as a share of the nodes while there is too little history."""
@@ -139,7 +139,7 @@ def learn_spares(
         power = group.power or NodePower()
         if group.always_on or power.idle_w <= power.off_w:
             continue
-        past = Past(demands[index], power, idle_s, table.edges) if len(table.day) else None
+        past = PastDemand(demands[index], power, idle_s, table.edges) if len(table.day) else None
         why = _unfit(past, len(np.unique(table.day)))
         if past is None or why:
             spares = ceil(FALLBACK_SHARE * group.count)
@@ -150,7 +150,7 @@ def learn_spares(
     return SpareRule(groups, {index: group.prefix for index, group in enumerate(platform.groups)}, tuple(notes))
 
 
-def _unfit(past: Past | None, days: int) -> str:
+def _unfit(past: PastDemand | None, days: int) -> str:
     """Why nothing can be learned from a past; empty when something can."""
     if past is None or days < LEAST_DAYS:
         return f"{days} days of history"
@@ -170,7 +170,7 @@ class _Samples:
     """Jobs delayed: mean of their number and of their delays in boot times."""
 
     @classmethod
-    def of(cls, past: Past) -> _Samples:
+    def of(cls, past: PastDemand) -> _Samples:
         """Replay each number of spares."""
         most = max(past.demand.count // 3, 1)
         grid = np.unique(np.round(np.geomspace(1, most, 30)).astype(np.int64))
@@ -191,7 +191,7 @@ class _Samples:
         return self.lost_j + price_j * self.delayed
 
 
-def _learned(past: Past, table: HourTable, shapes: tuple[Shape, ...]) -> GroupRule:
+def _learned(past: PastDemand, table: HourTable, shapes: tuple[Shape, ...]) -> GroupRule:
     """The rule of the shape, and at the price of a delayed job, that suit the aims best."""
     samples = _Samples.of(past)
     hour_j = 3600 * (past.power.idle_w - past.power.off_w)

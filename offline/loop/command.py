@@ -10,7 +10,7 @@ from dardis.registry import dispatcher_origin
 from offline.folder.plan import Figure
 from offline.loop.files import write_loop
 from offline.loop.loop import LoopOptions, run_loop
-from offline.planner.budget import Progress, tell_nobody
+from offline.planner.budget import SearchProgress, tell_nobody
 from offline.site.site import SiteRequest, load_site
 
 
@@ -25,7 +25,7 @@ class LoopRequest:
     report: bool = True
 
 
-def run_hybrid(request: LoopRequest, progress: Progress | None) -> dict[str, Figure]:
+def run_hybrid(request: LoopRequest, progress: SearchProgress | None) -> dict[str, Figure]:
     """Live through the days and write the folder; return the summary. Raises InputError, OSError."""
     with LOOP_FOLDER.held(request.out, force=request.force):
         site = load_site(request.site)

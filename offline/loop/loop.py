@@ -33,7 +33,7 @@ from offline.day.options import DayOptions, SwitchingRule
 from offline.loop.shift import shifted
 from offline.onoff.clairvoyant import clairvoyant
 from offline.onoff.spans import nodes_up
-from offline.planner.budget import Progress
+from offline.planner.budget import SearchProgress
 from offline.site.calendar import DAY_S
 from offline.site.site import Site
 
@@ -122,7 +122,7 @@ class Loop:
         return np.asarray(inside & schedule.ran)
 
 
-def run_loop(site: Site, options: LoopOptions, progress: Progress) -> Loop:
+def run_loop(site: Site, options: LoopOptions, progress: SearchProgress) -> Loop:
     """Live through the days. Raises InputError for days without history, jobs, weather or prices."""
     dispatcher = _dispatcher(options)
     if not dispatcher.setup.switches and options.day.switching is not SwitchingRule.OFF:

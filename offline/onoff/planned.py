@@ -46,7 +46,7 @@ class Reserve:
         return StepFunction.combined(kept, busy, self.spares)
 
 
-class Switch(NamedTuple):
+class NodeSwitch(NamedTuple):
     """One row of `onoff.csv`: what is done to a node, `off` or `on`. A node turned on is up one boot time later."""
 
     time_s: int
@@ -212,14 +212,14 @@ def refuse_many_switches(downtime: Downtime, platform: Platform, most: int) -> N
                 raise InputError("node switching", found, "fewer: a longer stay off or on, or a higher limit")
 
 
-def switch_table(downtime: Downtime, platform: Platform) -> list[Switch]:
+def switch_table(downtime: Downtime, platform: Platform) -> list[NodeSwitch]:
     """What to do and when, by (time, node): nodes are turned on one boot time before they are up."""
     boot_s = MachinePower.of_platform(platform).boot_s
     table = []
     for node, down, up in zip(
         *(column.tolist() for column in (downtime.node, downtime.down, downtime.up)), strict=True
     ):
-        table.append(Switch(down, node, "off"))
+        table.append(NodeSwitch(down, node, "off"))
         if up < FOREVER:
-            table.append(Switch(up - int(boot_s[node]), node, "on"))
+            table.append(NodeSwitch(up - int(boot_s[node]), node, "on"))
     return sorted(table)

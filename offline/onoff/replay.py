@@ -92,7 +92,7 @@ class Replay:
         return float((self.delay > 0).mean()) if len(self.delay) else 0.0
 
 
-class Past:
+class PastDemand:
     """A group's demand over `[edges[0], edges[-1])`, prepared so that many numbers of spares can be replayed."""
 
     def __init__(self, demand: Demand, power: NodePower, idle_s: int, edges: Ints) -> None:

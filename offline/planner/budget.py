@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from dardis.engine.clock import monotonic_s
 from offline.planner.problem import StoppedBy
 
-Progress = Callable[[str, float | None, float | None], None]
+SearchProgress = Callable[[str, float | None, float | None], None]
 """Told what is being done, the best profit so far and the bound (None: none yet)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class Effort:
     """Bounds of a search. `iterations` is its own count, so that it ends the same wherever it runs."""
 
     iterations: int
@@ -36,7 +36,7 @@ class Watch:
     """Shows progress and says when to stop: `guard_s` after it was made, by the clock, or when `stop` says so."""
 
     guard_s: float = math.inf
-    progress: Progress = tell_nobody
+    progress: SearchProgress = tell_nobody
     stop: Callable[[], bool] = never
     stopped_by: StoppedBy = field(default=StoppedBy.DONE, init=False)
     """Why the search had to end early; DONE while it has not."""

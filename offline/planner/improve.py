@@ -13,7 +13,7 @@ import numpy as np
 from dardis.kernels.day_profit import DayProfit
 from dardis.model.arrays import Floats, Ints
 from dardis.model.randomness import stream
-from offline.planner.budget import Budget, Watch
+from offline.planner.budget import Effort, Watch
 from offline.planner.day_account import cores_of
 from offline.planner.money import profit_of, rank_of
 from offline.planner.packing import Packing
@@ -33,7 +33,7 @@ NEAR_S = 86_400.0
 
 
 def improve(
-    problem: Problem, best: Plan, budget: Budget, watch: Watch, *, polishes: int = 0, large_only: bool = False
+    problem: Problem, best: Plan, budget: Effort, watch: Watch, *, polishes: int = 0, large_only: bool = False
 ) -> Plan:
     """Make a plan better; return the best one, which may be the same.
 
@@ -103,7 +103,7 @@ class _Search:
         from offline.planner.cp.polish import polish
 
         if steps and not self._watch.over():
-            polish(self._problem, self.best.start, Budget(steps, self._seed), self._watch, self._settle)
+            polish(self._problem, self.best.start, Effort(steps, self._seed), self._watch, self._settle)
             self._packing = self._packing_of_best()
 
     def _settle(self, wished: Ints) -> tuple[Ints, float]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from offline.planner.budget import Budget, Progress, Watch, never, tell_nobody
+from offline.planner.budget import Effort, SearchProgress, Watch, never, tell_nobody
 from offline.planner.improve import improve
 from offline.planner.money import rank_of
 from offline.planner.problem import Plan, Problem, StoppedBy
@@ -39,7 +39,7 @@ def plan(
     *,
     time_limit: float = 60.0,
     seed: int = 1,
-    progress: Progress = tell_nobody,
+    progress: SearchProgress = tell_nobody,
     stop: Callable[[], bool] = never,
 ) -> Plans:
     """The best plan that the searches find: the same for the same seed, unless it says that the time limit (s) fired.
@@ -63,7 +63,7 @@ def plan(
         most = _bound(problem, part)
         reasons.append(part.stopped_by)
     if StoppedBy.USER not in reasons:
-        best = improve(problem, best, Budget(GROUPS, seed), whole.part(1.0), polishes=POLISHES)
+        best = improve(problem, best, Effort(GROUPS, seed), whole.part(1.0), polishes=POLISHES)
         reasons.append(best.stopped_by)
     return Plans(replace(best, bound=most, stopped_by=_reason(best.profit, most, reasons)), multi, rule)
 

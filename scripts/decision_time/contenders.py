@@ -9,7 +9,7 @@ from typing import Final
 
 from dardis.config.settings import with_settings
 from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher
-from dardis.dispatch.base import Dispatcher
+from dardis.dispatch.base import Decider
 from dardis.model.addresses import FIRST_HOST
 from dardis.model.choices import EventOrder
 from dardis.node_manager import NodePool
@@ -61,7 +61,7 @@ def central_plain(kind: type[PlainRules], *, backfill: bool) -> Run:
     return lambda case: run_central(case, kind(case.platform, case.desired, backfill=backfill))
 
 
-def run_central(case: Case, dispatcher: Dispatcher) -> Ledger:
+def run_central(case: Case, dispatcher: Decider) -> Ledger:
     """Ask a central dispatcher once an instant."""
     ledger = Ledger(case.since, case.until, case.most_decisions)
     simulation = Simulation(case.jobs, CentralTurns(EventOrder.BATCHED, TimedDispatcher(dispatcher, ledger)))

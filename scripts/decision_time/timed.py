@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from dardis.dispatch.base import Dispatcher
+from dardis.dispatch.base import Decider
 from dardis.engine.clock import cpu_ns
 from dardis.model.addresses import JobId
 from dardis.model.job import Job
@@ -122,7 +122,7 @@ class TimedHosts(LocalHosts):
 class TimedDispatcher:
     """A central dispatcher whose cycles are counted: one an instant, with what it was told before."""
 
-    inner: Dispatcher
+    inner: Decider
     ledger: Ledger
     told_ns: int = 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dardis.model.arrays import Ints
-from offline.planner.budget import Budget, Watch
+from offline.planner.budget import Effort, Watch
 from offline.planner.money import rank_of
 from offline.planner.packing import Packing
 from offline.planner.problem import Plan, Problem
@@ -15,7 +15,7 @@ DELAY_S = 3600
 """How much later delay search tries a job each time; the thesis does not say."""
 
 
-def delay_search(problem: Problem, budget: Budget, watch: Watch) -> Plan:
+def delay_search(problem: Problem, budget: Effort, watch: Watch) -> Plan:
     """Algorithm 7: delay the jobs of the best order, the last one first, each again and again up to the horizon.
 
     A job that has got there is fixed where the best plan has it. An iteration is one run of the heuristic.

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from dardis.model.arrays import Ints
-from offline.planner.budget import Budget, Watch
+from offline.planner.budget import Effort, Watch
 from offline.planner.day_account import cores_of
 from offline.planner.improve import improve
 from offline.planner.packing import Packing
@@ -52,10 +52,10 @@ def search_of(name: str, bounds: Bounds) -> Search:
     return {
         DEFAULT: lambda problem: _default(problem, bounds),
         MULTI: lambda problem: (multi_search(problem, Watch())[0], True),
-        DELAY: lambda problem: (delay_search(problem, Budget(bounds.delays, SEED), Watch()), True),
+        DELAY: lambda problem: (delay_search(problem, Effort(bounds.delays, SEED), Watch()), True),
         RELAXATION: lambda problem: _relaxation(problem, bounds),
         OURS: lambda problem: (
-            improve(problem, multi_search(problem, Watch())[0], Budget(bounds.groups, SEED), Watch()), True
+            improve(problem, multi_search(problem, Watch())[0], Effort(bounds.groups, SEED), Watch()), True
         ),
     }[name]  # fmt: skip
 

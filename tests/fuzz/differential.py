@@ -20,7 +20,7 @@ from kit.plain_rows import Down, Finding, Row, digest_of, downs_of, downs_of_fil
 from dardis.cli.main import run as run_command
 from dardis.dispatch import CentralSetUp
 from dardis.metrics.audit import audit
-from dardis.model.choices import NodeChoice, ProfileRule, Switch, UnitsPerNode
+from dardis.model.choices import NodeChoice, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.platform import Maintenance
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Switching, Target
@@ -173,7 +173,7 @@ def _arrangements(instance: Instance) -> Iterator[Result]:
 def _asks_again(instance: Instance) -> bool:
     """Whether jobs ask again after an early end, or when they have waited for one under a hard profile."""
     setup, wishes = instance.setup, instance.target.desired is not None
-    return isinstance(setup, SetUp) and (setup.backfill is Switch.ON or (wishes and setup.profile is ProfileRule.HARD))
+    return isinstance(setup, SetUp) and (setup.backfill is OnOff.ON or (wishes and setup.profile is ProfileRule.HARD))
 
 
 def _draws_by_the_time(instance: Instance) -> bool:

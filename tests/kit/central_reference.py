@@ -17,7 +17,7 @@ from kit.replay import Decision
 from dardis.dispatch import CentralSetUp
 from dardis.dispatch.orders import rule_of
 from dardis.dispatch.setups import Ordering, ProfileCheck
-from dardis.model.choices import ProfileRule, Switch, UnitsPerNode
+from dardis.model.choices import OnOff, ProfileRule, UnitsPerNode
 from dardis.model.codes import NODE_CHOICES
 from dardis.model.job import Actual
 from dardis.model.platform import Platform
@@ -104,7 +104,7 @@ class SlowDispatcher:
         return Decision(job, 0, nodes, eligible, self._setup.units_per_node is UnitsPerNode.DISTINCT, 0)
 
     def _decide(self, now: int, *, freed: bool) -> None:
-        backfill, depth = self._setup.backfill is Switch.ON, self._setup.backfill_depth
+        backfill, depth = self._setup.backfill is OnOff.ON, self._setup.backfill_depth
         for waiting in self._queue if depth > 0 else ():
             self._give_back(waiting, now)
         in_order = sorted(self._queue, key=lambda waiting: self._keys[waiting.job.number][0])
@@ -138,7 +138,7 @@ class SlowDispatcher:
             self._queue = [other for other in self._queue if other is not waiting]
             return True
         held = sum(other.reserved is not None for other in self._queue)
-        if self._setup.backfill is Switch.ON and (self._setup.backfill_depth == 0 or held < self._setup.backfill_depth):
+        if self._setup.backfill is OnOff.ON and (self._setup.backfill_depth == 0 or held < self._setup.backfill_depth):
             self._reserve(waiting, decision, now, spans=binds and not self._instant)
         return False
 

@@ -13,7 +13,7 @@ from kit import choices
 from kit.dense import dense_nodes
 from kit.replay import Decision, earliest_by_the_rules, horizon_of
 
-from dardis.model.choices import ProfileRule, Switch, UnitsPerNode
+from dardis.model.choices import OnOff, ProfileRule, UnitsPerNode
 from dardis.model.job import Actual
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
@@ -46,7 +46,7 @@ class Reference:
                 waiting, self._waiting = self._waiting, []
                 for place in waiting:
                     self._submit(place, now)
-                if self._setup.backfill is Switch.ON:
+                if self._setup.backfill is OnOff.ON:
                     for place in sorted(self.claims):
                         self._gain(place, now)
             for place, job in enumerate(self._jobs):

@@ -21,7 +21,7 @@ from dardis.dispatch import CENTRAL_SETUPS, CentralSetUp
 from dardis.dispatch.orders import RULES
 from dardis.dispatch.setups import SAME_AS_RULE, Ordering, ProfileCheck
 from dardis.kernels import job_table, placer, profiles
-from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, Switch, UnitsPerNode
+from dardis.model.choices import EventOrder, NodeChoice, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.job import Actual
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
@@ -49,7 +49,7 @@ def setups(draw, **fixed) -> CentralSetUp:
         draw(st.sampled_from([CENTRAL_SETUPS[name] for name in sorted(CENTRAL_SETUPS)])),
         rule=draw(st.sampled_from(ORDERS)),
         ordering=draw(st.sampled_from(Ordering)),
-        backfill=draw(st.sampled_from(Switch)),
+        backfill=draw(st.sampled_from(OnOff)),
         backfill_depth=draw(st.sampled_from((0, 1, 1, 2, 3))),
         profile=draw(st.sampled_from(ProfileRule)),
         profile_check=draw(st.sampled_from(ProfileCheck)),
@@ -58,7 +58,7 @@ def setups(draw, **fixed) -> CentralSetUp:
         event_order=draw(st.sampled_from(EventOrder)),
     )
     setup = replace(setup, **fixed)
-    if setup.backfill is Switch.ON:
+    if setup.backfill is OnOff.ON:
         order = setup.order if "order" in fixed else draw(st.sampled_from([SAME_AS_RULE, *ORDERS]))
         setup = replace(setup, ordering=Ordering.STRICT, order=order)
     return setup.checked()

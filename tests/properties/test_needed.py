@@ -11,7 +11,7 @@ from kit.machine import jobs, platforms
 from kit.run import simulate
 
 from dardis.kernels.offers import keep_common, meet
-from dardis.model.choices import NodeChoice, Switch, UnitsPerNode
+from dardis.model.choices import NodeChoice, OnOff, UnitsPerNode
 from dardis.task_manager import SETUPS, negotiation
 from dardis.task_manager.setups import Generator, Selection
 
@@ -23,7 +23,7 @@ def test_what_is_not_said_would_not_have_been_taken(data):
     queue = [replace(job, runtime=1 + job.runtime // 3) for job in data.draw(jobs(platform, most=14))]
     setup = replace(
         data.draw(st.sampled_from(list(SETUPS.values()))),
-        backfill=Switch.ON,
+        backfill=OnOff.ON,
         generator=data.draw(st.sampled_from(Generator)),
         selection=data.draw(st.sampled_from(Selection)),
         node_choice=data.draw(st.sampled_from(NodeChoice)),

@@ -10,7 +10,7 @@ from kit.machine import desired_profiles, jobs, platforms
 from kit.replay import decisions, earliest_by_the_rules, horizon_of
 from properties.test_simulation import THROUGHPUT, Case, legal, setups
 
-from dardis.model.choices import EventOrder, ProfileRule, Switch
+from dardis.model.choices import EventOrder, OnOff, ProfileRule
 from dardis.task_manager.setups import BackfillScope
 
 
@@ -68,13 +68,13 @@ def test_a_sample_of_half_of_the_nodes_or_more_is_all_of_them(case):
     assert case.run().schedule.digest() == replace(case, sample=0).run().schedule.digest()
 
 
-@given(cases(backfill=Switch.OFF))
+@given(cases(backfill=OnOff.OFF))
 @examples(1.5)
 def test_the_throughput_setup_finds_the_earliest_start_of_all_nodes(case):
     """A sample's start is taken only if it is the soonest of all; so only the nodes can be others."""
     case.jobs = [replace(job, after=None, think=0) for job in case.jobs]
     case.setup = replace(
-        THROUGHPUT, backfill=Switch.OFF, units_per_node=case.setup.units_per_node, node_choice=case.setup.node_choice,
+        THROUGHPUT, backfill=OnOff.OFF, units_per_node=case.setup.units_per_node, node_choice=case.setup.node_choice,
         profile=case.setup.profile, event_order=case.setup.event_order,
     )  # fmt: skip
     schedule = legal(case, case.run())
@@ -87,7 +87,7 @@ def test_the_throughput_setup_finds_the_earliest_start_of_all_nodes(case):
             assert schedule.start[decision.place] == owed[0]
 
 
-@given(cases(backfill=Switch.ON, backfill_scope=BackfillScope.ALL_NODES, event_order=EventOrder.BATCHED))
+@given(cases(backfill=OnOff.ON, backfill_scope=BackfillScope.ALL_NODES, event_order=EventOrder.BATCHED))
 @examples(1)
 def test_backfilling_only_ever_gains(case):
     run = case.run()

@@ -17,7 +17,7 @@ from kit.run import Run, simulate
 
 from dardis.metrics.audit import audit
 from dardis.model import codes
-from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, Switch, UnitsPerNode
+from dardis.model.choices import EventOrder, NodeChoice, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.schedule import Schedule
@@ -62,7 +62,7 @@ def setups(draw) -> SetUp:
         units_per_node=draw(st.sampled_from(UnitsPerNode)),
         profile=draw(st.sampled_from(ProfileRule)),
         offers=draw(st.sampled_from(OfferRule)),
-        backfill=draw(st.sampled_from(Switch)),
+        backfill=draw(st.sampled_from(OnOff)),
         backfill_depth=draw(st.sampled_from((0, 0, 2))),
         backfill_scope=draw(st.sampled_from(BackfillScope)),
         event_order=draw(st.sampled_from(EventOrder)),
@@ -114,13 +114,13 @@ def test_chance_in_backfilling_does_not_depend_on_who_asks_with_whom(sizes, mana
     """Jobs that all end early, on equal nodes: many ask again at once, in messages of several jobs."""
     platform = Platform("equal", (NodeGroup("n", 8, {"cores": 2}),))
     queue = [actual(n, 0, 0, None, time, units, (1,), 1, runtime=time // 2) for n, (units, time) in enumerate(sizes)]
-    case = Case(platform, queue, replace(setup, backfill=Switch.ON), None)
+    case = Case(platform, queue, replace(setup, backfill=OnOff.ON), None)
     expected = case.run().schedule.digest()
     assert case.run(managers=managers).schedule.digest() == expected
     assert case.run([3, 5]).schedule.digest() == expected
 
 
-@given(cases(following=True, backfill=Switch.ON))
+@given(cases(following=True, backfill=OnOff.ON))
 @examples(1)
 def test_backfilling_only_ever_gains(case):
     run = case.run()
@@ -129,12 +129,12 @@ def test_backfilling_only_ever_gains(case):
     assert final == {place: int(run.schedule.start[place]) for place in final}
 
 
-@given(cases(backfill=Switch.OFF))
+@given(cases(backfill=OnOff.OFF))
 @examples(1.5)
 def test_the_throughput_setup_finds_the_earliest_start(case):
     case.setup = replace(
         THROUGHPUT,
-        backfill=Switch.OFF,
+        backfill=OnOff.OFF,
         units_per_node=case.setup.units_per_node,
         node_choice=case.setup.node_choice,
         profile=case.setup.profile,
@@ -187,7 +187,7 @@ def last_change(nodes: list[DenseNode]) -> int:
     return int(np.flatnonzero((rows != rows[-1]).any(axis=1)).max(initial=-1)) + 1
 
 
-@given(cases(backfill=Switch.OFF))
+@given(cases(backfill=OnOff.OFF))
 @examples(1.5)
 def test_deadline_and_soft_profile_give_way_only_when_they_must(case):
     """A job is late only if it fits at no start of its window; it exceeds a soft profile only if it must."""

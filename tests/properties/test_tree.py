@@ -23,7 +23,7 @@ from properties.test_pool_against_arrays import SEED, World, asks, worlds
 
 from dardis.kernels import ranked, selection, sums
 from dardis.model import codes, offer_rows
-from dardis.model.choices import Switch
+from dardis.model.choices import OnOff
 from dardis.model.platform import Platform
 from dardis.node_manager import state
 from dardis.node_manager.state import VirtualHosts
@@ -196,7 +196,7 @@ def test_a_tree_of_hosts_makes_the_flat_schedule(case, data, arity, block, agent
             assert run.reasons == expected.reasons
 
 
-@given(test_simulation.cases(backfill=Switch.ON, backfill_scope=BackfillScope.ALL_NODES), st.data(), arities, managers)
+@given(test_simulation.cases(backfill=OnOff.ON, backfill_scope=BackfillScope.ALL_NODES), st.data(), arities, managers)
 @examples(0.5)
 def test_it_does_when_all_ask_again_of_all_nodes(case, data, arity, agents):
     """Many asks in one message, each cut where it is held; of most only some are followed by candidates."""

@@ -14,7 +14,7 @@ from dardis.model.arrays import Ints
 from dardis.model.randomness import stream
 from dardis.solver import result
 from dardis.solver.result import Ended
-from offline.planner.budget import Budget, Watch
+from offline.planner.budget import Effort, Watch
 from offline.planner.cp.capacity import able_groups, rows
 from offline.planner.cp.window import MarginalProfit, Window
 from offline.planner.day_account import account_of, cores_of
@@ -31,7 +31,7 @@ Settle = Callable[[Ints], tuple[Ints, float]]
 """Starts that are wished to starts that real nodes allow, and what these are worth."""
 
 
-def polish(problem: Problem, start: Ints, budget: Budget, watch: Watch, settle: Settle | None = None) -> Ints:
+def polish(problem: Problem, start: Ints, budget: Effort, watch: Watch, settle: Settle | None = None) -> Ints:
     """Better starts than `start`, or the same: `budget.iterations` steps.
 
     `settle` makes a plan on nodes of wished starts and judges it; without it capacity is kept in sums, and the judge is

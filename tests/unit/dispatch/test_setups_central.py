@@ -5,7 +5,7 @@ from kit.central import setup_of
 
 from dardis.dispatch import CENTRAL_SETUPS
 from dardis.dispatch.setups import Ordering, ProfileCheck
-from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, Switch, UnitsPerNode
+from dardis.model.choices import EventOrder, NodeChoice, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform
 
@@ -22,7 +22,7 @@ def test_names():
 
 def test_rules_are_the_thesis_algorithm_4_by_default():
     setup = setup_of("rules-df")
-    assert (setup.ordering, setup.backfill) == (Ordering.STRICT, Switch.OFF)
+    assert (setup.ordering, setup.backfill) == (Ordering.STRICT, OnOff.OFF)
     assert (setup.profile, setup.profile_check) == (ProfileRule.HARD, ProfileCheck.INSTANT)
     assert (setup.units_per_node, setup.event_order) == (UnitsPerNode.PACK, EventOrder.BATCHED)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dardis.solver.cpsat import new_model, solve, weighted_sum
-from dardis.solver.result import Budget, Ended, Status
+from dardis.solver.result import Budget, Ended, SolverStatus
 
 
 def packing(count: int, capacity: int = 13):
@@ -30,7 +30,7 @@ def test_an_optimum_is_found_and_proven():
     model.maximize(weighted_sum(taken, [2, 4, 5, 6]))
     told = []
     answer = solve(model, Budget(1.0), progress=lambda best, bound: told.append((best, bound)))
-    assert (answer.result.status, answer.result.ended) == (Status.OPTIMAL, Ended.PROVEN)
+    assert (answer.result.status, answer.result.ended) == (SolverStatus.OPTIMAL, Ended.PROVEN)
     assert answer.result.objective == answer.result.bound == 9
     assert answer.result.gap == 0
     assert answer.values(taken).tolist() == [0, 1, 1, 0]
@@ -44,7 +44,7 @@ def test_no_solution_is_said_by_name():
     model.add(2 * one == 3)
     result = solve(model, Budget(1.0)).result
     assert (result.status, result.ended, result.objective, result.bound) == (
-        Status.INFEASIBLE, Ended.PROVEN, None, None,
+        SolverStatus.INFEASIBLE, Ended.PROVEN, None, None,
     )  # fmt: skip
     assert not result.found
 
@@ -52,7 +52,12 @@ def test_no_solution_is_said_by_name():
 def test_nothing_found_within_the_budget_is_unknown():
     model, _ = packing(100)
     result = solve(model, Budget(1e-6)).result
-    assert (result.status, result.ended, result.objective, result.gap) == (Status.UNKNOWN, Ended.BUDGET, None, None)
+    assert (result.status, result.ended, result.objective, result.gap) == (
+        SolverStatus.UNKNOWN,
+        Ended.BUDGET,
+        None,
+        None,
+    )
 
 
 @pytest.mark.parametrize("workers", [1, 4])
@@ -75,7 +80,7 @@ def test_the_caller_ends_a_run_and_has_what_was_found():
     model, _ = packing(80)
     found = []
     result = solve(model, Budget(1e4), progress=lambda best, _: found.append(best), stop=lambda: len(found) > 0).result
-    assert (result.status, result.ended) == (Status.FEASIBLE, Ended.STOPPED)
+    assert (result.status, result.ended) == (SolverStatus.FEASIBLE, Ended.STOPPED)
 
 
 def test_a_failure_of_the_caller_is_not_swallowed():

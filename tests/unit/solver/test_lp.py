@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dardis.solver.lp import LinearProgram, solve_lp
-from dardis.solver.result import Budget, Ended, Status
+from dardis.solver.result import Budget, Ended, SolverStatus
 
 
 def program(objective, rows, most, upper=np.inf):
@@ -23,7 +23,7 @@ def program(objective, rows, most, upper=np.inf):
 def test_values_and_duals():
     # Both rows bind: x + y = 4 and x + 3y = 6, so (3, 1), worth 3·3 + 5 = 14; prices p + q = 3, p + 3q = 5: 2 and 1.
     answer = solve_lp(program([3, 5], [[1, 1], [1, 3]], [4, 6]), Budget(1.0))
-    assert (answer.result.status, answer.result.ended) == (Status.OPTIMAL, Ended.PROVEN)
+    assert (answer.result.status, answer.result.ended) == (SolverStatus.OPTIMAL, Ended.PROVEN)
     assert answer.result.objective == pytest.approx(14)
     assert answer.result.bound == answer.result.objective
     assert answer.values == pytest.approx([3, 1])
@@ -41,5 +41,9 @@ def test_entries_of_one_place_add_up():
 @pytest.mark.parametrize(("rows", "most"), [([[-1], [1]], [-3, 2]), ([[-1]], [0])], ids=["infeasible", "unbounded"])
 def test_what_has_no_optimum_is_unknown(rows, most):
     answer = solve_lp(program([1], rows, most), Budget(1.0))
-    assert (answer.result.status, answer.result.ended, answer.result.bound) == (Status.UNKNOWN, Ended.PROVEN, None)
+    assert (answer.result.status, answer.result.ended, answer.result.bound) == (
+        SolverStatus.UNKNOWN,
+        Ended.PROVEN,
+        None,
+    )
     assert len(answer.values) == len(answer.duals) == 0

@@ -1,7 +1,7 @@
 import pytest
 
 from dardis.config.settings import known_settings, plain_settings, with_settings
-from dardis.model.choices import NodeChoice, Switch
+from dardis.model.choices import NodeChoice, OnOff
 from dardis.model.errors import InputError
 from dardis.task_manager.setups import SETUPS, Selection, SetUp
 
@@ -11,7 +11,7 @@ THROUGHPUT, PROFILE = SETUPS["dardis-throughput"], SETUPS["dardis-profile"]
 def test_settings_by_name():
     changed = with_settings(THROUGHPUT, ["selection=random", "backfill=off", "start_grain_s=5", "backfill_depth=0"])
     assert changed.selection is Selection.RANDOM
-    assert changed.backfill is Switch.OFF
+    assert changed.backfill is OnOff.OFF
     assert (changed.start_grain_s, changed.backfill_depth) == (5, 0)
     assert changed.node_choice is NodeChoice.BEST_FIT
 

@@ -9,7 +9,7 @@ from dardis.model.platform import NodePower
 from dardis.model.profile import StepFunction
 from offline.extract.hours import HourTable, hour_table
 from offline.extract.spares import Aims, Outcome, learn_spares, outcome_of
-from offline.onoff.replay import Past, demands_of
+from offline.onoff.replay import PastDemand, demands_of
 
 DAY, HOUR = 86_400, 3_600
 COUNT = 40
@@ -50,7 +50,7 @@ def test_spares_are_kept_in_the_hour_that_needs_them() -> None:
 def test_the_rule_strains_the_aims_less_than_any_number_kept_always() -> None:
     demand = demands_of(schedule_of(bursts(10)), machine(COUNT, DEFAULTS))[0]
     table = known(10)
-    past = Past(demand, DEFAULTS, 337, table.edges)
+    past = PastDemand(demand, DEFAULTS, 337, table.edges)
     bound = float(past.replay(0).saved_j.sum())
 
     def strain(spares) -> float:

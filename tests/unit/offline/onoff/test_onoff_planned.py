@@ -12,7 +12,7 @@ from dardis.model.job import FOREVER
 from dardis.model.profile import StepFunction
 from dardis.model.series import Series
 from offline.onoff.counts import Limits
-from offline.onoff.planned import Reserve, Switch, plan_switching, refuse_many_switches, switch_table
+from offline.onoff.planned import NodeSwitch, Reserve, plan_switching, refuse_many_switches, switch_table
 from offline.onoff.spans import busy_spans_of
 
 DAY = 86_400
@@ -73,9 +73,9 @@ def test_a_node_is_up_when_its_reservation_begins_and_boots_one_boot_time_before
     busy = busy_spans_of(schedule_of([(10_000, 11_000, (0,)), (10_000, 50_000, (1,))]))
     found = plan_switching(busy, platform, {0: spares(0)}, FLAT, Limits())
     assert switch_table(found, platform) == [
-        Switch(0, 0, "off"), Switch(0, 1, "off"), Switch(0, 2, "off"),
-        Switch(9_760, 0, "on"), Switch(9_760, 1, "on"),
-        Switch(11_000, 0, "off"), Switch(50_000, 1, "off"),
+        NodeSwitch(0, 0, "off"), NodeSwitch(0, 1, "off"), NodeSwitch(0, 2, "off"),
+        NodeSwitch(9_760, 0, "on"), NodeSwitch(9_760, 1, "on"),
+        NodeSwitch(11_000, 0, "off"), NodeSwitch(50_000, 1, "off"),
     ]  # fmt: skip
 
 

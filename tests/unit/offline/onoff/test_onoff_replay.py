@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.node_schedules import QUICK, machine, random_jobs, schedule_of
 
-from offline.onoff.replay import Past, demands_of
+from offline.onoff.replay import PastDemand, demands_of
 
 IDLE_S = 7
 LONG_AGO = -(10**9)
@@ -52,7 +52,7 @@ def test_the_arithmetic_is_the_rule_played_second_by_second(seed: int, early: in
     jobs = schedule_of(random_jobs(np.random.default_rng(seed), 25, count, 120))
     demand = demands_of(jobs, machine(count))[0]
     edges = np.array([start, 80, end])
-    past = Past(demand, QUICK, IDLE_S, edges)
+    past = PastDemand(demand, QUICK, IDLE_S, edges)
     found = past.replay(np.array([early, late]))
     delays, on, boots, stops = played(demand, count, start, end, lambda t: early if t < 80 else late)
     assert found.delay.tolist() == delays
@@ -79,7 +79,7 @@ def test_demand_counts_the_idle_nodes_that_a_job_takes(seed: int) -> None:
 def test_spares_are_used_then_replaced_a_boot_later() -> None:
     # One node more every 2 s from second 50 on: the second job finds the spare used and its replacement booting.
     jobs = schedule_of([(50, 90, (0,)), (52, 90, (1,)), (60, 90, (2,))])
-    past = Past(demands_of(jobs, machine(4))[0], QUICK, IDLE_S, np.array([0, 100]))
+    past = PastDemand(demands_of(jobs, machine(4))[0], QUICK, IDLE_S, np.array([0, 100]))
     assert past.replay(0).delay.tolist() == [5, 5, 5]
     assert past.replay(1).delay.tolist() == [0, 3, 0]
     assert past.replay(2).delay.tolist() == [0, 0, 0]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from kit.plan_problems import day_problem
 
-from offline.planner.budget import Budget, Watch
+from offline.planner.budget import Effort, Watch
 from offline.planner.cp.bound import bound
 from offline.planner.cp.capacity import rows
 from offline.planner.cp.polish import polish, value
@@ -52,7 +52,7 @@ def test_a_plan_gets_better_and_stays_legal(load, prices):
     before = one_by_one(problem)
     told = []
     watch = Watch(progress=lambda _doing, best, _bound: told.append(best))
-    after = polish(problem, before, Budget(4), watch)
+    after = polish(problem, before, Effort(4), watch)
     assert not overfull(problem, before)
     assert not overfull(problem, after)
     assert (after >= problem.jobs.earliest).all()
@@ -67,9 +67,9 @@ def test_a_plan_gets_better_and_stays_legal(load, prices):
 def test_the_same_polish_twice_is_the_same_and_another_seed_another():
     problem = day_problem(150, 12, 0.6, 6, prices="tou")
     before = one_by_one(problem)
-    twice = [polish(problem, before, Budget(2, seed=3), Watch()) for _ in range(2)]
+    twice = [polish(problem, before, Effort(2, seed=3), Watch()) for _ in range(2)]
     assert twice[0].tolist() == twice[1].tolist()
-    assert polish(problem, before, Budget(2, seed=4), Watch()).tolist() != twice[0].tolist()
+    assert polish(problem, before, Effort(2, seed=4), Watch()).tolist() != twice[0].tolist()
 
 
 def test_what_real_nodes_make_of_it_is_judged():
@@ -82,7 +82,7 @@ def test_what_real_nodes_make_of_it_is_judged():
         asked.append(wished.copy())
         return before, account_of(problem, before).profit
 
-    assert polish(problem, before, Budget(2), Watch(), judge).tolist() == before.tolist()
+    assert polish(problem, before, Effort(2), Watch(), judge).tolist() == before.tolist()
     assert len(asked) > 1
 
 
@@ -90,7 +90,7 @@ def test_it_stops_when_told():
     problem = day_problem(60, 6, 0.6, 7, prices="tou")
     before = one_by_one(problem)
     watch = Watch(stop=lambda: True)
-    assert polish(problem, before, Budget(5), watch).tolist() == before.tolist()
+    assert polish(problem, before, Effort(5), watch).tolist() == before.tolist()
     assert watch.stopped_by is StoppedBy.USER
 
 
@@ -98,6 +98,6 @@ def test_a_latest_start_is_kept_whatever_a_later_one_would_bring():
     problem = day_problem(120, 12, 0.6, 5, prices="tou")
     before = one_by_one(problem)
     problem = replace(problem, jobs=replace(problem.jobs, latest=before + 1200))
-    after = polish(problem, before, Budget(4), Watch())
+    after = polish(problem, before, Effort(4), Watch())
     assert (after != before).any()
     assert (after <= problem.jobs.latest).all()

@@ -14,7 +14,7 @@ from kit.plan_problems import day_problem, legal, plan_problems
 from dardis.model.platform import Maintenance
 from dardis.power.tariff import Tariff
 from offline.planner import plan as planning
-from offline.planner.budget import Budget, Watch
+from offline.planner.budget import Effort, Watch
 from offline.planner.improve import improve
 from offline.planner.money import rank_of
 from offline.planner.plan import plan
@@ -83,7 +83,7 @@ def test_where_a_rule_is_best_the_search_begins_with_it(monkeypatch, seed, price
     problem = day_problem(60, 4, 0.8, seed, cores=8, prices=prices)
     plans = plan(problem, time_limit=1e6)
     against_the_rules(problem, plans)
-    budget = Budget(planning.GROUPS, 1)
+    budget = Effort(planning.GROUPS, 1)
     alone = improve(problem, plans.multi_search, budget, Watch(), polishes=planning.POLISHES)
     assert alone.profit < plans.rule.profit, "a day on which multi-search leads nowhere near"
 

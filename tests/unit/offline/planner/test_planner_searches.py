@@ -13,7 +13,7 @@ from kit.plan_problems import day_problem, legal, plan_problems, same
 
 from dardis.model.job import NO_TIME
 from dardis.power.tariff import PowerLimit, Tariff
-from offline.planner.budget import Budget, Watch
+from offline.planner.budget import Effort, Watch
 from offline.planner.day_account import account_of
 from offline.planner.improve import improve
 from offline.planner.money import rank_of
@@ -26,7 +26,7 @@ from offline.planner.searches import heuristic, multi_search
 def test_ours_is_no_worse_than_multi_search_and_that_no_worse_than_the_heuristic(problem):
     first = heuristic(problem)
     multi, _ = multi_search(problem, Watch())
-    ours = improve(problem, multi, Budget(20), Watch())
+    ours = improve(problem, multi, Effort(20), Watch())
     plans = (first, multi, ours)
     assert all(legal(problem, plan) for plan in plans)
     ranks = [rank_of(problem, plan.start)[0] for plan in plans]
@@ -40,7 +40,7 @@ def test_ours_is_no_worse_than_multi_search_and_that_no_worse_than_the_heuristic
 def test_the_same_seed_gives_the_same_plan(problem):
     multi, _ = multi_search(problem, Watch())
     assert same(multi, multi_search(problem, Watch())[0])
-    assert same(*(improve(problem, multi, Budget(20, seed=3), Watch()) for _ in range(2)))
+    assert same(*(improve(problem, multi, Effort(20, seed=3), Watch()) for _ in range(2)))
 
 
 @pytest.mark.parametrize("prices", ["flat", "tou"])
@@ -48,7 +48,7 @@ def test_the_same_seed_gives_the_same_plan(problem):
 def test_ours_beats_multi_search_on_made_up_days(load, prices):
     problem = day_problem(300, 30, load, seed=4, prices=prices)
     multi, _ = multi_search(problem, Watch())
-    ours = improve(problem, multi, Budget(200), Watch())
+    ours = improve(problem, multi, Effort(200), Watch())
     assert legal(problem, multi)
     assert legal(problem, ours)
     assert ours.profit > multi.profit
@@ -58,18 +58,18 @@ def test_a_latest_start_that_can_be_kept_is_kept_whatever_it_costs():
     problem = day_problem(60, 4, 0.3, seed=6, cores=8, prices="tou")
     urgent = np.where(np.arange(60) % 3 == 0, problem.jobs.earliest + 6 * 3600, NO_TIME)
     problem = replace(problem, jobs=replace(problem.jobs, latest=urgent))
-    ours = improve(problem, heuristic(problem), Budget(100), Watch())
+    ours = improve(problem, heuristic(problem), Effort(100), Watch())
     assert (ours.start <= urgent)[urgent != NO_TIME].all()
 
 
 def test_a_limit_of_power_that_binds_is_kept_by_moving_jobs():
     problem = day_problem(300, 10, 0.6, seed=7, cores=16)
     day = problem.conditions
-    free = improve(problem, heuristic(problem), Budget(50), Watch())
+    free = improve(problem, heuristic(problem), Effort(50), Watch())
     limit = PowerLimit(day.start + 12 * 3600, day.start + 14 * 3600, 1.8)
     bound = replace(problem, tariff=Tariff(limits=(limit,)))
     assert account_of(bound, free.start).over_limit_kwh > 0.1
-    kept = improve(bound, heuristic(bound), Budget(50), Watch())
+    kept = improve(bound, heuristic(bound), Effort(50), Watch())
     assert account_of(bound, kept.start).feasible
     assert legal(bound, kept)
 
@@ -77,13 +77,13 @@ def test_a_limit_of_power_that_binds_is_kept_by_moving_jobs():
 def test_a_demand_charge_lowers_no_profit():
     problem = replace(day_problem(200, 10, 0.4, seed=8, prices="tou"), tariff=Tariff(demand_per_kw=2.0))
     first = heuristic(problem)
-    assert improve(problem, first, Budget(50), Watch()).profit > first.profit
+    assert improve(problem, first, Effort(50), Watch()).profit > first.profit
 
 
 def test_the_guard_ends_every_search_with_a_legal_plan_that_says_so():
     problem = day_problem(50, 4, 0.5, seed=1, cores=8)
     multi, _ = multi_search(problem, Watch(guard_s=0.0))
-    for plan in (multi, improve(problem, multi, Budget(50), Watch(0.0))):
+    for plan in (multi, improve(problem, multi, Effort(50), Watch(0.0))):
         assert plan.stopped_by is StoppedBy.TIME
         assert legal(problem, plan)
 
@@ -93,7 +93,7 @@ def test_the_user_ends_a_search_with_the_best_so_far():
     asked = itertools.count()
     plan, _ = multi_search(problem, Watch(stop=lambda: next(asked) > 3))
     assert plan.stopped_by is StoppedBy.USER
-    ours = improve(problem, plan, Budget(1000), Watch(stop=lambda: next(asked) > 7))
+    ours = improve(problem, plan, Effort(1000), Watch(stop=lambda: next(asked) > 7))
     assert ours.stopped_by is StoppedBy.USER
     assert ours.profit > plan.profit
 
@@ -106,7 +106,7 @@ def test_ctrl_c_ends_a_search_with_the_best_so_far():
             raise KeyboardInterrupt
 
     multi, _ = multi_search(problem, Watch(progress=interrupt))
-    ours = improve(problem, multi, Budget(1000), Watch(progress=interrupt))
+    ours = improve(problem, multi, Effort(1000), Watch(progress=interrupt))
     for plan in (multi, ours):
         assert plan.stopped_by is StoppedBy.USER
         assert legal(problem, plan)

@@ -11,13 +11,13 @@ from kit.machine import jobs, platforms
 from kit.threads import on_ranks
 
 from dardis.metrics.audit import audit
-from dardis.model.choices import ProfileRule, Switch
+from dardis.model.choices import OnOff, ProfileRule
 from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.schedule import Schedule
 from dardis.node_manager import NodePool
+from dardis.sim.overlapped import OverlappedRounds
 from dardis.sim.simulation import Simulation
-from dardis.sim.waves import Waves
 from dardis.task_manager import SETUPS, PlannedManager, Reach, SetUp
 from dardis.task_manager.layout import layout_of
 from dardis.transport.local import LocalHosts
@@ -41,7 +41,7 @@ class Case:
             pool = NodePool(self.platform, *bounds[peers.rank : peers.rank + 2], host=peers.rank)
             layout = layout_of(self.platform, bounds, None)
             agents = [PlannedManager(self.setup, layout, 1, reach=Reach(0, self.sample)) for _ in range(self.managers)]
-            waves = Waves(self.jobs, OverlappedTurns(agents, overlap), pool, peers)
+            waves = OverlappedRounds(self.jobs, OverlappedTurns(agents, overlap), pool, peers)
             waves.run()
             recorder = waves.record()
             schedule = None if recorder is None else recorder.schedule(self.jobs, self.platform.kinds)
@@ -66,7 +66,7 @@ class Case:
 def cases(draw) -> Case:
     platform = draw(platforms(most_nodes=draw(st.sampled_from((6, 30)))))
     many = [replace(job, runtime=job.walltime) for job in draw(jobs(platform, most=14))]
-    setup = replace(draw(st.sampled_from(list(SETUPS.values()))), backfill=Switch.OFF, profile=ProfileRule.OFF)
+    setup = replace(draw(st.sampled_from(list(SETUPS.values()))), backfill=OnOff.OFF, profile=ProfileRule.OFF)
     return Case(platform, many, setup, draw(st.sampled_from((0, 1, 2, 4))), draw(st.integers(1, 3)))
 
 
@@ -97,7 +97,7 @@ def test_one_job_at_a_time_is_what_turns_decide(case, data):
 def test_jobs_that_want_the_same_nodes_are_all_placed(count, managers):
     platform = Platform("equal", (NodeGroup("n", 2, {"cores": 1}),))
     rush = [actual(number, 0, 0, None, 5, 2, (1,), 1, runtime=5) for number in range(1, count + 1)]
-    case = Case(platform, rush, replace(SETUPS["dardis-throughput"], backfill=Switch.OFF), 0, managers)
+    case = Case(platform, rush, replace(SETUPS["dardis-throughput"], backfill=OnOff.OFF), 0, managers)
     schedule, refusals = case.waves(count, (0, 1, 2))
     assume(count > 1)
     assert sorted(schedule.start.tolist()) == [5 * place for place in range(count)]
@@ -118,6 +118,6 @@ def test_a_task_manager_hears_in_the_order_of_its_jobs_wherever_their_nodes_are(
     monkeypatch.setattr(PlannedManager, "handle", noted)
     platform = Platform("two", (NodeGroup("a", 4, {"cores": 1}), NodeGroup("b", 4, {"cores": 1})))
     pair = [actual(1, 0, 0, None, 5, 1, (1,), 0b10, runtime=5), actual(2, 0, 0, None, 5, 1, (1,), 0b01, runtime=5)]
-    setup = replace(SETUPS["dardis-throughput"], backfill=Switch.OFF)
+    setup = replace(SETUPS["dardis-throughput"], backfill=OnOff.OFF)
     Case(platform, pair, setup, 1, 1).waves(2, bounds)
     assert heard == [1, 2]

@@ -7,17 +7,17 @@ from dardis.node_manager import RelayingHost
 from dardis.scale import load
 from dardis.scale.experiment import Driven, Experiment, Ground
 from dardis.scale.tally import tally_of
+from dardis.sim.overlapped import OverlappedRounds
 from dardis.sim.simulation import Progress
-from dardis.sim.waves import Waves
 from dardis.transport.peers import Alone, MpiPeers, Peers
 
 
-def drive_waves(what: Experiment, ground: Ground, host: RelayingHost, progress: Progress | None) -> Driven | None:
+def drive_overlapped(what: Experiment, ground: Ground, host: RelayingHost, progress: Progress | None) -> Driven | None:
     """Play the jobs in waves. All ranks of the ground call it, each with its filled host; rank 0 returns what came."""
     peers: Peers = Alone() if ground.comm is None else MpiPeers(ground.comm)
     jobs = load.jobs(what.jobs, what.window, what.seed)
     tally = tally_of(what, host)
-    waves = Waves(jobs, what.dispatcher.overlapped(what.cluster, what.overlap), host.pool, peers, tally.note)
+    waves = OverlappedRounds(jobs, what.dispatcher.overlapped(what.cluster, what.overlap), host.pool, peers, tally.note)
     peers.share(0)  # nobody begins before all have filled their nodes
     begun, spent, waited = monotonic_s(), cpu_ns(), peers.waiting_ns
     waves.run(progress if ground.rank == 0 else None)

@@ -15,7 +15,7 @@ from dardis.model.addresses import ONLY_MANAGER, Address, HostId, JobId
 from dardis.model.errors import ProtocolError
 from dardis.model.job import Actual
 from dardis.node_manager import NodePool
-from dardis.node_manager.waves import take_claims, take_questions
+from dardis.node_manager.overlapped import take_claims, take_questions
 from dardis.sim.recorder import Recorder
 from dardis.sim.simulation import Progress
 from dardis.task_manager.shared_messages import taken_apart, together
@@ -32,7 +32,7 @@ MOST_ROWS_SAID = 1 << 20
 """Rows of offers (48 MiB) that are kept before they are told of: to tell takes time, best when all is over."""
 
 
-class Waves:
+class OverlappedRounds:
     """One rank's part of a run; job i is served by task manager i mod M, and that by rank i mod M mod R."""
 
     def __init__(

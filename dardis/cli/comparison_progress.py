@@ -1,4 +1,4 @@
-"""A board of runs under way on a terminal, a bar each; of those that ended, a line each. Nothing in a pipe."""
+"""How far a comparison is, on a terminal: a bar for each run under way, a line for each that ended. Nothing in a pipe."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from dardis.compare.planned_runs import PlannedRun
-    from dardis.compare.processes import Child, Watch
+    from dardis.compare.processes import Child, Onlooker
 
 
 @contextmanager
-def board(total: int) -> Iterator[Watch]:
+def shown(total: int) -> Iterator[Onlooker]:
     """Yield what `run_all` tells; `total` runs are to be done."""
     from rich.console import Console
     from rich.markup import escape
