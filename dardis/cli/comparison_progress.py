@@ -1,4 +1,4 @@
-"""How far a comparison is: on a terminal a bar for each run under way, a line for each that ended; nothing in a pipe."""
+"""How far a comparison is, on a terminal: a bar for each run under way, a line for each that ended. Quiet in a pipe."""
 
 from __future__ import annotations
 
