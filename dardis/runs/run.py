@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,6 @@ from dardis.metrics.downtime import DOWNTIME_FILE, switching_metrics, write_down
 from dardis.metrics.power import power_report
 from dardis.metrics.system import trimmed
 from dardis.model.addresses import FIRST_HOST, HostId, JobId
-from dardis.model.errors import INTERRUPTED
 from dardis.model.files import sha256_of, write_json
 from dardis.model.folders import RUN_FOLDER
 from dardis.model.platform_dict import platform_to_dict
@@ -70,45 +70,21 @@ def run_over_ranks(
 
     Returns the outcome on rank 0, elsewhere the exit status. What rank 0 raises before the run ends all ranks quietly.
     """
-    from dardis.transport.mpi import MpiHosts, broadcast, guarded, serve
+    from dardis.transport.mpi import MpiHosts, led_by_first, serve
 
-    if comm.rank > 0:
-        plan = broadcast(comm, None)
-        if isinstance(plan, int):
-            return plan
+    def prepare(stack: ExitStack) -> tuple[Any, Callable[[], Outcome]]:
+        stack.enter_context(RUN_FOLDER.held(request.out, force=request.force))
+        inputs = _prepare(request)
+        bounds = even_bounds(inputs.platform.node_count, comm.size)
+        dispatcher = inputs.dispatcher
+        if not dispatcher.setup.asks_nodes:
+            played = play(inputs.platform, inputs.jobs, dispatcher, inputs.target, request.seed, progress=progress)
+            outcome = _write(request, inputs, played, report)
+            return 0, lambda: outcome
+        plan = host_plan(inputs.platform, heeded(dispatcher, inputs.target), bounds, request.seed)
+        plan["dispatcher"] = [request.dispatcher, list(request.settings)]
 
-        def be_host() -> int:
-            dispatcher = find_dispatcher(*plan["dispatcher"])
-            with blamed(dispatcher):
-                dispatcher.warm(wished=plan["desired"] is not None)
-                serve(comm, host_from_plan(plan, HostId(comm.rank), dispatcher.pool))
-            return 0
-
-        return guarded(comm, be_host)
-    with ExitStack() as folder:
-        try:
-            folder.enter_context(RUN_FOLDER.held(request.out, force=request.force))
-            inputs = _prepare(request)
-            bounds = even_bounds(inputs.platform.node_count, comm.size)
-            dispatcher = inputs.dispatcher
-            plan = host_plan(inputs.platform, heeded(dispatcher, inputs.target), bounds, request.seed)
-            plan["dispatcher"] = [request.dispatcher, list(request.settings)]
-            if not dispatcher.setup.asks_nodes:
-                played = play(
-                    inputs.platform, inputs.jobs, dispatcher, inputs.target, request.seed, progress=progress
-                )  # fmt: skip
-                outcome = _write(request, inputs, played, report)
-                broadcast(comm, 0)
-                return outcome
-        except BaseException as error:
-            interrupted = INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
-            broadcast(comm, getattr(error, "exit_status", interrupted))
-            raise
-        broadcast(comm, plan)
-        held = folder.pop_all()
-
-    def drive() -> Outcome:
-        with held:  # and let go before an error ends all ranks
+        def lead() -> Outcome:
             with blamed(dispatcher):
                 mine = host_from_plan(plan, FIRST_HOST, dispatcher.pool)
             played = play_over(
@@ -117,7 +93,16 @@ def run_over_ranks(
             )  # fmt: skip
             return _write(request, inputs, played, report)
 
-    return guarded(comm, drive)
+        return plan, lead
+
+    def be_host(plan: dict[str, Any]) -> int:
+        dispatcher = find_dispatcher(*plan["dispatcher"])
+        with blamed(dispatcher):
+            dispatcher.warm(wished=plan["desired"] is not None)
+            serve(comm, host_from_plan(plan, HostId(comm.rank), dispatcher.pool))
+        return 0
+
+    return led_by_first(comm, prepare, be_host)
 
 
 def _prepare(request: RunRequest) -> Inputs:

@@ -6,7 +6,7 @@ import csv
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, fields
 from importlib.metadata import version
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from dardis import __version__
 from dardis.engine.clock import utc_now
-from dardis.model.errors import INTERRUPTED, InputError
+from dardis.model.errors import InputError
 from dardis.model.files import atomic_text, write_json
 from dardis.model.folders import SCALE_FOLDER
 from dardis.model.loggp import LogGP
@@ -115,28 +115,19 @@ def run_scale_over_ranks(
 
     Elsewhere the exit status is returned. What rank 0 raises before the first experiment ends all ranks quietly.
     """
-    from dardis.transport.mpi import broadcast, guarded
+    from dardis.transport.mpi import led_by_first
 
     experiments = request.experiments(comm.size)
-    if comm.rank > 0:
-        if status := broadcast(comm, None):
-            return int(status)
-        guarded(comm, lambda: _run_all(request, experiments, comm, None, None))
+
+    def prepare(stack: ExitStack) -> tuple[Any, Callable[[], list[Row]]]:
+        stack.enter_context(SCALE_FOLDER.held(request.out, force=request.force))
+        return {}, lambda: _run_all(request, experiments, comm, progress, report)
+
+    def follow(_: Any) -> int:  # noqa: ANN401 (all is in the request)
+        _run_all(request, experiments, comm, None, None)
         return 0
-    with ExitStack() as folder:
-        try:
-            folder.enter_context(SCALE_FOLDER.held(request.out, force=request.force))
-        except BaseException as error:
-            broadcast(comm, getattr(error, "exit_status", INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1))
-            raise
-        broadcast(comm, 0)
-        held = folder.pop_all()
 
-    def lead() -> list[Row]:
-        with held:  # and let go before an error ends all ranks
-            return _run_all(request, experiments, comm, progress, report)
-
-    return guarded(comm, lead)
+    return led_by_first(comm, prepare, follow)
 
 
 def _run_all(

@@ -12,6 +12,7 @@ import sys
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dardis.engine.clock import cpu_ns
@@ -82,6 +83,35 @@ def guarded(comm: Communicator, work: Callable[[], Result]) -> Result:
     print(f"dardis: {where}{text}", file=sys.stderr, flush=True)  # noqa: T201 (errors go to standard error)
     comm.Abort(status)
     sys.exit(status)
+
+
+def led_by_first(
+    comm: Communicator, prepare: Callable[[ExitStack], tuple[Any, Callable[[], Result]]], follow: Callable[[Any], int]
+) -> Result | int:
+    """Let rank 0 prepare, then all ranks work: what it returns then, or the others' exit status.
+
+    `prepare` returns what the others are told, which these `follow`, and what rank 0 does meanwhile. A number is no
+    plan but their exit status: there is nothing for them to do. What is entered on the stack is held until rank 0 has
+    worked, and let go before an error ends all ranks. What `prepare` raises ends the others without a word.
+    """
+    if comm.rank > 0:
+        plan = broadcast(comm, None)
+        return plan if isinstance(plan, int) else guarded(comm, lambda: follow(plan))
+    with ExitStack() as stack:
+        try:
+            plan, lead = prepare(stack)
+        except BaseException as error:
+            interrupted = INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+            broadcast(comm, getattr(error, "exit_status", interrupted))
+            raise
+        broadcast(comm, plan)
+        held = stack.pop_all()
+
+    def work() -> Result:
+        with held:
+            return lead()
+
+    return guarded(comm, work)
 
 
 class Rank:
