@@ -9,15 +9,6 @@ import numpy as np
 from dardis.model.arrays import Floats
 
 
-def capacity_factor(water_c: Floats | float, air_c: Floats | float) -> Floats:
-    """CAPFT: capacity against that at rating, by leaving water and outdoor air temperature (about 1 at 7 and 35 °C).
-
-    Curve AirCooled_Chiller_2004_PathA_CAPFT (openstudio-standards, in the form of EnergyPlus Chiller:Electric:EIR).
-    """
-    w, a = np.asarray(water_c, dtype=float), np.asarray(air_c, dtype=float)
-    return np.asarray(1.0433825 + 0.0407073 * w + 0.0004506 * w**2 - 0.0041514 * a - 8.86e-5 * a**2 - 0.0003467 * w * a)
-
-
 def input_ratio(water_c: Floats | float, air_c: Floats | float) -> Floats:
     """EIRFT: electric power per heat against that at rating. Curve AirCooled_Chiller_2004_PathA_EIRFT."""
     w, a = np.asarray(water_c, dtype=float), np.asarray(air_c, dtype=float)

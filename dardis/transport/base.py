@@ -1,4 +1,4 @@
-"""The contract between a driver of virtual time and the hosts that hold the node managers."""
+"""The contract between whoever lets virtual time pass and the hosts that hold the node managers."""
 
 from __future__ import annotations
 

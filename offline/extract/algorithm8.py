@@ -8,7 +8,7 @@ from typing import Final
 
 from dardis.model.platform import Platform
 from dardis.model.profile import StepFunction
-from dardis.model.target import DesiredProfile, Switching
+from dardis.model.target import Switching
 from offline.site.calendar import DAY_S, HOUR_S
 
 FULL_ABOVE: Final = Fraction(84, 100)
@@ -42,11 +42,6 @@ def desired_cores(
         everything = Fraction(before, DAY_S) > full or mean > full
         steps.append((begin, capacity if everything else ceil(wished)))
     return StepFunction.from_steps(capacity, [*steps, (day + DAY_S, capacity)])
-
-
-def desired_profile(cores: StepFunction, platform: Platform) -> DesiredProfile:
-    """The desired profile that wishes for so many cores of the machine."""
-    return DesiredProfile(platform, {0: cores})
 
 
 def switching(cores: StepFunction, platform: Platform, idle_s: int) -> Switching:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from dardis.config.cooling import load_pue_table
-from dardis.power.chiller import Chiller, capacity_factor, input_ratio
+from dardis.power.chiller import Chiller, input_ratio
 from dardis.power.cooling import AirPlant, HybridPlant, pue_of, table_of
 
 AIR, HYBRID = AirPlant(), HybridPlant()
@@ -77,7 +77,6 @@ def test_cooling_is_nearly_proportional_to_load(temp_c, most):
 
 def test_the_chiller_curves_are_near_1_at_rating_and_efficiency_falls_with_heat():
     assert input_ratio(7, 35) == pytest.approx(0.991, abs=0.002)
-    assert capacity_factor(7, 35) == pytest.approx(1.012, abs=0.002)
     power = Chiller().watts(np.arange(28.5, 46.0, 0.5), np.array(1000.0))
     assert (np.diff(power) > 0).all()
 

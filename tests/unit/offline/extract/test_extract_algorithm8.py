@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
-from offline.extract.algorithm8 import desired_cores, desired_profile, switching
+from offline.extract.algorithm8 import desired_cores, switching
 
 DAY, HOUR = 86_400, 3_600
 HOURS = DAY + HOUR * np.arange(24)
@@ -63,4 +63,3 @@ def test_nodes_stay_on_in_proportion_and_those_always_on_have_no_floor() -> None
     cores = desired_cores(used(0.4), 1000, DAY, 0.7)
     floors = switching(cores, platform, idle_s=337).floors
     assert {group: int(floor.at(DAY)) for group, floor in floors.items()} == {0: 9, 1: 5}
-    assert desired_profile(cores, platform).total(0).at(HOURS).tolist() == [820] * 24
