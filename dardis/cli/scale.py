@@ -70,16 +70,18 @@ def scale(
         force=force,
     )
     comm = world() if launched_by_mpi() else None
-    first, count = comm is None or comm.rank == 0, 1 if comm is None else comm.size
-    experiments = len(request.experiments(count))
-    if first:
-        times = f", {repeat} times" if repeat > 1 else ""
-        typer.echo(f"  {experiments} experiment{'s' if experiments > 1 else ''} of {jobs} jobs{times}")
     from dardis.cli.progress import bar
 
+    def begun(experiments: int) -> None:
+        times = f", {repeat} times" if repeat > 1 else ""
+        typer.echo(f"  {experiments} experiment{'s' if experiments > 1 else ''} of {jobs} jobs{times}")
+
     draw = None if no_report else _draw
-    with bar("measuring") if first else nullcontext() as watch:
-        found = run_scale(request, watch, draw) if comm is None else run_scale_over_ranks(comm, request, watch, draw)
+    with bar("measuring") if comm is None or comm.rank == 0 else nullcontext() as watch:
+        if comm is None:
+            found: list[Row] | int = run_scale(request, watch, draw, begun)
+        else:
+            found = run_scale_over_ranks(comm, request, watch, draw, begun)
     if isinstance(found, int):
         raise typer.Exit(found)
     _show(found, out)

@@ -69,7 +69,7 @@ def warm_pool() -> None:
     offers.answer_to(question)
     result = np.empty(3, dtype=np.int64)
     selection.first_start(out[: offset[1]], offset, asks, 0, choice, node.copy(), one.copy(), result)
-    sample.draw_sample(1, 1, 1, capacity[:, 0].copy(), 1, node.copy(), node.copy())
+    sample.draw_sample(1, 1, 1, capacity[:, 0].copy(), 1, np.zeros(8, dtype=np.int64), node.copy())
     profile.release(rows, node, one, request, 5, 9, 0)
     books = make_rows(2, 1, 4, np.int64)
     profile.book(books, node, 7, 5, 0)

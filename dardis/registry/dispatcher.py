@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
@@ -60,9 +61,11 @@ class Builder(Protocol):
     Who asks no nodes needs the first two methods alone: of the others, the class itself has what stands for nothing.
     """
 
+    @abstractmethod
     def warm(self, *, wished: bool) -> None:
         """Compile what they need, before anything is measured; `wished`: a desired profile decides."""
 
+    @abstractmethod
     def turns(self, setup: Any, cluster: Cluster) -> Turns:  # noqa: ANN401 (its own kind of set-up)
         """Who has a turn when something happens, where nothing is late."""
 
@@ -88,6 +91,8 @@ class Dispatcher:
     builder: Builder
     origin: str = ""
     """The package, with its version, that has registered it; empty: this one."""
+    module: str = ""
+    """The top module of that package."""
 
     def with_settings(self, settings: Iterable[str]) -> Dispatcher:
         """Return it with `KEY=VALUE` settings applied. Raises InputError, which lists the known keys or values."""
@@ -111,7 +116,8 @@ class Dispatcher:
 
     def turns_by_message(self, cluster: Cluster, pace: Pace) -> TurnsByMessage:
         """The same where messages take time. Raises InputError where it asks no nodes."""
-        assert cluster.switching is None, "nobody switches nodes where messages take time"
+        if cluster.switching is not None:
+            raise InputError("dispatcher", "switches nodes", "a target without switching, where messages take time")
         return self.builder.turns_by_message(self.setup, cluster, pace)
 
     @property

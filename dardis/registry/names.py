@@ -107,7 +107,7 @@ def _loaded(point: EntryPoint) -> Dispatcher:
         raise InputError(_place(point), f"is a {type(found).__name__}", "a dardis.registry.Dispatcher")
     if lacks:
         raise InputError(_place(point), lacks, "a set-up that is an AnySetUp, and a Builder")
-    return replace(found, name=point.name, origin=_package(point))
+    return replace(found, name=point.name, origin=_package(point), module=point.module.partition(".")[0])
 
 
 def _lacks(dispatcher: Dispatcher) -> str:

@@ -26,21 +26,23 @@ def blamed(dispatcher: Dispatcher) -> Iterator[None]:
         if not dispatcher.origin:
             raise
         raise ProtocolError(f"{whose}: {error}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if not dispatcher.origin:
             raise
         traceback.print_exception(error)
         text = one_line(f"{type(error).__name__}: {error}")
-        raise DispatcherError(f"{whose} failed at {_place(error)}: {text}") from None
+        raise DispatcherError(f"{whose} failed at {_place(error, dispatcher.module)}: {text}") from None
 
 
-def _place(error: Exception) -> str:
-    """File, line and function: the innermost that is not of this package."""
+def _place(error: BaseException, theirs: str) -> str:
+    """File, line and function: the innermost of their module, else the innermost that is not of this package."""
     frames = [
         (frame.f_globals.get("__name__", ""), frame, line) for frame, line in traceback.walk_tb(error.__traceback__)
     ]
-    others = [found for found in frames if found[0].partition(".")[0] != "dardis"]
-    module, frame, line = (others or frames)[-1]
+    tops = [(found[0].partition(".")[0], found) for found in frames]
+    mine = [found for top, found in tops if top == theirs]
+    others = [found for top, found in tops if top != "dardis"]
+    module, frame, line = (mine or others or frames)[-1]
     file = Path(frame.f_code.co_filename)
     parts = module.count(".") + 1 + (file.stem == "__init__")
     return f"{Path(*file.parts[-parts:])}:{line} in {frame.f_code.co_name}"

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from dardis.metrics.audit import audit
 from dardis.model.addresses import FIRST_HOST
 from dardis.model.choices import ProfileRule
 from dardis.model.errors import ProtocolError
@@ -90,6 +89,8 @@ def play_over(
 
 def _see_that_it_is_legal(simulation: Simulation, platform: Platform, *, switched: bool) -> None:
     """See that what has been decided keeps to the rules. Raises ProtocolError."""
+    from dardis.metrics.audit import audit
+
     jobs, recorder = simulation.jobs, simulation.recorder
     downtime = recorder.downtime() if switched else None
     schedule = recorder.schedule(jobs, platform.kinds)

@@ -97,8 +97,10 @@ def run_over_ranks(
 
     def be_host(plan: dict[str, Any]) -> int:
         dispatcher = find_dispatcher(*plan["dispatcher"])
+        gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
         with blamed(dispatcher):
             dispatcher.warm(wished=plan["desired"] is not None)
+            gc.freeze()
             serve(comm, host_from_plan(plan, HostId(comm.rank), dispatcher.pool))
         return 0
 

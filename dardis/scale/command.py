@@ -98,33 +98,38 @@ class ScaleRequest:
         return experiments
 
 
-def run_scale(request: ScaleRequest, progress: Progress | None = None, report: Report | None = None) -> list[Row]:
-    """Run all experiments in this process, then draw the report, if any.
+def run_scale(
+    request: ScaleRequest, progress: Progress | None = None, report: Report | None = None,
+    begun: Callable[[int], object] = lambda _: None,
+) -> list[Row]:  # fmt: skip
+    """Run all experiments in this process, then draw the report, if any; `begun` is told how many they are.
 
     Raises InputError before anything is written, OSError when writing fails.
     """
     experiments = request.experiments(1)
+    begun(len(experiments))
     with SCALE_FOLDER.held(request.out, force=request.force):
         return _run_all(request, experiments, None, progress, report)
 
 
 def run_scale_over_ranks(
-    comm: Communicator, request: ScaleRequest, progress: Progress | None = None, report: Report | None = None
-) -> list[Row] | int:
+    comm: Communicator, request: ScaleRequest, progress: Progress | None = None, report: Report | None = None,
+    begun: Callable[[int], object] = lambda _: None,
+) -> list[Row] | int:  # fmt: skip
     """Run all experiments over ranks, or some of them: all ranks call it. Rank 0 writes and returns the rows.
 
     Elsewhere the exit status is returned. What rank 0 raises before the first experiment ends all ranks quietly.
     """
     from dardis.transport.mpi import led_by_first
 
-    experiments = request.experiments(comm.size)
-
     def prepare(stack: ExitStack) -> tuple[Any, Callable[[], list[Row]]]:
+        experiments = request.experiments(comm.size)
+        begun(len(experiments))
         stack.enter_context(SCALE_FOLDER.held(request.out, force=request.force))
         return {}, lambda: _run_all(request, experiments, comm, progress, report)
 
     def follow(_: Any) -> int:  # noqa: ANN401 (all is in the request)
-        _run_all(request, experiments, comm, None, None)
+        _run_all(request, request.experiments(comm.size), comm, None, None)
         return 0
 
     return led_by_first(comm, prepare, follow)

@@ -7,6 +7,7 @@ import numpy as np
 from dardis.kernels.rows import SLACK, Rows, make_rows
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Floats, Ints
+from dardis.model.errors import InputError
 from dardis.model.job import NO_TIME, Actual, Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.randomness import stream
@@ -54,10 +55,12 @@ def fill(state: PoolState, window: int, reservations: int, seed: int) -> None:
     """Reserve for background jobs on the empty nodes of a pool: each node holds so many within `[0, window)`.
 
     The window has a part for each, and there the machine is cut into jobs of 1 to 8 units on adjacent nodes. `window`
-    is at least LEAST_SPAN_S a reservation.
+    is at least LEAST_SPAN_S a reservation. Raises InputError where nodes hold something by themselves.
     """
     if reservations == 0:
         return
+    if int(state.profiles.size.max(initial=0)) > 1:
+        raise InputError("--reservations", f"{reservations}, and nodes are closed at times by themselves", "0")
     entries = 2 * reservations + 1
     profiles = make_rows(state.count, 1, entries + SLACK, np.int32)
     books = make_rows(state.count, 1, reservations + SLACK, np.int64)

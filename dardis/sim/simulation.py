@@ -13,7 +13,7 @@ from dardis.engine.clock import cpu_ns
 from dardis.engine.queue import EventQueue
 from dardis.model.addresses import Address, JobId
 from dardis.model.errors import ProtocolError
-from dardis.model.job import FOREVER, Actual, Job
+from dardis.model.job import FOREVER, NO_TIME, Actual, Job
 from dardis.sim.recorder import Recorder
 from dardis.transport.base import Hosts
 from dardis.transport.local import LocalHosts
@@ -61,7 +61,7 @@ class Simulation:
     def run(self, progress: Progress | None = None) -> None:
         """Run until every job has ended or been rejected."""
         events, turns = self._events, self._turns
-        alone = 0
+        alone, last = 0, NO_TIME
         while True:
             following, wake = events.next_time(), turns.wake()
             if following is None and wake == FOREVER:
@@ -73,7 +73,10 @@ class Simulation:
                 continue
             if wake == now:
                 turns.woken(now)
-            alone = alone + 1 if following is None and switches == FOREVER else 0
+            alone = alone + 1 if following != now and switches == FOREVER else 0
+            if alone and now <= last:
+                raise ProtocolError(f"asked at {last} s, it wants to be asked again at {now} s")
+            last = now
             if alone > MOST_WAKES:
                 left = len(self.jobs) - self.recorder.settled
                 raise ProtocolError(f"{left} jobs wait at {now} s: nothing has happened at the last {MOST_WAKES} wakes")
@@ -100,28 +103,27 @@ class Simulation:
     def _take(self, turns: Iterable[Turn], now: int) -> int:
         """Take turns, each to its end; return the CPU ns of those that are a part of the instant's decision.
 
-        To find who is next is a part of it, and of the turn before.
+        To find who is next is a part of that turn; to find that nobody is, of the instant's decision or upkeep.
         """
         if not turns:
             return 0
         decided = 0
         begun = cpu_ns()
-        order = iter(turns)
-        turn = next(order, None)
-        while turn is not None:
+        for turn in turns:
             spent, begun = self._lockstep.hold(turn.talk, now, begun)
-            following = next(order, None)
+            if self._turns.by_instant and not turn.upkeep:
+                decided += spent
+                continue
             ended = cpu_ns()
-            spent += ended - begun
+            spent, begun = spent + ended - begun, ended
             if turn.upkeep:
                 self.recorder.upkeep_ns += spent
-            elif self._turns.by_instant:
-                decided += spent
             else:
                 self.recorder.decision_ns.append(spent)
-            turn, begun = following, ended
+        rest = cpu_ns() - begun
         if self._turns.by_instant:
-            decided += cpu_ns() - begun
+            return decided + rest
+        self.recorder.upkeep_ns += rest
         return decided
 
     def _arriving(self, place: int, now: int) -> Job:

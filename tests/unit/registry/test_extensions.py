@@ -15,7 +15,7 @@ import pytest
 
 from dardis.metrics.table import read_jobs
 from dardis.model.errors import DispatcherError, InputError, ProtocolError
-from dardis.registry import OURS
+from dardis.registry import OURS, Builder
 from dardis.runs.blamed import blamed
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -153,6 +153,10 @@ def test_a_policy_of_another_package_is_measured(target, tmp_path):
     with (tmp_path / "ours" / "scale.csv").open() as file:
         ours = [row["schedule_digest"] for row in csv.DictReader(file)]
     assert set(ours).isdisjoint(row["schedule_digest"] for row in rows), "its nodes answer otherwise"
+    loaded = [word if word != "0" else "4" for word in words]
+    status, _, errors = dardis(target, *loaded, "--dispatcher", "rolling", "--out", tmp_path / "loaded")
+    assert (status, len(errors)) == (2, 1), "what the policy holds is not replaced without a word"
+    assert errors[0] == "dardis: --reservations: 4, and nodes are closed at times by themselves; expected 0"
     status, _, errors = dardis(target, *words, "--dispatcher", "smallest-first", "--out", tmp_path / "none")
     assert (status, len(errors)) == (2, 1)
     assert errors[0].startswith("dardis: --dispatcher: smallest-first has no rounds, in which a job asks nodes; ")
@@ -329,6 +333,7 @@ def test_what_fails_in_another_package_is_one_line_with_its_place(tmp_path, site
     ("raised", "told"),
     [
         (KeyError(1), DispatcherError),
+        (SystemExit(0), DispatcherError),
         (ProtocolError("no"), ProtocolError),
         (InputError("here", "wrong"), InputError),
         (OSError("disk"), OSError),
@@ -341,5 +346,25 @@ def test_who_is_blamed_for_what(raised, told, capfd):
         with pytest.raises(kind) as caught, blamed(replace(OURS["easy"], origin=origin)):
             raise raised
         named = "dispatcher 'easy' of other 2.1" in str(caught.value)
-        assert named == (bool(origin) and isinstance(raised, KeyError | ProtocolError))
-    assert ("Traceback" in capfd.readouterr().err) == isinstance(raised, KeyError)
+        assert named == (bool(origin) and isinstance(raised, KeyError | ProtocolError | SystemExit))
+    assert ("Traceback" in capfd.readouterr().err) == isinstance(raised, KeyError | SystemExit)
+
+
+def test_a_builder_that_builds_nothing_can_not_be_made():
+    class Unready(Builder):
+        """Has neither turns nor a warm-up."""
+
+    with pytest.raises(TypeError, match="abstract method"):
+        Unready()
+
+
+def test_their_own_line_is_named_and_not_a_library_s(tmp_path, site):
+    source = written(tmp_path / "page") / "my_dispatchers" / "smallest.py"
+    target = with_points(tmp_path / "target", "crash = mine.crash:SMALLEST_FIRST")
+    (target / "mine").mkdir()
+    text = source.read_text().replace(CRASH[0], CRASH[0].replace("[]", "__import__('json').loads('{')"))
+    (target / "mine" / "crash.py").write_text(text)
+    words = ["simulate", site / "t.csv", "--platform", site / "p.toml", "--out", tmp_path / "o"]
+    status, _, errors = dardis(target, *words, "--dispatcher", "crash", "--no-report")
+    assert status == 1
+    assert "failed at mine/crash.py:" in errors[-1]

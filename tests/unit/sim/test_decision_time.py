@@ -1,4 +1,4 @@
-"""What a dispatcher does between turns, to find who is next, is a part of the decision."""
+"""What a dispatcher does to find who is next is a part of that turn; what it does after the last one is not lost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def think() -> None:
 
 
 class Slow:
-    """Starts every job at once, and thinks before each turn and after the last one."""
+    """Starts every job at once after some upkeep, and thinks before it starts one, and after that."""
 
     batched = True
     messages = renegotiations = 0
@@ -37,6 +37,7 @@ class Slow:
     switches = wake
 
     def submitted(self, job, place, now):  # noqa: ARG002
+        yield Turn(iter_of([]), upkeep=True)
         think()
         yield Turn(iter_of([Placed(job.number, now, np.array([0]), np.array([1]))]))
         think()
@@ -56,6 +57,7 @@ def iter_of(effects):
 def test_time_between_turns_is_counted(by_instant):
     simulation = Simulation([actual(1, 0, 0, None, 10, 1, (1,), 1, runtime=5)], Slow(by_instant=by_instant))
     simulation.run()
-    decided, upkeep = sum(simulation.recorder.decision_ns), simulation.recorder.upkeep_ns
-    assert decided >= (2 if by_instant else 1) * WORK_NS
-    assert decided + upkeep >= 2 * WORK_NS
+    recorder = simulation.recorder
+    assert max(recorder.decision_ns) >= (2 if by_instant else 1) * WORK_NS
+    assert sum(recorder.decision_ns) + recorder.upkeep_ns >= 2 * WORK_NS
+    assert recorder.upkeep_ns < (1 if by_instant else 2) * WORK_NS
