@@ -98,15 +98,20 @@ def test_jobs_in_flight_over_ranks(mpi_tmp_path):
 
 @pytest.mark.mpi
 def test_mistakes_end_all_ranks_quietly(mpi_tmp_path):
-    with pytest.raises(InputError, match="--ranks"):
-        run_scale_over_ranks(COMM, request_for(mpi_tmp_path, ranks=(COMM.size + 1,)))
     if COMM.rank == 0:
-        (mpi_tmp_path / "o").mkdir()
-        (mpi_tmp_path / "o" / "else").touch()
-        with pytest.raises(InputError, match="holds something else"):
-            run_scale_over_ranks(COMM, request_for(mpi_tmp_path))
-    else:
-        assert run_scale_over_ranks(COMM, request_for(mpi_tmp_path)) == 2
+        (mpi_tmp_path / "else").mkdir()
+        (mpi_tmp_path / "else" / "file").touch()
+    mistakes = {
+        "--ranks": request_for(mpi_tmp_path, ranks=(COMM.size + 1,)),
+        "unknown dispatcher": request_for(mpi_tmp_path, dispatcher="nobody"),
+        "holds something else": request_for(mpi_tmp_path, out=mpi_tmp_path / "else"),
+    }
+    for line, request in mistakes.items():
+        if COMM.rank == 0:
+            with pytest.raises(InputError, match=line):
+                run_scale_over_ranks(COMM, request)
+        else:
+            assert run_scale_over_ranks(COMM, request) == 2
 
 
 @pytest.mark.mpi
