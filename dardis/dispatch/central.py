@@ -155,9 +155,9 @@ class CentralDispatcher:
         jobs, placer = self._queue, self._placer
         state = placer.room.state
         for which, slots in ((queue.ARRIVED, self._arrived), (queue.ENDED, self._ended)):
-            if slots:
-                jobs.lists[which, : len(slots)] = slots
-                jobs.size[which] = len(slots)
+            for place, slot in enumerate(slots):  # hardly ever more than a few
+                jobs.lists[which, place] = slot
+            jobs.size[which] = len(slots)
         if whole:
             state[queue.WHOLE] = 1
         if placer.run(passes.pass_over, jobs, now) != DONE:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 
+Event = tuple[int, int, int, int]
+"""Time, priority, order and payload."""
+
 
 class EventQueue:
     """A queue of (time, priority, order, payload), all integers, so that a run is repeatable."""
 
     def __init__(self) -> None:
         """Start empty."""
-        self._heap: list[tuple[int, int, int, int]] = []
+        self._heap: list[Event] = []
 
-    def fill(self, events: Iterable[tuple[int, int, int, int]]) -> None:
+    def fill(self, events: Iterable[Event]) -> None:
         """Add many events at once."""
         self._heap.extend(events)
         heapify(self._heap)
@@ -26,10 +29,10 @@ class EventQueue:
         """Time of the next event; None when empty."""
         return self._heap[0][0] if self._heap else None
 
-    def next_priority(self) -> int:
-        """Priority of the next event; the queue must not be empty."""
-        return self._heap[0][1]
-
-    def pop(self) -> tuple[int, int, int, int]:
-        """Remove and return the next event."""
+    def pop(self) -> Event:
+        """Remove and return the next event; the queue must not be empty."""
         return heappop(self._heap)
+
+    def pop_before(self, bound: tuple[int, ...]) -> Event | None:
+        """Remove and return the next event, if in the order it comes before `bound`: (time,) or (time, priority)."""
+        return heappop(self._heap) if self._heap and self._heap[0] < bound else None

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from dardis.transport.mpi import Communicator
 
 REJECTIONS_SHOWN = 10
-OBJECTS_BETWEEN_COLLECTIONS = 100_000
-"""A run makes millions of objects and hardly a cycle: to look for one after every 700 took 6 % of the CPU."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +95,6 @@ def run_over_ranks(
 
     def be_host(plan: dict[str, Any]) -> int:
         dispatcher = find_dispatcher(*plan["dispatcher"])
-        gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
         with blamed(dispatcher):
             dispatcher.warm(wished=plan["desired"] is not None)
             gc.freeze()
@@ -108,7 +105,6 @@ def run_over_ranks(
 
 
 def _prepare(request: RunRequest) -> Inputs:
-    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     inputs = load_inputs(request)
     for warning in inputs.warnings:
         _tell(f"warning: {warning}")

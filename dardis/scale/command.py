@@ -24,7 +24,6 @@ from dardis.node_manager.state import PoolState
 from dardis.registry import Dispatcher, dispatchers_that, find_dispatcher
 from dardis.runs.blamed import blamed
 from dardis.runs.outputs import Report
-from dardis.runs.run import OBJECTS_BETWEEN_COLLECTIONS
 from dardis.scale import load
 from dardis.scale.experiment import Experiment, Ground
 from dardis.scale.measure import measure
@@ -175,7 +174,6 @@ def _part(progress: Progress | None, before: int, total: int) -> Progress | None
 
 def _warm(dispatcher: Dispatcher) -> None:
     """Compile and load all that is needed, before anything is measured."""
-    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     dispatcher.warm(wished=False)
     load.fill(PoolState(load.machine(8), 0, 8, None), 100, 2, 1)
     gc.freeze()  # what has been loaded stays, and is not looked through between experiments

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from dardis.engine.clock import cpu_ns
-from dardis.engine.queue import EventQueue
+from dardis.engine.queue import Event, EventQueue
 from dardis.model.addresses import Address, JobId
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, NO_TIME, Actual, Job
@@ -57,6 +57,9 @@ class Simulation:
             else:
                 first.append((job.submit, self._arrival, job.number, place))
         self._events.fill(first)
+        self._begun = self._decided = 0
+        """Since when CPU time is counted nowhere yet, in ns of the clock; what of it is the instant's decision so far.
+        """
 
     def run(self, progress: Progress | None = None) -> None:
         """Run until every job has ended or been rejected."""
@@ -69,62 +72,70 @@ class Simulation:
             now = wake if following is None else min(following, wake)
             switches = turns.switches()
             if switches < now:
-                self.recorder.upkeep_ns += self._take(turns.switch(switches), switches)
+                self._begun = cpu_ns()
+                self._take(turns.switch(switches), switches)
+                self.recorder.upkeep_ns += self._settle()
                 continue
             if wake == now:
                 turns.woken(now)
-            alone = alone + 1 if following != now and switches == FOREVER else 0
-            if alone and now <= last:
-                raise ProtocolError(f"asked at {last} s, it wants to be asked again at {now} s")
+            if following == now or switches != FOREVER:
+                alone = 0
+            else:
+                alone += 1
+                self._see_that_time_goes_on(alone, last, now)
             last = now
-            if alone > MOST_WAKES:
-                left = len(self.jobs) - self.recorder.settled
-                raise ProtocolError(f"{left} jobs wait at {now} s: nothing has happened at the last {MOST_WAKES} wakes")
-            spent = self._instant(now)
-            spent += self._take(turns.over(now, last=events.next_time() is None), now)
+            self._begun = cpu_ns()
+            self._instant(now)
+            self._take(turns.over(now, last=events.next_time() is None), now)
             if turns.by_instant:
-                self.recorder.decision_ns.append(spent)
+                self.recorder.decision_ns.append(self._settle())
+            else:
+                self.recorder.upkeep_ns += self._settle()
             if progress is not None:
                 progress(self.recorder.settled, len(self.jobs))
         if self.recorder.settled != len(self.jobs):  # a machine has forgotten one: a defect, not a result
             raise ProtocolError(f"{len(self.jobs) - self.recorder.settled} jobs neither ran nor were rejected")
 
-    def _instant(self, now: int) -> int:
-        """Let all events of an instant happen; return the CPU ns of what was decided that is no decision yet."""
-        spent = 0
-        while self._events.next_time() == now:
-            if self._events.next_priority() == self._arrival:
-                place = self._events.pop()[3]
-                spent += self._take(self._turns.submitted(self._arriving(place, now), place, now), now)
-            elif ended := self._ends(now):
-                spent += self._take(self._turns.ended(ended, now), now)
-        return spent
+    def _see_that_time_goes_on(self, alone: int, last: int, now: int) -> None:
+        """Raise ProtocolError for turns that want to be had for ever: so often nothing else has happened."""
+        if now <= last:
+            raise ProtocolError(f"asked at {last} s, it wants to be asked again at {now} s")
+        if alone > MOST_WAKES:
+            left = len(self.jobs) - self.recorder.settled
+            raise ProtocolError(f"{left} jobs wait at {now} s: nothing has happened at the last {MOST_WAKES} wakes")
 
-    def _take(self, turns: Iterable[Turn], now: int) -> int:
-        """Take turns, each to its end; return the CPU ns of those that are a part of the instant's decision.
+    def _instant(self, now: int) -> None:
+        """Let all events of an instant happen."""
+        while (event := self._events.pop_before((now + 1,))) is not None:
+            if event[1] == self._arrival:
+                place = event[3]
+                self._take(self._turns.submitted(self._arriving(place, now), place, now), now)
+            elif ended := self._ends(event, now):
+                self._take(self._turns.ended(ended, now), now)
 
-        To find who is next is a part of that turn; to find that nobody is, of the instant's decision or upkeep.
+    def _take(self, turns: Iterable[Turn], now: int) -> None:
+        """Take turns, each to its end.
+
+        What comes before a turn is counted as a part of it: to read the clock costs as much as to let an event happen.
         """
-        if not turns:
-            return 0
-        decided = 0
-        begun = cpu_ns()
         for turn in turns:
-            spent, begun = self._lockstep.hold(turn.talk, now, begun)
+            spent, begun = self._lockstep.hold(turn.talk, now, self._begun)
             if self._turns.by_instant and not turn.upkeep:
-                decided += spent
+                self._decided += spent
+                self._begun = begun
                 continue
-            ended = cpu_ns()
-            spent, begun = spent + ended - begun, ended
+            self._begun = cpu_ns()
+            spent += self._begun - begun
             if turn.upkeep:
                 self.recorder.upkeep_ns += spent
             else:
                 self.recorder.decision_ns.append(spent)
-        rest = cpu_ns() - begun
-        if self._turns.by_instant:
-            return decided + rest
-        self.recorder.upkeep_ns += rest
-        return decided
+
+    def _settle(self) -> int:
+        """CPU ns since the instant began that are no turn's."""
+        spent = self._decided + cpu_ns() - self._begun
+        self._decided = 0
+        return spent
 
     def _arriving(self, place: int, now: int) -> Job:
         """What the job asks for that arrives, with its own times if it arrives later than its trace says."""
@@ -136,18 +147,16 @@ class Simulation:
             self.jobs[place] = replace(self.jobs[place], asked=asked)
         return asked
 
-    def _ends(self, now: int) -> list[JobId]:
-        """Let the next end happen, or all ends of this instant; the jobs that have ended."""
+    def _ends(self, event: Event | None, now: int) -> list[JobId]:
+        """Let this end happen, and where they are told together all of this instant; the jobs that have ended."""
         ended = []
-        priority = self._events.next_priority()
-        while self._events.next_time() == now and self._events.next_priority() == priority:
-            _, _, place, version = self._events.pop()
+        while event is not None:
+            _, _, place, version = event
             if version == self._version[place]:
                 self.recorder.ended(place, now)
                 self._submit_followers(place, now)
                 ended.append(self.jobs[place].number)
-            if not self._turns.batched:
-                break
+            event = self._events.pop_before((now, self._ending + 1)) if self._turns.batched else None
         return ended
 
     def _submit_followers(self, place: int, now: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from dardis.dispatch.base import Decider
 from dardis.model.addresses import JobId
@@ -10,7 +10,7 @@ from dardis.model.choices import EventOrder
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, Job
 from dardis.turns.turn import Turn, said
-from dardis.wire.effects import Effect, Placed, Rejected
+from dardis.wire.effects import Placed, Rejected
 
 
 class CentralTurns:
@@ -36,46 +36,43 @@ class CentralTurns:
     def submitted(self, job: Job, place: int, now: int) -> Iterable[Turn]:  # noqa: ARG002 (all jobs are its own)
         """It takes the job."""
         self._waiting.add(job.number)
-        if (rejected := self._dispatcher.submit(job, now)) is not None:
-            yield Turn(said(self._checked([rejected], now)))
-        if not self.batched:
-            yield from self._decide(now)
+        rejected = self._dispatcher.submit(job, now)
+        turns = self._say([] if rejected is None else [rejected], now)
+        return turns if self.batched else (*turns, *self._decide(now))
 
     def ended(self, jobs: Sequence[JobId], now: int) -> Iterable[Turn]:
         """It is told."""
         for job in jobs:
             self._dispatcher.ended(job, now)
-        if not self.batched:
-            yield from self._decide(now)
+        return () if self.batched else self._decide(now)
 
     def over(self, now: int, *, last: bool) -> Iterable[Turn]:  # noqa: ARG002 (who waits for a change has told when)
         """It decides."""
-        yield from self._decide(now)
+        turns = self._decide(now)
         if (wake := self._dispatcher.wake()) <= now:
             raise ProtocolError(f"asked at {now} s, the dispatcher wants to be asked again at {wake} s")
+        return turns
 
-    def _decide(self, now: int) -> Iterator[Turn]:
-        if effects := self._checked(self._dispatcher.decide(now), now):
-            yield Turn(said(effects))
+    def _decide(self, now: int) -> tuple[Turn, ...]:
+        return self._say(self._dispatcher.decide(now), now)
 
-    def _checked(self, effects: object, now: int) -> Sequence[Effect]:
-        """What it says, if that is about jobs that wait, and no start is past. Raises ProtocolError."""
-        if not isinstance(effects, list | tuple):
+    def _say(self, effects: object, now: int) -> tuple[Turn, ...]:
+        """A turn to say this, if it is about jobs that wait, and no start is past. Raises ProtocolError."""
+        if not isinstance(effects, (list, tuple)):
             raise ProtocolError(f"at {now} s it decides {type(effects).__name__}, which is no list")
         for effect in effects:
-            match effect:
-                case Placed(job=job, start=start):
-                    what = "placed"
-                    if start < now:
-                        raise ProtocolError(f"at {now} s job {job} is placed at {start} s, which is past")
-                case Rejected(job=job):
-                    what = "rejected"
-                case _:
-                    raise ProtocolError(f"at {now} s it decides {type(effect).__name__}, not Placed or Rejected")
-            if job not in self._waiting:
-                raise ProtocolError(f"at {now} s job {job} is {what}, which does not wait")
-            self._waiting.discard(job)
-        return effects
+            if isinstance(effect, Placed):
+                what = "placed"
+                if effect.start < now:
+                    raise ProtocolError(f"at {now} s job {effect.job} is placed at {effect.start} s, which is past")
+            elif isinstance(effect, Rejected):
+                what = "rejected"
+            else:
+                raise ProtocolError(f"at {now} s it decides {type(effect).__name__}, not Placed or Rejected")
+            if effect.job not in self._waiting:
+                raise ProtocolError(f"at {now} s job {effect.job} is {what}, which does not wait")
+            self._waiting.discard(effect.job)
+        return (Turn(said(effects)),) if effects else ()
 
     def switches(self) -> int:
         """It switches none."""
@@ -83,4 +80,4 @@ class CentralTurns:
 
     def switch(self, now: int) -> Iterable[Turn]:  # noqa: ARG002
         """It switches none."""
-        return iter(())
+        return ()

@@ -16,7 +16,11 @@ def test_events_come_by_time_then_priority_then_order(first, second):
     for event in second:
         queue.put(*event)
     expected = sorted(first + second)
-    for event in expected:
-        assert (queue.next_time(), queue.next_priority()) == event[:2]
-        assert queue.pop() == event
+    for place, event in enumerate(expected):
+        time, priority = event[:2]
+        assert queue.next_time() == time
+        assert queue.pop_before((time,)) is None
+        assert queue.pop_before((time, priority)) is None
+        assert (queue.pop() if place % 2 else queue.pop_before((time, priority + 1))) == event
     assert queue.next_time() is None
+    assert queue.pop_before((99,)) is None
