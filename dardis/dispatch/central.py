@@ -148,7 +148,7 @@ class CentralDispatcher:
         if self._arrived or ((whole or self._ended) and self._queue.size[queue.RULE]):
             started = self._pass_over(whole, now)
         self._wake = self._next_change(now)
-        return [*lost, *(self._begun(slot, now) for slot in started)]
+        return [*lost, *[self._begun(slot, now) for slot in started]]
 
     def _pass_over(self, whole: bool, now: int) -> list[int]:
         """Tell the kernel what has happened, and let it decide whose slots start."""

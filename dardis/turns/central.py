@@ -9,7 +9,7 @@ from dardis.model.addresses import JobId
 from dardis.model.choices import EventOrder
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, Job
-from dardis.turns.turn import Turn, said
+from dardis.turns.turn import Turn
 from dardis.wire.effects import Placed, Rejected
 
 
@@ -37,7 +37,7 @@ class CentralTurns:
         """It takes the job."""
         self._waiting.add(job.number)
         rejected = self._dispatcher.submit(job, now)
-        turns = self._say([] if rejected is None else [rejected], now)
+        turns = () if rejected is None else self._say([rejected], now)
         return turns if self.batched else (*turns, *self._decide(now))
 
     def ended(self, jobs: Sequence[JobId], now: int) -> Iterable[Turn]:
@@ -48,7 +48,7 @@ class CentralTurns:
 
     def over(self, now: int, *, last: bool) -> Iterable[Turn]:  # noqa: ARG002 (who waits for a change has told when)
         """It decides."""
-        turns = self._decide(now)
+        turns = self._say(self._dispatcher.decide(now), now)
         if (wake := self._dispatcher.wake()) <= now:
             raise ProtocolError(f"asked at {now} s, the dispatcher wants to be asked again at {wake} s")
         return turns
@@ -72,7 +72,7 @@ class CentralTurns:
             if effect.job not in self._waiting:
                 raise ProtocolError(f"at {now} s job {effect.job} is {what}, which does not wait")
             self._waiting.discard(effect.job)
-        return (Turn(said(effects)),) if effects else ()
+        return (Turn((*effects,)),) if effects else ()
 
     def switches(self) -> int:
         """It switches none."""

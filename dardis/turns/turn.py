@@ -19,9 +19,9 @@ def manager_of(place: int, managers: int) -> int:
 
 @dataclass(slots=True)
 class Turn:
-    """What somebody does before anybody else may: a talk with hosts, to its end."""
+    """What somebody does before anybody else may: a talk with hosts, to its end, or what nobody answers."""
 
-    talk: Talk
+    talk: Talk | tuple[Effect, ...]
     upkeep: bool = False
     """Whether it belongs to no decision: an end is told, or nodes are switched."""
 
@@ -38,11 +38,6 @@ def talk(manager: Speaker, effects: list[Effect], heed: Callable[[list[Effect]],
     while effects:
         answers = yield heed(effects)
         effects = [effect for answer in answers for effect in manager.handle(answer, now)]
-
-
-def said(effects: Sequence[Effect]) -> Talk:
-    """A talk of this alone, which nobody answers."""
-    yield effects
 
 
 class Turns(Protocol):
