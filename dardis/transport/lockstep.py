@@ -33,8 +33,8 @@ class Lockstep:
     def hold(self, talk: Talk | tuple[Effect, ...], now: int, begun: int) -> tuple[int, int]:
         """Hold a talk to its end; return CPU ns inside the machines of both sides, and since when they are not counted.
 
-        Counted are those since `begun`, in ns of this thread's CPU clock. To carry out what nobody answers is counted with
-        what comes next: to read the clock takes as long.
+        Counted are those since `begun`, in ns of this thread's CPU clock. To carry out what nobody answers is counted
+        with what comes next: to read the clock takes as long.
         """
         if isinstance(talk, tuple):
             self._interpreter.obey(ONLY_MANAGER, talk, now)
