@@ -127,6 +127,7 @@ def _show(outcome: Outcome) -> None:
         ("longest wait", _hours(metrics["max_wait_s"])),
         ("mean bounded slowdown", _figure(metrics["mean_bounded_slowdown"], "")),
         ("utilisation", _figure(metrics["utilisation"], "share of cores")),
+        *_expected(outcome),
         *([("profit", f"{profit:,.2f}")] if (profit := metrics.get("profit_eur")) is not None else []),
         ("decisions", f"{metrics['decisions']}, {1e3 * (metrics['decision_mean_s'] or 0):.3f} ms CPU each"),
         ("ranks", f"{metrics['ranks']}"),
@@ -135,6 +136,19 @@ def _show(outcome: Outcome) -> None:
     for name, value in rows:
         typer.echo(f"  {name:<22} {value}")
     typer.echo(f"  {'results':<22} {outcome.out}")
+
+
+def _expected(outcome: Outcome) -> list[tuple[str, str]]:
+    """How well runtimes were predicted, and by which rules, where any was but the walltime."""
+    metrics, rules = outcome.metrics, outcome.rules
+    if not rules.keys() - {"walltime"}:
+        return []
+    error = f"{_hours(metrics['expected_mae_s'])} off on average"
+    shares = f"{metrics['expected_under_share']:.1%} ran longer, {metrics['expected_over_share']:.1%} shorter"
+    return [
+        ("expected durations", f"{error}, {shares}"),
+        ("by", ", ".join(f"{rule}: {jobs}" for rule, jobs in rules.items())),
+    ]
 
 
 def _hours(seconds: float | None) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from dardis.config.settings import setting
-from dardis.model.choices import EventOrder, ProfileRule, UnitsPerNode
+from dardis.model.choices import EventOrder, Expecting, ProfileRule, UnitsPerNode
 from dardis.model.platform import Platform
 from dardis.model.target import Split
 
@@ -37,6 +37,11 @@ class AnySetUp:
     """What it does and where it comes from, in one line."""
     deadlines: str = setting("none", key=False)
     """The deadline rule when none is asked for (not a key of `--set`: see `--deadlines`)."""
+
+    @property
+    def expecting(self) -> Expecting | None:
+        """By what jobs are expected to run as long as they are; None: nobody asks."""
+        return None
 
     @property
     def drawn(self) -> bool:

@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 
 from dardis.dispatch.orders import rule_of
 from dardis.dispatch.setups import CentralSetUp, Ordering, ProfileCheck
-from dardis.kernels import passes, queue
+from dardis.kernels import passes, queue, search
 from dardis.kernels.job_table import JobTable
 from dardis.kernels.placer import Placer
 from dardis.kernels.profile import DONE
@@ -19,7 +19,7 @@ from dardis.kernels.profiles import NodeProfiles
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.capacity import could_hold, outside_desired, too_large
-from dardis.model.choices import EventOrder, OnOff, ProfileRule, UnitsPerNode
+from dardis.model.choices import EventOrder, Expecting, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.codes import NODE_CHOICES
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, NO_TIME, Job
@@ -40,10 +40,13 @@ class CentralDispatcher:
         self._capacity = platform.group_capacity.tolist()
         self._counts = [group.count for group in platform.groups]
         self._distinct = setup.units_per_node is UnitsPerNode.DISTINCT
+        self._predicts = setup.expected is not Expecting.WALLTIME
         self._rules = rules = queue.Rules(
             strict=setup.ordering is Ordering.STRICT,
             backfill=setup.backfill is OnOff.ON,
-            depth=setup.backfill_depth,
+            # What is only expected is no promise: then all reservations are worked out anew in every pass, so that none
+            # waits for something that no longer stands in its way (whoever is first waits for somebody who runs).
+            depth=setup.backfill_depth or (FOREVER if self._predicts else 0),
             binding=queue.UNBOUND
             if desired is None or setup.profile is ProfileRule.OFF
             else _BINDINGS[setup.profile_check],
@@ -58,6 +61,9 @@ class CentralDispatcher:
         self._nodes = NodeProfiles(platform, 0, platform.node_count, desired)
         self._changes = self._nodes.changes
         """When capacity or what is wished changes by itself."""
+        binds_all = desired is not None and setup.profile is ProfileRule.HARD and not setup.checks_starts_only
+        self._binding = self._changes if binds_all else sorted({window.start for window in platform.maintenance})
+        """When that may change which nobody who runs may exceed, however long he was expected to run."""
         self._table = JobTable(kinds, platform.node_count)
         """The jobs that wait or run."""
         self._probe = JobTable(kinds, platform.node_count)
@@ -70,6 +76,9 @@ class CentralDispatcher:
         """Units that the empty machine would hold, by request and node groups."""
         self._running: dict[JobId, int] = {}
         """The slots of the running jobs, by number."""
+        self._expected_ends: list[tuple[int, JobId]] = []
+        """When running jobs are expected to end, and their numbers, where that is not for certain; ended ones as well.
+        """
         self._passing: set[int] = set()
         """Slots of the jobs that find no start within the desired profile once it changes no more."""
         self._early: list[tuple[int, JobId, int]] = []
@@ -101,7 +110,7 @@ class CentralDispatcher:
             ignores = not passes_by and self._rules.soft
             if not passes_by and not ignores:
                 return Rejected(job.number, outside_desired(self._setup.profile_split))
-        slot = self._table.add(job)
+        slot = self._table.add(job, self._span(job, now))
         self._queue.table[slot, queue.IGNORES] = ignores
         if passes_by:
             self._passing.add(slot)
@@ -124,9 +133,9 @@ class CentralDispatcher:
     def _fits_alone(self, job: Job, first: int, now: int) -> bool:
         """Whether the job would find a start from `first` on within the desired profile were it alone."""
         assert self._alone is not None
-        slot = self._probe.add(job)
+        slot = self._probe.add(job, job.walltime)
         if self._rules.binding == queue.BOUND_AT_START:
-            self._probe.queue.table[slot, queue.WALLTIME] = 1
+            self._probe.queue.table[slot, queue.SPAN] = 1
         found = self._alone.find(self._probe.queue, slot, queue.BOUND_THROUGHOUT, first, FOREVER, now)
         self._probe.remove(slot)
         return found
@@ -154,7 +163,10 @@ class CentralDispatcher:
         """Tell the kernel what has happened, and let it decide whose slots start."""
         jobs, placer = self._queue, self._placer
         state = placer.room.state
-        for which, slots in ((queue.ARRIVED, self._arrived), (queue.ENDED, self._ended)):
+        outrun = self._outrun(now) if self._predicts else []
+        if self._predicts and self._binding:
+            self._see_to_spans(now)
+        for which, slots in ((queue.ARRIVED, self._arrived), (queue.ENDED, self._ended), (queue.OUTRUN, outrun)):
             for place, slot in enumerate(slots):  # hardly ever more than a few
                 jobs.lists[which, place] = slot
             jobs.size[which] = len(slots)
@@ -164,10 +176,46 @@ class CentralDispatcher:
             raise ProtocolError("a job that fits finds no nodes, or none that hold it")
         for slot in self._ended:
             self._table.remove(slot)
+        for slot in outrun:
+            self._expect_end(slot)
         self._arrived.clear()
         self._ended.clear()
         started: list[int] = placer.room.started[: state[queue.STARTED]].tolist()
         return started
+
+    def _span(self, job: Job, now: int) -> int:
+        """For how long a job that waits is to hold its nodes: as it is expected to run.
+
+        By its walltime where it might run into what nobody may, were it started now: it will not be killed before.
+        """
+        if not self._binding:
+            return job.expected
+        place = bisect_right(self._binding, now)
+        return job.walltime if now + job.walltime > min([*self._binding[place : place + 1], FOREVER]) else job.expected
+
+    def _outrun(self, now: int) -> list[int]:
+        """Slots of those that run longer than expected."""
+        slots = []
+        while self._expected_ends and self._expected_ends[0][0] <= now:
+            number = heappop(self._expected_ends)[1]
+            if number in self._running:
+                slots.append(self._running[number])
+        return slots
+
+    def _see_to_spans(self, now: int) -> None:
+        """Let those that wait hold their nodes for as long as they would now."""
+        jobs, state = self._queue, self._placer.room.state
+        for slot in [*jobs.lists[queue.RULE, : jobs.size[queue.RULE]].tolist(), *self._arrived]:
+            span = self._span(self._table.jobs[slot], now)
+            if jobs.table[slot, queue.SPAN] != span:
+                if jobs.table[slot, queue.START] != NO_TIME:
+                    self._placer.change(search.give_back, jobs, slot, now)
+                jobs.table[slot, queue.SPAN] = span
+                state[queue.WHOLE] = state[queue.FREED] = 1
+
+    def _expect_end(self, slot: int) -> None:
+        end = int(self._queue.table[slot, queue.START] + self._queue.table[slot, queue.SPAN])
+        heappush(self._expected_ends, (end, self._table.jobs[slot].number))
 
     def _see_to_passing(self, now: int) -> list[Rejected]:
         """Let nobody wait for what will not come: a soft profile binds no more, a hard one takes the job off the queue.
@@ -194,13 +242,18 @@ class CentralDispatcher:
         number = self._table.jobs[slot].number
         self._running[number] = slot
         self._passing.discard(slot)
+        if self._predicts:
+            self._expect_end(slot)
         return Placed(number, now, *self._table.nodes_of(slot))
 
     def _next_change(self, now: int) -> int:
         soonest = self._early[0][0] if self._early else FOREVER
         if self._queue.size[queue.RULE]:
             place = bisect_right(self._changes, now)
-            soonest = min(soonest, int(self._placer.room.state[queue.WAKE]), *self._changes[place : place + 1])
+            state = self._placer.room.state
+            soonest = min(soonest, int(state[queue.LAPSES]), *self._changes[place : place + 1])
+            if not self._predicts:  # else a reservation is worked out anew when those have ended who stand in its way
+                soonest = min(soonest, int(state[queue.FOLLOWING]))
         return soonest
 
     def wake(self) -> int:

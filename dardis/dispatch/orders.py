@@ -1,6 +1,7 @@
 """In which order jobs that wait are considered: the rules of the thesis (2.2.1, 5.5, 6.3) and of practice, by name.
 
-A rule gives every job a number; the lowest goes first, ties by submission, then by job number.
+A rule gives every job a number; the lowest goes first, ties by submission, then by job number. Where runtimes are
+predicted, a job's expected duration stands for its walltime.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def _cores(job: Job, platform: Platform) -> int:
 
 
 def _area(job: Job, platform: Platform) -> int:
-    return _cores(job, platform) * job.walltime
+    return _cores(job, platform) * job.expected
 
 
 def _watts(job: Job, platform: Platform) -> float:
@@ -47,9 +48,9 @@ RULES: dict[str, tuple[str, Rule]] = {
     "fcfs": ("first come, first served: earliest start time (est)", lambda job, _: job.earliest),
     "df": ("deadline first: latest start time (lst); jobs without one last",
            lambda job, _: FOREVER if job.latest is None else job.latest),
-    "wt": ("shortest walltime first", lambda job, _: job.walltime),
-    "sjbf": ("shortest walltime first, as backfilling calls it", lambda job, _: job.walltime),
-    "ljf": ("longest walltime first", lambda job, _: -job.walltime),
+    "wt": ("shortest walltime first", lambda job, _: job.expected),
+    "sjbf": ("shortest walltime first, as backfilling calls it", lambda job, _: job.expected),
+    "ljf": ("longest walltime first", lambda job, _: -job.expected),
     "narrow": ("fewest cores first", _cores),
     "wide": ("most cores first", lambda job, platform: -_cores(job, platform)),
     "small": ("least cores times walltime first", _area),

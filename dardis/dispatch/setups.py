@@ -13,7 +13,7 @@ from enum import StrEnum
 from dardis.config.set_up import AnySetUp
 from dardis.config.settings import setting
 from dardis.dispatch.orders import KNOWN, order_name, rule_of
-from dardis.model.choices import NodeChoice, OnOff, ProfileRule
+from dardis.model.choices import Expecting, NodeChoice, OnOff, ProfileRule
 from dardis.model.errors import InputError
 from dardis.model.platform import Platform
 
@@ -53,6 +53,13 @@ class CentralSetUp(AnySetUp):
     profile: ProfileRule = ProfileRule.HARD
     profile_check: ProfileCheck = ProfileCheck.INSTANT
     node_choice: NodeChoice = NodeChoice.FIRST_FIT
+    expected: Expecting = Expecting.WALLTIME
+    """By what reservations, and the orders by walltime, go."""
+
+    @property
+    def expecting(self) -> Expecting:
+        """As it is set."""
+        return self.expected
 
     @property
     def checks_starts_only(self) -> bool:

@@ -28,8 +28,8 @@ class JobTable:
         """Jobs that there is room for."""
         return len(self.queue.table)
 
-    def add(self, job: Job) -> int:
-        """Write the row of a job that no pass has seen; return its slot."""
+    def add(self, job: Job, span: int) -> int:
+        """Write the row of a job that no pass has seen, and that is to hold its nodes for `span` s; return its slot."""
         if not self._unused:
             slots = self.slots
             self.queue = wider_queue(self.queue, 2 * slots)
@@ -40,7 +40,7 @@ class JobTable:
         slot = self._unused.pop()
         latest = FOREVER if job.latest is None else job.latest
         self.queue.table[slot] = (
-            job.number, job.submit, job.walltime, job.units, job.groups, latest, 0, 1, NO_TIME, self._held, 0, 0,
+            job.number, job.submit, span, job.units, job.groups, latest, 0, 1, NO_TIME, self._held, 0, 0,
             *job.request,
         )  # fmt: skip
         self._held += most

@@ -10,7 +10,7 @@ import numpy as np
 
 from dardis.kernels.jit import Fields, bare, folded, inlined, kernel
 from dardis.kernels.offers import Scratch
-from dardis.kernels.profile import DONE, FULL
+from dardis.kernels.profile import DONE, FULL, reserve
 from dardis.kernels.queue import (
     ARRIVED,
     BACK,
@@ -18,6 +18,7 @@ from dardis.kernels.queue import (
     BOUND_AT_START,
     BOUND_THROUGHOUT,
     ENDED,
+    FOLLOWING,
     FREED,
     FRESH,
     GONE,
@@ -25,22 +26,23 @@ from dardis.kernels.queue import (
     HELD,
     HOLD,
     IGNORES,
+    LAPSES,
     LATEST,
     LOOKED_AT,
     NUMBER,
+    OUTRUN,
     PHASE,
     PLACE,
     REMEMBERED,
     REQUEST,
     RESERVED,
     RULE,
+    SPAN,
     START,
     STARTED,
     SUBMIT,
     UNBOUND,
     UNITS,
-    WAKE,
-    WALLTIME,
     WHOLE,
     Queue,
     Room,
@@ -163,7 +165,7 @@ def hopeless(table: Ints, slot: int, room: Room) -> bool:
         no_less = (
             table[slot, GROUPS] == table[other, GROUPS]
             and table[slot, UNITS] >= table[other, UNITS]
-            and table[slot, WALLTIME] >= table[other, WALLTIME]
+            and table[slot, SPAN] >= table[other, SPAN]
             and table[slot, IGNORES] == table[other, IGNORES]
             and table[slot, LATEST] >= table[other, LATEST]
         )
@@ -214,14 +216,40 @@ def count_free(rows: Rows, free: Ints, now: int) -> None:
 
 
 @bare
+def prolong(rows: Rows, queue: Queue, slot: int, now: int) -> int:
+    """Expect a job that runs longer than expected to run for one second more (PCP'19, section 4). DONE or FULL."""
+    table = queue.table
+    low = table[slot, HOLD]
+    high = low + table[slot, HELD]
+    nodes, units = queue.hold_node[low:high], queue.hold_units[low:high]
+    done = reserve(rows, nodes, units, table[slot, REQUEST:], now, now + 1, now)
+    if done == DONE:
+        table[slot, SPAN] = now + 1 - table[slot, START]
+    return done
+
+
+@bare
 def take_in(rows: Rows, queue: Queue, room: Room, now: int) -> int:
-    """Free what those who have ended hold, and put those who have arrived in order. Answers DONE or FULL."""
+    """Free what those who have ended hold, and put those who have arrived in order. Answers DONE or FULL.
+
+    Who outruns what was expected holds his nodes still: then nobody's reservation can be relied on.
+    """
     size = queue.size
     while size[ENDED] > 0:
         room.state[WHOLE] = room.state[FREED] = 1
         if give_back(rows, queue, queue.lists[ENDED, size[ENDED] - 1], now) == FULL:
             return FULL
         size[ENDED] -= 1
+    if size[OUTRUN] > 0:
+        room.state[WHOLE] = room.state[FREED] = 1
+        for place in range(size[RULE]):
+            slot = queue.lists[RULE, place]
+            if queue.table[slot, START] != NO_TIME and give_back(rows, queue, slot, now) == FULL:
+                return FULL
+    while size[OUTRUN] > 0:
+        if prolong(rows, queue, queue.lists[OUTRUN, size[OUTRUN] - 1], now) == FULL:
+            return FULL
+        size[OUTRUN] -= 1
     for place in range(size[ARRIVED]):
         enqueue(queue, queue.lists[ARRIVED, place])
     size[ARRIVED] = 0
@@ -264,16 +292,16 @@ def close(queue: Queue, rules: Rules, room: Room, now: int) -> None:
                 kept += 1
         queue.size[which] = kept
     state[WHOLE] = state[FREED] = 0
-    state[WAKE] = FOREVER
+    state[FOLLOWING] = state[LAPSES] = FOREVER
     for place in range(queue.size[RULE]):
         slot = queue.lists[RULE, place]
         table[slot, FRESH] = 0
         if table[slot, START] != NO_TIME:
             # Room that is held past its time is held anew.
-            over = table[slot, START] + table[slot, WALLTIME]
-            state[WAKE] = min(state[WAKE], table[slot, START] if table[slot, START] > now else over)
+            over = table[slot, START] + table[slot, SPAN]
+            state[FOLLOWING] = min(state[FOLLOWING], table[slot, START] if table[slot, START] > now else over)
         if rules.soft and rules.binding != UNBOUND and table[slot, LATEST] > now:
-            state[WAKE] = min(state[WAKE], table[slot, LATEST])
+            state[LAPSES] = min(state[LAPSES], table[slot, LATEST])
 
 
 @folded

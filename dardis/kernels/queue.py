@@ -10,17 +10,18 @@ from dardis.kernels.offers import Scratch
 from dardis.model.arrays import Floats, Ints
 from dardis.model.offer_rows import OFFER_COLUMNS
 
-NUMBER, SUBMIT, WALLTIME, UNITS, GROUPS, LATEST, IGNORES, FRESH, START, HOLD, HELD, GONE, REQUEST = range(13)
-"""Columns of the table: of the job, then whether the desired profile does not bind it, whether no pass has seen it,
-its reserved start, where its nodes are written and how many they are, whether it has started; from `REQUEST` on, what
-a unit asks for."""
-RULE, BACK, ARRIVED, ENDED = range(4)
-"""The lists of slots: who waits in the order of the rule, and in that of the backfilled part; then who has arrived and
-who has ended, of which no pass knows yet."""
+NUMBER, SUBMIT, SPAN, UNITS, GROUPS, LATEST, IGNORES, FRESH, START, HOLD, HELD, GONE, REQUEST = range(13)
+"""Columns of the table: of the job (`SPAN`: for how long its nodes are reserved), then whether the desired profile does
+not bind it, whether no pass has seen it, its reserved start, where its nodes are written and how many they are, whether
+it has started; from `REQUEST` on, what a unit asks for."""
+RULE, BACK, ARRIVED, ENDED, OUTRUN = range(5)
+"""The lists of slots: who waits in the order of the rule, and in that of the backfilled part; then who has arrived, who
+has ended and who runs longer than expected, of which no pass knows yet."""
 UNBOUND, BOUND_AT_START, BOUND_THROUGHOUT = 0, 1, 2
 """Whether the desired profile binds a run: not, at its start, all the time."""
-PHASE, PLACE, BLOCKED, RESERVED, STARTED, WHOLE, FREED, LOOKED_AT, WAKE = range(9)
-"""Entries of a pass's state. `WHOLE`: all are to be tried, not only fresh ones; `FREED`: reservations may improve."""
+PHASE, PLACE, BLOCKED, RESERVED, STARTED, WHOLE, FREED, LOOKED_AT, FOLLOWING, LAPSES = range(10)
+"""Entries of a pass's state. `WHOLE`: all are to be tried, not only fresh ones; `FREED`: reservations may improve;
+`FOLLOWING`, `LAPSES`: when the next reservation begins, and when a profile binds somebody no more."""
 REMEMBERED = 16
 """Failures that a pass remembers, so as not to try who asks for no less."""
 
@@ -39,7 +40,7 @@ class Rules(NamedTuple):
 
 
 class Queue(NamedTuple):
-    """The jobs that wait or run: table, keys (slots, 2), lists (4, slots), how much of each counts, and nodes held."""
+    """The jobs that wait or run: table, keys (slots, 2), lists (5, slots), how much of each counts, and nodes held."""
 
     table: Ints
     keys: Floats
@@ -66,7 +67,7 @@ class Room(NamedTuple):
 def make_room(kinds: int, scratch: Scratch, rows: int, slots: int) -> Room:
     """Return room for `rows` offers and `slots` jobs that start in one pass."""
     return Room(
-        np.zeros(9, dtype=np.int64),
+        np.zeros(10, dtype=np.int64),
         np.zeros(slots, dtype=np.int64),
         np.zeros(REMEMBERED, dtype=np.int64),
         np.zeros(kinds, dtype=np.int64),
@@ -83,8 +84,8 @@ def make_queue(slots: int, kinds: int) -> Queue:
     return Queue(
         np.zeros((slots, REQUEST + kinds), dtype=np.int64),
         np.zeros((slots, 2), dtype=np.float64),
-        np.zeros((4, slots), dtype=np.int64),
-        np.zeros(4, dtype=np.int64),
+        np.zeros((5, slots), dtype=np.int64),
+        np.zeros(5, dtype=np.int64),
         np.zeros(slots, dtype=np.int64),
         np.zeros(slots, dtype=np.int64),
     )

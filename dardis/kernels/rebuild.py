@@ -13,7 +13,7 @@ from dardis.kernels.day_profit import DayProfit, add, earned, extra, fill_before
 from dardis.kernels.jit import kernel
 from dardis.kernels.offers import OUT_OF_SPACE, Nodes, OfferRules, Question, answer
 from dardis.kernels.profile import DONE, FULL
-from dardis.kernels.queue import HELD, HOLD, LATEST, NUMBER, START, UNBOUND, UNITS, WALLTIME, Queue, Room, Rules
+from dardis.kernels.queue import HELD, HOLD, LATEST, NUMBER, SPAN, START, UNBOUND, UNITS, Queue, Room, Rules
 from dardis.kernels.rows import Rows
 from dardis.kernels.search import FIRST_START, FOUND, LAST_START, NOTHING, ROOM, ask_of, find, give_back, take
 from dardis.kernels.selection import Choice, Start, choose_nodes, common_starts
@@ -112,12 +112,12 @@ def find_best(
     offers = room.out[:count]
     spans = np.empty((2 * count + 1, 3), dtype=np.int64)
     found = common_starts(offers, table[slot, UNITS], rules.distinct, spans)
-    best = best_of_spans(spans, found, first, table[slot, WALLTIME], slot, profit, grain)
+    best = best_of_spans(spans, found, first, table[slot, SPAN], slot, profit, grain)
     if best < 0:
         return NOTHING
     room.result[1] = best
     hold = table[slot, HOLD]
-    start = Start(best - first, first, table[slot, WALLTIME], table[slot, UNITS], table[slot, NUMBER], 0)
+    start = Start(best - first, first, table[slot, SPAN], table[slot, UNITS], table[slot, NUMBER], 0)
     choice = Choice(MIN_START, rules.choice, rules.distinct, 1, rules.seed)
     table[slot, HELD] = choose_nodes(offers, start, choice, queue.hold_node[hold:], queue.hold_units[hold:])
     return FOUND
@@ -127,7 +127,7 @@ def find_best(
 def account_for(queue: Queue, slot: int, profit: DayProfit, sign: int) -> float:
     """Add a job that has a start to the grids (sign 1) or take it off (-1); return what that adds to the profit."""
     start = queue.table[slot, START]
-    end = start + queue.table[slot, WALLTIME]
+    end = start + queue.table[slot, SPAN]
     watts = sign * profit.added_w[slot]
     gain = sign * earned(profit, slot, start, end)
     if start > queue.table[slot, LATEST]:

@@ -17,10 +17,10 @@ from dardis.kernels.queue import (
     LATEST,
     NUMBER,
     REQUEST,
+    SPAN,
     START,
     UNBOUND,
     UNITS,
-    WALLTIME,
     Queue,
     Room,
     Rules,
@@ -82,7 +82,7 @@ def first_nodes(
     """
     request = table[slot, REQUEST:]
     binding = binding_of(rules, table, slot, now)
-    until = now + delay + table[slot, WALLTIME]
+    until = now + delay + table[slot, SPAN]
     left = table[slot, UNITS]
     groups = table[slot, GROUPS]
     count = 0
@@ -137,7 +137,7 @@ def ask_of(table: Ints, slot: int, room: Room) -> Batch:
         room.ask[ZERO : ZERO + 1],
         room.ask[FIRST_START : FIRST_START + 1],
         room.ask[LAST_START : LAST_START + 1],
-        table[slot, WALLTIME : WALLTIME + 1],
+        table[slot, SPAN : SPAN + 1],
         table[slot, UNITS : UNITS + 1],
         room.ask[ALL_RUNS : ALL_RUNS + 1],
         table[slot, GROUPS : GROUPS + 1],
@@ -170,7 +170,7 @@ def find(
     question = Question(nodes, batch, how, now, room.scratch, room.out, room.offset)
     choice = Choice(MIN_START, rules.choice, rules.distinct, 1, rules.seed)
     hold = table[slot, HOLD]
-    window = max(table[slot, WALLTIME], SHORTEST_WINDOW_S)
+    window = max(table[slot, SPAN], SHORTEST_WINDOW_S)
     while first <= last:
         room.ask[FIRST_START] = first
         room.ask[LAST_START] = min(first + window - 1, last)
@@ -198,7 +198,7 @@ def take(rows: Rows, queue: Queue, slot: int, start: int, now: int) -> int:
     table = queue.table
     low = table[slot, HOLD]
     high = low + table[slot, HELD]
-    end = start + table[slot, WALLTIME]
+    end = start + table[slot, SPAN]
     nodes, units = queue.hold_node[low:high], queue.hold_units[low:high]
     done = reserve(rows, nodes, units, table[slot, REQUEST:], start, end, now)
     if done == DONE:
@@ -213,7 +213,7 @@ def give_back(rows: Rows, queue: Queue, slot: int, now: int) -> int:
     low = table[slot, HOLD]
     high = low + table[slot, HELD]
     start = max(table[slot, START], now)
-    end = table[slot, START] + table[slot, WALLTIME]
+    end = table[slot, START] + table[slot, SPAN]
     done = DONE
     if start < end:
         nodes, units = queue.hold_node[low:high], queue.hold_units[low:high]

@@ -44,6 +44,16 @@ class OnOff(StrEnum):
     OFF = "off"
 
 
+class Expecting(StrEnum):
+    """By what a job is expected to run as long as it is: its walltime, or jobs that have ended, or the truth."""
+
+    WALLTIME = "walltime"
+    LAST_TWO = "last-two"
+    DATA_DRIVEN = "data-driven"
+    LEARNED = "learned"
+    REAL = "real"
+
+
 class Scaling(StrEnum):
     """What stays the same on more ranks: the machine, or each rank's part of it."""
 

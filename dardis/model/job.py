@@ -20,7 +20,8 @@ class Job:
     """A rigid parallel job of `units` equal units that start together. Times in s of the trace's clock.
 
     `request` is what one unit needs, in the order of the platform's kinds; `groups` the bit set of node groups
-    that may run it; `latest` its latest start (lst) or None. How long it really runs is not in it.
+    that may run it; `latest` its latest start (lst) or None. It is killed at its walltime; `name` is its own or its
+    application's. How long it really runs is not in it; `prediction`, in s, is what somebody makes of others alike.
     """
 
     number: JobId
@@ -33,6 +34,13 @@ class Job:
     groups: int
     queue: str = ""
     user: str = ""
+    name: str = ""
+    prediction: int | None = None
+
+    @property
+    def expected(self) -> int:
+        """How long it is expected to run, in s: its walltime where nobody has predicted anything."""
+        return self.walltime if self.prediction is None else self.prediction
 
     def __post_init__(self) -> None:
         """Refuse what no scheduler could make sense of."""

@@ -1,1 +1,30 @@
 """How long a job will run, by what is known when somebody asks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dardis.model.addresses import JobId
+from dardis.model.choices import Expecting
+from dardis.predict.alike import LastAlike
+from dardis.predict.base import Prediction, Predictor
+from dardis.predict.known import Real, Walltime
+from dardis.predict.learned import Learned
+from dardis.predict.recent import OwnLastTwo
+
+__all__ = ["Prediction", "Predictor", "new_predictor"]
+
+
+def new_predictor(expecting: Expecting, durations: Mapping[JobId, int], seed: int) -> Predictor:
+    """The predictor of that name, of which nothing has ended; `durations`, in s, is what only `real` is told."""
+    match expecting:
+        case Expecting.WALLTIME:
+            return Walltime()
+        case Expecting.LAST_TWO:
+            return OwnLastTwo()
+        case Expecting.DATA_DRIVEN:
+            return LastAlike()
+        case Expecting.LEARNED:
+            return Learned(seed)
+        case Expecting.REAL:
+            return Real(durations)

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict
+from collections import defaultdict, deque
+from collections.abc import Collection
 
 import numpy as np
 
 from dardis.model.arrays import Ints
+from dardis.model.job import Job
+from dardis.predict.base import Prediction, within
 
 LAST = 2
+
+
+def _by_recent(recent: Collection[int], walltime: int, share: float) -> int:
+    """The mean of a user's last jobs; without any, that share of the walltime."""
+    return sum(recent) // len(recent) if recent else int(walltime * share)
 
 
 class LastTwo:
@@ -35,11 +43,31 @@ class LastTwo:
         for `elapsed` s and longer than that is expected to run as long again.
         """
         known = bisect_right(self._finish.get(user, []), now)
-        if known:
-            recent = self._duration[user][max(known - LAST, 0) : known]
-            expected = sum(recent) // len(recent)
-        else:
-            expected = int(walltime * self._share[bisect_right(self._ended, now)])
+        recent = self._duration[user][max(known - LAST, 0) : known] if known else []
+        expected = _by_recent(recent, walltime, self._share[bisect_right(self._ended, now)])
         if elapsed >= expected:
             expected = 2 * elapsed
         return max(min(expected, walltime), 1, min(elapsed + 1, walltime))
+
+
+class OwnLastTwo:
+    """The same of jobs as they arrive and end; where no job has a user, all are one user's."""
+
+    def __init__(self) -> None:
+        """Nothing has ended."""
+        self._recent: dict[str, deque[int]] = {}
+        self._ran = self._asked = 0
+
+    def predict(self, job: Job, now: int) -> Prediction:  # noqa: ARG002
+        """By the user's last two jobs, or by what all have used of their walltimes."""
+        recent = self._recent.get(job.user, ())
+        share = self._ran / self._asked if self._asked else 1.0
+        whose = "the user's" if job.user else "the"
+        rule = f"{whose} last {len(recent)}" if recent else "share of all walltimes"
+        return Prediction(within(job, _by_recent(recent, job.walltime, share)), rule)
+
+    def observe(self, job: Job, ran: int, now: int) -> None:  # noqa: ARG002
+        """One more."""
+        self._recent.setdefault(job.user, deque(maxlen=LAST)).append(ran)
+        self._ran += ran
+        self._asked += job.walltime

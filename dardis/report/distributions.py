@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, FuncFormatter, NullLocator, PercentFormatter
 
+from dardis.metrics.expectations import Expectations
 from dardis.metrics.jobs import SLOWDOWN_TAU_S, bounded_slowdown
 from dardis.model.arrays import Floats
 from dardis.model.resources import CORES
@@ -126,6 +127,26 @@ def waits_by_width(schedule: Schedule) -> Chart:
 def short_count(count: int) -> str:
     """A count that is read at a glance: 256, 4.1k."""
     return str(count) if count < 1000 else f"{count / 1000:.2g}k" if count < 100_000 else f"{count / 1000:.0f}k"
+
+
+def accuracy(schedule: Schedule, expected: Expectations) -> Chart:
+    """Which share of the jobs ran no more than so many times as long as expected (PCP'19, figure 1)."""
+    ran = schedule.ran
+    real = (schedule.finish - schedule.start)[ran]
+    drawing, (axes,) = chart.figure(chart.HALF, 3.4)
+    curve(axes, real / schedule.walltime[ran], chart.GREY, "by walltime", 1.3, "--")
+    curve(axes, real / expected.duration[ran], chart.BLUE, "as expected", 2.0)
+    axes.axvline(1, color=chart.INK, linewidth=0.8)
+    axes.set_xscale("log")
+    axes.set_ylim(0, 1.01)
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.set_xlabel("real / expected duration")
+    axes.set_ylabel("share of jobs, cumulative")
+    axes.legend(loc="best")
+    rules = expected.rules()
+    said = ", ".join(f"{rule}: {words.number(jobs)}" for rule, jobs in rules.items())
+    return chart.finish(drawing, "Expected durations", f"Right of 1: ran longer than expected. Expected by {said}.")
 
 
 def decision_times(histogram: Floats) -> Chart:

@@ -74,4 +74,5 @@ def _charts_of_jobs(files: RunFiles) -> list[Chart]:
         distributions.waits(schedule),
         distributions.slowdowns(schedule),
         distributions.waits_by_width(schedule),
+        *([distributions.accuracy(schedule, files.expected)] if files.expected else []),
     ]

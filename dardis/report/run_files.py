@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from dardis.config.records import RunRecord, read_metrics
 from dardis.config.toml_file import read_json
 from dardis.metrics.downtime import DOWNTIME_FILE, read_downtime
+from dardis.metrics.expectations import EXPECTATIONS_FILE, Expectations, read_expectations
 from dardis.metrics.power import COLUMNS
 from dardis.metrics.table import read_jobs
 from dardis.model.arrays import Floats
@@ -62,6 +63,8 @@ class RunFiles:
     decisions: Floats | None
     power: dict[str, Floats] | None = None
     downtime: Downtime | None = None
+    expected: Expectations | None = None
+    """None where jobs were expected to run until their walltimes."""
 
 
 def read_run(folder: Path) -> RunFiles:
@@ -71,9 +74,10 @@ def read_run(folder: Path) -> RunFiles:
     """
     run = read_json(folder / "run.json", RunRecord)
     platform = run.machine(folder / "run.json")
-    downtime = folder / DOWNTIME_FILE
+    downtime, expected = folder / DOWNTIME_FILE, folder / EXPECTATIONS_FILE
+    schedule = _schedule(folder / "jobs.csv", platform)
     return RunFiles(
-        schedule=_schedule(folder / "jobs.csv", platform),
+        schedule=schedule,
         platform=platform,
         metrics=read_metrics(folder / "metrics.json"),
         by=_groups(folder / "metrics_by.csv"),
@@ -82,6 +86,7 @@ def read_run(folder: Path) -> RunFiles:
         decisions=_parsed(folder / "decisions.csv", _decisions) if (folder / "decisions.csv").exists() else None,
         power=_parsed(folder / "power.csv", _power) if (folder / "power.csv").exists() else None,
         downtime=_downtime(downtime, platform) if downtime.exists() else None,
+        expected=read_expectations(expected, schedule) if expected.exists() else None,
     )
 
 

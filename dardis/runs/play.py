@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from dardis.model.addresses import FIRST_HOST
-from dardis.model.choices import ProfileRule
+from dardis.model.choices import Expecting, ProfileRule
 from dardis.model.errors import ProtocolError
 from dardis.model.job import Actual
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile, Target
+from dardis.predict import Predictor, new_predictor
 from dardis.registry import Cluster, Dispatcher
 from dardis.runs.blamed import blamed
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
@@ -60,6 +61,15 @@ def play(
     )  # fmt: skip
 
 
+def _predictor(dispatcher: Dispatcher, jobs: Sequence[Actual], seed: int) -> Predictor | None:
+    """Who says how long jobs will run, if the dispatcher wants to know."""
+    expecting = dispatcher.setup.expecting
+    if expecting is None:
+        return None
+    truth = {job.number: job.duration for job in jobs} if expecting is Expecting.REAL else {}
+    return new_predictor(expecting, truth, seed)
+
+
 def play_over(
     hosts: Hosts, bounds: tuple[int, ...], platform: Platform, jobs: Sequence[Actual], dispatcher: Dispatcher,
     target: Target, seed: int, *, task_managers: int, reach: Reach, progress: Progress | None,
@@ -72,7 +82,7 @@ def play_over(
     )  # fmt: skip
     with blamed(dispatcher):
         turns = dispatcher.turns(cluster)
-        simulation = Simulation(jobs, turns, hosts)
+        simulation = Simulation(jobs, turns, hosts, _predictor(dispatcher, jobs, seed))
         simulation.run(progress)
         if dispatcher.origin:
             _see_that_it_is_legal(simulation, platform, switched=switching is not None)

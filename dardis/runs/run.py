@@ -6,7 +6,7 @@ import gc
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +16,16 @@ from dardis import __version__
 from dardis.config.settings import plain_settings
 from dardis.engine.clock import utc_now
 from dardis.metrics.downtime import DOWNTIME_FILE, switching_metrics, write_downtime
+from dardis.metrics.expectations import (
+    EXPECTATIONS_FILE,
+    Expectations,
+    expectation_metrics,
+    write_expectations,
+)
 from dardis.metrics.power import power_report
 from dardis.metrics.system import trimmed
 from dardis.model.addresses import FIRST_HOST, HostId, JobId
+from dardis.model.choices import Expecting
 from dardis.model.files import sha256_of, write_json
 from dardis.model.folders import RUN_FOLDER
 from dardis.model.platform_dict import platform_to_dict
@@ -43,6 +50,8 @@ class Outcome:
 
     out: Path
     metrics: dict[str, Any]
+    rules: dict[str, int] = field(default_factory=dict)
+    """Which rule said of how many jobs how long they were expected to run."""
 
 
 def run(request: RunRequest, progress: Progress | None = None, report: Report | None = None) -> Outcome:
@@ -136,7 +145,13 @@ def _write(request: RunRequest, inputs: Inputs, played: Played, report: Report |
         inputs.warnings.append(warning)
     delays = None if inputs.dispatcher.setup.drawn else np.array(recorder.boot_delay, dtype=np.int64)
     more |= switching_metrics(schedule, inputs.platform, downtime, delays) if downtime else {}
+    expected = None
+    if inputs.dispatcher.setup.expecting is not None:
+        expected = Expectations(np.array(recorder.expected, dtype=np.int64), recorder.rules)
+        more |= expectation_metrics(schedule, expected)
     with RUN_FOLDER.written_together(request.out) as part:
+        if expected and inputs.dispatcher.setup.expecting is not Expecting.WALLTIME:
+            write_expectations(part / EXPECTATIONS_FILE, schedule, expected)
         if downtime:
             write_downtime(part / DOWNTIME_FILE, downtime)
         metrics = write_tables(
@@ -146,7 +161,7 @@ def _write(request: RunRequest, inputs: Inputs, played: Played, report: Report |
         write_json(part / RUN_FILE, _run_record(request, inputs, figures["ranks"], rejected))
     if report is not None:
         report(request.out)
-    return Outcome(request.out, metrics)
+    return Outcome(request.out, metrics, expected.rules() if expected else {})
 
 
 def _run_record(request: RunRequest, inputs: Inputs, ranks: int, rejected: list[tuple[JobId, str]]) -> dict[str, Any]:

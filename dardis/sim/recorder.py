@@ -36,6 +36,9 @@ class Recorder:
         self.upkeep_ns = 0
         """CPU time inside the machines that belongs to no single decision."""
         self.settled = 0
+        self.expected = [NO_TIME] * count
+        self.rules = [""] * count
+        """How long each job was expected to run, and by which rule, where somebody has said so."""
         self.boot_delay = [0] * count
         """How much earlier each job could have started, had no node been down."""
         self._down: dict[int, int] = {}
@@ -77,6 +80,11 @@ class Recorder:
         for_ever = [(node, since, FOREVER) for node, since in self._down.items()]
         spans = np.array(sorted([*self._downtime, *for_ever]), dtype=np.int64).reshape(-1, 3)
         return Downtime(*spans.T.copy())
+
+    def predicted(self, place: int, duration: int, rule: str) -> None:
+        """A job that arrives is expected to run for so long."""
+        self.expected[place] = duration
+        self.rules[place] = rule
 
     def ended(self, place: int, now: int) -> None:
         """A job's units have ended."""

@@ -14,6 +14,7 @@ from dardis.engine.queue import Event, EventQueue
 from dardis.model.addresses import Address, JobId
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, NO_TIME, Actual, Job
+from dardis.predict import Predictor
 from dardis.sim.recorder import Recorder
 from dardis.transport.base import Hosts
 from dardis.transport.local import LocalHosts
@@ -37,11 +38,14 @@ class Simulation:
     At one instant ends come first, then arrivals (batched); or arrivals, then each end by itself.
     """
 
-    def __init__(self, jobs: Sequence[Actual], turns: Turns, hosts: Hosts = NO_HOSTS) -> None:
+    def __init__(
+        self, jobs: Sequence[Actual], turns: Turns, hosts: Hosts = NO_HOSTS, predictor: Predictor | None = None
+    ) -> None:
         """Fill the queue of events with the arrivals of all jobs that follow no other."""
         self.jobs = list(jobs)
         self.recorder = Recorder(len(self.jobs))
         self._turns = turns
+        self._predictor = predictor
         self._lockstep = Lockstep(hosts, self)
         self._arrival, self._ending = (1, 0) if turns.batched else (0, 1)
         self._events = EventQueue()
@@ -138,14 +142,21 @@ class Simulation:
         return spent
 
     def _arriving(self, place: int, now: int) -> Job:
-        """What the job asks for that arrives, with its own times if it arrives later than its trace says."""
+        """What the job asks for that arrives, with its own times if it arrives later than its trace says.
+
+        And for how long it is expected to run, where somebody predicts that.
+        """
         asked = self.jobs[place].asked
         if now > asked.submit:
             # A job that follows another is submitted when its user has seen the result.
             late = None if asked.latest is None else asked.latest + now - asked.submit
             asked = replace(asked, submit=now, earliest=max(asked.earliest, now), latest=late)
             self.jobs[place] = replace(self.jobs[place], asked=asked)
-        return asked
+        if self._predictor is None:
+            return asked
+        duration, rule = self._predictor.predict(asked, now)
+        self.recorder.predicted(place, duration, rule)
+        return asked if duration == asked.walltime else replace(asked, prediction=duration)
 
     def _ends(self, event: Event | None, now: int) -> list[JobId]:
         """Let this end happen, and where they are told together all of this instant; the jobs that have ended."""
@@ -155,7 +166,10 @@ class Simulation:
             if version == self._version[place]:
                 self.recorder.ended(place, now)
                 self._submit_followers(place, now)
-                ended.append(self.jobs[place].number)
+                job = self.jobs[place]
+                ended.append(job.number)
+                if self._predictor is not None:
+                    self._predictor.observe(job.asked, job.duration, now)
             event = self._events.pop_before((now, self._ending + 1)) if self._turns.batched else None
         return ended
 

@@ -41,7 +41,7 @@ def to_jobs(trace: Trace, platform: Platform, *, unit_cores: int | None = None, 
     number, submit, est, walltime, runtime, units, group_bits, think = (column.tolist() for column in columns)
     latest = [None if time == NO_TIME else time for time in trace.lst.tolist()]
     pause = [max(t, 0) if a is not None else 0 for t, a in zip(think, after, strict=True)]
-    names = trace.queue.tolist(), trace.user.tolist()
+    names = trace.queue.tolist(), trace.user.tolist(), trace.name.tolist()
     asked = zip(number, submit, est, latest, walltime, units, request, group_bits, *names, strict=True)
     truth = zip(asked, runtime, after, pause, strict=True)
     jobs = [Actual(Job(*row), run, leader, think) for row, run, leader, think in truth]

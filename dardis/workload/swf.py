@@ -133,7 +133,7 @@ def _whole(text: str) -> int:
 def _columns(table: Ints) -> dict[str, Any]:
     """The columns of Trace from the table of all numbers, shape (lines, 17)."""
     number, submit, wait, runtime, allocated, _, requested, time, memory = table.T[:9]
-    user, group, _, queue, partition, after, think = table.T[10:]
+    user, group, name, queue, partition, after, think = table.T[10:]
     return {
         "number": number,
         "submit": submit,
@@ -144,6 +144,7 @@ def _columns(table: Ints) -> dict[str, Any]:
         "memory_kb": np.maximum(memory, UNKNOWN),
         "user": _names(user),
         "group": _names(group),
+        "name": _names(name),
         "queue": _names(queue),
         "partition": _names(partition),
         "after": np.where(after > 0, after, UNKNOWN),
@@ -184,7 +185,7 @@ def write_swf(trace: Trace, path: Path) -> list[str]:
     """
     header = [line for line in trace.comments if not line.startswith(_STALE)] or ["; Version: 2.2"]
     columns: dict[str, Ints] = {}
-    for name in ("user", "group", "queue", "partition"):
+    for name in ("user", "group", "name", "queue", "partition"):
         columns[name], legend = _numbered(getattr(trace, name))
         if name in ("queue", "partition"):
             known = [line for line in trace.comments if line.startswith(f"; {name.title()}:")]
@@ -196,7 +197,7 @@ def write_swf(trace: Trace, path: Path) -> list[str]:
     table = np.column_stack(
         (
             *(trace.number, trace.submit, trace.wait, trace.runtime, trace.procs, unknown, unknown, trace.procs),
-            *(trace.walltime, memory, unknown, columns["user"], columns["group"], unknown, columns["queue"]),
+            *(trace.walltime, memory, unknown, columns["user"], columns["group"], columns["name"], columns["queue"]),
             *(columns["partition"], trace.after, trace.think),
         )
     )

@@ -22,10 +22,10 @@ REQUEST = "req_"
 _REQUIRED = {"job_id": "number", "submit_s": "submit", "runtime_s": "runtime", "units": "units"}
 _OPTIONAL = {"walltime_s": "walltime", "wait_s": "wait", "after": "after", "think_s": "think"}
 _TIMES = {"est_s": "est", "lst_s": "lst"}
-_TEXTS = {"queue": "queue", "user": "user", "group": "group", "partition": "partition"}
+_TEXTS = {"queue": "queue", "user": "user", "group": "group", "name": "name", "partition": "partition"}
 COLUMNS = (
     "job_id", "submit_s", "runtime_s", "walltime_s", "units", "req_<kind>", "est_s", "lst_s", "wait_s", "queue",
-    "user", "group", "partition", "after", "think_s",
+    "user", "group", "name", "partition", "after", "think_s",
 )  # fmt: skip
 
 

@@ -45,7 +45,8 @@ class Trace:
 
     A job table states `units`, and in `request` what one unit asks for by kind (memory in MiB); its `procs` are units
     times cores. A trace that counts processors (SWF) has `units` 0 and no `request`; `memory_kb` is KiB a processor.
-    `lst` is `NO_TIME` without a deadline. Texts are "" where unknown. `comments` are the header's lines.
+    `lst` is `NO_TIME` without a deadline. Texts are "" where unknown; `name` is the job's, or its application's.
+    `comments` are the header's lines.
     """
 
     number: Ints
@@ -57,6 +58,7 @@ class Trace:
     memory_kb: Ints
     user: Texts
     group: Texts
+    name: Texts
     queue: Texts
     partition: Texts
     after: Ints
@@ -95,8 +97,8 @@ class Trace:
 
 
 _COLUMNS = (
-    "number", "submit", "wait", "runtime", "procs", "walltime", "memory_kb", "user", "group", "queue", "partition",
-    "after", "think", "est", "lst", "units",
+    "number", "submit", "wait", "runtime", "procs", "walltime", "memory_kb", "user", "group", "name", "queue",
+    "partition", "after", "think", "est", "lst", "units",
 )  # fmt: skip
 _NUMBERS = ("number", "submit", "wait", "runtime", "procs", "walltime", "memory_kb", "after", "think", "units")
 
@@ -151,7 +153,7 @@ def _repeats(number: Ints, line_of: Ints, rows: Ints) -> dict[int, int]:
 def _with_defaults(columns: dict[str, Any], count: int) -> dict[str, Any]:
     """Fill the columns that a format lacks, and the walltime of jobs that state none."""
     full = {name: np.full(count, UNKNOWN, dtype=np.int64) for name in _NUMBERS}
-    full |= {name: np.full(count, "", dtype=object) for name in ("user", "group", "queue", "partition")}
+    full |= {name: np.full(count, "", dtype=object) for name in ("user", "group", "name", "queue", "partition")}
     full["units"] = np.zeros(count, dtype=np.int64)
     full |= {"est": columns["submit"], "lst": np.full(count, NO_TIME, dtype=np.int64)} | columns
     full["walltime"] = np.where(full["walltime"] > 0, full["walltime"], full["runtime"])

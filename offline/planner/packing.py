@@ -41,7 +41,7 @@ class Packing:
         )
         table = self._queue.table
         table[:, queue.NUMBER], table[:, queue.SUBMIT] = jobs.number, jobs.submit
-        table[:, queue.WALLTIME], table[:, queue.UNITS], table[:, queue.GROUPS] = jobs.duration, jobs.units, jobs.groups
+        table[:, queue.SPAN], table[:, queue.UNITS], table[:, queue.GROUPS] = jobs.duration, jobs.units, jobs.groups
         table[:, queue.LATEST] = np.where(jobs.latest == NO_TIME, FOREVER, jobs.latest)
         table[:, queue.START], table[:, queue.HOLD] = NO_TIME, np.cumsum(most) - most
         table[:, queue.REQUEST :] = jobs.request

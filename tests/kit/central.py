@@ -16,6 +16,7 @@ from dardis.model.choices import UnitsPerNode
 from dardis.model.job import NO_TIME, Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.target import DesiredProfile
+from dardis.predict import Predictor
 from dardis.sim.simulation import Simulation
 from dardis.turns import CentralTurns
 from dardis.wire.effects import Placed
@@ -63,11 +64,12 @@ def dispatch(
     desired: DesiredProfile | None = None,
     seed: int = 1,
     watch: Watch | None = None,
+    predictor: Predictor | None = None,
 ) -> Run:
     """Run the jobs, which must be in (submit, number) order; the schedule has passed the audit."""
     dispatcher = Watched(setup, platform, desired, seed)
     dispatcher.watch = watch
-    simulation = Simulation(jobs, CentralTurns(setup.event_order, dispatcher))
+    simulation = Simulation(jobs, CentralTurns(setup.event_order, dispatcher), predictor=predictor)
     simulation.run()
     recorder = simulation.recorder
     schedule = recorder.schedule(simulation.jobs, platform.kinds)

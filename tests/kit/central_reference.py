@@ -1,11 +1,12 @@
 """A second central dispatcher, whole and slow: what the one in the package must do, start by start and node by node.
 
-One array entry a second, every job tried again at every instant at which anything changes. Events are batched.
+One array entry a second, every job tried again at every instant at which anything changes. Events are batched. Where
+durations are predicted, nobody looks again when a reservation begins, only when somebody has ended.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,19 +33,28 @@ class Waiting:
     """A job in the queue, what it has reserved, and whether the desired profile no longer binds it."""
 
     job: Actual
+    span: int
+    """For how long it is to hold its nodes."""
     reserved: Claim | None = None
     ignores: bool = False
+
+    @property
+    def spanned(self) -> Actual:
+        """The job as if that were its walltime."""
+        return asking(self.job, walltime=self.span)
 
 
 class SlowDispatcher:
     """Runs the jobs, in (submit, number) order; then `claims` holds where each that ran was, by number."""
 
     def __init__(
-        self, platform: Platform, jobs: Sequence[Actual], setup: CentralSetUp, desired: DesiredProfile | None, seed: int
-    ) -> None:
+        self, platform: Platform, jobs: Sequence[Actual], setup: CentralSetUp, desired: DesiredProfile | None,
+        seed: int, expected: Mapping[int, int] | None = None,
+    ) -> None:  # fmt: skip
         self.claims: dict[int, Claim] = {}
         self._setup, self._seed = setup, seed
         self._jobs = {job.number: job for job in jobs}
+        self._predicts, self._expected = expected is not None, expected or {job.number: job.walltime for job in jobs}
         self._binds = desired is not None and setup.profile is not ProfileRule.OFF
         self._soft = setup.profile is ProfileRule.SOFT
         self._instant = setup.profile_check is ProfileCheck.INSTANT
@@ -56,8 +66,17 @@ class SlowDispatcher:
         self._alone = dense_nodes(platform, desired, self._until)
         self._rules = [rule_of(name, platform) for name in (setup.rule, setup.order)]
         self._keys = {
-            job.number: [(rule(job, platform), job.submit, job.number) for rule in self._rules] for job in jobs
+            job.number: [
+                (rule(replace(job.asked, prediction=self._expected[job.number]), platform), job.submit, job.number)
+                for rule in self._rules
+            ]
+            for job in jobs
         }
+        self._held_until: dict[int, int] = {}
+        """Until when the nodes of each running job are taken."""
+        everybody = self._binds and not self._soft and not self._instant
+        self._bounds = {window.start for window in platform.maintenance}
+        self._bounds |= {second + 1 for node in self._alone for second in _changes(node)} if everybody else set()
         self._queue: list[Waiting] = []
         self._running: dict[int, Claim] = {}
         self._run(jobs)
@@ -68,8 +87,9 @@ class SlowDispatcher:
         now = -1
         while True:
             ends = {self._end(number) for number in self._running}
-            reserved = {waiting.reserved[0] for waiting in self._queue if waiting.reserved}
-            latest = {waiting.job.latest for waiting in self._queue if waiting.job.latest is not None}
+            reserved = {w.reserved[0] for w in self._queue if w.reserved and not self._predicts}
+            lapses = not self._predicts or (self._soft and self._binds)
+            latest = {w.job.latest for w in self._queue if w.job.latest is not None and lapses}
             ahead = [time for time in changes | arrivals | ends | reserved | latest if time > now]
             if not ahead:
                 return
@@ -78,12 +98,30 @@ class SlowDispatcher:
                 number for number, (start, _) in self._running.items() if start + self._jobs[number].duration == now
             ]
             for number in ended:
-                self._take(self._jobs[number], self._running.pop(number), now, -1)
+                self._take(self._jobs[number], self._running.pop(number)[1], now, self._held_until.pop(number), -1)
             if now in changes:
                 self._queue = [waiting for waiting in self._queue if self._has_hope(waiting, now)]
-            new = [Waiting(job) for job in jobs if job.earliest == now]
+            new = [Waiting(job, job.walltime) for job in jobs if job.earliest == now]
             self._queue += [waiting for waiting in new if self._has_hope(waiting, now)]
-            self._decide(now, freed=bool(ended))
+            self._decide(now, freed=self._learn(now) or bool(ended))
+
+    def _learn(self, now: int) -> bool:
+        """See for how long who waits and who runs holds nodes; whether reservations may improve by it."""
+        learned = False
+        for waiting in self._queue:
+            expected, walltime = self._expected[waiting.job.number], waiting.job.walltime
+            span = walltime if any(now < bound < now + walltime for bound in self._bounds) else expected
+            if span != waiting.span:
+                learned |= waiting.reserved is not None
+                self._give_back(waiting, now)
+                waiting.span = span
+        outrun = [number for number, until in self._held_until.items() if until <= now]
+        for waiting in self._queue if outrun else ():
+            self._give_back(waiting, now)
+        for number in outrun:
+            self._take(self._jobs[number], self._running[number][1], now, now + 1, 1)
+            self._held_until[number] = now + 1
+        return learned or bool(outrun)
 
     def _end(self, number: int) -> int:
         return self._running[number][0] + self._jobs[number].duration
@@ -104,8 +142,8 @@ class SlowDispatcher:
         return Decision(job, 0, nodes, eligible, self._setup.units_per_node is UnitsPerNode.DISTINCT, 0)
 
     def _decide(self, now: int, *, freed: bool) -> None:
-        backfill, depth = self._setup.backfill is OnOff.ON, self._setup.backfill_depth
-        for waiting in self._queue if depth > 0 else ():
+        backfill = self._setup.backfill is OnOff.ON
+        for waiting in self._queue if self._setup.backfill_depth > 0 or self._predicts else ():
             self._give_back(waiting, now)
         in_order = sorted(self._queue, key=lambda waiting: self._keys[waiting.job.number][0])
         blocked = None
@@ -120,7 +158,8 @@ class SlowDispatcher:
 
     def _give_back(self, waiting: Waiting, now: int) -> None:
         if waiting.reserved is not None:
-            self._take(waiting.job, waiting.reserved, max(now, waiting.reserved[0]), -1)
+            start, taken = waiting.reserved
+            self._take(waiting.job, taken, max(now, start), start + waiting.span, -1)
             waiting.reserved = None
 
     def _try(self, waiting: Waiting, now: int, freed: bool) -> bool:
@@ -128,13 +167,14 @@ class SlowDispatcher:
         if waiting.reserved is not None and waiting.reserved[0] > now and not freed:
             return False
         self._give_back(waiting, now)
-        job, decision = waiting.job, self._decision(waiting.job, self._nodes)
+        job, decision = waiting.job, self._decision(waiting.spanned, self._nodes)
         late = job.latest is not None and now >= job.latest
         binds = self._binds and not (self._soft and (waiting.ignores or late))
         offers = self._offers_now(decision, now, binds)
         if len(choices.starts_that_count(offers, job.units, decision.distinct)):
             self._claim(waiting, offers, 0, now)
             self._running[job.number] = self.claims[job.number] = waiting.reserved
+            self._held_until[job.number] = now + waiting.span
             self._queue = [other for other in self._queue if other is not waiting]
             return True
         held = sum(other.reserved is not None for other in self._queue)
@@ -153,7 +193,7 @@ class SlowDispatcher:
         return {node: {at: o for at, o in mine.items() if o.index >= ONE} for node, mine in offers.items()}
 
     def _reserve(self, waiting: Waiting, decision: Decision, now: int, *, spans: bool) -> None:
-        job = waiting.job
+        job = waiting.spanned
         last = job.latest if self._soft and spans and job.latest is not None else self._until
         start = decision.earliest(now, last, desired_binds=spans)
         if start is None and last != self._until:
@@ -164,17 +204,16 @@ class SlowDispatcher:
             self._claim(waiting, offers, 0, start)
 
     def _claim(self, waiting: Waiting, offers: choices.Offers, instant: int, start: int) -> None:
-        job, distinct = waiting.job, self._setup.units_per_node is UnitsPerNode.DISTINCT
+        job, distinct = waiting.spanned, self._setup.units_per_node is UnitsPerNode.DISTINCT
         key = (self._seed, job.number, 0)
         choice = NODE_CHOICES[self._setup.node_choice]
         taken = choices.choose_nodes(offers, instant, start, job.walltime, job.units, distinct, choice, key)
         waiting.reserved = (start, taken)
-        self._take(job, waiting.reserved, start, 1)
+        self._take(job, taken, start, start + job.walltime, 1)
 
-    def _take(self, job: Actual, claim: Claim, begin: int, sign: int) -> None:
-        start, taken = claim
-        for node, units in taken.items():
-            self._nodes[node].take(begin, start + job.walltime, sign * units * np.array(job.request))
+    def _take(self, job: Actual, taken: dict[int, int], begin: int, end: int, sign: int) -> None:
+        for node, units in taken.items() if begin < end else ():
+            self._nodes[node].take(begin, end, sign * units * np.array(job.request))
 
 
 def _changes(node: DenseNode) -> list[int]:

@@ -12,6 +12,7 @@ from kit.central import POLICY_SETUPS, dispatch, setup_of, starts_on_one_node
 from kit.central_reference import SlowDispatcher
 from kit.dense import ONE, dense_nodes
 from kit.effort import examples
+from kit.foreseen import Foreseen
 from kit.machine import desired_profiles, jobs, platforms
 from kit.pool_reference import POLICIES, PoolJobs, starts
 from kit.replay import horizon_of, placement
@@ -21,7 +22,7 @@ from dardis.dispatch import CENTRAL_SETUPS, CentralSetUp
 from dardis.dispatch.orders import RULES
 from dardis.dispatch.setups import SAME_AS_RULE, Ordering, ProfileCheck
 from dardis.kernels import job_table, placer, profiles
-from dardis.model.choices import EventOrder, NodeChoice, OnOff, ProfileRule, UnitsPerNode
+from dardis.model.choices import EventOrder, Expecting, NodeChoice, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.job import Actual
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
@@ -90,6 +91,44 @@ def test_it_is_the_slow_dispatcher(case):
     slow = SlowDispatcher(case.platform, case.jobs, case.setup, case.desired, 3)
     ran = np.flatnonzero(schedule.ran).tolist()
     assert {case.jobs[p].number: (int(schedule.start[p]), placement(schedule, p)) for p in ran} == slow.claims
+
+
+@st.composite
+def expected_cases(draw, **fixed) -> tuple[Case, dict[int, int]]:
+    """A case whose jobs are expected to run for any time up to their walltimes, shorter or longer than they do."""
+    case = draw(cases(expected=Expecting.LAST_TWO, **fixed))
+    return case, {job.number: draw(st.integers(1, job.walltime)) for job in case.jobs}
+
+
+@given(expected_cases(following=True))
+@examples(2)
+def test_whatever_is_expected_every_schedule_is_legal_and_the_same_again(drawn):
+    """Jobs die at their walltimes alone, and nobody is put where somebody outruns what was expected of him."""
+    case, expected = drawn
+    first = case.run(predictor=Foreseen(expected))
+    assert first.schedule.digest() == case.run(predictor=Foreseen(expected)).schedule.digest()
+    ran = np.flatnonzero(first.schedule.ran)
+    assert [case.jobs[place].duration for place in ran] == (first.schedule.finish - first.schedule.start)[ran].tolist()
+
+
+@given(expected_cases(event_order=EventOrder.BATCHED))
+@examples(2)
+def test_with_expected_durations_it_is_the_slow_dispatcher(drawn):
+    case, expected = drawn
+    schedule = case.run(seed=3, predictor=Foreseen(expected)).schedule
+    slow = SlowDispatcher(case.platform, case.jobs, case.setup, case.desired, 3, expected)
+    ran = np.flatnonzero(schedule.ran).tolist()
+    assert {case.jobs[p].number: (int(schedule.start[p]), placement(schedule, p)) for p in ran} == slow.claims
+
+
+@given(cases(following=True, wishes=False, backfill_depth=1))
+@examples(1)
+def test_to_expect_the_walltime_is_to_expect_nothing(case):
+    """It changes the times at which the dispatcher is asked, and no start."""
+    certain = case.run().schedule.digest()
+    foreseen = replace(case, setup=replace(case.setup, expected=Expecting.LAST_TWO))
+    walltimes = {job.number: job.walltime for job in case.jobs}
+    assert foreseen.run(predictor=Foreseen(walltimes)).schedule.digest() == certain
 
 
 @given(cases(following=True))

@@ -56,7 +56,7 @@ class Order:
         """How to put these rows of a queue's table in order, the keys in that order, and how many are aged."""
         cores = table[:, columns.UNITS] * table[:, columns.REQUEST + self._cores]
         wait = now - table[:, columns.SUBMIT]
-        key = -key_of(wait, table[:, columns.WALLTIME], cores)
+        key = -key_of(wait, table[:, columns.SPAN], cores)
         aged = wait > self._aged_after
         key[aged] = 0
         order = np.lexsort((table[:, columns.NUMBER], table[:, columns.SUBMIT], key, ~aged))

@@ -55,7 +55,7 @@ class View:
 
     def add(self, job: Job) -> int:
         """Let a job wait; return its slot."""
-        slot = self.slots[job.number] = self.waiting.add(job)
+        slot = self.slots[job.number] = self.waiting.add(job, job.walltime)
         return slot
 
     def remove(self, number: JobId) -> Job:

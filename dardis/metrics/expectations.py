@@ -1,0 +1,80 @@
+"""How long jobs were expected to run, by which rule, and how far from it they ran."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from dardis.metrics.jobs import Number
+from dardis.model.arrays import Ints
+from dardis.model.cells import as_cell, from_cell, row_writer
+from dardis.model.errors import InputError
+from dardis.model.files import atomic_text, csv_rows, read_text
+from dardis.model.job import FOREVER, NO_TIME
+from dardis.model.numbers import whole_number
+from dardis.model.schedule import Schedule
+
+EXPECTATIONS_FILE: Final = "expectations.csv"
+_COLUMNS: Final = ["job_id", "expected_s", "rule"]
+
+
+class Expectations(NamedTuple):
+    """Of every job of a schedule, in its order: how long it was expected to run, in s, and by which rule.
+
+    `NO_TIME` and "" for a job that never arrived.
+    """
+
+    duration: Ints
+    rule: Sequence[str]
+
+    def rules(self) -> dict[str, int]:
+        """Which rule answered for how many jobs, those first that did most often."""
+        return dict(Counter(filter(None, self.rule)).most_common())
+
+
+def expectation_metrics(schedule: Schedule, expected: Expectations) -> dict[str, Number]:
+    """Mean absolute error in s, and the shares of jobs that ran longer and shorter than expected, of those that ran."""
+    ran = schedule.ran
+    error = (expected.duration - (schedule.finish - schedule.start))[ran]
+    some = len(error) > 0
+    return {
+        "expected_mae_s": float(np.abs(error).mean()) if some else None,
+        "expected_under_share": float((error < 0).mean()) if some else None,
+        "expected_over_share": float((error > 0).mean()) if some else None,
+    }
+
+
+def write_expectations(path: Path, schedule: Schedule, expected: Expectations) -> None:
+    """Write job, expected duration in s and rule, a row for each job that arrived."""
+    with atomic_text(path) as file:
+        writer = row_writer(file)
+        writer.writerow(_COLUMNS)
+        for number, duration, rule in zip(
+            schedule.number.tolist(), expected.duration.tolist(), expected.rule, strict=True
+        ):
+            if duration != NO_TIME:
+                writer.writerow((number, duration, as_cell(rule)))
+
+
+def read_expectations(path: Path, schedule: Schedule) -> Expectations:
+    """Read what `write_expectations` wrote of this schedule. InputError: a file that is not of this form."""
+    rows = csv_rows(path, read_text(path))
+    if next(rows, (1, []))[1] != _COLUMNS:
+        raise InputError(f"{path}:1", "no table of expectations", ",".join(_COLUMNS))
+    place = {number: place for place, number in enumerate(schedule.number.tolist())}
+    duration, rules = np.full(len(place), NO_TIME, dtype=np.int64), [""] * len(place)
+    for line, cells in rows:
+        try:
+            number, seconds, rule = cells
+            row = place[whole_number(number)]
+            duration[row], rules[row] = whole_number(seconds, 1, FOREVER), from_cell(rule)
+        except (ValueError, KeyError):
+            expected = "a job of jobs.csv, its expected duration in s, and a rule"
+            raise InputError(f"{path}:{line}", ",".join(cells)[:60], expected) from None
+    if (duration[schedule.ran] == NO_TIME).any():
+        raise InputError(path, "does not know all jobs that ran", "the files of one run")
+    return Expectations(duration, rules)

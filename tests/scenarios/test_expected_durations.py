@@ -1,0 +1,69 @@
+"""Backfilling by expected durations, worked out by hand: who goes before whom, and what who outruns his does to it."""
+
+import pytest
+from kit.actual import actual, asking
+from kit.central import dispatch, setup_of
+from kit.foreseen import Foreseen
+
+from dardis.model.platform import Maintenance, NodeGroup, Platform
+
+FOUR_CORES = Platform("one", (NodeGroup("n", 1, {"cores": 4}),))
+
+
+def job(number, submit, cores, walltime, runtime):
+    return actual(number, submit, submit, None, walltime, 1, (cores,), 1, runtime=runtime)
+
+
+JOBS = [
+    job(1, 0, 2, 100, 50),  # is expected to run for 10 s, and outruns that
+    job(2, 1, 4, 100, 10),
+    job(3, 2, 2, 50, 20),
+    job(4, 3, 2, 50, 5),
+    job(5, 20, 2, 50, 5),
+]
+EXPECTED = {1: 10, 2: 10, 3: 20, 4: 5, 5: 5}
+
+
+def starts(name, *settings, jobs=JOBS, expected=EXPECTED, platform=FOUR_CORES):
+    foreseen = Foreseen(expected)
+    return dispatch(platform, jobs, setup_of(name, *settings), predictor=foreseen).schedule.start.tolist()
+
+
+def test_easy_by_walltimes_lets_everybody_pass():
+    """Job 2 is promised second 100, so that who ends by then may go before it."""
+    assert starts("easy", expected={}) == [0, 50, 2, 22, 27]
+
+
+def test_easy_lets_only_those_pass_who_are_expected_to_be_out_of_the_way():
+    """Job 2 is promised second 10: job 3 would delay it, job 4 would not. At 20 s job 1 is expected to end at 21 s."""
+    assert starts("easy", "expected=last-two") == [0, 50, 60, 3, 60]
+
+
+def test_conservative_plans_anew_when_somebody_outruns():
+    """Jobs 2, 3 and 5 keep their order, however often what job 2 was promised comes to nothing."""
+    assert starts("conservative", "expected=last-two") == [0, 50, 60, 3, 60]
+
+
+@pytest.mark.parametrize(("name", "order"), [("rules-wt", [4, 5, 1, 3]), ("rules-ljf", [3, 1, 5, 4])])
+def test_orders_by_walltime_go_by_what_is_expected(name, order):
+    """They wait for job 0, which takes all; jobs 1 and 3 ask for as much time as each other."""
+    jobs = [job(0, 0, 4, 60, 60), *(asking(one, submit=1, earliest=1, request=(4,)) for one in JOBS if one.number != 2)]
+    start = starts(name, "expected=real", jobs=jobs, expected={0: 60, 1: 10, 3: 20, 4: 5, 5: 6})
+    assert [number for _, number in sorted(zip(start, (0, 1, 3, 4, 5), strict=True))] == [0, *order]
+
+
+def test_nobody_runs_into_maintenance_however_short_he_is_expected_to_be():
+    """It would not be killed before its walltime: so it waits, though it is expected to end in time."""
+    platform = Platform("one", FOUR_CORES.groups, maintenance=(Maintenance((0,), 60, 80),))
+    assert starts("easy", "expected=last-two", jobs=[job(1, 0, 1, 100, 70)], expected={1: 5}, platform=platform) == [80]
+    assert starts("easy", "expected=last-two", jobs=[job(1, 0, 1, 60, 60)], expected={1: 5}, platform=platform) == [0]
+
+
+def test_who_predicts_is_asked_when_a_job_arrives_and_told_when_it_ends():
+    foreseen = Foreseen(EXPECTED)
+    jobs = [*JOBS[:2], actual(9, 0, 0, None, 9, 1, (1,), 1, runtime=9, after=2, think=7)]
+    jobs.sort(key=lambda one: (one.submit, one.number))
+    dispatch(FOUR_CORES, jobs, setup_of("easy", "expected=last-two"), predictor=foreseen)
+    assert foreseen.heard == [
+        ("asked", 1, 0), ("asked", 9, 0), ("asked", 2, 1), ("ended", 9, 9), ("ended", 1, 50), ("ended", 2, 60),
+    ]  # fmt: skip

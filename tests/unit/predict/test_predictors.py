@@ -1,0 +1,187 @@
+"""The predictors of arriving jobs: each against a plain second reckoning, and none by what has not ended."""
+
+from dataclasses import replace
+from string import digits
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.effort import examples
+
+from dardis.model.choices import Expecting
+from dardis.model.job import Job
+from dardis.predict import learned, new_predictor
+from dardis.predict.recent import LastTwo
+
+TIMES = st.integers(1, 1000)
+
+
+@st.composite
+def histories(draw, most: int = 14):
+    """Jobs, for how long each runs, and events: at which time each arrives (first) and ends."""
+    rows = draw(
+        st.lists(
+            st.tuples(
+                st.sampled_from(["", "ann", "bob"]), st.sampled_from(["", "fit", "fit1", "fit2", "7"]),
+                st.sampled_from(["", "long"]), st.sampled_from([60, 600]), st.sampled_from([1, 2]), TIMES, TIMES,
+            ),
+            min_size=1, max_size=most,
+        )
+    )  # fmt: skip
+    jobs, events = [], []
+    for number, (user, name, queue, walltime, units, submit, runtime) in enumerate(rows):
+        job = Job(number, submit, submit, None, walltime, units, (1,), 1, queue=queue, user=user, name=name)
+        ran = min(runtime, walltime)
+        jobs.append((job, ran))
+        events += [(submit, 1, number), (submit + ran + draw(st.integers(0, 99)), 0, number)]
+    return jobs, sorted(events)
+
+
+def answers(predictor, jobs, events):
+    """What is predicted of each job, in the order in which they arrive, and what had ended by then."""
+    ended, said = [], []
+    for time, arrives, number in events:
+        job, ran = jobs[number]
+        if arrives:
+            said.append((job, tuple(ended), time, *predictor.predict(job, time)))
+        else:
+            ended.append(number)
+            predictor.observe(job, ran, time)
+    return said
+
+
+@given(histories(), st.sampled_from([e for e in Expecting if e is not Expecting.LEARNED]))
+@examples()
+def test_every_answer_is_possible_and_knows_nothing_of_the_future(history, expecting):
+    jobs, events = history
+    truth = {job.number: ran for job, ran in jobs}
+    for place, (job, ended, _, duration, rule) in enumerate(answers(new_predictor(expecting, truth, 1), jobs, events)):
+        assert 1 <= duration <= job.walltime
+        assert rule
+        if expecting is not Expecting.REAL:
+            others = [(j, ran if j.number in ended else min(7 * ran, j.walltime)) for j, ran in jobs]
+            assert answers(new_predictor(expecting, truth, 1), others, events)[place][3:] == (duration, rule)
+
+
+@given(histories())
+@examples()
+def test_the_last_two_are_those_that_the_planner_counts(history):
+    """Where it knows the same jobs of the past it says the same."""
+    jobs, events = history
+    at = {number: time for time, arrives, number in events if not arrives}
+    for job, ended, time, duration, rule in answers(new_predictor(Expecting.LAST_TWO, {}, 1), jobs, events):
+        past = [jobs[number] for number in ended]
+        finish = np.array([at[number] for number in ended], dtype=np.int64)
+        ran = np.array([r for _, r in past], dtype=np.int64)
+        walltime = np.array([j.walltime for j, _ in past], dtype=np.int64)
+        planner = LastTwo(finish, ran, [j.user for j, _ in past], walltime)
+        assert duration == planner.runtime(job.user, job.walltime, time)
+        assert ("last" in rule) == any(j.user == job.user for j, _ in past)
+
+
+def alike(job, other, fields):
+    stem = {one.number: one.name.rstrip(digits) or one.name for one in (job, other)}
+    shared = {
+        "user": job.user == other.user,
+        "name": job.name == other.name,
+        "stem": stem[job.number] == stem[other.number],
+        "queue": job.queue == other.queue,
+        "walltime": job.walltime == other.walltime,
+        "request": (job.units, job.request) == (other.units, other.request),
+    }
+    return all(shared[field] for field in fields)
+
+
+@given(histories())
+@examples()
+def test_data_driven_takes_the_last_job_that_shares_most(history):
+    """A plain search of all that have ended, rule by rule; fields that nobody states say nothing."""
+    rules = [
+        ("user", "name", "queue", "walltime", "request"), ("user", "stem", "queue", "walltime", "request"),
+        ("user", "name", "queue", "walltime"), ("user", "stem", "queue", "walltime"),
+        ("user", "name"), ("user", "stem"),
+    ]  # fmt: skip
+    jobs, events = history
+    for job, ended, _, duration, rule in answers(new_predictor(Expecting.DATA_DRIVEN, {}, 1), jobs, events):
+        expected = job.walltime
+        for fields in rules:
+            if fields[-1] in ("name", "stem") and not job.user and not job.name:
+                continue  # nothing is left that two jobs could share
+            found = [ran for other, ran in (jobs[number] for number in ended) if alike(job, other, fields)]
+            if found:
+                expected = min(found[-1], job.walltime)
+                break
+        else:
+            assert rule == "walltime"
+        assert duration == expected
+
+
+def test_names_that_differ_in_their_number_are_alike_when_nothing_closer_is():
+    predictor = new_predictor(Expecting.DATA_DRIVEN, {}, 1)
+    first = Job(1, 0, 0, None, 100, 1, (4,), 1, queue="q", user="ann", name="fit1")
+    predictor.observe(first, 10, 50)
+    assert predictor.predict(replace(first, number=2), 60) == (10, "user name queue walltime request")
+    assert predictor.predict(replace(first, number=2, name="fit2"), 60) == (10, "user stem queue walltime request")
+    assert predictor.predict(replace(first, number=2, request=(8,)), 60) == (10, "user name queue walltime")
+    assert predictor.predict(replace(first, number=2, name="fit2", units=2), 60) == (10, "user stem queue walltime")
+    assert predictor.predict(replace(first, number=2, walltime=5), 60) == (5, "user name")
+    assert predictor.predict(replace(first, number=2, name="fit9", queue="r"), 60) == (10, "user stem")
+    assert predictor.predict(replace(first, number=2, name="run"), 60) == (100, "walltime")
+    assert predictor.predict(replace(first, number=2, user="bob"), 60) == (100, "walltime")
+
+
+def test_what_a_trace_lacks_drops_out_of_the_rules():
+    predictor = new_predictor(Expecting.DATA_DRIVEN, {}, 1)
+    bare = Job(1, 0, 0, None, 100, 1, (4,), 1, queue="q")
+    predictor.observe(bare, 10, 50)
+    assert predictor.predict(replace(bare, number=2), 60) == (10, "queue walltime request")
+    assert predictor.predict(replace(bare, number=2, units=3), 60) == (10, "queue walltime")
+    assert predictor.predict(replace(bare, number=2, walltime=60), 60) == (60, "walltime")
+
+
+@pytest.fixture
+def taught():
+    """Two users whose jobs run a tenth and nine tenths of their walltimes: 300 have ended."""
+    predictor, truth = new_predictor(Expecting.LEARNED, {}, 5), {}
+    chance = np.random.default_rng(5)
+    for number in range(300):
+        user, walltime = ("quick", "slow")[number % 2], int(chance.integers(600, 6000))
+        job = Job(number, 60 * number, 60 * number, None, walltime, 1, (1,), 1, user=user)
+        truth[number] = walltime // 10 if user == "quick" else walltime * 9 // 10
+        predictor.predict(job, job.submit)
+        predictor.observe(job, truth[number], job.submit + truth[number])
+    return predictor
+
+
+@pytest.mark.parametrize(("user", "share"), [("quick", 0.1), ("slow", 0.9)])
+def test_a_forest_learns_who_uses_how_much(taught, user, share):
+    job = Job(999, 90_000, 90_000, None, 3000, 1, (1,), 1, user=user)
+    duration, rule = taught.predict(job, job.submit)
+    assert rule == "forest"
+    assert abs(duration / (share * job.walltime) - 1) < 0.25
+
+
+def test_before_enough_have_ended_the_last_job_alike_stands_for_the_forest():
+    predictor = new_predictor(Expecting.LEARNED, {}, 1)
+    for number in range(learned.FEWEST + 1):
+        job = Job(number, number, number, None, 100, 1, (1,), 1, user="ann")
+        duration, rule = predictor.predict(job, number)
+        assert rule == ("walltime" if number == 0 else "user walltime request" if number < learned.FEWEST else "forest")
+        predictor.observe(job, 40, number)
+    assert duration == 40
+
+
+@given(histories(most=40), st.integers(0, 1 << 40))
+@examples(0.1)
+def test_the_forest_knows_nothing_of_the_future_and_says_the_same_again(history, seed):
+    jobs, events = history
+    few, learned.FEWEST = learned.FEWEST, 5
+    try:
+        first = answers(new_predictor(Expecting.LEARNED, {}, seed), jobs, events)
+        assert answers(new_predictor(Expecting.LEARNED, {}, seed), jobs, events) == first
+        place = len(first) // 2
+        others = [(j, ran if j.number in first[place][1] else min(7 * ran, j.walltime)) for j, ran in jobs]
+        assert answers(new_predictor(Expecting.LEARNED, {}, seed), others, events)[place] == first[place]
+    finally:
+        learned.FEWEST = few
