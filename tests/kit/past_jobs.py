@@ -27,7 +27,7 @@ def trace_of(submit, run, procs, walltime=None, wait=None, user=None, number=Non
         number=np.arange(1, count + 1) if number is None else column(number, 0), submit=submit,
         wait=column(wait, UNKNOWN), runtime=run, procs=column(procs, 1),
         walltime=run.copy() if walltime is None else column(walltime, 1), memory_kb=unknown, user=users, group=texts,
-        queue=texts, partition=texts, after=unknown, think=unknown, est=submit,
+        name=texts, queue=texts, partition=texts, after=unknown, think=unknown, est=submit,
         lst=np.full(count, NO_TIME, dtype=np.int64), units=np.zeros(count, dtype=np.int64),
     )  # fmt: skip
 

@@ -1,0 +1,121 @@
+"""Expected durations from the command to the folder and its report: figures, file, curve, and what is told."""
+
+import json
+
+import numpy as np
+import pytest
+
+from dardis.cli.main import run as command
+from dardis.metrics.expectations import EXPECTATIONS_FILE, read_expectations
+from dardis.metrics.table import read_jobs
+from dardis.model.errors import InputError
+from dardis.report.chart import style
+from dardis.report.distributions import accuracy
+from dardis.report.page import draw_report
+from dardis.workload.read import read_trace
+from dardis.workload.table import write_table
+
+PLATFORM = 'name = "two"\n[[nodes]]\ncount = 2\nprefix = "n"\nresources = { cores = 4 }\n'
+HEADER = "job_id,submit_s,runtime_s,walltime_s,units,req_cores,user,name\n"
+ROWS = [
+    "1,0,100,400,1,4,ann,fit1",
+    "2,150,60,400,1,4,ann,fit2",  # as long as fit1: 40 s too long
+    "3,300,100,400,1,2,ann,fit1",  # as long as fit1, with another request
+    "4,310,500,400,1,4,bob,fit1",  # nobody knows bob: as long as its walltime, at which it is killed
+    "5,800,30,400,1,9,bob,x",  # fits no node
+]
+
+
+@pytest.fixture
+def simulate(tmp_path, capsys):
+    (tmp_path / "p.toml").write_text(PLATFORM)
+    (tmp_path / "t.csv").write_text(HEADER + "\n".join(ROWS) + "\n")
+
+    def simulate(*settings, dispatcher="easy", out="out"):
+        words = [word for setting in settings for word in ("--set", setting)]
+        status = command([
+            "simulate", str(tmp_path / "t.csv"), "--platform", str(tmp_path / "p.toml"), "--dispatcher", dispatcher,
+            "--out", str(tmp_path / out), "--force", *words,
+        ])  # fmt: skip
+        return status, capsys.readouterr(), tmp_path / out
+
+    return simulate
+
+
+def test_a_run_tells_which_rule_answered_and_how_far_jobs_were_off(simulate):
+    status, said, out = simulate("expected=data-driven")
+    assert status == 0
+    metrics = json.loads((out / "metrics.json").read_text())
+    assert metrics["expected_mae_s"] == pytest.approx((300 + 40 + 0 + 0) / 4)
+    assert (metrics["expected_under_share"], metrics["expected_over_share"]) == (0, 0.5)
+    assert (out / EXPECTATIONS_FILE).read_text().splitlines() == [
+        "job_id,expected_s,rule", "1,400,walltime", "2,100,user stem walltime request", "3,100,user name walltime",
+        "4,400,walltime", "5,400,walltime",
+    ]  # fmt: skip
+    assert "walltime: 3" in said.out
+
+
+def test_without_predictions_the_walltime_is_judged_and_nothing_more_is_written(simulate):
+    _, said, out = simulate()
+    metrics = json.loads((out / "metrics.json").read_text())
+    assert metrics["expected_mae_s"] == pytest.approx((300 + 340 + 300 + 0) / 4)
+    assert not (out / EXPECTATIONS_FILE).exists()
+    assert "expected" not in said.out
+    _, _, planned = simulate(dispatcher="dardis-throughput")
+    assert "expected_mae_s" not in json.loads((planned / "metrics.json").read_text())
+
+
+@pytest.mark.parametrize("expected", ["walltime", "last-two", "data-driven", "learned", "real"])
+@pytest.mark.parametrize("dispatcher", ["easy", "conservative", "rules-wt"])
+def test_every_predictor_works_with_every_queue_and_is_audited(simulate, dispatcher, expected, capsys):
+    status, _, out = simulate(f"expected={expected}", dispatcher=dispatcher)
+    assert status == 0
+    assert command(["audit", str(out)]) == 0
+    assert json.loads((out / "run.json").read_text())["settings"]["expected"] == expected
+
+
+def test_the_curve_is_drawn_and_a_damaged_file_is_told(simulate):
+    _, _, out = simulate("expected=last-two")
+    assert "Right of 1: ran longer than expected" in draw_report(out).read_text()
+    schedule = read_jobs(out / "jobs.csv")
+    expected = read_expectations(out / EXPECTATIONS_FILE, schedule)
+    assert expected.duration.tolist()[:3] == [400, 100, 80]
+    with style():
+        caption = accuracy(schedule, expected).caption
+    assert "share of all walltimes: 2, the user's last 1: 2, the user's last 2: 1" in caption
+    path = out / EXPECTATIONS_FILE
+    text = path.read_text()
+    for damaged, what in (
+        (text.replace("expected_s", "seconds"), "no table of expectations"),
+        (text.replace("\n2,", "\n77,"), f"{path}:3"),
+        (text.replace("\n1,400", "\n1,0"), f"{path}:2"),
+        ("job_id,expected_s,rule\n", "does not know all jobs"),
+    ):
+        assert damaged != text
+        path.write_text(damaged)
+        with pytest.raises(InputError, match=what):
+            read_expectations(path, schedule)
+        assert command(["report", str(out)]) == 2
+
+
+def test_an_unknown_predictor_is_one_line(simulate):
+    status, said, _ = simulate("expected=oracle")
+    assert status == 2
+    assert said.err.splitlines() == [
+        "dardis: --set expected=oracle: unknown value 'oracle'; expected walltime|last-two|data-driven|learned|real"
+    ]
+    status, said, _ = simulate("expected=real", dispatcher="dardis-late")
+    assert status == 2
+    assert "unknown setting" in said.err
+
+
+def test_names_of_a_job_table_and_of_swf_are_read_and_written(tmp_path):
+    (tmp_path / "t.csv").write_text(HEADER + "\n".join(ROWS) + "\n")
+    trace = read_trace(tmp_path / "t.csv")
+    assert trace.name.tolist() == ["fit1", "fit2", "fit1", "fit1", "x"]
+    write_table(trace, tmp_path / "again.csv")
+    assert read_trace(tmp_path / "again.csv").name.tolist() == trace.name.tolist()
+    swf = "1 0 0 10 4 -1 -1 4 20 -1 1 5 -1 {} 1 -1 -1 -1\n"
+    (tmp_path / "t.swf").write_text(swf.format(7) + swf.replace("1 0", "2 3", 1).format(-1))
+    assert read_trace(tmp_path / "t.swf").name.tolist() == ["7", ""]
+    assert np.array_equal(read_trace(tmp_path / "t.swf").user, ["5", "5"])
