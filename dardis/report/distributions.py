@@ -140,7 +140,7 @@ def accuracy(schedule: Schedule, expected: Expectations) -> Chart:
     axes.set_xscale("log")
     axes.set_ylim(0, 1.01)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.set_xlabel("real / expected duration")
     axes.set_ylabel("share of jobs, cumulative")
     axes.legend(loc="best")

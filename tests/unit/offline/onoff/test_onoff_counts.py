@@ -27,6 +27,7 @@ def cost_of(on: tuple[int, ...], before: int, joule_cost: np.ndarray) -> float:
 
 
 @example(1, [(1, 1.0), (0, 1.0), (1, 5.0)], 1, 4, 4)  # a boot is over when energy becomes dear
+@example(2, [(0, -2.0), (0, 0.1)], 0, 1, 4)  # a second boot, paid before 0.1, is no gain
 @given(
     st.integers(1, 4),
     st.lists(st.tuples(st.integers(0, 4), st.sampled_from([-2.0, 0.0, 0.1, 1.0, 5.0])), min_size=1, max_size=5),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from kit.actual import asking
+from kit.actual import actual, asking
 from kit.machine import jobs, platforms
 
 from dardis.metrics.audit import audit
@@ -55,6 +55,16 @@ def test_every_job_of_the_past_has_ended_or_runs_or_waits_and_the_future_does_no
     assert other.running.number.tolist() == state.running.number.tolist()
     assert other.running.finish.tolist() == state.running.finish.tolist()
     assert [job.runtime for job in other.waiting] == [job.runtime for job in state.waiting]
+
+
+def test_who_ends_as_the_day_begins_runs_no_more_and_who_begins_then_waits():
+    platform = Platform("one", (NodeGroup("n", 1, {"cores": 1}),))
+    many = [actual(number, 0, 0, None, 60, 1, (1,), 1, runtime=50) for number in (1, 2)]
+    schedule = replayed(many, platform)
+    assert schedule.start.tolist() == [0, 50]
+    for now, running, waiting in ((49, [1], [2]), (50, [], [2]), (51, [2], [])):
+        state = state_at(schedule, asked_of(many), platform, now, predictor_of(schedule))
+        assert (state.running.number.tolist(), [job.asked.number for job in state.waiting]) == (running, waiting)
 
 
 @settings(max_examples=60, deadline=None)
