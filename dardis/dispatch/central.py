@@ -1,6 +1,7 @@
 """The central dispatcher: rules, EASY and conservative backfilling as one algorithm over real nodes.
 
-A job starts only where its units fit on nodes, beside all that is reserved there, for its whole walltime. What a pass
+A job starts only where its units fit on nodes, beside all that is reserved there, for as long as it is expected to run:
+for its whole walltime, unless somebody predicts better. What a pass
 over the queue decides is in `kernels.queue`; here is what it must be told, and when it is worth while.
 """
 
@@ -8,6 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from heapq import heappop, heappush
+
+import numpy as np
 
 from dardis.dispatch.orders import rule_of
 from dardis.dispatch.setups import CentralSetUp, Ordering, ProfileCheck
@@ -77,8 +80,10 @@ class CentralDispatcher:
         self._running: dict[JobId, int] = {}
         """The slots of the running jobs, by number."""
         self._expected_ends: list[tuple[int, JobId]] = []
-        """When running jobs are expected to end, and their numbers, where that is not for certain; ended ones as well.
+        """When running jobs are expected to end, and their numbers, where they may run for longer; ended ones as well.
         """
+        self._durations = np.zeros((self._table.slots, 2), dtype=np.int64)
+        """How long the job of each slot is expected to run, and its walltime, in s."""
         self._passing: set[int] = set()
         """Slots of the jobs that find no start within the desired profile once it changes no more."""
         self._early: list[tuple[int, JobId, int]] = []
@@ -110,7 +115,11 @@ class CentralDispatcher:
             ignores = not passes_by and self._rules.soft
             if not passes_by and not ignores:
                 return Rejected(job.number, outside_desired(self._setup.profile_split))
-        slot = self._table.add(job, self._span(job, now))
+        slot = self._table.add(job, job.expected)
+        if self._predicts:
+            if slot >= len(self._durations):
+                self._durations = np.concatenate([self._durations, np.zeros_like(self._durations)])
+            self._durations[slot] = job.expected, job.walltime
         self._queue.table[slot, queue.IGNORES] = ignores
         if passes_by:
             self._passing.add(slot)
@@ -163,9 +172,13 @@ class CentralDispatcher:
         """Tell the kernel what has happened, and let it decide whose slots start."""
         jobs, placer = self._queue, self._placer
         state = placer.room.state
-        outrun = self._outrun(now) if self._predicts else []
-        if self._predicts and self._binding:
-            self._see_to_spans(now)
+        outrun: list[int] = []
+        if self._predicts:
+            # Who was to start by now has not: nobody else's start may come of what was reserved for him.
+            whole = whole or now >= state[queue.FOLLOWING]
+            outrun = self._outrun(now)
+            if self._binding:
+                self._see_to_spans(now)
         for which, slots in ((queue.ARRIVED, self._arrived), (queue.ENDED, self._ended), (queue.OUTRUN, outrun)):
             for place, slot in enumerate(slots):  # hardly ever more than a few
                 jobs.lists[which, place] = slot
@@ -183,16 +196,6 @@ class CentralDispatcher:
         started: list[int] = placer.room.started[: state[queue.STARTED]].tolist()
         return started
 
-    def _span(self, job: Job, now: int) -> int:
-        """For how long a job that waits is to hold its nodes: as it is expected to run.
-
-        By its walltime where it might run into what nobody may, were it started now: it will not be killed before.
-        """
-        if not self._binding:
-            return job.expected
-        place = bisect_right(self._binding, now)
-        return job.walltime if now + job.walltime > min([*self._binding[place : place + 1], FOREVER]) else job.expected
-
     def _outrun(self, now: int) -> list[int]:
         """Slots of those that run longer than expected."""
         slots = []
@@ -203,19 +206,29 @@ class CentralDispatcher:
         return slots
 
     def _see_to_spans(self, now: int) -> None:
-        """Let those that wait hold their nodes for as long as they would now."""
+        """Let those that wait hold their nodes for as long as they are expected to run.
+
+        Or for their walltimes where they might run into what nobody may, were they started now: they will not be killed
+        before.
+        """
         jobs, state = self._queue, self._placer.room.state
-        for slot in [*jobs.lists[queue.RULE, : jobs.size[queue.RULE]].tolist(), *self._arrived]:
-            span = self._span(self._table.jobs[slot], now)
-            if jobs.table[slot, queue.SPAN] != span:
-                if jobs.table[slot, queue.START] != NO_TIME:
-                    self._placer.change(search.give_back, jobs, slot, now)
-                jobs.table[slot, queue.SPAN] = span
-                state[queue.WHOLE] = state[queue.FREED] = 1
+        slots = np.concatenate([jobs.lists[queue.RULE, : jobs.size[queue.RULE]], np.array(self._arrived, dtype=int)])
+        expected, walltime = self._durations[slots].T
+        place = bisect_right(self._binding, now)
+        bound = self._binding[place] if place < len(self._binding) else FOREVER
+        spans = np.where(now + walltime > bound, walltime, expected)
+        changed = jobs.table[slots, queue.SPAN] != spans
+        for slot, span in zip(slots[changed].tolist(), spans[changed].tolist(), strict=True):
+            if jobs.table[slot, queue.START] != NO_TIME:
+                self._placer.change(search.give_back, jobs, slot, now)
+            jobs.table[slot, queue.SPAN] = span
+            state[queue.WHOLE] = state[queue.FREED] = 1
 
     def _expect_end(self, slot: int) -> None:
-        end = int(self._queue.table[slot, queue.START] + self._queue.table[slot, queue.SPAN])
-        heappush(self._expected_ends, (end, self._table.jobs[slot].number))
+        start, span = self._queue.table[slot, [queue.START, queue.SPAN]].tolist()
+        job = self._table.jobs[slot]
+        if span < job.walltime:  # else it is killed then
+            heappush(self._expected_ends, (start + span, job.number))
 
     def _see_to_passing(self, now: int) -> list[Rejected]:
         """Let nobody wait for what will not come: a soft profile binds no more, a hard one takes the job off the queue.

@@ -217,7 +217,10 @@ def count_free(rows: Rows, free: Ints, now: int) -> None:
 
 @bare
 def prolong(rows: Rows, queue: Queue, slot: int, now: int) -> int:
-    """Expect a job that runs longer than expected to run for one second more (PCP'19, section 4). DONE or FULL."""
+    """Expect a job that runs longer than expected to run for one second more (PCP'19, section 4).
+
+    Answers DONE or FULL; anything else is a defect: its nodes hold it still.
+    """
     table = queue.table
     low = table[slot, HOLD]
     high = low + table[slot, HELD]
@@ -230,7 +233,9 @@ def prolong(rows: Rows, queue: Queue, slot: int, now: int) -> int:
 
 @bare
 def take_in(rows: Rows, queue: Queue, room: Room, now: int) -> int:
-    """Free what those who have ended hold, and put those who have arrived in order. Answers DONE or FULL.
+    """Free what those who have ended hold, and put those who have arrived in order.
+
+    Answers DONE or FULL; anything else is a defect.
 
     Who outruns what was expected holds his nodes still: then nobody's reservation can be relied on.
     """
@@ -247,8 +252,9 @@ def take_in(rows: Rows, queue: Queue, room: Room, now: int) -> int:
             if queue.table[slot, START] != NO_TIME and give_back(rows, queue, slot, now) == FULL:
                 return FULL
     while size[OUTRUN] > 0:
-        if prolong(rows, queue, queue.lists[OUTRUN, size[OUTRUN] - 1], now) == FULL:
-            return FULL
+        done = prolong(rows, queue, queue.lists[OUTRUN, size[OUTRUN] - 1], now)
+        if done != DONE:
+            return done
         size[OUTRUN] -= 1
     for place in range(size[ARRIVED]):
         enqueue(queue, queue.lists[ARRIVED, place])
@@ -308,7 +314,10 @@ def close(queue: Queue, rules: Rules, room: Room, now: int) -> None:
 def _one_pass(rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, now: int) -> int:
     table, state, lists = queue.table, room.state, queue.lists
     if state[PHASE] == CLEAR:
-        if take_in(rows, queue, room, now) == FULL or clear(rows, queue, rules, room, now) == FULL:
+        taken = take_in(rows, queue, room, now)
+        if taken != DONE:
+            return taken
+        if clear(rows, queue, rules, room, now) == FULL:
             return FULL
         state[PHASE] = IN_ORDER
         state[PLACE] = 0

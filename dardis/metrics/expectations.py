@@ -36,10 +36,13 @@ class Expectations(NamedTuple):
         return dict(Counter(filter(None, self.rule)).most_common())
 
 
-def expectation_metrics(schedule: Schedule, expected: Expectations) -> dict[str, Number]:
-    """Mean absolute error in s, and the shares of jobs that ran longer and shorter than expected, of those that ran."""
-    ran = schedule.ran
-    error = (expected.duration - (schedule.finish - schedule.start))[ran]
+def expectation_metrics(schedule: Schedule, expected: Ints, counted: Ints) -> dict[str, Number]:
+    """Mean absolute error in s, and the shares of jobs that ran longer and shorter than expected, in s.
+
+    Of those among the `counted` jobs, by place, that ran.
+    """
+    ran = counted[schedule.ran[counted]]
+    error = (expected - (schedule.finish - schedule.start))[ran]
     some = len(error) > 0
     return {
         "expected_mae_s": float(np.abs(error).mean()) if some else None,

@@ -11,6 +11,7 @@ from string import digits
 
 from dardis.model.job import Job
 from dardis.predict.base import Prediction, within
+from dardis.predict.known import Walltime
 
 _RULES = (
     ("user", "name", "queue", "walltime", "request"),
@@ -31,13 +32,14 @@ class LastAlike:
     def __init__(self) -> None:
         """Nothing has ended."""
         self._last: dict[Kind, int] = {}
+        self._walltime = Walltime()
 
-    def predict(self, job: Job, now: int) -> Prediction:  # noqa: ARG002
+    def predict(self, job: Job, now: int) -> Prediction:
         """As the last one ran that is most alike; without any, its walltime."""
         for kind in _kinds(job):
             if (ran := self._last.get(kind)) is not None:
                 return Prediction(within(job, ran), kind[0])
-        return Prediction(job.walltime, "walltime")
+        return self._walltime.predict(job, now)
 
     def observe(self, job: Job, ran: int, now: int) -> None:  # noqa: ARG002
         """One more of its kinds."""

@@ -22,7 +22,7 @@ class Predictor(Protocol):
         ...
 
     def observe(self, job: Job, ran: int, now: int) -> None:
-        """A job has ended now that has run for `ran` s."""
+        """A job has ended now, which it was asked about, that has run for `ran` s."""
         ...
 
 

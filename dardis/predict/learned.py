@@ -39,6 +39,9 @@ class Learned:
     def __init__(self, seed: int) -> None:
         """Nothing has ended; `seed` draws the splits that are tried."""
         self._seed = seed
+        from sklearn.ensemble import ExtraTreesRegressor
+
+        self._new_forest = ExtraTreesRegressor
         self._alike, self._recent = LastAlike(), OwnLastTwo()
         self._codes: dict[str, dict[str, int]] = {"user": {}, "name": {}, "queue": {}}
         self._asked: dict[JobId, list[float]] = {}
@@ -71,9 +74,7 @@ class Learned:
             self._forest = self._grown()
 
     def _grown(self) -> ExtraTreesRegressor:
-        from sklearn.ensemble import ExtraTreesRegressor
-
-        forest = ExtraTreesRegressor(TREES, min_samples_leaf=LEAF, random_state=self._seed % (1 << 32), n_jobs=1)
+        forest = self._new_forest(TREES, min_samples_leaf=LEAF, random_state=self._seed % (1 << 32), n_jobs=1)
         return forest.fit(np.array(self._known, dtype=np.float32), np.array(self._ran))
 
     def _features(self, job: Job, alike: int, now: int) -> list[float]:

@@ -51,7 +51,7 @@ class LastTwo:
 
 
 class OwnLastTwo:
-    """The same of jobs as they arrive and end; where no job has a user, all are one user's."""
+    """The same of jobs as they arrive and end; those without a user are one user's."""
 
     def __init__(self) -> None:
         """Nothing has ended."""
@@ -63,7 +63,8 @@ class OwnLastTwo:
         recent = self._recent.get(job.user, ())
         share = self._ran / self._asked if self._asked else 1.0
         whose = "the user's" if job.user else "the"
-        rule = f"{whose} last {len(recent)}" if recent else "share of all walltimes"
+        which = ("share of all walltimes", f"{whose} last job", f"{whose} last two jobs")
+        rule = which[len(recent)]
         return Prediction(within(job, _by_recent(recent, job.walltime, share)), rule)
 
     def observe(self, job: Job, ran: int, now: int) -> None:  # noqa: ARG002

@@ -60,6 +60,7 @@ _KNOWN: Final[dict[str, tuple[str, Say, str]]] = {
     "expected_mae_s": ("Error of expected durations", words.duration, "mean of how far jobs ran from them"),
     "expected_under_share": ("Ran longer than expected", words.share, "of those that ran"),
     "expected_over_share": ("Ran shorter than expected", words.share, "of those that ran"),
+    "prediction_cpu_s": ("CPU time of predictions", words.duration, "of how long jobs will run; in no decision's"),
     "decisions": ("Decisions", words.number, "submissions, searches anew, rounds of asking for earlier starts"),
     "decision_cpu_s": ("CPU time of decisions", words.duration, "all ranks"),
     "decision_mean_s": ("Mean decision", words.duration, "CPU inside task and node managers"),

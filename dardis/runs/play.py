@@ -62,10 +62,11 @@ def play(
 
 
 def _predictor(dispatcher: Dispatcher, jobs: Sequence[Actual], seed: int) -> Predictor | None:
-    """Who says how long jobs will run, if the dispatcher wants to know."""
+    """Who says how long jobs will run, if the dispatcher wants to know more than their walltimes."""
     expecting = dispatcher.setup.expecting
-    if expecting is None:
+    if expecting in (None, Expecting.WALLTIME):
         return None
+    expecting = Expecting(expecting)
     truth = {job.number: job.duration for job in jobs} if expecting is Expecting.REAL else {}
     return new_predictor(expecting, truth, seed)
 

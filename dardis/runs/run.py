@@ -29,6 +29,7 @@ from dardis.model.choices import Expecting
 from dardis.model.files import sha256_of, write_json
 from dardis.model.folders import RUN_FOLDER
 from dardis.model.platform_dict import platform_to_dict
+from dardis.model.schedule import Schedule
 from dardis.registry import find_dispatcher
 from dardis.runs.blamed import blamed
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
@@ -36,6 +37,7 @@ from dardis.runs.inputs import Inputs, load_inputs
 from dardis.runs.outputs import RUN_FILE, Report, decision_figures, write_decisions, write_tables
 from dardis.runs.play import Played, heeded, play, play_over
 from dardis.runs.request import RunRequest
+from dardis.sim.recorder import Recorder
 from dardis.sim.simulation import Progress
 
 if TYPE_CHECKING:
@@ -145,12 +147,14 @@ def _write(request: RunRequest, inputs: Inputs, played: Played, report: Report |
         inputs.warnings.append(warning)
     delays = None if inputs.dispatcher.setup.drawn else np.array(recorder.boot_delay, dtype=np.int64)
     more |= switching_metrics(schedule, inputs.platform, downtime, delays) if downtime else {}
-    expected = None
-    if inputs.dispatcher.setup.expecting is not None:
-        expected = Expectations(np.array(recorder.expected, dtype=np.int64), recorder.rules)
-        more |= expectation_metrics(schedule, expected)
+    expected = _expectations(inputs, recorder, schedule)
+    if expected is not None:
+        more |= expectation_metrics(schedule, expected.duration, trimmed(schedule, request.trim)[0])
+    predicts = any(recorder.rules)
+    if predicts:
+        more["prediction_cpu_s"] = recorder.predictor_ns / 1e9
     with RUN_FOLDER.written_together(request.out) as part:
-        if expected and inputs.dispatcher.setup.expecting is not Expecting.WALLTIME:
+        if expected and predicts:
             write_expectations(part / EXPECTATIONS_FILE, schedule, expected)
         if downtime:
             write_downtime(part / DOWNTIME_FILE, downtime)
@@ -161,7 +165,17 @@ def _write(request: RunRequest, inputs: Inputs, played: Played, report: Report |
         write_json(part / RUN_FILE, _run_record(request, inputs, figures["ranks"], rejected))
     if report is not None:
         report(request.out)
-    return Outcome(request.out, metrics, expected.rules() if expected else {})
+    return Outcome(request.out, metrics, expected.rules() if expected and predicts else {})
+
+
+def _expectations(inputs: Inputs, recorder: Recorder, schedule: Schedule) -> Expectations | None:
+    """How long jobs were expected to run; None where nobody goes by it."""
+    match inputs.dispatcher.setup.expecting:
+        case None:
+            return None
+        case Expecting.WALLTIME:
+            return Expectations(schedule.walltime, [Expecting.WALLTIME] * len(schedule.walltime))
+    return Expectations(np.array(recorder.expected, dtype=np.int64), recorder.rules)
 
 
 def _run_record(request: RunRequest, inputs: Inputs, ranks: int, rejected: list[tuple[JobId, str]]) -> dict[str, Any]:

@@ -35,6 +35,8 @@ class Recorder:
         self.decision_ns: list[int] = []
         self.upkeep_ns = 0
         """CPU time inside the machines that belongs to no single decision."""
+        self.predictor_ns = 0
+        """CPU time of whoever said how long jobs will run."""
         self.settled = 0
         self.expected = [NO_TIME] * count
         self.rules = [""] * count

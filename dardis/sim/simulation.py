@@ -154,7 +154,9 @@ class Simulation:
             self.jobs[place] = replace(self.jobs[place], asked=asked)
         if self._predictor is None:
             return asked
+        begun = cpu_ns()
         duration, rule = self._predictor.predict(asked, now)
+        self._count_prediction(begun)
         self.recorder.predicted(place, duration, rule)
         return asked if duration == asked.walltime else replace(asked, prediction=duration)
 
@@ -169,9 +171,17 @@ class Simulation:
                 job = self.jobs[place]
                 ended.append(job.number)
                 if self._predictor is not None:
+                    begun = cpu_ns()
                     self._predictor.observe(job.asked, job.duration, now)
+                    self._count_prediction(begun)
             event = self._events.pop_before((now, self._ending + 1)) if self._turns.batched else None
         return ended
+
+    def _count_prediction(self, begun: int) -> None:
+        """Count the CPU time since then as that of predictions, and as no decision's."""
+        spent = cpu_ns() - begun
+        self.recorder.predictor_ns += spent
+        self._begun += spent
 
     def _submit_followers(self, place: int, now: int) -> None:
         for follower in self._followers.pop(place, ()):

@@ -223,6 +223,8 @@ def _lost(trace: Trace) -> list[str]:
     lost = [f"{kind}: SWF has no column for it" for kind in trace.request if kind not in (CORES, MEMORY)]
     if (trace.est != trace.submit).any() or (trace.lst != NO_TIME).any():
         lost.append("est_s, lst_s: SWF has no columns for them")
+    if _numbered(trace.name)[1]:
+        lost.append("name: SWF has numbers for it, and no legend")
     if (trace.procs <= 0).any():
         lost.append(f"{int((trace.procs <= 0).sum())} jobs ask for no cores and are no valid SWF jobs")
     return lost

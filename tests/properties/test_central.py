@@ -121,13 +121,10 @@ def test_with_expected_durations_it_is_the_slow_dispatcher(drawn):
     assert {case.jobs[p].number: (int(schedule.start[p]), placement(schedule, p)) for p in ran} == slow.claims
 
 
-@given(cases(following=True, wishes=False, backfill_depth=1, event_order=EventOrder.BATCHED))
+@given(cases(following=True, wishes=False, backfill_depth=1))
 @examples(1)
 def test_to_expect_the_walltime_is_to_expect_nothing(case):
-    """It changes the times at which the dispatcher is asked, and no start.
-
-    Where arrivals come before ends, who is to end now has not ended yet, and nobody knows that he will.
-    """
+    """It changes the times at which the dispatcher is asked, and no start."""
     certain = case.run().schedule.digest()
     foreseen = replace(case, setup=replace(case.setup, expected=Expecting.LAST_TWO))
     walltimes = {job.number: job.walltime for job in case.jobs}

@@ -6,6 +6,8 @@ from kit.central import dispatch, setup_of
 from kit.foreseen import Foreseen
 
 from dardis.model.platform import Maintenance, NodeGroup, Platform
+from dardis.model.profile import StepFunction
+from dardis.model.target import DesiredProfile
 
 FOUR_CORES = Platform("one", (NodeGroup("n", 1, {"cores": 4}),))
 
@@ -24,9 +26,9 @@ JOBS = [
 EXPECTED = {1: 10, 2: 10, 3: 20, 4: 5, 5: 5}
 
 
-def starts(name, *settings, jobs=JOBS, expected=EXPECTED, platform=FOUR_CORES):
-    foreseen = Foreseen(expected)
-    return dispatch(platform, jobs, setup_of(name, *settings), predictor=foreseen).schedule.start.tolist()
+def starts(name, *settings, jobs=JOBS, expected=EXPECTED, platform=FOUR_CORES, desired=None):
+    run = dispatch(platform, jobs, setup_of(name, *settings), desired=desired, predictor=Foreseen(expected))
+    return run.schedule.start.tolist()
 
 
 def test_easy_by_walltimes_lets_everybody_pass():
@@ -42,6 +44,37 @@ def test_easy_lets_only_those_pass_who_are_expected_to_be_out_of_the_way():
 def test_conservative_plans_anew_when_somebody_outruns():
     """Jobs 2, 3 and 5 keep their order, however often what job 2 was promised comes to nothing."""
     assert starts("conservative", "expected=last-two") == [0, 50, 60, 3, 60]
+
+
+def capped(until, cores):
+    """Fewer cores wished until then."""
+    return DesiredProfile(FOUR_CORES, {0: StepFunction.from_steps(cores, [(until, 4)])})
+
+
+@pytest.mark.parametrize("profile", ["hard", "soft"])
+def test_room_that_is_held_for_who_may_not_start_yet_stays_held(profile):
+    """Job 1 may start at 100 s, and its room is held, though it was expected to be out of it after 5 s."""
+    jobs = [job(1, 0, 3, 50, 50), job(2, 10, 2, 200, 200)]
+    settings = (f"profile={profile}", "profile_check=instant", "expected=last-two")
+    assert starts("easy", *settings, jobs=jobs, expected={1: 5}, desired=capped(100, 2)) == [100, 150]
+
+
+@pytest.mark.parametrize("name", ["easy", "conservative"])
+@pytest.mark.parametrize("order", ["batched", "per-event"])
+def test_nobody_outruns_his_walltime(name, order):
+    """Job 1 is over at 10 s for certain, even where arrivals are seen before ends: then job 2 has its turn, not 3."""
+    jobs = [job(1, 0, 2, 10, 10), job(2, 1, 4, 10, 10), job(3, 10, 2, 40, 30)]
+    found = starts(name, f"event_order={order}", "expected=last-two", jobs=jobs, expected={1: 10, 2: 10, 3: 1})
+    assert found == [0, 10, 20]
+
+
+def test_who_waits_is_planned_by_his_walltime_as_maintenance_comes_near():
+    """At 0 s job 2 could be over by 70 s and is expected to take 5 s; at 30 s it could not, and has to wait."""
+    platform = Platform("one", FOUR_CORES.groups, maintenance=(Maintenance((0,), 70, 90),))
+    jobs = [job(1, 0, 4, 40, 30), job(2, 1, 4, 45, 45), job(3, 2, 4, 20, 20)]
+    for name in ("easy", "conservative"):
+        settings = ("expected=last-two",)
+        assert starts(name, *settings, jobs=jobs, expected={1: 30, 2: 5, 3: 5}, platform=platform) == [0, 90, 30]
 
 
 @pytest.mark.parametrize(("name", "order"), [("rules-wt", [4, 5, 1, 3]), ("rules-ljf", [3, 1, 5, 4])])

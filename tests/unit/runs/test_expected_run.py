@@ -29,13 +29,14 @@ ROWS = [
 @pytest.fixture
 def simulate(tmp_path, capsys):
     (tmp_path / "p.toml").write_text(PLATFORM)
-    (tmp_path / "t.csv").write_text(HEADER + "\n".join(ROWS) + "\n")
 
-    def simulate(*settings, dispatcher="easy", out="out"):
+    def simulate(*settings, dispatcher="easy", out="out", write=True, more=()):
+        if write:
+            (tmp_path / "t.csv").write_text(HEADER + "\n".join(ROWS) + "\n")
         words = [word for setting in settings for word in ("--set", setting)]
         status = command([
             "simulate", str(tmp_path / "t.csv"), "--platform", str(tmp_path / "p.toml"), "--dispatcher", dispatcher,
-            "--out", str(tmp_path / out), "--force", *words,
+            "--out", str(tmp_path / out), "--force", *words, *more,
         ])  # fmt: skip
         return status, capsys.readouterr(), tmp_path / out
 
@@ -82,7 +83,7 @@ def test_the_curve_is_drawn_and_a_damaged_file_is_told(simulate):
     assert expected.duration.tolist()[:3] == [400, 100, 80]
     with style():
         caption = accuracy(schedule, expected).caption
-    assert "share of all walltimes: 2, the user's last 1: 2, the user's last 2: 1" in caption
+    assert "share of all walltimes: 2, the user's last job: 2, the user's last two jobs: 1" in caption
     path = out / EXPECTATIONS_FILE
     text = path.read_text()
     for damaged, what in (
@@ -96,6 +97,36 @@ def test_the_curve_is_drawn_and_a_damaged_file_is_told(simulate):
         with pytest.raises(InputError, match=what):
             read_expectations(path, schedule)
         assert command(["report", str(out)]) == 2
+
+
+def test_where_nobody_ran_there_is_no_error_to_tell(simulate, tmp_path):
+    (tmp_path / "t.csv").write_text(HEADER + ROWS[-1] + "\n")
+    status, said, out = simulate("expected=last-two", write=False)
+    assert status == 0
+    assert "nobody ran" in said.out
+    assert json.loads((out / "metrics.json").read_text())["expected_mae_s"] is None
+
+
+def test_only_the_jobs_of_the_window_count(simulate):
+    _, _, out = simulate("expected=data-driven", more=("--trim", "100,0"))
+    metrics = json.loads((out / "metrics.json").read_text())
+    assert (metrics["completed"] + metrics["killed"], metrics["expected_mae_s"]) == (3, pytest.approx(40 / 3))
+
+
+def test_a_forest_plans_a_run_and_the_same_again(simulate, tmp_path):
+    chance = np.random.default_rng(3)
+    rows = [
+        f"{n},{40 * n},{run},{run * int(chance.integers(1, 5))},1,{chance.integers(1, 5)},u{n % 3},"
+        for n, run in enumerate(chance.integers(10, 300, 250).tolist())
+    ]
+    (tmp_path / "t.csv").write_text(HEADER + "\n".join(rows) + "\n")
+    _, said, first = simulate("expected=learned", write=False)
+    _, _, again = simulate("expected=learned", write=False, out="again")
+    assert "forest: " in said.out
+    assert (first / "jobs.csv").read_text() == (again / "jobs.csv").read_text()
+    assert (first / EXPECTATIONS_FILE).read_text() == (again / EXPECTATIONS_FILE).read_text()
+    assert json.loads((first / "metrics.json").read_text())["prediction_cpu_s"] > 0
+    assert command(["audit", str(first)]) == 0
 
 
 def test_an_unknown_predictor_is_one_line(simulate):
