@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from scripts.mutations.account import ACCOUNT
+from scripts.mutations.expected import EXPECTED
 from scripts.mutations.mutation import Mutation
 from scripts.mutations.planner import PLANNER
 from scripts.mutations.protocol import PROTOCOL
 from scripts.mutations.switching import SWITCHING
 
-MUTATIONS: tuple[Mutation, ...] = (*PROTOCOL, *SWITCHING, *PLANNER, *ACCOUNT)
+MUTATIONS: tuple[Mutation, ...] = (*PROTOCOL, *SWITCHING, *PLANNER, *ACCOUNT, *EXPECTED)
