@@ -14,7 +14,7 @@ from dardis.model.arrays import Ints
 from dardis.model.cells import as_cell, from_cell, row_writer
 from dardis.model.errors import InputError
 from dardis.model.files import atomic_text, csv_rows, read_text
-from dardis.model.job import FOREVER, NO_TIME
+from dardis.model.job import NO_TIME
 from dardis.model.numbers import whole_number
 from dardis.model.schedule import Schedule
 
@@ -69,14 +69,14 @@ def read_expectations(path: Path, schedule: Schedule) -> Expectations:
     if next(rows, (1, []))[1] != _COLUMNS:
         raise InputError(f"{path}:1", "no table of expectations", ",".join(_COLUMNS))
     place = {number: place for place, number in enumerate(schedule.number.tolist())}
-    duration, rules = np.full(len(place), NO_TIME, dtype=np.int64), [""] * len(place)
+    duration, rules = np.full(len(schedule.number), NO_TIME, dtype=np.int64), [""] * len(schedule.number)
     for line, cells in rows:
         try:
             number, seconds, rule = cells
-            row = place[whole_number(number)]
-            duration[row], rules[row] = whole_number(seconds, 1, FOREVER), from_cell(rule)
+            row = place.pop(whole_number(number))
+            duration[row], rules[row] = whole_number(seconds, 1, int(schedule.walltime[row])), from_cell(rule)
         except (ValueError, KeyError):
-            expected = "a job of jobs.csv, its expected duration in s, and a rule"
+            expected = "a job of jobs.csv, once, its expected duration in s, at most its walltime, and a rule"
             raise InputError(f"{path}:{line}", ",".join(cells)[:60], expected) from None
     if (duration[schedule.ran] == NO_TIME).any():
         raise InputError(path, "does not know all jobs that ran", "the files of one run")

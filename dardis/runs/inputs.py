@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -12,7 +13,7 @@ from dardis.config.set_up import AnySetUp
 from dardis.config.target import read_profile
 from dardis.metrics.power import PowerTerms, power_terms
 from dardis.metrics.system import trim_window
-from dardis.model.choices import ProfileRule
+from dardis.model.choices import Expecting, ProfileRule
 from dardis.model.errors import InputError
 from dardis.model.job import Actual
 from dardis.model.platform import Platform
@@ -89,6 +90,8 @@ def load_inputs(request: RunRequest) -> Inputs:
     warnings = [str(mistake) for mistake in taken(request.dispatcher)]
     warnings += [f"{request.trace}: {line}" for line in skipped] + workload.notes
     jobs = deadlines_asked(workload.jobs, whole, request.deadlines, setup.deadlines)
+    if setup.expecting not in (None, Expecting.WALLTIME):
+        warnings += _walltimes_that_tell(request.trace, jobs)
     if request.trim is not None:
         trim_window(jobs[0].submit, jobs[-1].submit, request.trim)
     target = Target() if request.profile is None else read_profile(request.profile, platform, setup.profile_split)
@@ -118,6 +121,15 @@ def load_inputs(request: RunRequest) -> Inputs:
         platform, dispatcher, jobs, request.deadlines or setup.deadlines, request.deadlines is None, target, unix_start,
         skipped, warnings, record, power,
     )  # fmt: skip
+
+
+def _walltimes_that_tell(trace: Path, jobs: Sequence[Actual]) -> list[str]:
+    """What to warn of where predictors would be told the truth: runtimes stand in for walltimes that nobody states."""
+    told = sum(job.runtime == job.walltime for job in jobs)
+    if 2 * told <= len(jobs):
+        return []
+    why = "as where a trace states none: what is expected by walltimes is then the truth"
+    return [f"{trace}: {told} of {len(jobs)} jobs have their runtimes as walltimes, {why}"]
 
 
 def check_reach(request: RunRequest, setup: AnySetUp) -> list[str]:

@@ -79,7 +79,7 @@ EXPECTED = (
         RECENT,
         "else int(walltime * share)",
         "else int(walltime * min(share, 1) ** 0)",
-        OF_PREDICTORS,
+        ("tests/unit/predict/test_recent.py",),
     ),
     Mutation(
         "jobs outside of the window count among what was expected",

@@ -90,6 +90,8 @@ def test_the_curve_is_drawn_and_a_damaged_file_is_told(simulate):
         (text.replace("expected_s", "seconds"), "no table of expectations"),
         (text.replace("\n2,", "\n77,"), f"{path}:3"),
         (text.replace("\n1,400", "\n1,0"), f"{path}:2"),
+        (text.replace("\n1,400", "\n1,401"), f"{path}:2"),
+        (text + "1,400,again\n", f"{path}:7"),
         ("job_id,expected_s,rule\n", "does not know all jobs"),
     ):
         assert damaged != text
@@ -105,6 +107,17 @@ def test_where_nobody_ran_there_is_no_error_to_tell(simulate, tmp_path):
     assert status == 0
     assert "nobody ran" in said.out
     assert json.loads((out / "metrics.json").read_text())["expected_mae_s"] is None
+
+
+def test_a_trace_without_walltimes_is_told_where_something_is_predicted(simulate, tmp_path):
+    header = HEADER.replace("walltime_s,", "")
+    (tmp_path / "t.csv").write_text(header + "1,0,100,1,4,ann,x\n2,5,70,1,4,ann,x\n")
+    _, said, out = simulate("expected=last-two", write=False)
+    expected = "2 of 2 jobs have their runtimes as walltimes"
+    assert expected in said.err
+    assert any(expected in line for line in json.loads((out / "run.json").read_text())["warnings"])
+    _, said, _ = simulate(write=False)
+    assert expected not in said.err
 
 
 def test_only_the_jobs_of_the_window_count(simulate):

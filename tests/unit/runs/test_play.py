@@ -12,9 +12,10 @@ from kit.small_site import START
 
 from dardis.cli.main import run
 from dardis.config.set_up import AnySetUp
+from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher
 from dardis.metrics.audit import audit
 from dardis.metrics.table import read_jobs
-from dardis.model.errors import ProtocolError
+from dardis.model.errors import DispatcherError, ProtocolError
 from dardis.model.job import FOREVER
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
@@ -114,3 +115,19 @@ def test_whatever_another_package_decides_is_audited_before_anybody_has_it():
     assert play(platform, jobs, ours, Target(), 1).schedule.ran.all()
     with pytest.raises(ProtocolError, match=r"^dispatcher 'crowds' of other 2.1: it makes an illegal schedule \(1 "):
         play(platform, jobs, replace(ours, origin="other 2.1"), Target(), 1)
+
+
+class Foretold(AnySetUp):
+    """Of another package: it goes by what nobody can tell."""
+
+    @property
+    def expecting(self):
+        return "stars"
+
+
+def test_who_expects_what_nobody_tells_is_told_so():
+    platform = Platform("one", (NodeGroup("n", 1, {"cores": 1}),))
+    easy = Central(lambda _, *machine: CentralDispatcher(CENTRAL_SETUPS["easy"], *machine))
+    theirs = Dispatcher("theirs", Foretold(), easy, origin="theirs 1.0", module="theirs")
+    with pytest.raises(DispatcherError, match=r"'theirs' of theirs 1.0 failed at .*'stars' is not a valid Expecting"):
+        play(platform, [actual(1, 0, 0, None, 9, 1, (1,), 1, runtime=9)], theirs, Target(), 1)
