@@ -211,6 +211,7 @@ RUN = {
     "power.csv": ",".join(POWER_COLUMNS) + "\n" + "".join(
         f"{time},{time + 40}" + ",1.5" * (len(POWER_COLUMNS) - 2) + "\n" for time in (0, 40)
     ),
+    "expectations.csv": "job_id,expected_s,rule\n1,40,user walltime\n2,60,walltime\n3,7,walltime\n",
     "jobs.csv": JOBS,
 }  # fmt: skip
 

@@ -12,7 +12,7 @@ from kit.small_site import START
 
 from dardis.cli.main import run
 from dardis.config.set_up import AnySetUp
-from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher
+from dardis.dispatch import CentralDispatcher
 from dardis.metrics.audit import audit
 from dardis.metrics.table import read_jobs
 from dardis.model.errors import DispatcherError, ProtocolError
@@ -127,7 +127,7 @@ class Foretold(AnySetUp):
 
 def test_who_expects_what_nobody_tells_is_told_so():
     platform = Platform("one", (NodeGroup("n", 1, {"cores": 1}),))
-    easy = Central(lambda _, *machine: CentralDispatcher(CENTRAL_SETUPS["easy"], *machine))
+    easy = Central(lambda _, *machine: CentralDispatcher(find_dispatcher("easy").setup, *machine))
     theirs = Dispatcher("theirs", Foretold(), easy, origin="theirs 1.0", module="theirs")
     with pytest.raises(DispatcherError, match=r"'theirs' of theirs 1.0 failed at .*'stars' is not a valid Expecting"):
         play(platform, [actual(1, 0, 0, None, 9, 1, (1,), 1, runtime=9)], theirs, Target(), 1)
