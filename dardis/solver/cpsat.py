@@ -93,6 +93,8 @@ def _solver(budget: Budget) -> CpSolver:
     parameters.interleave_search = budget.workers > 1
     parameters.random_seed = budget.seed
     parameters.max_deterministic_time = budget.deterministic_s
+    if budget.conflicts is not None:
+        parameters.max_number_of_conflicts = budget.conflicts
     if budget.guard_s < math.inf:
         parameters.max_time_in_seconds = budget.guard_s
     parameters.catch_sigint_signal = False

@@ -42,6 +42,8 @@ class Budget:
     workers: int = 1
     """Searches that take turns, in a fixed order; one alone has no large neighbourhood search."""
     seed: int = 1
+    conflicts: int | None = None
+    """Dead ends that are met at most (None: any number), where the solver counts them."""
 
     def __post_init__(self) -> None:
         """Refuse a run without bounds."""

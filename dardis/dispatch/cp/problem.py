@@ -1,0 +1,102 @@
+"""What a decision is about: who runs, where and until when, who waits, and what nobody may use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import Protocol
+
+from dardis.model.arrays import Ints
+from dardis.model.job import Job
+from dardis.model.platform import Platform
+from dardis.solver.result import Result
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A job on its nodes, `units[i]` units on `nodes[i]`, until `end`, in s, as far as is known."""
+
+    job: Job
+    end: int
+    nodes: Ints
+    units: Ints
+    positions: Ints | None = None
+    """Where its units are within the machine, shape (kinds, units), for who cares (PCP'20); −1: it asks for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A job that may start now or later, and for how long its nodes are to be held, in s."""
+
+    job: Job
+    duration: int
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """What nobody may use of a node during `[start, end)`, an amount of each kind: it is closed, or not wished."""
+
+    node: int
+    start: int
+    end: int
+    amounts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Who starts now? All times in s of the trace's clock; nothing begins before `now`."""
+
+    platform: Platform
+    now: int
+    running: tuple[Running, ...]
+    waiting: tuple[Waiting, ...]
+    blocked: tuple[Blocked, ...] = ()
+    distinct: bool = False
+    """Whether units of a job are on different nodes."""
+
+    @property
+    def horizon(self) -> int:
+        """An instant by which all can have run one after the other, from when on nothing is blocked (002, 2.2)."""
+        running = max((job.end for job in self.running), default=self.now)
+        blocked = max((block.end for block in self.blocked), default=self.now)
+        return max(running, blocked, self.now) + sum(job.duration for job in self.waiting)
+
+    def units_on(self, job: Job, node: int) -> int:
+        """The most units of a job that a node holds when empty (T equation 3.6, whose p depends on the node)."""
+        if not job.groups >> int(self.platform.group_of_node[node]) & 1:
+            return 0
+        capacity = self.platform.capacity[node].tolist()
+        fits = [have // need for have, need in zip(capacity, job.request, strict=True) if need]
+        return min(1 if self.distinct else job.units, *fits)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """When jobs are to start, by their places in the problem's `waiting`; who is not named is postponed."""
+
+    starts: dict[int, int]
+    """In s of the trace's clock, in the order in which jobs get their nodes."""
+    objective: float
+    """What these starts make of the model's objective, or infinity: there are none."""
+    bound: float = -inf
+    """No answer of the model has a lower objective."""
+    where: dict[int, tuple[Ints, Ints]] | None = None
+    """The nodes, ascending, and units of those who start now; None: the model leaves nodes to whoever places jobs."""
+    positions: dict[int, Ints] | None = None
+    """Of those who start now, as in `Running`, where the model cares for them."""
+    result: Result | None = None
+    """What the solver's last run says; None: it was not asked."""
+    deterministic_s: float = 0.0
+    """Of all the solver's runs."""
+    variables: int = 0
+    """Decision variables as the model's paper counts them."""
+    too_large: bool = False
+    """Whether no model was built because it would have been larger than is allowed."""
+
+
+class Model(Protocol):
+    """A way to decide: pure, and the same problem and seed give the same answer."""
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        """Say who starts when."""
+        ...

@@ -1,0 +1,43 @@
+"""How long a model is searched (PCP'19, sections 2.2 and 3): with twice the time while nothing is found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING
+
+from dardis.solver.cpsat import Answer, solve
+from dardis.solver.result import Budget, Ended
+
+if TYPE_CHECKING:
+    from dardis.solver.cpsat import CpModel
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """Bounds of a search. Times are deterministic seconds: about what the work takes, and the same on any machine."""
+
+    first_s: float = 1.0
+    """δ: the bound of the first run."""
+    longest_s: float = 16.0
+    """δ_max: no run has more."""
+    conflicts: int = 1_000_000
+    """Of a run: deterministic time alone is no bound of the time that a large model takes."""
+    guard_s: float = inf
+    """Of a run, on the wall clock."""
+
+
+def search(model: CpModel, effort: Effort, seed: int) -> tuple[Answer, float]:
+    """Run the solver until something is found or nothing can be; return the last answer and the time of all runs.
+
+    Who has hinted at a whole solution has one after the first run. Times are deterministic seconds.
+    """
+    spent, limit = 0.0, effort.first_s
+    while True:
+        budget = Budget(limit, effort.guard_s, conflicts=effort.conflicts, seed=seed)
+        answer = solve(model, budget)
+        spent += answer.result.deterministic_s or 0.0
+        # That none exists is known then, and no longer run would find one.
+        if answer.result.found or answer.result.ended is not Ended.BUDGET or 2 * limit > effort.longest_s:
+            return answer, spent
+        limit *= 2
