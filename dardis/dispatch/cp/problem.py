@@ -14,10 +14,12 @@ from dardis.solver.result import Result
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A job on its nodes, `units[i]` units on `nodes[i]`, until `end`, in s, as far as is known."""
+    """A job on its nodes, `units[i]` units on `nodes[i]`, until `end`, in s, as far as is known: never before now."""
 
     job: Job
     end: int
+    foreseen: int
+    """When it was expected to end at first: that may be past, where it has outrun what was expected."""
     nodes: Ints
     units: Ints
     positions: Ints | None = None
@@ -65,7 +67,7 @@ class Problem:
         """The most units of a job that a node holds when empty (T equation 3.6, whose p depends on the node)."""
         if not job.groups >> int(self.platform.group_of_node[node]) & 1:
             return 0
-        capacity = self.platform.capacity[node].tolist()
+        capacity: list[int] = self.platform.capacity[node].tolist()
         fits = [have // need for have, need in zip(capacity, job.request, strict=True) if need]
         return min(1 if self.distinct else job.units, *fits)
 

@@ -21,6 +21,8 @@ class Effort:
     """δ: the bound of the first run."""
     longest_s: float = 16.0
     """δ_max: no run has more."""
+    restarts: int = 2
+    """k: so many further runs at most that find no more than the one before."""
     conflicts: int = 1_000_000
     """Of a run: deterministic time alone is no bound of the time that a large model takes."""
     guard_s: float = inf
@@ -32,12 +34,14 @@ def search(model: CpModel, effort: Effort, seed: int) -> tuple[Answer, float]:
 
     Who has hinted at a whole solution has one after the first run. Times are deterministic seconds.
     """
-    spent, limit = 0.0, effort.first_s
+    spent, limit, runs = 0.0, effort.first_s, 0
     while True:
         budget = Budget(limit, effort.guard_s, conflicts=effort.conflicts, seed=seed)
         answer = solve(model, budget)
         spent += answer.result.deterministic_s or 0.0
-        # That none exists is known then, and no longer run would find one.
-        if answer.result.found or answer.result.ended is not Ended.BUDGET or 2 * limit > effort.longest_s:
+        runs += 1
+        # Where it is proven that none exists, no longer run would find one.
+        nothing_yet = not answer.result.found and answer.result.ended is Ended.BUDGET
+        if not nothing_yet or 2 * limit > effort.longest_s or runs > effort.restarts:
             return answer, spent
         limit *= 2
