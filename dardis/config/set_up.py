@@ -40,7 +40,7 @@ class AnySetUp:
 
     @property
     def expecting(self) -> Expecting | None:
-        """By what jobs are expected to run as long as they are; None: nobody asks."""
+        """Where the expected durations of jobs come from; None: nobody goes by them."""
         return None
 
     @property

@@ -1,8 +1,8 @@
 """The central dispatcher: rules, EASY and conservative backfilling as one algorithm over real nodes.
 
 A job starts only where its units fit on nodes, beside all that is reserved there, for as long as it is expected to run:
-for its whole walltime, unless somebody predicts better. What a pass
-over the queue decides is in `kernels.queue`; here is what it must be told, and when it is worth while.
+for its whole walltime, unless somebody predicts better. What a pass over the queue decides is in `kernels.passes`; here
+is what it must be told, and when it is worth while.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class OnOff(StrEnum):
 
 
 class Expecting(StrEnum):
-    """By what a job is expected to run as long as it is: its walltime, or jobs that have ended, or the truth."""
+    """Where a job's expected duration comes from: its walltime, jobs that have ended, or the truth."""
 
     WALLTIME = "walltime"
     LAST_TWO = "last-two"

@@ -10,7 +10,7 @@ from dardis.predict.alike import LastAlike
 from dardis.predict.base import Prediction, Predictor
 from dardis.predict.known import Real, Walltime
 from dardis.predict.learned import Learned
-from dardis.predict.recent import OwnLastTwo
+from dardis.predict.recent import LastTwoOnline
 
 __all__ = ["Prediction", "Predictor", "new_predictor"]
 
@@ -21,7 +21,7 @@ def new_predictor(expecting: Expecting, durations: Mapping[JobId, int], seed: in
         case Expecting.WALLTIME:
             return Walltime()
         case Expecting.LAST_TWO:
-            return OwnLastTwo()
+            return LastTwoOnline()
         case Expecting.DATA_DRIVEN:
             return LastAlike()
         case Expecting.LEARNED:

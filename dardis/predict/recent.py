@@ -50,7 +50,7 @@ class LastTwo:
         return max(min(expected, walltime), 1, min(elapsed + 1, walltime))
 
 
-class OwnLastTwo:
+class LastTwoOnline:
     """The same of jobs as they arrive and end; those without a user are one user's."""
 
     def __init__(self) -> None:

@@ -48,7 +48,7 @@ class CentralTurns:
 
     def over(self, now: int, *, last: bool) -> Iterable[Turn]:  # noqa: ARG002 (who waits for a change has told when)
         """It decides."""
-        turns = self._say(self._dispatcher.decide(now), now)
+        turns = self._decide(now)
         if (wake := self._dispatcher.wake()) <= now:
             raise ProtocolError(f"asked at {now} s, the dispatcher wants to be asked again at {wake} s")
         return turns
