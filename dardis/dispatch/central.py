@@ -12,17 +12,15 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from dardis.dispatch.orders import rule_of
-from dardis.dispatch.setups import CentralSetUp, Ordering, ProfileCheck
+from dardis.dispatch.setups import ProfileCheck, QueueSetUp
 from dardis.kernels import passes, queue, search
 from dardis.kernels.job_table import JobTable
 from dardis.kernels.placer import Placer
-from dardis.kernels.profile import DONE
 from dardis.kernels.profiles import NodeProfiles
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.capacity import could_hold, outside_desired, too_large
-from dardis.model.choices import EventOrder, Expecting, OnOff, ProfileRule, UnitsPerNode
+from dardis.model.choices import EventOrder, Expecting, ProfileRule, UnitsPerNode
 from dardis.model.codes import NODE_CHOICES
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, NO_TIME, Job
@@ -36,7 +34,7 @@ _BINDINGS = {ProfileCheck.INSTANT: queue.BOUND_AT_START, ProfileCheck.SPAN: queu
 class CentralDispatcher:
     """Serves all jobs of a machine, by the set-up."""
 
-    def __init__(self, setup: CentralSetUp, platform: Platform, desired: DesiredProfile | None, seed: int) -> None:
+    def __init__(self, setup: QueueSetUp, platform: Platform, desired: DesiredProfile | None, seed: int) -> None:
         """Hold empty nodes and an empty queue."""
         self._setup = setup
         self._platform = platform
@@ -44,12 +42,11 @@ class CentralDispatcher:
         self._counts = [group.count for group in platform.groups]
         self._distinct = setup.units_per_node is UnitsPerNode.DISTINCT
         self._predicts = setup.expected is not Expecting.WALLTIME
+        self._pass = setup.new_pass(platform)
         self._rules = rules = queue.Rules(
-            strict=setup.ordering is Ordering.STRICT,
-            backfill=setup.backfill is OnOff.ON,
-            # What is only expected is no promise: then all reservations are worked out anew in every pass, so that none
-            # waits for something that no longer stands in its way (whoever is first waits for somebody who runs).
-            depth=setup.backfill_depth or (FOREVER if self._predicts else 0),
+            strict=self._pass.strict,
+            backfill=self._pass.backfill,
+            depth=self._pass.depth,
             binding=queue.UNBOUND
             if desired is None or setup.profile is ProfileRule.OFF
             else _BINDINGS[setup.profile_check],
@@ -59,7 +56,6 @@ class CentralDispatcher:
             seed=seed,
         )
         self._always_whole = setup.event_order is EventOrder.PER_EVENT
-        self._order = (rule_of(setup.rule, platform), rule_of(setup.order, platform))
         kinds = len(platform.kinds)
         self._nodes = NodeProfiles(platform, 0, platform.node_count, desired)
         self._changes = self._nodes.changes
@@ -124,7 +120,7 @@ class CentralDispatcher:
         if passes_by:
             self._passing.add(slot)
         self._placer.see_slots(self._table.slots)
-        rule, back = self._order
+        rule, back = self._pass.keys
         self._queue.keys[slot] = rule(job, self._platform), back(job, self._platform)
         if soonest > now:
             heappush(self._early, (soonest, job.number, slot))
@@ -185,8 +181,7 @@ class CentralDispatcher:
             jobs.size[which] = len(slots)
         if whole:
             state[queue.WHOLE] = 1
-        if placer.run(passes.pass_over, jobs, now) != DONE:
-            raise ProtocolError("a job that fits finds no nodes, or none that hold it")
+        self._pass.go_over(placer, jobs, now)
         for slot in self._ended:
             self._table.remove(slot)
         for slot in outrun:

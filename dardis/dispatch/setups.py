@@ -7,14 +7,19 @@ are stopped (strict), tried (relaxed), or tried beside reservations for the firs
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from dardis.config.set_up import AnySetUp
 from dardis.config.settings import setting
+from dardis.dispatch.gone_over import InOrder, Pass
 from dardis.dispatch.orders import KNOWN, order_name, rule_of
+from dardis.dispatch.replan import Replan
+from dardis.kernels.replan import Planning
 from dardis.model.choices import Expecting, NodeChoice, OnOff, ProfileRule
 from dardis.model.errors import InputError
+from dardis.model.job import FOREVER
 from dardis.model.platform import Platform
 
 SAME_AS_RULE = "rule"
@@ -39,20 +44,11 @@ def _order_or_same(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class CentralSetUp(AnySetUp):
-    """What makes one central dispatcher differ from another. Field names are the keys of `--set`."""
+class QueueSetUp(AnySetUp):
+    """What all have who keep one queue and know all nodes, however they go over it."""
 
-    rule: str = setting("fcfs", values=KNOWN, parse=order_name)
-    """The order of the queue."""
-    order: str = setting(SAME_AS_RULE, values=f"{SAME_AS_RULE}|{KNOWN}", parse=_order_or_same)
-    """The order of the jobs that are backfilled, behind the first that can't start; without backfilling, of all."""
-    ordering: Ordering = Ordering.STRICT
-    backfill: OnOff = OnOff.OFF
-    backfill_depth: int = setting(1, zero="unlimited")
-    """Reservations held for jobs that can't start; 0: for all."""
-    profile: ProfileRule = ProfileRule.HARD
-    profile_check: ProfileCheck = ProfileCheck.INSTANT
-    node_choice: NodeChoice = NodeChoice.FIRST_FIT
+    profile_check: ProfileCheck = ProfileCheck.SPAN
+    node_choice: NodeChoice = NodeChoice.BEST_FIT
     expected: Expecting = Expecting.WALLTIME
     """By what reservations, and the orders by walltime, go."""
 
@@ -65,6 +61,38 @@ class CentralSetUp(AnySetUp):
     def checks_starts_only(self) -> bool:
         """Whether a hard desired profile may be exceeded by jobs that started before it fell (thesis 5.5)."""
         return self.profile is ProfileRule.HARD and self.profile_check is ProfileCheck.INSTANT
+
+    @abstractmethod
+    def new_pass(self, platform: Platform) -> Pass:
+        """How it goes over the queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class CentralSetUp(QueueSetUp):
+    """A queue in some order, with reservations or without. Field names are the keys of `--set`."""
+
+    rule: str = setting("fcfs", values=KNOWN, parse=order_name)
+    """The order of the queue."""
+    order: str = setting(SAME_AS_RULE, values=f"{SAME_AS_RULE}|{KNOWN}", parse=_order_or_same)
+    """The order of the jobs that are backfilled, behind the first that can't start; without backfilling, of all."""
+    ordering: Ordering = Ordering.STRICT
+    backfill: OnOff = OnOff.OFF
+    backfill_depth: int = setting(1, zero="unlimited")
+    """Reservations held for jobs that can't start; 0: for all."""
+    profile: ProfileRule = ProfileRule.HARD
+    profile_check: ProfileCheck = ProfileCheck.INSTANT
+    node_choice: NodeChoice = NodeChoice.FIRST_FIT
+
+    def new_pass(self, platform: Platform) -> InOrder:
+        """Job by job."""
+        return InOrder(
+            keys=(rule_of(self.rule, platform), rule_of(self.order, platform)),
+            strict=self.ordering is Ordering.STRICT,
+            backfill=self.backfill is OnOff.ON,
+            # What is only expected is no promise: then all reservations are worked out anew in every pass, so that none
+            # waits for something that no longer stands in its way (whoever is first waits for somebody who runs).
+            depth=self.backfill_depth or (0 if self.expected is Expecting.WALLTIME else FOREVER),
+        )
 
     def checked(self) -> CentralSetUp:
         """The set-up, if its settings go together; an order is the rule's where nobody is backfilled."""
@@ -102,3 +130,24 @@ CENTRAL_SETUPS: dict[str, CentralSetUp] = {
     "easy": _backfilling(1, "FCFS with backfilling that never delays the first job that waits (thesis algorithm 3)"),
     "conservative": _backfilling(0, "FCFS with a reservation for every job, none is delayed (thesis algorithm 2)"),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class ReplanSetUp(QueueSetUp):
+    """A plan on machine-wide sums, made anew whenever something has happened."""
+
+    plan_jobs: int = 100
+    exchanges: int = setting(100, least=0)
+    overdue_s: int = 86_400
+    head_start_s: int = 36_000
+    by_time: OnOff = OnOff.OFF
+    depth: int = 1
+    power: int = 2
+
+    def new_pass(self, platform: Platform) -> Replan:
+        """By plan."""
+        planning = Planning(self.plan_jobs, self.exchanges, self.overdue_s, self.head_start_s, self.power, self.by_time is OnOff.ON)
+        return Replan(planning, depth=self.depth)
+
+
+REPLAN_SETUPS = {"replan": ReplanSetUp(about="x")}

@@ -1,0 +1,48 @@
+"""How a queue is gone over whenever something has happened: what one central dispatcher does otherwise than another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from dardis.dispatch.orders import Rule
+from dardis.kernels import passes
+from dardis.kernels.placer import Placer
+from dardis.kernels.profile import DONE
+from dardis.kernels.queue import Queue
+from dardis.model.errors import ProtocolError
+
+
+class Pass(Protocol):
+    """Goes over a queue; the machine, what is told of jobs, and who may not start yet are the dispatcher's."""
+
+    keys: tuple[Rule, Rule]
+    """Put the queue in order, and those who are backfilled."""
+    strict: bool
+    backfill: bool
+    depth: int
+    """As in `kernels.queue.Rules`."""
+
+    def go_over(self, placer: Placer, jobs: Queue, now: int) -> None:
+        """Take in what the queue's lists tell, and let start who is to: their slots are in the placer's room then."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class InOrder:
+    """Job by job (thesis algorithms 1 to 4)."""
+
+    keys: tuple[Rule, Rule]
+    strict: bool
+    backfill: bool
+    depth: int
+
+    def go_over(self, placer: Placer, jobs: Queue, now: int) -> None:
+        """Let each start, or reserve, or wait."""
+        see_done(placer.run(passes.pass_over, jobs, now))
+
+
+def see_done(answer: int) -> None:
+    """Raise ProtocolError for anything but DONE."""
+    if answer != DONE:
+        raise ProtocolError("a job that fits finds no nodes, or none that hold it")
