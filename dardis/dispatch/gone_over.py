@@ -16,16 +16,24 @@ from dardis.model.errors import ProtocolError
 class Pass(Protocol):
     """Goes over a queue; the machine, what is told of jobs, and who may not start yet are the dispatcher's."""
 
-    keys: tuple[Rule, Rule]
-    """Put the queue in order, and those who are backfilled."""
-    strict: bool
-    backfill: bool
-    depth: int
-    """As in `kernels.queue.Rules`."""
+    @property
+    def keys(self) -> tuple[Rule, Rule]:
+        """Put the queue in order, and those who are backfilled."""
+
+    @property
+    def strict(self) -> bool:
+        """Whether whoever can't start stops those behind."""
+
+    @property
+    def backfill(self) -> bool:
+        """Whether nodes are reserved for whoever can't start."""
+
+    @property
+    def depth(self) -> int:
+        """Reservations that are held at once, 0 for all."""
 
     def go_over(self, placer: Placer, jobs: Queue, now: int) -> None:
         """Take in what the queue's lists tell, and let start who is to: their slots are in the placer's room then."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,42 +1,46 @@
-"""Plans anew whoever waits whenever something has happened, and starts who is to start now by the plan."""
+"""Plans all who wait anew whenever something has happened, and starts who is to start now by the plan."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
 from dardis.dispatch.gone_over import see_done
-from dardis.dispatch.orders import RULES, Rule
+from dardis.dispatch.orders import RULES
 from dardis.kernels import replan
+from dardis.kernels.ahead import Ahead, make_ahead
 from dardis.kernels.placer import Placer
 from dardis.kernels.queue import Queue
 from dardis.model.arrays import Ints
 
 
-@dataclass(slots=True)
 class Replan:
-    """A plan of those who wait longest, or matter most, on machine-wide sums."""
+    """Goes over a queue by a plan of the weightiest who wait."""
 
-    planning: replan.Planning
-    keys: tuple[Rule, Rule] = (RULES["fcfs"][1], RULES["fcfs"][1])
-    strict: bool = False
-    backfill: bool = True
-    depth: int = 1
-    _ahead: replan.Ahead | None = field(default=None, init=False)
-    _slots: int = field(default=0, init=False)
+    keys: Final = (RULES["fcfs"][1], RULES["fcfs"][1])
+    """Among equals of a plan whoever came first is first."""
+    strict: Final = False
+    backfill: Final = True
+    depth: Final = 1
+    """One reservation, for the first whose turn has come and who finds no nodes."""
+
+    def __init__(self, planning: replan.Planning) -> None:
+        """Plan as this says."""
+        self._planning = planning
+        self._ahead: Ahead | None = None
 
     def go_over(self, placer: Placer, jobs: Queue, now: int) -> None:
         """Plan, and start whoever is to start now."""
         if self._ahead is None:
-            self._ahead = self._room(*_sums(placer), len(jobs.table))
-        elif len(jobs.table) > self._slots:
-            self._ahead = self._room(self._ahead.base_time, self._ahead.base_value, len(jobs.table))
-        see_done(placer.run(replan.pass_over, jobs, self.planning, self._ahead, now))
-
-    def _room(self, base_time: Ints, base_value: Ints, slots: int) -> replan.Ahead:
-        self._slots = slots
-        return replan.make_ahead(base_time, base_value, self.planning.jobs, slots)
+            self._ahead = make_ahead(*_sums(placer), self._planning.jobs, len(jobs.table))
+        elif len(jobs.table) > len(self._ahead.last):
+            last = self._ahead.last
+            self._ahead = make_ahead(
+                self._ahead.base_time, self._ahead.base_value, self._planning.jobs, len(jobs.table)
+            )
+            self._ahead.last[: len(last)] = last
+        see_done(placer.run(replan.pass_over, jobs, self._planning, self._ahead, now))
 
 
 def _sums(placer: Placer) -> tuple[Ints, Ints]:

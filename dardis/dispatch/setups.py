@@ -132,22 +132,29 @@ CENTRAL_SETUPS: dict[str, CentralSetUp] = {
 }
 
 
+class Weights(StrEnum):
+    """What a second of a job's wait costs in a plan."""
+
+    AGED = "aged"
+    """(wait + 10 h) / (duration · √cores)."""
+    SHORT = "short"
+    """1 / duration."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReplanSetUp(QueueSetUp):
-    """A plan on machine-wide sums, made anew whenever something has happened."""
+    """A plan of those who wait, made anew whenever something has happened."""
 
     plan_jobs: int = 100
+    """How many of those who wait are planned: the weightiest."""
     exchanges: int = setting(100, least=0)
-    overdue_s: int = 86_400
-    head_start_s: int = 36_000
-    by_time: OnOff = OnOff.OFF
-    depth: int = 1
-    power: int = 2
+    """Other orders of these that are tried."""
+    weights: Weights = Weights.AGED
 
-    def new_pass(self, platform: Platform) -> Replan:
+    def new_pass(self, platform: Platform) -> Replan:  # noqa: ARG002 (it goes by cores, which every machine has)
         """By plan."""
-        planning = Planning(self.plan_jobs, self.exchanges, self.overdue_s, self.head_start_s, self.power, self.by_time is OnOff.ON)
-        return Replan(planning, depth=self.depth)
+        return Replan(Planning(self.plan_jobs, self.exchanges, self.weights is Weights.SHORT))
 
 
-REPLAN_SETUPS = {"replan": ReplanSetUp(about="x")}
+_REPLAN = "plans all who wait anew, in sums over nodes, improves the plan by chance, and starts who starts now by it"
+REPLAN_SETUPS: dict[str, ReplanSetUp] = {"replan": ReplanSetUp(about=_REPLAN)}

@@ -9,8 +9,9 @@ import numpy as np
 
 from dardis.kernels.jit import bare
 
-PURPOSE_START, PURPOSE_PICK, PURPOSE_NODE, PURPOSE_SAMPLE = 1, 2, 3, 4
-"""What a draw is for: a node's start times, the choice among common starts, the order of nodes, whom a job asks."""
+PURPOSE_START, PURPOSE_PICK, PURPOSE_NODE, PURPOSE_SAMPLE, PURPOSE_PLAN = 1, 2, 3, 4, 5
+"""What a draw is for: a node's start times, the choice among common starts, the order of nodes, whom a job asks,
+other orders of a plan."""
 
 
 @bare
