@@ -36,6 +36,8 @@ class Ahead(NamedTuple):
     span: Ints
     weight: Floats
     """What a second of its wait costs."""
+    least: Floats
+    """What its start costs if nobody else is planned."""
     start: Ints
     order: Ints
     """The order of the plan, and two more to try and to keep one."""
@@ -63,6 +65,7 @@ def make_ahead(base_time: Ints, base_value: Ints, jobs: int, slots: int) -> Ahea
         slots_of,
         np.zeros((jobs, columns), dtype=np.int64),
         span,
+        np.zeros(jobs, dtype=np.float64),
         np.zeros(jobs, dtype=np.float64),
         start,
         order,
@@ -160,6 +163,15 @@ def put_all(ahead: Ahead, first: int, count: int, now: int) -> float:
     return cost
 
 
+@bare
+def write_least(ahead: Ahead, count: int, now: int) -> None:
+    """Write what the start of each job costs if nobody else is planned."""
+    time, steps = ahead.time[0], ahead.steps[0]
+    for job in range(count):
+        first = earliest(time, ahead.value[0], steps, ahead.need[job], ahead.span[job])
+        ahead.least[job] = cost_of(ahead, job, FOREVER if first == steps else time[first], now)
+
+
 @inlined
 def other_order(ahead: Ahead, count: int, key: int, draw: int) -> int:
     """Write to `tried` the order with two jobs exchanged, or one moved; return the first place that differs.
@@ -191,8 +203,10 @@ def exchange(ahead: Ahead, count: int, tries: int, key: int, cost: float, now: i
         copy_profile(ahead, first, scratch)
         new = cost_before(ahead, first, now)
         for i in range(first, count):
+            new += ahead.least[ahead.tried[i]]
+        for i in range(first, count):
             job = ahead.tried[i]
-            new += cost_of(ahead, job, put(ahead, scratch, job), now)
+            new += cost_of(ahead, job, put(ahead, scratch, job), now) - ahead.least[job]
             if new >= cost:
                 break
         if new < cost:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dardis.kernels.ahead import Ahead, exchange, merge_orders, put_all
+from dardis.kernels.ahead import Ahead, exchange, merge_orders, put_all, write_least
 from dardis.kernels.chance import PURPOSE_PLAN, draw_key
 from dardis.kernels.jit import Fields, bare, folded, inlined, kernel
 from dardis.kernels.offers import Scratch
@@ -211,6 +211,7 @@ def look_ahead(queue: Queue, rules: Rules, room: Room, planning: Planning, ahead
     begin_profile(ahead, table, now)
     cost = begin_order(ahead, table, count, now)
     if count > 1:
+        write_least(ahead, count, now)
         exchange(ahead, count, planning.exchanges, draw_key(rules.seed, now, 0, 0, PURPOSE_PLAN), cost, now)
     for i in range(count):
         job = ahead.order[i]
