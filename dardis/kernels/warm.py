@@ -9,6 +9,8 @@ from dardis.kernels import (
     late,
     offers,
     passes,
+    positions,
+    postpone,
     profile,
     queue,
     ranked,
@@ -126,7 +128,38 @@ def warm_planner() -> None:
     rebuild.rebuild(rows, group, jobs, rules, room, what, 60, 0, groups, torn)
 
 
+def warm_first() -> None:
+    """The same for a dispatcher that asks a constraint solver: the answer that comes first."""
+    rows, group = _two_nodes(), np.zeros(2, dtype=np.int64)
+    node, one = np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.int64)
+    postpone.take_all(rows, node, 0 * one, 7 * one, one.reshape(1, 1), 0)
+    waiting = queue.make_queue(4, 1)
+    room = queue.make_room(1, offers.make_scratch(8, rows, 0, 0), 16, 2)
+    rules = queue.Rules(False, False, 0, queue.UNBOUND, False, False, BEST_FIT, 1)
+    for slot, units in enumerate((2, 8)):
+        waiting.table[slot] = (slot, 0, 5, units, 1, FOREVER, 0, 1, NO_TIME, 2 * slot, 0, 0, 1)
+    slots = np.arange(2)
+    postpone.earliest_starts(rows, group, waiting, rules, room, 0, slots, slots.copy(), FOREVER)
+    walk = np.array([0, 0, 2], dtype=np.int64)
+    postpone.start_or_postpone(rows, group, waiting, rules, room, slots, slots.copy(), walk)
+
+
+def warm_positions() -> None:
+    """The same for a dispatcher that gives units positions: two jobs, one after the other beside one that runs."""
+    two, none = np.full(2, 4, dtype=np.int64).reshape(2, 1), np.zeros(2, dtype=np.int64)
+    pool = positions.make_pool(2, 1, 3)
+    node, end = none[:1], np.array([5], dtype=np.int64)
+    positions.load(pool, node, node, node, node + 1, node, end)
+    shapes = positions.Shapes(two[:1].copy(), none[:1] + 1, none[:1] + 1)
+    waiting = positions.Queue(none, none + 1, none + 3, np.arange(2))
+    plan = positions.Plan(none.copy(), none.copy(), two.copy())
+    machine = positions.Machine(two, none, False)
+    positions.schedule(pool, 1, machine, shapes, waiting, plan, end, node, np.zeros(2, dtype=np.bool_))
+
+
 if __name__ == "__main__":
+    warm_positions()
+    warm_first()
     warm_planner()
     warm_pool()
     warm_late()

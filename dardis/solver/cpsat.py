@@ -6,7 +6,7 @@ Models are built with OR-Tools' own `CpModel`; this module makes them, so that n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,9 +17,28 @@ from dardis.model.arrays import Ints
 from dardis.solver.result import Budget, Ended, Result, SolverStatus
 
 if TYPE_CHECKING:
-    from ortools.sat.python.cp_model import CpModel, CpSolver, CpSolverSolutionCallback, IntervalVar, IntVar, LinearExpr
+    from ortools.sat.python.cp_model import (
+        CpModel,
+        CpSolver,
+        CpSolverSolutionCallback,
+        Domain,
+        IntervalVar,
+        IntVar,
+        LinearExpr,
+    )
 
-__all__ = ["Answer", "CpModel", "IntVar", "IntervalVar", "LinearExpr", "new_model", "solve", "weighted_sum"]
+__all__ = [
+    "Answer",
+    "CpModel",
+    "Domain",
+    "IntVar",
+    "IntervalVar",
+    "LinearExpr",
+    "domain",
+    "new_model",
+    "solve",
+    "weighted_sum",
+]
 
 _POLL_S = 0.05
 """How often a run is asked whether it shall stop."""
@@ -45,6 +64,13 @@ def new_model() -> CpModel:
     from ortools.sat.python import cp_model
 
     return cp_model.CpModel()
+
+
+def domain(intervals: Iterable[Sequence[int]]) -> Domain:
+    """The whole numbers of closed intervals `[low, high]`, which may overlap and come in any order."""
+    from ortools.sat.python import cp_model
+
+    return cp_model.Domain.from_intervals([list(interval) for interval in intervals])
 
 
 def weighted_sum(parts: Iterable[LinearExpr | int], weights: Iterable[int]) -> LinearExpr:
@@ -95,6 +121,11 @@ def _solver(budget: Budget) -> CpSolver:
     parameters.max_deterministic_time = budget.deterministic_s
     if budget.conflicts is not None:
         parameters.max_number_of_conflicts = budget.conflicts
+    parameters.cp_model_presolve = budget.presolve
+    if budget.linear is not None:
+        parameters.linearization_level = budget.linear
+    if not budget.probing:
+        parameters.cp_model_probing_level = 0
     if budget.guard_s < math.inf:
         parameters.max_time_in_seconds = budget.guard_s
     parameters.catch_sigint_signal = False

@@ -44,6 +44,12 @@ class Budget:
     seed: int = 1
     conflicts: int | None = None
     """Dead ends that are met at most (None: any number), where the solver counts them."""
+    linear: int | None = None
+    """How much of a model the solver also relaxes to a linear one, 0 to 2 (None: as it likes)."""
+    presolve: bool = True
+    """Whether the solver first looks for a simpler model, as long as that may take: no bound here holds for it."""
+    probing: bool = True
+    """Whether the solver may try every choice before it searches: that is hardly counted as deterministic time."""
 
     def __post_init__(self) -> None:
         """Refuse a run without bounds."""

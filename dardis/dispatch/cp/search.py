@@ -27,6 +27,10 @@ class Effort:
     """Of a run: deterministic time alone is no bound of the time that a large model takes."""
     guard_s: float = inf
     """Of a run, on the wall clock."""
+    linear: int | None = None
+    """How much of a model is also relaxed to a linear one, 0 to 2 (None: as the solver likes)."""
+    presolve: bool = True
+    """Whether the solver first looks for a simpler model, which no bound here holds for."""
 
 
 def search(model: CpModel, effort: Effort, seed: int) -> tuple[Answer, float]:
@@ -36,7 +40,16 @@ def search(model: CpModel, effort: Effort, seed: int) -> tuple[Answer, float]:
     """
     spent, limit, runs = 0.0, effort.first_s, 0
     while True:
-        budget = Budget(limit, effort.guard_s, conflicts=effort.conflicts, seed=seed)
+        # Probing took 7 of the 8.7 s of a model of 4,403 optional intervals, and 0.2 of its deterministic ones.
+        budget = Budget(
+            limit,
+            effort.guard_s,
+            conflicts=effort.conflicts,
+            seed=seed,
+            probing=False,
+            linear=effort.linear,
+            presolve=effort.presolve,
+        )
         answer = solve(model, budget)
         spent += answer.result.deterministic_s or 0.0
         runs += 1

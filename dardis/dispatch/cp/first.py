@@ -1,0 +1,117 @@
+"""The machine of a problem as the kernels see it, and schedule-or-postpone on it: an answer before any solver is asked.
+
+(PCP'19, section 2.2.) Nodes are chosen by best fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dardis.dispatch.cp.problem import Problem, Running, Waiting
+from dardis.kernels import postpone
+from dardis.kernels.job_table import JobTable
+from dardis.kernels.placer import Placer
+from dardis.kernels.profile import DONE
+from dardis.kernels.profiles import NodeProfiles
+from dardis.kernels.queue import LATEST, START, STARTED, UNBOUND, Rules
+from dardis.model.arrays import Ints
+from dardis.model.choices import NodeChoice
+from dardis.model.codes import NODE_CHOICES
+from dardis.model.errors import ProtocolError
+from dardis.model.job import FOREVER
+
+
+@dataclass(frozen=True)
+class Plan:
+    """When and where jobs start, by their places in a list: starts in s from now, nodes ascending and their units."""
+
+    starts: Ints
+    where: list[tuple[Ints, Ints]]
+    order: tuple[int, ...]
+    """The places, in the order in which jobs were given their nodes."""
+
+
+class Machine:
+    """The nodes of a problem beside running jobs and what is blocked, and some jobs that wait for them."""
+
+    def __init__(self, problem: Problem, jobs: Sequence[Waiting], running: Sequence[Running] | None = None) -> None:
+        """Lay the nodes out, with the problem's running jobs unless others are named."""
+        # What is closed is blocked in the problem.
+        platform = replace(problem.platform, maintenance=()) if problem.platform.maintenance else problem.platform
+        count = platform.node_count
+        self._now = problem.now
+        self._nodes = NodeProfiles(platform, 0, count, None)
+        self._take(problem, problem.running if running is None else running)
+        self._table = JobTable(len(platform.kinds), count)
+        self._slots = np.array([self._table.add(waiting.job, waiting.duration) for waiting in jobs], dtype=np.int64)
+        # The kernels care for durations: a deadline forbids nothing here.
+        self._table.queue.table[self._slots, LATEST] = FOREVER
+        choice = NODE_CHOICES[NodeChoice.BEST_FIT]
+        rules = Rules(False, False, 0, UNBOUND, False, problem.distinct, choice, 0)
+        self._placer = Placer(self._nodes, rules, len(platform.kinds), max(1, len(jobs)))
+
+    def _take(self, problem: Problem, running: Sequence[Running]) -> None:
+        now, blocked = problem.now, [block for block in problem.blocked if block.end > problem.now]
+        held = [job for job in running if job.end > now]
+        kinds = len(problem.platform.kinds)
+        sizes = [len(job.nodes) for job in held]
+        of_jobs = np.array([job.job.request for job in held], dtype=np.int64).reshape(-1, kinds)
+        units = np.concatenate([np.zeros(0, np.int64), *(job.units for job in held)])
+        of_blocks = np.array([block.amounts for block in blocked], dtype=np.int64).reshape(-1, kinds)
+        amounts = np.concatenate([units[:, None] * np.repeat(of_jobs, sizes, axis=0), of_blocks])
+        node = [*(job.nodes for job in held), np.array([block.node for block in blocked], dtype=np.int64)]
+        start = [np.full(len(units), now), np.array([max(block.start, now) for block in blocked], dtype=np.int64)]
+        ends = np.repeat(np.array([job.end for job in held], dtype=np.int64), sizes)
+        end = [ends, np.array([block.end for block in blocked], dtype=np.int64)]
+        nodes, starts, until = np.concatenate(node), np.concatenate(start), np.concatenate(end)
+        done = 0
+        while True:
+            done = postpone.take_all(self._nodes.profiles, nodes, starts, until, amounts, done)
+            if done == len(nodes):
+                return
+            self._nodes.grow()
+
+    def earliest(self, last: int = FOREVER) -> Ints:
+        """When each job could start were it alone with what runs and is blocked, in s from now; FOREVER: not by `last`.
+
+        `last` is a time of the trace's clock.
+        """
+        found = np.empty(len(self._slots), dtype=np.int64)
+        kernel = postpone.earliest_starts
+        if self._placer.run(kernel, self._table.queue, self._now, self._slots, found, last) != DONE:
+            raise ProtocolError("the search for earliest starts does not end")
+        return np.where(found == FOREVER, FOREVER, found - self._now)
+
+    def free(self) -> list[tuple[Ints, Ints]]:
+        """For each node since when, in s from now and ascending from 0, it has what free; shapes (steps, [kinds])."""
+        rows, now = self._nodes.profiles, self._now
+        found = []
+        for low, size in zip(rows.head.tolist(), rows.size.tolist(), strict=True):
+            first = low + max(0, int(np.searchsorted(rows.time[low : low + size], now, side="right")) - 1)
+            time, value = rows.time[first : low + size], rows.value[first : low + size]
+            found.append((np.maximum(time - now, 0), value))
+        return found
+
+    def place(self, order: Sequence[int]) -> Plan | None:
+        """Schedule or postpone all jobs, the first in `order` first; None: there is one that never finds its nodes.
+
+        The machine is then full of them, and of no use to anybody else.
+        """
+        slots = self._slots[np.array(order, dtype=np.int64)]
+        freer = np.arange(len(self._nodes.group))
+        walk = np.array([self._now, 0, len(freer)], dtype=np.int64)
+        placer, queue = self._placer, self._table.queue
+        if placer.run(postpone.start_or_postpone, queue, slots, freer, walk) != DONE:
+            raise ProtocolError("a job that fits finds no nodes, or none that hold it")
+        started = placer.room.started[: placer.room.state[STARTED]].tolist()
+        if len(started) < len(slots):
+            return None
+        place_of = {slot: place for place, slot in enumerate(self._slots.tolist())}
+        return Plan(
+            queue.table[self._slots, START] - self._now,
+            [self._table.nodes_of(slot) for slot in self._slots.tolist()],
+            tuple(place_of[slot] for slot in started),
+        )

@@ -1,0 +1,224 @@
+"""What the models minimise, exactly and in whole numbers for the solver.
+
+Starts are s from now, one for each job of a model, in its order.
+
+A solver knows whole numbers only. Weights like 1 / 7 are multiplied by a scale and cut: by the least common multiple of
+what they are divided by, where that is small enough (then nothing is lost), else by the most that keeps every sum below
+2^52, which is also what a float holds exactly (then a weight loses less than 1 / scale, and a bound stays a bound).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import lcm
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from dardis.model.arrays import Ints
+from dardis.model.errors import InputError
+from dardis.solver.cpsat import weighted_sum
+
+if TYPE_CHECKING:
+    from dardis.dispatch.cp.problem import Waiting
+    from dardis.model.job import Job
+    from dardis.solver.cpsat import CpModel, IntVar, LinearExpr
+
+MOST = 1 << 52
+"""No sum that a solver is given is above this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """An objective in a model: `expression` is `scale` times its value, `at_hint` what the hint makes of it."""
+
+    expression: LinearExpr | int
+    scale: int
+    at_hint: int | None
+
+
+class Objective(Protocol):
+    """Something that starts are good or bad at; less is better, and no later start makes it better."""
+
+    def value(self, starts: Ints) -> float:
+        """What starts make of it."""
+        ...
+
+    def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> Posted:
+        """Write it into a model whose starts are at most `latest`; `hint` are the starts of a whole answer."""
+        ...
+
+    def kin(self, place: int) -> tuple[int, int] | None:
+        """Of jobs of equal needs that have the same first number, who has the lower second one best starts first.
+
+        None: nothing can be said.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Makespan:
+    """When the last job ends, in s from now (T equation 3.9); running jobs count, they end at `busy_until`."""
+
+    durations: Ints
+    busy_until: int = 0
+
+    def value(self, starts: Ints) -> float:
+        """As the protocol has it."""
+        return float(self._end(starts))
+
+    def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> Posted:
+        """As the protocol has it."""
+        last = latest + int(self.durations.max(initial=0))
+        end = model.new_int_var(self.busy_until, max(last, self.busy_until), "")
+        for start, duration in zip(starts, self.durations.tolist(), strict=True):
+            model.add(end >= start + duration)
+        at_hint = None if hint is None else self._end(hint)
+        if at_hint is not None:
+            model.add_hint(end, at_hint)
+        return Posted(1 * end, 1, at_hint)
+
+    def kin(self, place: int) -> tuple[int, int]:  # noqa: ARG002 (all alike)
+        """As the protocol has it."""
+        return 0, 0
+
+    def _end(self, starts: Ints) -> int:
+        return int((starts + self.durations).max(initial=self.busy_until))
+
+
+@dataclass(frozen=True)
+class Delay:
+    """The sum of `numerator / denominators · max(0, start − due)`."""
+
+    numerator: int
+    denominators: Ints
+    due: Ints
+    """In s from now; it may lie in the past."""
+
+    def value(self, starts: Ints) -> float:
+        """As the protocol has it."""
+        return float((self.numerator * np.maximum(starts - self.due, 0) / self.denominators).sum())
+
+    def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> Posted:
+        """As the protocol has it."""
+        weights, scale = self.weights(latest)
+        parts: list[IntVar] = []
+        factors: list[int] = []
+        constant = at_hint = 0
+        for place, (start, weight, due) in enumerate(zip(starts, weights, self.due.tolist(), strict=True)):
+            if hint is not None:
+                at_hint += weight * max(0, int(hint[place]) - due)
+            if due >= latest:
+                continue
+            factors.append(weight)
+            if due <= 0:
+                parts.append(start)
+                constant -= weight * due
+                continue
+            delay = model.new_int_var(0, latest - due, "")
+            model.add(delay >= start - due)
+            if hint is not None:
+                model.add_hint(delay, max(0, int(hint[place]) - due))
+            parts.append(delay)
+        expression = weighted_sum(parts, factors) + constant if parts else constant
+        return Posted(expression, scale, None if hint is None else at_hint)
+
+    def kin(self, place: int) -> tuple[int, int]:
+        """As the protocol has it: delays are convex."""
+        return int(self.denominators[place]), int(self.due[place])
+
+    def weights(self, latest: int) -> tuple[list[int], int]:
+        """The weights times a scale, cut to whole numbers, and the scale."""
+        denominators = self.denominators.tolist()
+        most_delays = np.maximum(latest - self.due, 0).tolist()
+        # Of the sum with scale 1, rounded up a little.
+        whole = 1 + sum(
+            -(-self.numerator * delay // denominator)
+            for delay, denominator in zip(most_delays, denominators, strict=True)
+        )
+        scale, exact = max(1, MOST // whole), 1
+        for denominator in denominators:
+            exact = lcm(exact, denominator)
+            if exact > scale:
+                break
+        scale = min(scale, exact)
+        return [scale * self.numerator // denominator for denominator in denominators], scale
+
+
+@dataclass(frozen=True)
+class LateJobs:
+    """How many start after they are due (T equation 3.11)."""
+
+    due: Ints
+    """In s from now."""
+
+    def value(self, starts: Ints) -> float:
+        """As the protocol has it."""
+        return float((starts > self.due).sum())
+
+    def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> Posted:
+        """As the protocol has it."""
+        late: list[IntVar] = []
+        certain = 0
+        for place, (start, due) in enumerate(zip(starts, self.due.tolist(), strict=True)):
+            if due < 0:
+                certain += 1
+            elif due < latest:
+                late.append(model.new_bool_var(""))
+                model.add(start <= due).only_enforce_if(~late[-1])
+                if hint is not None:
+                    model.add_hint(late[-1], bool(hint[place] > due))
+        expression = weighted_sum(late, [1] * len(late)) + certain if late else certain
+        return Posted(expression, 1, None if hint is None else int((hint > self.due).sum()))
+
+    def kin(self, place: int) -> None:  # noqa: ARG002
+        """As the protocol has it: who is late anyway may as well be last."""
+        return
+
+
+def makespan(jobs: Sequence[Waiting], busy_until: int) -> Makespan:
+    """T equation 3.9; the last running job ends `busy_until` s from now."""
+    return Makespan(_durations(jobs), busy_until)
+
+
+def weighted_tardiness(jobs: Sequence[Waiting], now: int) -> Delay:
+    """T equation 3.10, and of PCP'19 (002, section 2.2): how far jobs wait beyond what is expected, relative to it."""
+    waits = _expected_waits(jobs)
+    return Delay(1, waits, _submits(jobs) + waits - now)
+
+
+def late_jobs(jobs: Sequence[Waiting], now: int) -> LateJobs:
+    """T equation 3.11: who waits for longer than is expected."""
+    return LateJobs(_submits(jobs) + _expected_waits(jobs) - now)
+
+
+def slowdown(jobs: Sequence[Waiting], now: int) -> Delay:
+    """The sum of `(s − q + d) / d` (002, section 4)."""
+    durations = _durations(jobs)
+    return Delay(1, durations, _submits(jobs) - durations - now)
+
+
+def weighted_waiting(jobs: Sequence[Waiting], now: int) -> Delay:
+    """The sum of `max(ewt) / ewt · (s − q)`, HCP's (002, section 2.2)."""
+    waits = _expected_waits(jobs)
+    return Delay(int(waits.max(initial=1)), waits, _submits(jobs) - now)
+
+
+def expected_wait(job: Job) -> int:
+    """For how long a job is expected to wait: its window, in s. The papers divide by it, so that 0 counts as 1 s."""
+    if job.latest is None:
+        raise InputError(f"job {job.number}", "it has no deadline", "deadlines: this objective needs expected waits")
+    return max(1, job.latest - job.earliest)
+
+
+def _expected_waits(jobs: Sequence[Waiting]) -> Ints:
+    return np.array([expected_wait(waiting.job) for waiting in jobs], dtype=np.int64)
+
+
+def _durations(jobs: Sequence[Waiting]) -> Ints:
+    return np.array([waiting.duration for waiting in jobs], dtype=np.int64)
+
+
+def _submits(jobs: Sequence[Waiting]) -> Ints:
+    return np.array([waiting.job.submit for waiting in jobs], dtype=np.int64)

@@ -1,0 +1,106 @@
+"""The machine as lines of positions, one a kind, on which PCP'20's boxes lie (003, section 3, figures 2 and 3).
+
+Amounts are counted in their greatest common divisor. Along nodes in a row that hold the same, positions are a linear
+map of the node: `capacity * node + shift`.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from dardis.dispatch.cp.positions.taken import Taken
+from dardis.dispatch.cp.problem import Problem
+from dardis.model.arrays import Bools, Ints
+from dardis.model.job import Job
+
+Box = tuple[int, int, int, int]
+"""First position of a line, the one after the last, start and end in s from now."""
+Row = tuple[int, int]
+"""The first and last of nodes in a row that hold the same of all that a job asks for."""
+
+
+class Lines:
+    """The lines of the kinds that some jobs ask for, and what is taken of the nodes that they could use."""
+
+    def __init__(self, problem: Problem, taken: Taken, jobs: list[Job]) -> None:
+        """Count in what all amounts and positions are multiples of."""
+        platform = problem.platform
+        self._group = platform.group_of_node
+        asked = np.array([job.request for job in jobs])
+        self.kinds: list[int] = np.flatnonzero(asked.any(axis=0)).tolist()
+        rows = taken.rows
+        units = [
+            np.gcd.reduce([*platform.group_capacity[:, k], *asked[:, k], *rows[rows[:, 1] == k, 2:4].ravel()])
+            for k in range(len(platform.kinds))
+        ]
+        self._unit = np.maximum(units, 1)
+        """(kinds,)"""
+        self._capacity = platform.capacity // self._unit
+        self._base = np.cumsum(self._capacity, axis=0) - self._capacity
+        """A node's first position, shape (nodes, kinds)."""
+        usable = np.logical_or.reduce([self._able(job) for job in jobs])
+        self.total: Ints = self._capacity[usable].sum(axis=0)
+        """What nodes that some job could use hold together, shape (kinds,)."""
+        self._taken = rows[usable[rows[:, 0]]]
+        self._boxes = {kind: self._joined(kind) for kind in self.kinds}
+        self._asked = sum(job.units * np.count_nonzero(job.request) for job in jobs)
+
+    @property
+    def box_count(self) -> int:
+        """Boxes of all lines, of the jobs too."""
+        return int(self._asked) + sum(map(len, self._boxes.values()))
+
+    @property
+    def positions(self) -> int:
+        """Positions of the longest line."""
+        return int(self._capacity.sum(axis=0).max())
+
+    def request(self, job: Job) -> Ints:
+        """What a unit takes on each line, shape (kinds,)."""
+        request: Ints = np.array(job.request) // self._unit
+        return request
+
+    def rows(self, job: Job) -> list[Row]:
+        """The nodes that hold a unit when empty, ascending."""
+        able = np.flatnonzero(self._able(job))
+        held = self._capacity[np.ix_(able, np.flatnonzero(job.request))]
+        new = (np.diff(able) > 1) | (held[1:] != held[:-1]).any(axis=1)
+        cuts = [0, *(np.flatnonzero(new) + 1).tolist(), len(able)]
+        return [(int(able[low]), int(able[high - 1])) for low, high in pairwise(cuts)]
+
+    def map(self, kind: int, row: Row) -> tuple[int, int]:
+        """Capacity and shift of the nodes in a row."""
+        capacity = int(self._capacity[row[0], kind])
+        return capacity, int(self._base[row[0], kind]) - capacity * row[0]
+
+    def boxes(self, kind: int) -> list[Box]:
+        """What is taken of a line, joined where side by side for the same time."""
+        return self._boxes[kind]
+
+    def position(self, kind: int, node: Ints, offset: Ints) -> Ints:
+        """The line's position that is so far, unscaled, from a node's first one."""
+        at: Ints = self._base[node, kind] + offset // self._unit[kind]
+        return at
+
+    def place(self, kind: int, position: Ints) -> tuple[Ints, Ints]:
+        """A position's node, and how far it is, unscaled, from that one's first."""
+        node = np.searchsorted(self._base[:, kind], position, side="right") - 1
+        return node, (position - self._base[node, kind]) * self._unit[kind]
+
+    def _able(self, job: Job) -> Bools:
+        able: Bools = (job.groups >> self._group & 1 == 1) & (self._capacity >= self.request(job)).all(axis=1)
+        return able
+
+    def _joined(self, kind: int) -> list[Box]:
+        rows = self._taken[self._taken[:, 1] == kind]
+        if not len(rows):
+            return []
+        low, high = (self.position(kind, rows[:, 0], rows[:, column]) for column in (2, 3))
+        found = np.column_stack([low, high, rows[:, 4], rows[:, 5]])
+        found = found[np.lexsort((low, rows[:, 5], rows[:, 4]))]
+        apart = (found[1:, 0] != found[:-1, 1]) | (found[1:, 2:] != found[:-1, 2:]).any(axis=1)
+        firsts = np.flatnonzero(np.append(True, apart))
+        found[firsts, 1] = found[np.append(firsts[1:], len(found)) - 1, 1]
+        return [(low, high, start, end) for low, high, start, end in found[firsts].tolist()]

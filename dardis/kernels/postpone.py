@@ -1,0 +1,137 @@
+"""Schedule-or-postpone on node profiles (PCP'19, section 2.2), without a step back: who fits starts, others wait.
+
+That is a walk through time: at each instant all who fit start, by their order; then on to the next instant at which
+something becomes free. What falls free is all that can help somebody who did not fit before.
+"""
+
+from __future__ import annotations
+
+from dardis.kernels.jit import bare, inlined, kernel
+from dardis.kernels.passes import BEGUN, begin, count_free, hopeless
+from dardis.kernels.profile import DONE, apply
+from dardis.kernels.queue import GONE, GROUPS, LOOKED_AT, REMEMBERED, REQUEST, SPAN, UNBOUND, Queue, Room, Rules
+from dardis.kernels.rows import Rows, make_room
+from dardis.kernels.search import FOUND, ROOM, find, fits_now, units_now
+from dardis.model.arrays import Ints
+from dardis.model.job import FOREVER
+
+INSTANT, PLACE, FREER = range(3)
+"""Where a walk is: the instant, the place in the order, and how many nodes have become freer at the instant."""
+
+
+@bare
+def take_all(rows: Rows, node: Ints, start: Ints, end: Ints, amounts: Ints, place: int) -> int:
+    """Take `amounts[i]` of `node[i]` over `[start[i], end[i])`, from i = `place` on; where that is too much, all.
+
+    Answers how many are taken; where those aren't all, the rows need room.
+    """
+    while place < len(node):
+        if not make_room(rows, node[place], 2):
+            return place
+        apply(rows, node[place], start[place], end[place], amounts[place], 1)
+        place += 1
+    for other in range(len(rows.size)):
+        for entry in range(rows.head[other], rows.head[other] + rows.size[other]):
+            for k in range(rows.value.shape[1]):
+                # Who asks for nothing of a kind is not to miss it.
+                rows.value[entry, k] = max(rows.value[entry, k], 0)
+    return place
+
+
+@kernel
+def earliest_starts(
+    rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, now: int, slots: Ints, out: Ints, last: int
+) -> int:
+    """Write when each job could start from `now` on were it alone with all that is taken, if not after `last`.
+
+    FOREVER: it could not. Answers DONE or ROOM.
+    """
+    for place in range(len(slots)):
+        slot = slots[place]
+        out[place] = FOREVER
+        if fits_now(rows, group, queue.table, slot, rules, now, 0):
+            out[place] = now
+        elif last > now:
+            found = find(rows, group, queue, rules, room, slot, UNBOUND, now, last, now)
+            if found == ROOM:
+                return ROOM
+            if found == FOUND:
+                out[place] = room.result[1]
+    return DONE
+
+
+@inlined
+def next_rise(rows: Rows, node: int, now: int) -> int:
+    """When the node next becomes freer after `now`, which its first entry holds; FOREVER: never."""
+    head = rows.head[node]
+    for place in range(head + 1, head + rows.size[node]):
+        if rows.time[place] > now:
+            for k in range(rows.value.shape[1]):
+                if rows.value[place, k] > rows.value[place - 1, k]:
+                    return rows.time[place]
+    return FOREVER
+
+
+@bare
+def go_on(rows: Rows, freer: Ints, walk: Ints) -> bool:
+    """Go to the next instant at which nodes become freer, and note which; False: there is none."""
+    now = walk[INSTANT]
+    following = FOREVER
+    for node in range(len(rows.size)):
+        rise = next_rise(rows, node, now)
+        if rise < following:
+            following = rise
+            walk[FREER] = 0
+        if rise == following and rise != FOREVER:
+            freer[walk[FREER]] = node
+            walk[FREER] += 1
+    walk[INSTANT] = following
+    walk[PLACE] = 0
+    return following != FOREVER
+
+
+@bare
+def gains(rows: Rows, group: Ints, queue: Queue, slot: int, freer: Ints, walk: Ints) -> bool:
+    """Whether a node that has become freer holds a unit of the job: else it fits no more than it did before."""
+    request = queue.table[slot, REQUEST:]
+    until = walk[INSTANT] + queue.table[slot, SPAN]
+    for place in range(walk[FREER]):
+        node = freer[place]
+        eligible = (queue.table[slot, GROUPS] >> group[node]) & 1
+        if eligible and units_now(rows, node, request, until, UNBOUND, 1) > 0:
+            return True
+    return False
+
+
+@kernel
+def start_or_postpone(
+    rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, order: Ints, freer: Ints, walk: Ints
+) -> int:
+    """Give jobs nodes and starts, in `order` at each instant; those that have them are in `room.started`, in turn.
+
+    `walk` says where to begin or go on, with room for all nodes in `freer`. Answers DONE, FULL or ROOM.
+    """
+    left = 0
+    for place in range(len(order)):
+        left += queue.table[order[place], GONE] == 0
+    while left > 0:
+        now = walk[INSTANT]
+        if walk[PLACE] == 0:
+            count_free(rows, room.free, now)
+            room.state[LOOKED_AT] = 0
+        while walk[PLACE] < len(order):
+            slot = order[walk[PLACE]]
+            waits = queue.table[slot, GONE] == 0
+            if waits and gains(rows, group, queue, slot, freer, walk) and not hopeless(queue.table, slot, room):
+                if fits_now(rows, group, queue.table, slot, rules, now, 0):
+                    begun = begin(rows, group, queue, slot, rules, room, now)
+                    if begun != BEGUN:
+                        return begun
+                    left -= 1
+                else:
+                    room.failed[room.state[LOOKED_AT] % REMEMBERED] = slot
+                    room.state[LOOKED_AT] += 1
+            walk[PLACE] += 1
+        if left > 0 and not go_on(rows, freer, walk):
+            return DONE
+    return DONE

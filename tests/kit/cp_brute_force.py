@@ -1,0 +1,196 @@
+"""Decisions of a few jobs on a few nodes, by trying everything: slow, and short enough to be believed.
+
+For objectives that no later start makes better, the best answers are among those in which jobs, in some order and each
+with its nodes, start as early as they can beside those before them: take a best answer, and let its jobs by start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import permutations, product
+
+import numpy as np
+from hypothesis import strategies as st
+
+from dardis.dispatch.cp.problem import Blocked, Problem, Running, Waiting
+from dardis.model.job import Job
+from dardis.model.platform import NodeGroup, Platform
+
+Where = tuple[tuple[int, int], ...]
+"""Nodes, ascending, and units."""
+Cost = Callable[[Waiting, int, int], float]
+"""What a job costs that starts at a time; the last argument is now."""
+
+
+def empty_floor(problem: Problem, seconds: int) -> np.ndarray:
+    """What is free, shape (nodes, kinds, seconds from now), with what runs and is blocked; never less than 0."""
+    now = problem.now
+    free = np.repeat(problem.platform.capacity[:, :, None], seconds, axis=2)
+    for job in problem.running:
+        for node, units in zip(job.nodes.tolist(), job.units.tolist(), strict=True):
+            free[node, :, : max(0, job.end - now)] -= (units * np.array(job.job.request))[:, None]
+    for block in problem.blocked:
+        first, last = max(0, block.start - now), max(0, block.end - now)
+        free[block.node, :, first:last] -= np.array(block.amounts)[:, None]
+    return np.maximum(free, 0)
+
+
+def seconds_of(problem: Problem) -> int:
+    return problem.horizon - problem.now + max((waiting.duration for waiting in problem.waiting), default=0) + 1
+
+
+def put(free: np.ndarray, job: Job, where: Where, start: int, duration: int, sign: int = -1) -> None:
+    for node, units in where:
+        free[node, :, start : start + duration] += (sign * units * np.array(job.request))[:, None]
+
+
+def fits(free: np.ndarray, job: Job, where: Where, start: int, duration: int) -> bool:
+    return all(
+        (free[node, :, start : start + duration] >= (units * np.array(job.request))[:, None]).all()
+        for node, units in where
+    )
+
+
+def allotments(problem: Problem, job: Job) -> Iterator[Where]:
+    """Every way to spread a job's units over nodes that may hold them."""
+    nodes = range(problem.platform.node_count)
+    ranges = []
+    for node in nodes:
+        allowed = job.groups >> int(problem.platform.group_of_node[node]) & 1
+        ranges.append(range((1 if problem.distinct else job.units) + 1) if allowed else range(1))
+    for units in product(*ranges):
+        if sum(units) == job.units:
+            where = tuple((node, count) for node, count in zip(nodes, units, strict=True) if count)
+            if all(
+                count * need <= have
+                for node, count in where
+                for need, have in zip(job.request, problem.platform.capacity[node].tolist(), strict=True)
+            ):
+                yield where
+
+
+def fits_somewhere(problem: Problem, free: np.ndarray, waiting: Waiting, start: int) -> bool:
+    """Whether a job could start then, s from now, on any nodes."""
+    return any(fits(free, waiting.job, where, start, waiting.duration) for where in allotments(problem, waiting.job))
+
+
+@dataclass
+class Search:
+    """The least cost of all jobs together; `total` joins what two sets of jobs cost."""
+
+    problem: Problem
+    cost: Cost
+    total: Callable[[float, float], float]
+    best: float = float("inf")
+
+    def run(self, already: float = 0.0) -> float:
+        free = empty_floor(self.problem, seconds_of(self.problem))
+        ways = [list(allotments(self.problem, waiting.job)) for waiting in self.problem.waiting]
+        for order in permutations(range(len(self.problem.waiting))):
+            self._go_on(free, order, ways, already)
+        return self.best
+
+    def _go_on(self, free: np.ndarray, order: tuple[int, ...], ways: list[list[Where]], cost: float) -> None:
+        now = self.problem.now
+        least = cost
+        for place in order:
+            least = self.total(least, self.cost(self.problem.waiting[place], now, now))
+        if least >= self.best:
+            return
+        if not order:
+            self.best = cost
+            return
+        waiting = self.problem.waiting[order[0]]
+        for where in ways[order[0]]:
+            start = next(s for s in range(free.shape[2]) if fits(free, waiting.job, where, s, waiting.duration))
+            put(free, waiting.job, where, start, waiting.duration)
+            self._go_on(free, order[1:], ways, self.total(cost, self.cost(waiting, now + start, now)))
+            put(free, waiting.job, where, start, waiting.duration, sign=1)
+
+
+def plus(a: float, b: float) -> float:
+    return a + b
+
+
+def expected_wait(job: Job) -> int:
+    assert job.latest is not None
+    return max(1, job.latest - job.earliest)
+
+
+def end_cost(waiting: Waiting, start: int, now: int) -> float:
+    return float(start + waiting.duration - now)
+
+
+def tardiness_cost(waiting: Waiting, start: int, now: int) -> float:
+    ewt = expected_wait(waiting.job)
+    return max(0.0, (start - waiting.job.submit - ewt) / ewt)
+
+
+def late_cost(waiting: Waiting, start: int, now: int) -> float:
+    return float(start - waiting.job.submit > expected_wait(waiting.job))
+
+
+def slowdown_cost(waiting: Waiting, start: int, now: int) -> float:
+    return (start - waiting.job.submit + waiting.duration) / waiting.duration
+
+
+def least_makespan(problem: Problem) -> float:
+    busy = max((job.end - problem.now for job in problem.running), default=0)
+    return Search(problem, end_cost, max).run(float(busy))
+
+
+def least(problem: Problem, cost: Cost) -> float:
+    return Search(problem, cost, plus).run()
+
+
+def could_start(problem: Problem) -> Problem:
+    """The problem without those who could not start now even alone."""
+    free = empty_floor(problem, seconds_of(problem))
+    return replace(problem, waiting=tuple(w for w in problem.waiting if fits_somewhere(problem, free, w, 0)))
+
+
+@st.composite
+def problems(draw, *, most_jobs: int = 4, most_nodes: int = 3) -> Problem:
+    """Few jobs of a few seconds, on up to `most_nodes` nodes of one or two kinds, beside what runs and is blocked."""
+    kinds = ("cores", "gpu")[: draw(st.integers(1, 2))]
+    counts = draw(st.sampled_from([(n,) for n in range(1, most_nodes + 1)] + [(1, 1), (2, 1)]))
+    groups = tuple(
+        NodeGroup(
+            name, count, {"cores": draw(st.integers(1, 4)), **({"gpu": draw(st.integers(0, 2))} if kinds[1:] else {})}
+        )
+        for name, count in zip("ab", counts, strict=False)
+    )
+    platform = Platform("small", groups)
+    now = 50
+    empty = Problem(platform, now, (), (), (), draw(st.booleans()))
+    running = []
+    free = platform.capacity.copy()
+    for number in range(draw(st.integers(0, 2))):
+        node = draw(st.integers(0, platform.node_count - 1))
+        request = (1, *(0 for _ in kinds[1:]))
+        if free[node, 0] >= 1:
+            free[node, 0] -= 1
+            end = now + draw(st.integers(1, 6))
+            job = Job(100 + number, 0, 0, None, 99, 1, request, 3)
+            running.append(Running(job, end, end, np.array([node]), np.array([1])))
+    waiting: list[Waiting] = []
+    for number in range(draw(st.integers(0, most_jobs).map(lambda count: most_jobs - count))):
+        request = (draw(st.integers(1, 3)), *(draw(st.integers(0, 1)) for _ in kinds[1:]))
+        if draw(st.integers(0, 9)) == 0 and max(request[1:], default=0):
+            request = (0, *request[1:])
+        submit = draw(st.integers(30, now))
+        latest = submit + draw(st.integers(0, 30))
+        duration = draw(st.integers(1, 6))
+        groups_of = draw(st.integers(1, (1 << len(groups)) - 1))
+        job = Job(number, submit, submit, latest, duration, draw(st.integers(1, 3)), request, groups_of)
+        if not any(True for _ in allotments(empty, job)):
+            job = replace(job, units=1, request=(1, *(0 for _ in kinds[1:])))
+        waiting.append(Waiting(job, duration))
+    blocked = []
+    for _ in range(draw(st.integers(0, 2))):
+        start = now + draw(st.integers(-2, 8))
+        node = draw(st.integers(0, platform.node_count - 1))
+        amounts = tuple(draw(st.integers(0, have)) for have in platform.capacity[node].tolist())
+        blocked.append(Blocked(node, start, start + draw(st.integers(1, 6)), amounts))
+    return replace(empty, running=tuple(running), waiting=tuple(waiting), blocked=tuple(blocked))

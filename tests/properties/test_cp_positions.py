@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from kit import positions_reference as reference
+from kit.position_problems import random_problem
+
+from dardis.dispatch.cp.positions.pcp20 import Pcp20
+from dardis.dispatch.cp.positions.plan import first_plan
+from dardis.dispatch.cp.positions.taken import Taken, first_positions
+from dardis.dispatch.cp.problem import Answer, Problem
+from dardis.dispatch.cp.search import Effort
+
+PATIENT = Effort(first_s=30.0, longest_s=30.0)
+SEEDS = range(120)
+
+
+def models(problem: Problem) -> list[int]:
+    return [place for place in range(len(problem.waiting)) if reference.fits_now(problem, place)]
+
+
+def value(problem: Problem, starts: dict[int, int]) -> float:
+    jobs = problem.waiting
+    return sum((s - jobs[p].job.submit + jobs[p].duration) / jobs[p].duration for p, s in starts.items())
+
+
+def assert_placed(problem: Problem, answer: Answer) -> None:
+    """Who starts now is on free positions of his own, within the nodes that he is said to be on."""
+    table, base = reference.dense(problem), first_positions(problem.platform)
+    begin = {place for place, start in answer.starts.items() if start == problem.now}
+    assert set(answer.where) == set(answer.positions) == begin
+    for place in begin:
+        waiting = problem.waiting[place]
+        nodes, units = answer.where[place]
+        assert (np.diff(nodes) > 0).all()
+        assert units.sum() == waiting.job.units
+        assert not problem.distinct or (units == 1).all()
+        positions = answer.positions[place]
+        assert positions.shape == (len(waiting.job.request), waiting.job.units)
+        for unit, node in enumerate(np.repeat(nodes, units).tolist()):
+            assert waiting.job.groups >> int(problem.platform.group_of_node[node]) & 1
+            for kind, need in enumerate(waiting.job.request):
+                if not need:
+                    assert positions[kind, unit] == -1
+                    continue
+                low = int(positions[kind, unit] - base[node, kind])
+                cells = table[node, kind][low : low + need, : waiting.duration]
+                assert low >= 0
+                assert low + need <= problem.platform.capacity[node, kind]
+                assert not cells.any()
+                cells[:] = True
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_proven_optima_are_those_of_looking_at_all_positions(seed):
+    problem = random_problem(seed)
+    places = models(problem)
+    best = reference.best(problem, places)
+    for shortcuts in (True, False):
+        answer = Pcp20(PATIENT, shortcuts=shortcuts).answer(problem, 1)
+        assert sorted(answer.starts) == places
+        assert answer.objective == pytest.approx(best)
+        assert answer.bound == pytest.approx(best)
+        assert answer.bound <= answer.objective
+        assert value(problem, answer.starts) == pytest.approx(answer.objective)
+        assert answer.variables == len(places) + 2 * sum(problem.waiting[place].job.units for place in places)
+        assert_placed(problem, answer)
+
+
+@pytest.mark.parametrize("seed", range(100, 104))
+def test_five_jobs(seed):
+    problem = random_problem(seed, most_jobs=5)
+    answer = Pcp20(PATIENT).answer(problem, 1)
+    assert answer.objective == pytest.approx(reference.best(problem, models(problem)))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_kernels_plan_is_one_of_the_model_and_no_better_than_the_best(seed):
+    problem = random_problem(seed)
+    table = reference.dense(problem)
+    plan = first_plan(problem, Taken.of_problem(problem))
+    assert sorted(plan) == models(problem)
+    for place, placed in plan.items():
+        job, duration = problem.waiting[place].job, problem.waiting[place].duration
+        assert not problem.distinct or len(set(placed.nodes.tolist())) == job.units
+        for node, offsets in zip(placed.nodes.tolist(), placed.offsets.tolist(), strict=True):
+            for kind, need in enumerate(job.request):
+                cells = table[node, kind][offsets[kind] : offsets[kind] + need, placed.start : placed.start + duration]
+                if need:
+                    assert cells.shape == (need, duration)
+                    assert not cells.any()
+                    cells[:] = True
+    value_of_plan = value(problem, {place: problem.now + placed.start for place, placed in plan.items()})
+    assert value_of_plan >= reference.best(problem, list(plan)) - 1e-9
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_kernels_plan_is_that_of_going_from_second_to_second(seed):
+    problem = random_problem(seed, most_jobs=6)
+    plan = first_plan(problem, Taken.of_problem(problem))
+    found = {
+        place: (placed.start, list(zip(placed.nodes.tolist(), map(tuple, placed.offsets.tolist()), strict=True)))
+        for place, placed in plan.items()
+    }
+    assert found == reference.list_plan(problem)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_bounds_lie_below_and_answers_are_no_worse_than_the_kernels(seed):
+    problem = random_problem(seed)
+    plan = first_plan(problem, Taken.of_problem(problem))
+    ours = value(problem, {place: problem.now + placed.start for place, placed in plan.items()})
+    best = reference.best(problem, list(plan))
+    answer = Pcp20(Effort(first_s=1e-4, longest_s=1e-4, conflicts=1)).answer(problem, 1)
+    assert answer.bound <= best + 1e-9
+    assert best - 1e-9 <= answer.objective <= ours + 1e-9
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_blocked_takes_its_amount_of_what_does_not_run(seed):
+    problem = random_problem(seed)
+    used = reference.amounts(problem)
+    runs = reference.amounts(replace(problem, blocked=()))[:, :, : used.shape[2]]
+    for (node, kind), have in np.ndenumerate(problem.platform.capacity):
+        for second in range(runs.shape[2]):
+            time = problem.now + second
+            asked = sum(b.amounts[kind] for b in problem.blocked if b.node == node and b.start <= time < b.end)
+            assert used[node, kind, second] == min(have, runs[node, kind, second] + asked)
+
+
+def test_the_same_problem_and_seed_give_the_same_answer():
+    for seed in range(5):
+        one, other = (Pcp20(PATIENT, shortcuts=False).answer(random_problem(seed), 7) for _ in range(2))
+        assert one.starts == other.starts
+        assert {place: p.tolist() for place, p in one.positions.items()} == {
+            place: p.tolist() for place, p in other.positions.items()
+        }

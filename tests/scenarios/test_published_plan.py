@@ -1,0 +1,84 @@
+"""Thesis tables 3.2 and 3.3: the instance as PCP'14 sees it, and its printed solution as one of the model."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dardis.dispatch.cp import objectives
+from dardis.dispatch.cp.first import Plan
+from dardis.dispatch.cp.node_model import Task, build
+from dardis.dispatch.cp.nodes import Aim, Means, Pcp14
+from dardis.dispatch.cp.problem import Problem, Waiting
+from dardis.dispatch.cp.search import Effort, search
+from dardis.model.job import Job
+from dardis.model.platform import NodeGroup, Platform
+
+EURORA = Platform(
+    "eurora",
+    (
+        NodeGroup("gpu", 32, {"cores": 16, "gpu": 2, "mic": 0, "memory": 16_000_000}),
+        NodeGroup("mic", 32, {"cores": 16, "gpu": 0, "mic": 2, "memory": 16_000_000}),
+    ),
+)
+TABLE = [  # units, cores, gpu, mic, memory (kB), duration
+    (32, 4, 1, 0, 1_000_000, 14000),
+    (1, 14, 1, 0, 400_000, 600),
+    (2, 4, 1, 0, 200_000, 14400),
+    (32, 16, 0, 0, 400_000, 800),
+    (32, 3, 0, 2, 800_000, 400),
+]
+WAITING = tuple(
+    Waiting(Job(number, 0, 0, 600, duration, units, tuple(request), EURORA.all_groups), duration)
+    for number, (units, *request, duration) in enumerate(TABLE)
+)
+PROBLEM = Problem(EURORA, 0, (), WAITING)
+
+
+def nodes(*spans: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes `[first, last]` with so many units each."""
+    node = [place for first, last, _ in spans for place in range(first, last + 1)]
+    units = [count for first, last, count in spans for _ in range(first, last + 1)]
+    return np.array(node), np.array(units)
+
+
+PRINTED = Plan(
+    np.array([0, 0, 600, 0, 800]),
+    # Two units of job 000 are on node 1; job 002 has both of its on node 0, after job 001.
+    [nodes((1, 1, 2), (2, 31, 1)), nodes((0, 0, 1)), nodes((0, 0, 2)), nodes((32, 63, 1)), nodes((32, 63, 1))],
+    (0, 1, 3, 2, 4),
+)
+
+
+def test_the_printed_solution_is_one_of_the_model():
+    task = Task(PROBLEM, tuple(range(5)), (), PROBLEM.horizon)
+    shares = task.shares(1000)
+    assert shares is not None
+    objective = objectives.makespan(task.jobs, 0)
+    built = build(task, shares, objective, (), np.zeros(5, np.int64), PRINTED)
+    hint = built.model.proto.solution_hint
+    for variable, value in zip(list(hint.vars), list(hint.values), strict=True):
+        built.model.add(built.model.get_int_var_from_proto_index(variable) == value)
+    solved, _ = search(built.model, Effort(), 1)
+    assert solved.result.objective == 600 + 14400
+    read = built.read(solved)
+    assert read.starts.tolist() == PRINTED.starts.tolist()
+    assert [int(units.sum()) for _, units in read.where] == [row[0] for row in TABLE]
+
+
+def test_the_longest_job_need_not_wait():
+    """16 nodes hold all of job 000, so that job 002 may start at once: nothing is shorter than its 14,400 s."""
+    for shortcuts in (True, False):
+        answer = Pcp14(Aim.MAKESPAN, composite=False, means=Means(shortcuts=shortcuts)).answer(PROBLEM, 1)
+        assert answer.objective == answer.bound == 14400
+        assert answer.starts[2] == 0
+        # |Q|, and by job what nodes hold: 2 on each of 32 with GPUs, 1 on 32, 2 on 32, 1 on 64, 1 on 32 with MICs.
+        assert answer.variables == 5 + 64 + 32 + 64 + 64 + 32
+
+
+def test_the_best_composite_lets_nobody_wait_for_longer_than_expected():
+    """600 s are. With the makespan alone job 004 waits for 800; if it goes first, job 003 waits for 400 at least."""
+    assert Pcp14(Aim.MAKESPAN, composite=False).answer(PROBLEM, 1).starts[4] == 800
+    answer = Pcp14().answer(PROBLEM, 1)
+    assert answer.objective == 14400
+    assert answer.starts[4] == 0
+    assert 400 <= answer.starts[3] <= 600

@@ -1,0 +1,172 @@
+"""PCP'14 and PCP'19: versions, sizes, shortcuts and composites, on instances whose answers are argued here."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+import pytest
+
+from dardis.dispatch.cp.node_model import Task
+from dardis.dispatch.cp.nodes import Aim, Means, Pcp14, Pcp19
+from dardis.dispatch.cp.problem import Blocked, Problem, Running, Waiting
+from dardis.model.errors import InputError
+from dardis.model.job import Job
+from dardis.model.platform import NodeGroup, Platform
+from dardis.solver.result import Ended, SolverStatus
+
+NOW = 1000
+ONE = Platform("one", (NodeGroup("n", 1, {"cores": 4}),))
+TWO = Platform("two", (NodeGroup("n", 2, {"cores": 4}),))
+MIXED = Platform("mixed", (NodeGroup("a", 2, {"cores": 4, "gpu": 2}), NodeGroup("b", 3, {"cores": 8})))
+
+
+def wait(number: int, duration: int, units: int, *request: int, submit: int = NOW, window: int | None = 50) -> Waiting:
+    latest = None if window is None else submit + window
+    return Waiting(Job(number, submit, submit, latest, duration, units, request, 3), duration)
+
+
+def run(number: int, end: int, node: int, cores: int, foreseen: int | None = None) -> Running:
+    job = Job(number, 0, 0, None, 9999, 1, (cores,), 1)
+    return Running(job, end, end if foreseen is None else foreseen, np.array([node]), np.array([1]))
+
+
+def test_what_starts_at_once_is_not_given_to_the_solver():
+    problem = Problem(TWO, NOW, (), (wait(0, 10, 2, 2), wait(1, 10, 2, 2)))
+    for model in (Pcp19(), Pcp14(Aim.MAKESPAN)):
+        answer = model.answer(problem, 1)
+        assert answer.starts == {0: NOW, 1: NOW}
+        assert answer.result is None
+        assert answer.bound == answer.objective
+        assert answer.where is not None
+        assert sum(int(units.sum()) for _, units in answer.where.values()) == 4
+    asked = Pcp19(means=Means(shortcuts=False)).answer(problem, 1)
+    assert asked.result is not None
+    assert asked.objective == answer.objective or asked.objective == pytest.approx(2)
+
+
+def test_nobody_who_fits_is_no_question_either():
+    problem = Problem(TWO, NOW, (run(9, NOW + 7, 0, 4), run(8, NOW + 5, 1, 3)), (wait(0, 10, 1, 2), wait(1, 5, 1, 3)))
+    assert Pcp19().answer(problem, 1).starts == {}
+    later = Pcp14(Aim.TARDINESS).answer(problem, 1)
+    assert later.result is None
+    assert later.where == {}
+    assert sorted(later.starts.values()) == [NOW + 5, NOW + 7]
+
+
+def test_those_who_do_not_fit_now_stay_out_of_the_model_from_version_1_on():
+    problem = Problem(TWO, NOW, (run(9, NOW + 7, 0, 2),), (wait(0, 10, 2, 3), wait(1, 5, 1, 3)))
+    assert sorted(Pcp19(0).answer(problem, 1).starts) == [0, 1]
+    for version in (1, 2, 3):
+        assert list(Pcp19(version).answer(problem, 1).starts) == [1]
+
+
+def test_shortest_first_is_found_where_the_order_of_arrival_is_not_best():
+    """Three jobs, each for itself on one node: the tardiness of those due now is least with the shortest first."""
+    jobs = (wait(0, 30, 1, 4, window=1), wait(1, 10, 1, 4, window=1), wait(2, 5, 1, 4, window=1))
+    problem = Problem(ONE, NOW, (), jobs)
+    answer = Pcp19(2).answer(problem, 1)
+    assert answer.starts == {2: NOW, 1: NOW + 5, 0: NOW + 15}
+    assert answer.objective == 4 + 14
+    assert answer.result is not None
+    assert answer.result.proven
+    # 5 after 0 s, 10 after 5 s, 30 after 15 s: shorter ones lose more by waiting.
+    assert Pcp19(3).answer(problem, 1).starts == answer.starts
+
+
+def test_a_job_that_outran_what_was_foreseen_postpones_all_in_version_1_only():
+    """The horizon is 30 s shorter than all jobs: nobody's start is left to choose (002, section 4)."""
+    problem = Problem(TWO, NOW, (run(9, NOW + 1, 0, 2, foreseen=NOW - 30),), (wait(0, 10, 2, 2), wait(1, 5, 1, 2)))
+    for version in (0, 1):
+        answer = Pcp19(version).answer(problem, 1)
+        assert answer.starts == {}
+        assert answer.objective == inf
+        assert answer.result is not None
+        assert (answer.result.status, answer.result.ended) == (SolverStatus.INFEASIBLE, Ended.PROVEN)
+    for version in (2, 3):
+        assert set(Pcp19(version).answer(problem, 1).starts.values()) == {NOW}
+
+
+def test_nobody_is_put_where_a_forgotten_job_still_is():
+    """Version 1 takes the first node for empty; best fit would fill the second, 3 of whose cores are in use."""
+    running = (run(9, NOW + 1, 0, 4, foreseen=NOW - 1), run(8, NOW + 50, 1, 3))
+    problem = Problem(TWO, NOW, running, (wait(0, 10, 1, 1), wait(1, 10, 1, 1)))
+    answer = Pcp19(1).answer(problem, 1)
+    assert answer.where is not None
+    assert [nodes.tolist() for nodes, _ in answer.where.values()] == [[1]]
+
+
+def test_a_model_that_is_too_large_is_not_built():
+    jobs = (wait(0, 30, 1, 4, window=1), wait(1, 10, 1, 4, window=1), wait(2, 10, 1, 4, window=1))
+    problem = Problem(TWO, NOW, (), jobs)
+    # Equal nodes: the first job has one to choose from, the others two.
+    assert Task(problem, (0, 1, 2), (), 50).shares(4) is None
+    assert Pcp19(2, Means(most_places=5)).answer(problem, 1).result is not None
+    large = Pcp19(2, Means(most_places=4)).answer(problem, 1)
+    assert large.too_large
+    assert large.result is None
+    assert large.starts == {0: NOW, 1: NOW, 2: NOW + 10}
+    unasked = Pcp19(2, Means(most_places=4, shortcuts=False)).answer(problem, 1)
+    assert unasked.too_large
+    assert unasked.starts == large.starts
+
+
+def test_variables_count_as_in_the_paper():
+    """|Q| + Σ p: 2 units of 2 cores and a GPU are on 2 nodes, 2 each; 5 of 3 cores on 2 of 1 and 3 of 2."""
+    jobs = (wait(0, 10, 2, 2, 1), wait(1, 10, 5, 3, 0))
+    problem = Problem(MIXED, NOW, (), jobs)
+    assert Pcp14(Aim.LATE).answer(problem, 1).variables == 2 + 2 * 2 + (2 * 1 + 3 * 2)
+    assert Pcp14(Aim.LATE).answer(replace(problem, distinct=True), 1).variables == 2 + 2 + 5
+
+
+def test_equal_nodes_that_something_is_taken_of_are_told_apart():
+    problem = Problem(TWO, NOW, (), (wait(0, 10, 1, 2),))
+    assert [share.used for share in Task(problem, (0,), (), 50).shares(9) or []] == [1]
+    blocked = replace(problem, blocked=(Blocked(1, NOW + 5, NOW + 9, (1,)),))
+    assert [share.used for share in Task(blocked, (0,), (), 50).shares(9) or []] == [1, 1]
+
+
+def test_a_job_that_the_machine_never_holds_is_left_out():
+    problem = Problem(TWO, NOW, (), (wait(0, 10, 3, 3), wait(1, 10, 1, 3)))
+    for model in (Pcp14(Aim.MAKESPAN), Pcp19(0)):
+        assert model.answer(problem, 1).starts == {1: NOW}
+
+
+def test_nothing_waits():
+    problem = Problem(TWO, NOW, (run(9, NOW + 3, 0, 1),), ())
+    for model in (Pcp14(), Pcp19(0), Pcp19(), Pcp19(means=Means(shortcuts=False))):
+        assert model.answer(problem, 1).starts == {}
+
+
+def test_deadlines_are_needed_but_for_version_3_and_the_makespan():
+    problem = Problem(TWO, NOW, (), (wait(0, 10, 1, 3, window=None),))
+    assert Pcp19().answer(problem, 1).starts == {0: NOW}
+    assert Pcp14(Aim.MAKESPAN, composite=False).answer(problem, 1).starts == {0: NOW}
+    for model in (Pcp14(Aim.LATE, composite=False), Pcp19(0), Pcp19(2)):
+        with pytest.raises(InputError, match="deadline"):
+            model.answer(problem, 1)
+
+
+def test_a_composite_keeps_what_the_others_cost_at_best():
+    """One node. The makespan doesn't care for the order; to keep within the least tardiness the shortest is first."""
+    jobs = (wait(0, 30, 1, 4, window=1), wait(1, 10, 1, 4, window=1), wait(2, 5, 1, 3, window=1), wait(3, 45, 1, 1))
+    problem = Problem(ONE, NOW, (), jobs)
+    tight = Pcp14(Aim.MAKESPAN, deltas=(1.0, 1.0)).answer(problem, 1)
+    least = Pcp14(Aim.TARDINESS, composite=False).answer(problem, 1)
+    assert least.result is not None
+    assert least.result.proven
+    starts = [tight.starts[place] - NOW for place in range(4)]
+    assert sum(max(0, start - 1) for start in starts[:3]) + max(0, starts[3] - 50) / 50 <= least.objective + 1e-9
+    alone = Pcp14(Aim.MAKESPAN, composite=False).answer(problem, 1)
+    assert alone.objective <= tight.objective
+
+
+@pytest.mark.parametrize("aim", Aim)
+@pytest.mark.parametrize("shortcuts", [True, False])
+def test_a_composite_answers_where_its_limits_contradict_each_other(aim, shortcuts):
+    """The least makespan begins with the long job, the least tardiness with the short ones."""
+    jobs = (wait(0, 30, 2, 1, window=1), wait(1, 5, 1, 3, window=1), wait(2, 5, 1, 4, window=1), wait(3, 30, 2, 1))
+    answer = Pcp14(aim, deltas=(1.0, 1.0), means=Means(shortcuts=shortcuts)).answer(Problem(ONE, NOW, (), jobs), 1)
+    assert sorted(answer.starts) == [0, 1, 2, 3]
+    assert answer.bound <= answer.objective
