@@ -58,8 +58,12 @@ class Pcp14:
 
     aim: Aim = Aim.MAKESPAN
     composite: bool = True
-    deltas: tuple[float, float] = (1.5, 1.5)
-    """Of the two other objectives in the order of `Aim`. The thesis doesn't print its own δ₀ and δ₁."""
+    deltas: tuple[float, float] = (1.0, 1.0)
+    """δ₀ and δ₁, of the two other objectives in the order of `Aim`. The thesis doesn't print its own.
+
+    With 1, 1.5 and 4 the first 2,600 jobs of Eurora-2014 waited for 972, 983 and 995 s, at slowdowns of 4.71, 4.82 and
+    4.86; with the makespan alone for 985 s, at 4.81.
+    """
     means: Means = field(default_factory=Means)
 
     def answer(self, problem: Problem, seed: int) -> Answer:
