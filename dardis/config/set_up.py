@@ -44,6 +44,11 @@ class AnySetUp:
         return None
 
     @property
+    def needs_deadlines(self) -> bool:
+        """Whether it goes by windows of all jobs."""
+        return False
+
+    @property
     def drawn(self) -> bool:
         """Whether start times are drawn: then nobody can say what another start would have been."""
         return False

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from dardis.model.addresses import JobId
 from dardis.model.job import Job
-from dardis.wire.effects import Placed, Rejected
+from dardis.wire.effects import Placed, Rejected, Solved
 
 
 class Decider(Protocol):
@@ -20,8 +20,8 @@ class Decider(Protocol):
         """A job has ended, at its walltime or before."""
         ...
 
-    def decide(self, now: int) -> list[Placed | Rejected]:
-        """Say which waiting jobs start now, and where, and which will never start any more."""
+    def decide(self, now: int) -> list[Placed | Rejected | Solved]:
+        """Say which waiting jobs start now, and where, which will never start any more, and how that was found out."""
         ...
 
     def wake(self) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from heapq import heappop, heappush
+from math import ceil
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
-from dardis.wire.effects import Placed, Rejected
+from dardis.wire.effects import Placed, Rejected, Solved
 
 _BINDINGS = {ProfileCheck.INSTANT: queue.BOUND_AT_START, ProfileCheck.SPAN: queue.BOUND_THROUGHOUT}
 
@@ -42,7 +43,7 @@ class CentralDispatcher:
         self._counts = [group.count for group in platform.groups]
         self._distinct = setup.units_per_node is UnitsPerNode.DISTINCT
         self._predicts = setup.expected is not Expecting.WALLTIME
-        self._pass = setup.new_pass(platform)
+        self._pass = setup.new_pass(platform, seed)
         self._rules = rules = queue.Rules(
             strict=self._pass.strict,
             backfill=self._pass.backfill,
@@ -89,6 +90,8 @@ class CentralDispatcher:
         """Slots of the jobs that no pass has been told of."""
         self._wake = FOREVER
         self._asked_at = NO_TIME
+        self._busy_until = NO_TIME
+        """Until when it is about the last decision, where that takes time."""
 
     @property
     def _queue(self) -> queue.Queue:
@@ -149,8 +152,11 @@ class CentralDispatcher:
         """A job has ended, at its walltime or before."""
         self._ended.append(self._running.pop(number))
 
-    def decide(self, now: int) -> list[Placed | Rejected]:
+    def decide(self, now: int) -> list[Placed | Rejected | Solved]:
         """Say which waiting jobs start now, and where, and which have waited for too long."""
+        if now < self._busy_until:
+            self._wake = self._busy_until
+            return []
         while self._early and self._early[0][0] <= now:
             self._arrived.append(heappop(self._early)[2])
         lost: list[Rejected] = []
@@ -158,14 +164,14 @@ class CentralDispatcher:
             lost = self._see_to_passing(now)
         self._asked_at = now
         whole = self._always_whole or now >= self._wake
-        started: list[int] = []
+        begun: list[Placed | Solved] = []
         if self._arrived or ((whole or self._ended) and self._queue.size[queue.RULE]):
-            started = self._pass_over(whole, now)
+            begun = self._pass_over(whole, now)
         self._wake = self._next_change(now)
-        return [*lost, *[self._begun(slot, now) for slot in started]]
+        return [*lost, *begun]
 
-    def _pass_over(self, whole: bool, now: int) -> list[int]:
-        """Tell the kernel what has happened, and let it decide whose slots start."""
+    def _pass_over(self, whole: bool, now: int) -> list[Placed | Solved]:
+        """Tell the kernels what has happened, and let it be decided who starts."""
         jobs, placer = self._queue, self._placer
         state = placer.room.state
         outrun: list[int] = []
@@ -181,7 +187,9 @@ class CentralDispatcher:
             jobs.size[which] = len(slots)
         if whole:
             state[queue.WHOLE] = 1
-        self._pass.go_over(placer, jobs, now)
+        told = self._pass.go_over(placer, self._table, now)
+        if self._setup.takes_time:
+            self._busy_until = now + sum(ceil(solved.deterministic_s) for solved in told)
         for slot in self._ended:
             self._table.remove(slot)
         for slot in outrun:
@@ -189,7 +197,7 @@ class CentralDispatcher:
         self._arrived.clear()
         self._ended.clear()
         started: list[int] = placer.room.started[: state[queue.STARTED]].tolist()
-        return started
+        return [*[self._begun(slot) for slot in started], *told]
 
     def _outrun(self, now: int) -> list[int]:
         """Slots of those that run longer than expected."""
@@ -246,13 +254,13 @@ class CentralDispatcher:
             lost.append(Rejected(job.number, outside_desired(self._setup.profile_split)))
         return lost
 
-    def _begun(self, slot: int, now: int) -> Placed:
+    def _begun(self, slot: int) -> Placed:
         number = self._table.jobs[slot].number
         self._running[number] = slot
         self._passing.discard(slot)
         if self._predicts:
             self._expect_end(slot)
-        return Placed(number, now, *self._table.nodes_of(slot))
+        return Placed(number, int(self._queue.table[slot, queue.START]), *self._table.nodes_of(slot))
 
     def _next_change(self, now: int) -> int:
         soonest = self._early[0][0] if self._early else FOREVER

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from dardis.dispatch.orders import Rule
 from dardis.kernels import passes
+from dardis.kernels.job_table import JobTable
 from dardis.kernels.placer import Placer
 from dardis.kernels.profile import DONE
-from dardis.kernels.queue import Queue
 from dardis.model.errors import ProtocolError
+from dardis.wire.effects import Solved
 
 
 class Pass(Protocol):
@@ -32,8 +34,11 @@ class Pass(Protocol):
     def depth(self) -> int:
         """Reservations that are held at once, 0 for all."""
 
-    def go_over(self, placer: Placer, jobs: Queue, now: int) -> None:
-        """Take in what the queue's lists tell, and let start who is to: their slots are in the placer's room then."""
+    def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
+        """Take in what the queue's lists tell, and let start who is to: their slots are in the placer's room then.
+
+        Answers what is to be told of how it was decided.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +50,10 @@ class InOrder:
     backfill: bool
     depth: int
 
-    def go_over(self, placer: Placer, jobs: Queue, now: int) -> None:
+    def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
         """Let each start, or reserve, or wait."""
-        see_done(placer.run(passes.pass_over, jobs, now))
+        see_done(placer.run(passes.pass_over, jobs.queue, now))
+        return ()
 
 
 def see_done(answer: int) -> None:

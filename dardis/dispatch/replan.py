@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -10,9 +11,10 @@ from dardis.dispatch.gone_over import see_done
 from dardis.dispatch.orders import RULES
 from dardis.kernels import replan
 from dardis.kernels.ahead import Ahead, make_ahead
+from dardis.kernels.job_table import JobTable
 from dardis.kernels.placer import Placer
-from dardis.kernels.queue import Queue
 from dardis.model.arrays import Ints
+from dardis.wire.effects import Solved
 
 
 class Replan:
@@ -30,17 +32,16 @@ class Replan:
         self._planning = planning
         self._ahead: Ahead | None = None
 
-    def go_over(self, placer: Placer, jobs: Queue, now: int) -> None:
+    def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
         """Plan, and start whoever is to start now."""
         if self._ahead is None:
-            self._ahead = make_ahead(*_sums(placer), self._planning.jobs, len(jobs.table))
-        elif len(jobs.table) > len(self._ahead.last):
+            self._ahead = make_ahead(*_sums(placer), self._planning.jobs, jobs.slots)
+        elif jobs.slots > len(self._ahead.last):
             last = self._ahead.last
-            self._ahead = make_ahead(
-                self._ahead.base_time, self._ahead.base_value, self._planning.jobs, len(jobs.table)
-            )
+            self._ahead = make_ahead(self._ahead.base_time, self._ahead.base_value, self._planning.jobs, jobs.slots)
             self._ahead.last[: len(last)] = last
-        see_done(placer.run(replan.pass_over, jobs, self._planning, self._ahead, now))
+        see_done(placer.run(replan.pass_over, jobs.queue, self._planning, self._ahead, now))
+        return ()
 
 
 def _sums(placer: Placer) -> tuple[Ints, Ints]:

@@ -39,6 +39,13 @@ class ProfileCheck(StrEnum):
     SPAN = "span"
 
 
+class DecisionCost(StrEnum):
+    """Whether simulated time goes on while a solver works."""
+
+    NONE = "none"
+    DETERMINISTIC = "deterministic"
+
+
 def _order_or_same(text: str) -> str:
     return text if text == SAME_AS_RULE else order_name(text)
 
@@ -62,8 +69,13 @@ class QueueSetUp(AnySetUp):
         """Whether a hard desired profile may be exceeded by jobs that started before it fell (thesis 5.5)."""
         return self.profile is ProfileRule.HARD and self.profile_check is ProfileCheck.INSTANT
 
+    @property
+    def takes_time(self) -> bool:
+        """Whether a decision takes the time that a solver works on it: what it starts begins then."""
+        return False
+
     @abstractmethod
-    def new_pass(self, platform: Platform) -> Pass:
+    def new_pass(self, platform: Platform, seed: int) -> Pass:
         """How it goes over the queue."""
 
 
@@ -83,7 +95,7 @@ class CentralSetUp(QueueSetUp):
     profile_check: ProfileCheck = ProfileCheck.INSTANT
     node_choice: NodeChoice = NodeChoice.FIRST_FIT
 
-    def new_pass(self, platform: Platform) -> InOrder:
+    def new_pass(self, platform: Platform, seed: int) -> InOrder:  # noqa: ARG002 (nothing is drawn)
         """Job by job."""
         return InOrder(
             keys=(rule_of(self.rule, platform), rule_of(self.order, platform)),
@@ -151,7 +163,7 @@ class ReplanSetUp(QueueSetUp):
     """Other orders of these that are tried."""
     weights: Weights = Weights.AGED
 
-    def new_pass(self, platform: Platform) -> Replan:  # noqa: ARG002 (it goes by cores, which every machine has)
+    def new_pass(self, platform: Platform, seed: int) -> Replan:  # noqa: ARG002 (kernels are told the seed)
         """By plan."""
         return Replan(Planning(self.plan_jobs, self.exchanges, self.weights is Weights.SHORT))
 

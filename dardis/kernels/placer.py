@@ -59,7 +59,7 @@ class Placer:
         """Whether a job finds a start in `[first, last]`: its time is then in the room, its nodes in the queue."""
         return self.run(search.find, queue, slot, binding, first, last, now) == search.FOUND
 
-    def change(self, kernel: Callable[..., int], queue: Queue, *rest: int) -> int:
+    def change(self, kernel: Callable[..., int], queue: Queue, *rest: object) -> int:
         """Call a kernel that takes or gives back a job's nodes until it has room enough; return what it answers."""
         while (answer := kernel(self.nodes.profiles, queue, *rest)) == FULL:
             self.nodes.grow()

@@ -10,7 +10,7 @@ from typing import Final
 
 from dardis.config.set_up import AnySetUp
 from dardis.config.settings import known_settings
-from dardis.dispatch import CENTRAL_SETUPS, REPLAN_SETUPS
+from dardis.dispatch import CENTRAL_SETUPS, CP_SETUPS, REPLAN_SETUPS
 from dardis.model.errors import InputError
 from dardis.registry.builders import CENTRAL, LATE, PLANNED
 from dardis.registry.dispatcher import Builder, Dispatcher
@@ -18,7 +18,13 @@ from dardis.task_manager import LATE_SETUPS, SETUPS
 
 GROUP: Final = "dardis.dispatchers"
 """The group of entry points; each is a `Dispatcher`, and its name is that of the entry point."""
-_KINDS = ((SETUPS, PLANNED), (LATE_SETUPS, LATE), (CENTRAL_SETUPS, CENTRAL), (REPLAN_SETUPS, CENTRAL))
+_KINDS = (
+    (SETUPS, PLANNED),
+    (LATE_SETUPS, LATE),
+    (CENTRAL_SETUPS, CENTRAL),
+    (REPLAN_SETUPS, CENTRAL),
+    (CP_SETUPS, CENTRAL),
+)
 OURS: Final[dict[str, Dispatcher]] = {
     name: Dispatcher(name, setup, builder) for setups, builder in _KINDS for name, setup in setups.items()
 }

@@ -90,6 +90,10 @@ def load_inputs(request: RunRequest) -> Inputs:
     warnings = [str(mistake) for mistake in taken(request.dispatcher)]
     warnings += [f"{request.trace}: {line}" for line in skipped] + workload.notes
     jobs = deadlines_asked(workload.jobs, whole, request.deadlines, setup.deadlines)
+    undated = [job.number for job in jobs if job.latest is None] if setup.needs_deadlines else []
+    if undated:
+        found = f"gives job {undated[0]} none, and {request.dispatcher} weighs waits by those that are expected"
+        raise InputError(f"--deadlines {request.deadlines or setup.deadlines}", found, "a rule that gives all jobs one")
     if setup.expecting not in (None, Expecting.WALLTIME):
         warnings += _walltimes_that_tell(request.trace, jobs)
     if request.trim is not None:

@@ -37,6 +37,7 @@ from dardis.runs.inputs import Inputs, load_inputs
 from dardis.runs.outputs import RUN_FILE, Report, decision_figures, write_decisions, write_tables
 from dardis.runs.play import Played, heeded, play, play_over
 from dardis.runs.request import RunRequest
+from dardis.runs.solved import SOLVER_FILE, solver_figures, write_solved
 from dardis.sim.recorder import Recorder
 from dardis.sim.simulation import Progress
 
@@ -150,6 +151,7 @@ def _write(request: RunRequest, inputs: Inputs, played: Played, report: Report |
     expected = _expectations(inputs, recorder, schedule)
     if expected is not None:
         more |= expectation_metrics(schedule, expected.duration, trimmed(schedule, request.trim)[0])
+    more |= solver_figures(recorder.solved)
     predicts = any(recorder.rules)
     if predicts:
         more["prediction_cpu_s"] = recorder.predictor_ns / 1e9
@@ -162,6 +164,8 @@ def _write(request: RunRequest, inputs: Inputs, played: Played, report: Report |
             part, schedule, inputs.platform, inputs.target.desired, request.trim, request.trace.name, more, power
         )
         write_decisions(part / "decisions.csv", recorder.decision_ns)
+        if recorder.solved:
+            write_solved(part / SOLVER_FILE, recorder.solved)
         write_json(part / RUN_FILE, _run_record(request, inputs, figures["ranks"], rejected))
     if report is not None:
         report(request.out)

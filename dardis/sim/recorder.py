@@ -13,6 +13,7 @@ from dardis.model.job import FOREVER, NO_TIME, Actual, Status
 from dardis.model.placements import Placements
 from dardis.model.ragged import indexes_of, offsets_of
 from dardis.model.schedule import Schedule
+from dardis.wire.effects import Solved
 
 FIRST_ROOM = 1 << 14
 _BLOCK = 1 << 14
@@ -37,6 +38,8 @@ class Recorder:
         """CPU time inside the machines that belongs to no single decision."""
         self.predictor_ns = 0
         """CPU time of whoever said how long jobs will run."""
+        self.solved: list[tuple[int, Solved]] = []
+        """When models were asked, and what came of it."""
         self.settled = 0
         self.expected = [NO_TIME] * count
         self.rules = [""] * count

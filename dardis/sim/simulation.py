@@ -20,7 +20,7 @@ from dardis.transport.base import Hosts
 from dardis.transport.local import LocalHosts
 from dardis.transport.lockstep import Lockstep
 from dardis.turns import Turn, Turns
-from dardis.wire.effects import Deed, Placed, Rejected, Switched
+from dardis.wire.effects import Deed, Placed, Rejected, Solved, Switched
 
 Progress = Callable[[int, int], None]
 """What is called with (jobs settled, jobs in all)."""
@@ -204,5 +204,7 @@ class Simulation:
                 self.recorder.attempts[place] = deed.attempts
                 self.recorder.rejected(place, deed.reason)
                 self._submit_followers(place, now)
+            case Solved():
+                self.recorder.solved.append((now, deed))
             case Switched():
                 self.recorder.switched(deed.nodes, deed.moments, up=deed.up)

@@ -154,7 +154,10 @@ def _answer(solver: CpSolver, status: SolverStatus, budget: Budget, stopped: boo
     elif stopped:
         ended = Ended.STOPPED
     else:
-        ended = Ended.GUARD if response.wall_time >= budget.guard_s else Ended.BUDGET
+        # The wall clock may stop a run a little early; what has not spent its budget was stopped by it.
+        spent = response.deterministic_time >= 0.99 * budget.deterministic_s
+        spent = spent or (budget.conflicts is not None and response.num_conflicts >= budget.conflicts)
+        ended = Ended.BUDGET if spent or budget.guard_s == math.inf else Ended.GUARD
     result = Result(
         status=status,
         ended=ended,
@@ -162,5 +165,6 @@ def _answer(solver: CpSolver, status: SolverStatus, budget: Budget, stopped: boo
         # Before anything is found it may be no bound at all but 0.
         bound=float(response.best_objective_bound) if found else None,
         deterministic_s=float(response.deterministic_time),
+        cpu_s=float(response.user_time),
     )
     return Answer(result, np.array(response.solution if found else [], dtype=np.int64))

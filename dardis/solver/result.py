@@ -68,6 +68,8 @@ class Result:
     """No solution is better, as far as the solver's arithmetic goes."""
     deterministic_s: float | None = None
     """Work that was done, where the solver tells."""
+    cpu_s: float = 0.0
+    """CPU time of the run, where the solver tells."""
 
     @property
     def found(self) -> bool:

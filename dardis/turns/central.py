@@ -10,7 +10,7 @@ from dardis.model.choices import EventOrder
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, Job
 from dardis.turns.turn import Turn
-from dardis.wire.effects import Placed, Rejected
+from dardis.wire.effects import Placed, Rejected, Solved
 
 
 class CentralTurns:
@@ -61,6 +61,8 @@ class CentralTurns:
         if not isinstance(effects, (list, tuple)):
             raise ProtocolError(f"at {now} s it decides {type(effects).__name__}, which is no list")
         for effect in effects:
+            if isinstance(effect, Solved):
+                continue
             if isinstance(effect, Placed):
                 what = "placed"
                 if effect.start < now:
@@ -68,7 +70,7 @@ class CentralTurns:
             elif isinstance(effect, Rejected):
                 what = "rejected"
             else:
-                raise ProtocolError(f"at {now} s it decides {type(effect).__name__}, not Placed or Rejected")
+                raise ProtocolError(f"at {now} s it decides {type(effect).__name__}, not Placed, Rejected or Solved")
             if effect.job not in self._waiting:
                 raise ProtocolError(f"at {now} s job {effect.job} is {what}, which does not wait")
             self._waiting.discard(effect.job)

@@ -115,6 +115,28 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
+class Solved:
+    """A decision was a model's: what was asked, and how good the answer is. None: there is no such figure."""
+
+    waiting: int
+    """Jobs that wait; and of them in the model, and started by it."""
+    asked: int
+    started: int
+    status: str
+    """Of the solver; empty: it was not asked."""
+    ended: str
+    """Why its last run ended."""
+    objective: float | None
+    bound: float | None
+    """No answer of the model has a lower objective."""
+    variables: int
+    deterministic_s: float
+    solver_cpu_s: float
+    too_large: bool
+    """Whether the model was too large to be built."""
+
+
+@dataclass(frozen=True, slots=True)
 class Switched:
     """These nodes are shut down (begun at the moments, one a node), or booted, to be up at them."""
 
@@ -126,7 +148,7 @@ class Switched:
 ToHosts = Send | SendAll
 ToManagers = Tell | TellAll | Return
 """What hosts alone say."""
-Deed = Launch | Kill | Placed | Rejected | Waiting | Done | Switched
+Deed = Launch | Kill | Placed | Rejected | Waiting | Done | Solved | Switched
 """What is neither said nor waited for."""
 Effect = ToHosts | ToManagers | SetTimer | Deed
 Talk = Generator[Sequence[Effect], Sequence[Message], None]

@@ -1,0 +1,160 @@
+"""Asks a model whenever somebody who waits could start: a decision is put as a problem, and its answer carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, isfinite
+from typing import Final
+
+import numpy as np
+
+from dardis.dispatch.cp.problem import Answer, Blocked, Model, Problem, Running, Waiting
+from dardis.dispatch.gone_over import see_done
+from dardis.dispatch.orders import RULES
+from dardis.kernels import passes, search
+from dardis.kernels.job_table import JobTable
+from dardis.kernels.placer import Placer
+from dardis.kernels.queue import GONE, HELD, HOLD, RULE, SPAN, START, STARTED, UNBOUND
+from dardis.model.addresses import JobId
+from dardis.model.arrays import Ints
+from dardis.model.errors import ProtocolError
+from dardis.model.job import NO_TIME
+from dardis.model.platform import Platform
+from dardis.wire.effects import Solved
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How a model is asked."""
+
+    model: Model
+    seed: int
+    distinct: bool
+    """Whether units of a job are on different nodes."""
+    shortcuts: bool
+    """Whether it is asked only where somebody who waits could start."""
+    takes_time: bool
+    """Whether what it decides begins when its deterministic seconds are over."""
+
+
+class Asking:
+    """Goes over a queue by asking a model."""
+
+    keys: Final = (RULES["fcfs"][1], RULES["fcfs"][1])
+    strict: Final = False
+    backfill: Final = False
+    depth: Final = 1
+
+    def __init__(self, platform: Platform, asked: Asked) -> None:
+        """Ask about this machine."""
+        self._platform = platform
+        self._asked = asked
+        self._blocked: list[Blocked] | None = None
+        """What the empty machine may not be used for."""
+        self._positions: dict[JobId, Ints] = {}
+        """Of those who run, where the model cares for them."""
+
+    def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
+        """Ask who starts now, and start them where there are nodes."""
+        if self._blocked is None:
+            self._blocked = _blocked(placer, self._platform.capacity)
+        queue = jobs.queue
+        see_done(placer.run(passes.open_pass, queue, now))
+        waiting = queue.lists[RULE, : queue.size[RULE]].tolist()
+        told: tuple[Solved, ...] = ()
+        # Whom the desired profile binds no more has waited for too long already.
+        bound = waiting if placer.rules.binding == UNBOUND else self._bound(placer, jobs, waiting, now)
+        for slot in sorted(set(waiting).difference(bound), key=waiting.index):
+            placer.run(passes.begin_at, queue, slot, now, now)
+        if bound and (not self._asked.shortcuts or placer.run(passes.anybody_could_start, queue, now)):
+            problem = self._problem(jobs, bound, now)
+            answer = self._asked.model.answer(problem, self._asked.seed)
+            self._start(placer, jobs, bound, answer, now)
+            told = (_told(problem, answer, int(placer.room.state[STARTED])),)
+        passes.close(queue, placer.rules, placer.room, now)
+        return told
+
+    def _bound(self, placer: Placer, jobs: JobTable, waiting: list[int], now: int) -> list[int]:
+        """Whom the desired profile binds."""
+        table = jobs.queue.table
+        return [slot for slot in waiting if search.binding_of(placer.rules, table, slot, now) != UNBOUND]
+
+    def _problem(self, jobs: JobTable, slots: list[int], now: int) -> Problem:
+        """What is to be decided."""
+        table = jobs.queue.table
+        running = []
+        for slot, job in jobs.jobs.items():
+            if table[slot, GONE] and table[slot, START] != NO_TIME:
+                start = int(table[slot, START])
+                end, positions = start + int(table[slot, SPAN]), self._positions.get(job.number)
+                running.append(Running(job, end, start + job.expected, *jobs.nodes_of(slot), positions))
+        waiting = tuple(Waiting(jobs.jobs[slot], int(table[slot, SPAN])) for slot in slots)
+        horizon = max([now, *(job.end for job in running)]) + sum(job.duration for job in waiting)
+        assert self._blocked is not None
+        blocked = tuple(
+            block if block.end <= horizon else Blocked(block.node, block.start, horizon, block.amounts)
+            for block in self._blocked
+            if block.end > now and block.start < horizon
+        )
+        running.sort(key=lambda job: job.job.number)
+        return Problem(self._platform, now, tuple(running), waiting, blocked, self._asked.distinct)
+
+    def _start(self, placer: Placer, jobs: JobTable, slots: list[int], answer: Answer, now: int) -> None:
+        """Start who is to start now, each where the model says, or where he fits best."""
+        queue = jobs.queue
+        begin = now + (ceil(answer.deterministic_s) if self._asked.takes_time else 0)
+        still = {job.number for job in jobs.jobs.values()} if self._positions else set()
+        self._positions = {job: at for job, at in self._positions.items() if job in still}
+        for place, start in answer.starts.items():
+            if start != now:
+                continue
+            slot = slots[place]
+            if answer.where is None:
+                placer.run(passes.begin_at, queue, slot, begin, now)
+                continue
+            nodes, units = answer.where[place]
+            low = queue.table[slot, HOLD]
+            queue.hold_node[low : low + len(nodes)], queue.hold_units[low : low + len(nodes)] = nodes, units
+            queue.table[slot, HELD] = len(nodes)
+            outcome = placer.change(passes.begin_there, queue, placer.room, slot, begin, now)
+            if outcome != passes.BEGUN and begin == now:
+                raise ProtocolError(f"job {jobs.jobs[slot].number} does not fit where its model has put it")
+            if answer.positions is not None:
+                self._positions[jobs.jobs[slot].number] = answer.positions[place]
+
+
+def _blocked(placer: Placer, capacity: Ints) -> list[Blocked]:
+    """What nobody may use, while nobody runs: what is closed, and above what is wished."""
+    rows, kinds = placer.nodes.profiles, capacity.shape[1]
+    found = []
+    for node, (head, size) in enumerate(zip(rows.head.tolist(), rows.size.tolist(), strict=True)):
+        value = rows.value[head : head + size].astype(np.int64)
+        free = value[:, :kinds] if value.shape[1] == kinds else np.minimum(value[:, :kinds], value[:, kinds:])
+        less = capacity[node] - np.maximum(free, 0)
+        starts = rows.time[head : head + size].tolist()
+        ends = [*starts[1:], 1 << 61]
+        found += [
+            Blocked(node, start, end, tuple(amounts))
+            for start, end, amounts in zip(starts, ends, less.tolist(), strict=True)
+            if any(amounts)
+        ]
+    return found
+
+
+def _told(problem: Problem, answer: Answer, started: int) -> Solved:
+    """What is kept of a decision."""
+    result = answer.result
+    return Solved(
+        waiting=len(problem.waiting),
+        asked=len(answer.starts),
+        started=started,
+        status="" if result is None else str(result.status),
+        ended="" if result is None else str(result.ended),
+        objective=answer.objective if isfinite(answer.objective) else None,
+        bound=answer.bound if isfinite(answer.bound) else None,
+        variables=answer.variables,
+        deterministic_s=answer.deterministic_s,
+        solver_cpu_s=0.0 if result is None else result.cpu_s,
+        too_large=answer.too_large,
+    )

@@ -1,0 +1,187 @@
+"""HCP'19 (002): starts are decided on what all nodes together have; who is to start now then looks for nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+
+import numpy as np
+
+from dardis.dispatch.cp import constraints, objectives, variables
+from dardis.dispatch.cp.objectives import Delay
+from dardis.dispatch.cp.problem import Answer, Problem, Waiting
+from dardis.dispatch.cp.search import Effort, search
+from dardis.kernels.ahead import schedule_or_postpone
+from dardis.model.arrays import Ints
+from dardis.model.job import FOREVER
+from dardis.solver.cpsat import new_model
+from dardis.solver.result import Ended, Result, SolverStatus
+
+CONFLICTS = 1_000
+"""Of a run, unless more are allowed."""
+
+
+@dataclass(frozen=True)
+class Hcp19:
+    """HCP'19 in its versions (002, table 1); those who are not in the model are postponed.
+
+    0: the first m are in the model, and behind them the others, fixed to the end of the horizon, where they may be too
+    many for any answer. 1: the first m, of these whom what is free now holds, and no kind that nobody asks for. 2: jobs
+    that outrun what was foreseen run one second more at least; before, they hold nothing in the model and shorten its
+    horizon (002, section 4). 3: durations in objective and priority.
+    """
+
+    version: int = 3
+    jobs: int = 100
+    """m: of those who wait, the first to have arrived."""
+    effort: Effort = field(default_factory=lambda: Effort(conflicts=CONFLICTS))
+    shortcuts: bool = True
+    """Whether an answer of ours comes first; else the solver is asked always, and is told of none."""
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        """As `Model` has it."""
+        pool = _Pool.of_problem(problem, mended=self.version >= 2)
+        by_arrival = sorted(range(len(problem.waiting)), key=lambda place: _arrival(problem.waiting[place]))
+        places, late = by_arrival[: self.jobs], by_arrival[self.jobs :]
+        if self.version >= 1:
+            late = []
+            places = [place for place in places if (pool.needs[place] <= pool.free[0]).all()]
+        jobs = [problem.waiting[place] for place in places]
+        order = sorted(range(len(jobs)), key=lambda job: self._priority(jobs[job], jobs, problem))
+        places = [places[job] for job in order]
+        if not places:
+            return Answer({}, 0.0, 0.0)
+        return _Case(self, problem, pool, places, late).answer(seed)
+
+    def objective(self, jobs: Sequence[Waiting], now: int) -> Delay:
+        """What is minimised."""
+        return (objectives.slowdown if self.version >= 3 else objectives.weighted_waiting)(jobs, now)
+
+    def _priority(self, waiting: Waiting, jobs: Sequence[Waiting], problem: Problem) -> tuple[float, ...]:
+        """The least goes first; fixed when the decision begins."""
+        waited = problem.now - waiting.job.submit
+        if self.version >= 3:
+            return -(waited + waiting.duration) / waiting.duration, *_arrival(waiting)
+        most = max(objectives.expected_wait(other.job) for other in jobs)
+        # Of equals whoever asks for less, for less time (002, section 2.2, allocation).
+        demand = waiting.duration * waiting.job.units * sum(waiting.job.request)
+        return -most / objectives.expected_wait(waiting.job) * waited, demand, *_arrival(waiting)
+
+
+@dataclass(frozen=True)
+class _Pool:
+    """What all nodes together have free, in s from now, and what each job that waits needs of it."""
+
+    time: Ints
+    free: Ints
+    """Shape (steps, kinds)."""
+    needs: Ints
+    """Shape (jobs, kinds)."""
+    latest: int
+    """No job starts later."""
+
+    @classmethod
+    def of_problem(cls, problem: Problem, *, mended: bool) -> _Pool:
+        """`mended`: who has outrun what was foreseen holds what he has (002, section 4)."""
+        kinds = len(problem.platform.kinds)
+        ends = [job.end if mended else job.foreseen for job in problem.running]
+        spans = [(0, end - problem.now) for end in ends]
+        spans += [(max(block.start - problem.now, 0), block.end - problem.now) for block in problem.blocked]
+        held = [np.array(job.job.request) * job.job.units for job in problem.running]
+        held += [np.array(block.amounts) for block in problem.blocked]
+        amounts = np.array(held, dtype=np.int64).reshape(-1, kinds)
+        edges = np.array(spans, dtype=np.int64).reshape(-1, 2)
+        real = edges[:, 1] > edges[:, 0]
+        amounts, edges = amounts[real], edges[real]
+        time = np.unique(np.concatenate([np.zeros(1, dtype=np.int64), edges.ravel()]))
+        change = np.zeros((len(time), kinds), dtype=np.int64)
+        np.add.at(change, np.searchsorted(time, edges[:, 0]), -amounts)
+        np.add.at(change, np.searchsorted(time, edges[:, 1]), amounts)
+        # Where somebody who runs uses what is blocked, less than nothing is free.
+        free = np.maximum(problem.platform.capacity.sum(axis=0) + np.cumsum(change, axis=0), 0)
+        needs = [np.array(waiting.job.request) * waiting.job.units for waiting in problem.waiting]
+        latest = problem.horizon - problem.now
+        if not mended:
+            blocked = max((block.end - problem.now for block in problem.blocked), default=0)
+            latest = max(blocked, 0) + sum(end - problem.now for end in ends)
+            latest += sum(waiting.duration for waiting in problem.waiting)
+        return cls(time, free, np.array(needs, dtype=np.int64).reshape(-1, kinds), latest)
+
+    def taken(self, kind: int) -> list[tuple[int, int, int]]:
+        """What is taken of a kind, as the constraints have it; for the time after the last step nothing is."""
+        most = int(self.free[:, kind].max())
+        starts, free = self.time.tolist(), self.free[:, kind].tolist()
+        ends = [*starts[1:], max(self.latest, starts[-1]) + 1]
+        return [(a, b, most - has) for a, b, has in zip(starts, ends, free, strict=True) if has < most and a < b]
+
+
+class _Case:
+    """A decision: the jobs of the model in the order of their priorities."""
+
+    def __init__(self, model: Hcp19, problem: Problem, pool: _Pool, places: list[int], late: list[int]) -> None:
+        self._model, self._problem, self._pool = model, problem, pool
+        self._places, self._late = places, late
+        self._jobs = [problem.waiting[place] for place in places]
+        self._duration = np.array([waiting.duration for waiting in self._jobs], dtype=np.int64)
+        self._objective = model.objective(self._jobs, problem.now)
+
+    def answer(self, seed: int) -> Answer:
+        """Say who starts when."""
+        least = self._objective.value(np.zeros(len(self._jobs), dtype=np.int64))
+        ours = self._ours() if self._model.shortcuts else None
+        if ours is not None and self._objective.value(ours) <= least:
+            return self._told(ours, least)
+        if self._pool.latest < 0:
+            infeasible = Result(SolverStatus.INFEASIBLE, Ended.PROVEN, None, None, 0.0)
+            return replace(self._told(None, inf), result=infeasible)
+        return self._solved(ours, least, seed)
+
+    def _ours(self) -> Ints | None:
+        """Schedule-or-postpone, if it is an answer of the model."""
+        steps, kinds = self._pool.free.shape
+        room = steps + len(self._jobs) + 1
+        time, free = np.zeros(room, dtype=np.int64), np.zeros((room, kinds), dtype=np.int64)
+        time[:steps], free[:steps] = self._pool.time, self._pool.free
+        start = np.empty(len(self._jobs), dtype=np.int64)
+        schedule_or_postpone(time, free, steps, self._pool.needs[self._places], self._duration, start)
+        # Those who are fixed to the end of the horizon may be in the way of anybody.
+        return start if start.max() <= self._pool.latest and not self._late else None
+
+    def _solved(self, ours: Ints | None, bound: float, seed: int) -> Answer:
+        """The better of our answer and what the solver finds."""
+        model, pool = new_model(), self._pool
+        first = np.zeros(len(self._jobs), dtype=np.int64)
+        runs = variables.runs(model, self._duration, first, pool.latest, ours)
+        late = [self._problem.waiting[place].duration for place in self._late]
+        fixed = [model.new_fixed_size_interval_var(pool.latest - length, length, "") for length in late]
+        for kind in range(pool.needs.shape[1]):
+            needs = pool.needs[[*self._places, *self._late], kind].tolist()
+            if any(needs) or self._model.version < 1:
+                most = int(pool.free[:, kind].max())
+                constraints.cumulative(model, [*runs.interval, *fixed], needs, pool.taken(kind), most)
+        posted = self._objective.post(model, runs.start, pool.latest, ours)
+        model.minimize(posted.expression)
+        solved, spent = search(model, self._model.effort, seed)
+        if solved.result.bound is not None:
+            bound = max(bound, solved.result.bound / posted.scale)
+        best = ours
+        if solved.result.found:
+            starts = solved.values(runs.start)
+            if best is None or self._objective.value(starts) < self._objective.value(best):
+                best = starts
+        return replace(self._told(best, bound), result=solved.result, deterministic_s=spent)
+
+    def _told(self, starts: Ints | None, bound: float) -> Answer:
+        """What the dispatcher is told."""
+        count = len(self._jobs) + len(self._late)
+        if starts is None:
+            return Answer({}, inf, bound, variables=count)
+        order = np.argsort(starts, kind="stable").tolist()
+        begin = {self._places[job]: self._problem.now + int(starts[job]) for job in order if starts[job] < FOREVER}
+        value = self._objective.value(starts)
+        return Answer(begin, value, min(value, bound), variables=count)
+
+
+def _arrival(waiting: Waiting) -> tuple[int, int]:
+    return waiting.job.submit, waiting.job.number

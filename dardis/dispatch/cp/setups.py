@@ -1,0 +1,187 @@
+"""The dispatchers that ask a constraint solver, by name, and their settings."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from math import inf
+
+from dardis.config.settings import setting
+from dardis.dispatch.cp.asking import Asked, Asking
+from dardis.dispatch.cp.nodes import Aim, Means, Pcp14, Pcp19
+from dardis.dispatch.cp.pools import Hcp19
+from dardis.dispatch.cp.positions.pcp20 import Pcp20
+from dardis.dispatch.cp.problem import Model
+from dardis.dispatch.cp.search import Effort
+from dardis.dispatch.setups import DecisionCost, QueueSetUp
+from dardis.model.choices import OnOff, UnitsPerNode
+from dardis.model.errors import InputError
+from dardis.model.platform import Platform
+
+NEWEST = 3
+"""The last version of PCP'19 and HCP'19 (002, table 1)."""
+
+
+def _positive(text: str) -> float:
+    """The number, if it is above 0; else ValueError."""
+    value = float(text)
+    if not 0 < value < inf:
+        raise ValueError(text)
+    return value
+
+
+def _factor(text: str) -> float:
+    """The number, if it is 0 or more; else ValueError."""
+    value = float(text)
+    if not 0 <= value < inf:
+        raise ValueError(text)
+    return value
+
+
+def _version(text: str) -> int:
+    """One of the versions; else ValueError."""
+    if text not in ("0", "1", "2", "3"):
+        raise ValueError(text)
+    return int(text)
+
+
+_SECONDS = "deterministic seconds above 0"
+
+
+@dataclass(frozen=True, slots=True)
+class CpSetUp(QueueSetUp):
+    """What all have who ask a constraint solver."""
+
+    delta: float = setting(1.0, values=_SECONDS, parse=_positive)
+    """δ: what a first search may take."""
+    delta_max: float = setting(16.0, values=_SECONDS, parse=_positive)
+    """δ_max: what none may take more."""
+    restarts: int = setting(2, least=0)
+    """k: further searches after one that finds nothing."""
+    conflicts: int = 1_000
+    """Dead ends of a search: deterministic time alone bounds none."""
+    guard_s: int = setting(0, zero="off")
+    """Seconds on the wall clock after which a search is stopped: then no other run need end the same."""
+    shortcuts: OnOff = OnOff.ON
+    """Whether an answer of ours comes first, and the solver is asked only where that may not be the best."""
+    decision_cost: DecisionCost = DecisionCost.NONE
+    """Whether what is decided begins when the solver's deterministic seconds are over."""
+
+    @property
+    def takes_time(self) -> bool:
+        """As it is set."""
+        return self.decision_cost is DecisionCost.DETERMINISTIC
+
+    @property
+    def effort(self) -> Effort:
+        """Bounds of a search."""
+        return Effort(self.delta, self.delta_max, self.restarts, self.conflicts, float(self.guard_s or inf))
+
+    def checked(self) -> CpSetUp:
+        """The set-up, if its settings go together."""
+        if self.delta > self.delta_max:
+            raise InputError(f"--set delta={self.delta:g}", f"is above delta_max={self.delta_max:g}", "at most that")
+        return self
+
+    def new_pass(self, platform: Platform, seed: int) -> Asking:
+        """By asking."""
+        shortcuts = self.shortcuts is OnOff.ON
+        distinct = self.units_per_node is UnitsPerNode.DISTINCT
+        return Asking(platform, Asked(self.model(), seed, distinct, shortcuts, self.takes_time))
+
+    @abstractmethod
+    def model(self) -> Model:
+        """What is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnNodesSetUp(CpSetUp):
+    """What those have whose models decide on nodes by alternatives."""
+
+    most_places: int = 1_500
+    """Nodes of jobs in the largest model that is built."""
+    conflicts: int = 200
+
+    @property
+    def means(self) -> Means:
+        """What the solver may do."""
+        return Means(self.effort, self.most_places, self.shortcuts is OnOff.ON)
+
+
+@dataclass(frozen=True, slots=True)
+class Pcp14SetUp(OnNodesSetUp):
+    """PCP'14 (thesis 3)."""
+
+    objective: Aim = Aim.MAKESPAN
+    composite: OnOff = OnOff.ON
+    """Whether the two other objectives are bounded by what is best for each alone."""
+    delta_0: float = setting(1.0, values="a factor from 0 on", parse=_factor)
+    delta_1: float = setting(1.0, values="a factor from 0 on", parse=_factor)
+    """How many times that."""
+
+    @property
+    def needs_deadlines(self) -> bool:
+        """Tardiness and late jobs go by expected waits."""
+        return self.composite is OnOff.ON or self.objective is not Aim.MAKESPAN
+
+    def model(self) -> Pcp14:
+        """As set."""
+        return Pcp14(self.objective, self.composite is OnOff.ON, (self.delta_0, self.delta_1), self.means)
+
+
+@dataclass(frozen=True, slots=True)
+class Pcp19SetUp(OnNodesSetUp):
+    """PCP'19 (002)."""
+
+    version: int = setting(NEWEST, values="0|1|2|3", parse=_version)
+
+    @property
+    def needs_deadlines(self) -> bool:
+        """Versions 0 to 2 weigh by expected waits."""
+        return self.version < NEWEST
+
+    def model(self) -> Pcp19:
+        """As set."""
+        return Pcp19(self.version, self.means)
+
+
+@dataclass(frozen=True, slots=True)
+class Hcp19SetUp(CpSetUp):
+    """HCP'19 (002)."""
+
+    version: int = setting(NEWEST, values="0|1|2|3", parse=_version)
+    model_jobs: int = 100
+    """m: jobs in the model, the first to have arrived."""
+
+    @property
+    def needs_deadlines(self) -> bool:
+        """Versions 0 to 2 weigh by expected waits."""
+        return self.version < NEWEST
+
+    def model(self) -> Hcp19:
+        """As set."""
+        return Hcp19(self.version, self.model_jobs, self.effort, self.shortcuts is OnOff.ON)
+
+
+@dataclass(frozen=True, slots=True)
+class Pcp20SetUp(CpSetUp):
+    """PCP'20 (003)."""
+
+    delta: float = setting(0.05, values=_SECONDS, parse=_positive)
+    delta_max: float = setting(0.8, values=_SECONDS, parse=_positive)
+    conflicts: int = 10_000
+    most_boxes: int = 600
+    """Boxes in the largest model that is built."""
+
+    def model(self) -> Pcp20:
+        """As set."""
+        effort = replace(self.effort, linear=2, presolve=False)
+        return Pcp20(effort, self.most_boxes, self.shortcuts is OnOff.ON)
+
+
+CP_SETUPS: dict[str, CpSetUp] = {
+    "pcp14": Pcp14SetUp(about="all that wait in one constraint model over nodes, makespan first (PCP'14, thesis 3)"),
+    "pcp19": Pcp19SetUp(about="who could start, in one constraint model over nodes, least slowdowns (PCP'19)"),
+    "hcp19": Hcp19SetUp(about="the first that wait, in a constraint model of sums, then nodes by best fit (HCP'19)"),
+    "pcp20": Pcp20SetUp(about="who could start, in a constraint model of positions on lines of resources (PCP'20)"),
+}
