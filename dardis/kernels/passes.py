@@ -357,18 +357,18 @@ def open_pass(rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, n
 
 
 @kernel
-def anybody_could_start(rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, now: int) -> bool:
-    """Whether any job could start now, were it alone in waiting."""
+def anybody_could_start(rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, now: int) -> int:
+    """Whether any job could start now, were it alone in waiting: FOUND or NOTHING."""
     state = room.state
     state[LOOKED_AT] = 0
     for place in range(queue.size[RULE]):
         slot = queue.lists[RULE, place]
         if queue.table[slot, GONE] == 0 and not hopeless(queue.table, slot, room):
             if fits_now(rows, group, queue.table, slot, rules, now, 0):
-                return True
+                return FOUND
             room.failed[state[LOOKED_AT] % REMEMBERED] = slot
             state[LOOKED_AT] += 1
-    return False
+    return NOTHING
 
 
 @kernel

@@ -9,7 +9,7 @@ from dardis.model.out_folder import OutFolder
 RUN_FOLDER: Final = OutFolder(
     "a run",
     ("jobs.csv", "metrics.json", "metrics_by.csv", "profile.csv", "power.csv", "switching.csv", "decisions.csv",
-     "expectations.csv", "report.html", "run.json"),
+     "expectations.csv", "solver.csv", "report.html", "run.json"),
     seal="run.json",
 )  # fmt: skip
 SCALE_FOLDER: Final = OutFolder(

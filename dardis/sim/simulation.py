@@ -206,5 +206,6 @@ class Simulation:
                 self._submit_followers(place, now)
             case Solved():
                 self.recorder.solved.append((now, deed))
+                self._decided += round(deed.solver_cpu_s * 1e9)  # it works beside this thread, whose clock is read
             case Switched():
                 self.recorder.switched(deed.nodes, deed.moments, up=deed.up)

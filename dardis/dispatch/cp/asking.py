@@ -67,7 +67,7 @@ class Asking:
         bound = waiting if placer.rules.binding == UNBOUND else self._bound(placer, jobs, waiting, now)
         for slot in sorted(set(waiting).difference(bound), key=waiting.index):
             placer.run(passes.begin_at, queue, slot, now, now)
-        if bound and (not self._asked.shortcuts or placer.run(passes.anybody_could_start, queue, now)):
+        if bound and (not self._asked.shortcuts or self._could_start(placer, jobs, now)):
             problem = self._problem(jobs, bound, now)
             answer = self._asked.model.answer(problem, self._asked.seed)
             self._start(placer, jobs, bound, answer, now)
@@ -79,6 +79,10 @@ class Asking:
         """Whom the desired profile binds."""
         table = jobs.queue.table
         return [slot for slot in waiting if search.binding_of(placer.rules, table, slot, now) != UNBOUND]
+
+    def _could_start(self, placer: Placer, jobs: JobTable, now: int) -> bool:
+        """Whether anybody could."""
+        return placer.run(passes.anybody_could_start, jobs.queue, now) == search.FOUND
 
     def _problem(self, jobs: JobTable, slots: list[int], now: int) -> Problem:
         """What is to be decided."""

@@ -81,7 +81,11 @@ class Pcp14:
             if one.plan is not None
         ]
         found = case.solve(main, limits, [one.plan for one in alone if one.plan is not None])
-        return case.answer(main, replace(found, spent=found.spent + sum(one.spent for one in alone)))
+        result = found.result
+        if result is not None:
+            cpu_s = sum(one.result.cpu_s for one in alone if one.result is not None)
+            result = replace(result, cpu_s=result.cpu_s + cpu_s)
+        return case.answer(main, replace(found, spent=found.spent + sum(one.spent for one in alone), result=result))
 
     @staticmethod
     def _objective(aim: Aim, task: Task) -> Objective:
