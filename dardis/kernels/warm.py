@@ -15,13 +15,16 @@ from dardis.kernels import (
     queue,
     ranked,
     rebuild,
+    replan,
     sample,
     search,
     selection,
     sums,
     view,
 )  # fmt: skip
+from dardis.kernels.ahead import make_ahead, schedule_or_postpone
 from dardis.kernels.rows import Rows, make_rows
+from dardis.model.arrays import Ints
 from dardis.model.asks import Asks
 from dardis.model.codes import BEST_FIT, FIRST, FIRST_FIT, MIN_START, UNIFORM
 from dardis.model.job import FOREVER, NO_TIME
@@ -79,20 +82,61 @@ def warm_pool() -> None:
     profile.unbook(books, node, 7, 5)
 
 
-def warm_queue(*, wished: bool = True) -> None:
-    """The same for a run of a central dispatcher, with what only a desired profile needs if one is `wished`."""
+def _two_wait(strict: bool) -> tuple[Rows, Ints, queue.Queue, queue.Rules, queue.Room]:
+    """Two nodes, and two jobs of which the second never fits; they have just arrived."""
     rows, group = _two_nodes(), np.zeros(2, dtype=np.int64)
     waiting = queue.make_queue(2, 1)
     room = queue.make_room(1, offers.make_scratch(8, rows, 0, 0), 16, 2)
-    rules = queue.Rules(True, True, 1, queue.UNBOUND, False, False, FIRST_FIT, 1)
+    rules = queue.Rules(strict, True, 1, queue.UNBOUND, False, False, FIRST_FIT, 1)
     for slot, units in enumerate((2, 8)):
         waiting.table[slot] = (slot, 0, 5, units, 1, FOREVER, 0, 1, NO_TIME, 0, 0, 0, 1)
         waiting.lists[queue.ARRIVED, slot] = slot
     waiting.size[queue.ARRIVED] = 2
-    passes.pass_over(rows, group, waiting, rules, room, 0)
+    return rows, group, waiting, rules, room
+
+
+def _warm_wishes(rows: Rows, group: Ints, waiting: queue.Queue, rules: queue.Rules, room: queue.Room) -> None:
+    """Call what looks at who waits beside a desired profile."""
+    search.find(rows, group, waiting, rules, room, 1, queue.UNBOUND, 0, FOREVER, 0)
+    passes.withdraw(rows, waiting, 1, 0)
+
+
+def warm_queue(*, wished: bool = True) -> None:
+    """The same for a run of a central dispatcher, with what only a desired profile needs if one is `wished`."""
+    nodes_and_jobs = _two_wait(strict=True)
+    passes.pass_over(*nodes_and_jobs, 0)
     if wished:
-        search.find(rows, group, waiting, rules, room, 1, queue.UNBOUND, 0, FOREVER, 0)
-        passes.withdraw(rows, waiting, 1, 0)
+        _warm_wishes(*nodes_and_jobs)
+
+
+def warm_replan(*, wished: bool = True) -> None:
+    """The same for a run of a dispatcher that plans who waits anew."""
+    nodes_and_jobs = _two_wait(strict=False)
+    base = np.array([NO_TIME], dtype=np.int64), np.array([[8]], dtype=np.int64)
+    replan.pass_over(*nodes_and_jobs, replan.Planning(2, 2, False), make_ahead(*base, 2, 2), 0)
+    if wished:
+        _warm_wishes(*nodes_and_jobs)
+
+
+def warm_asking(*, wished: bool = True) -> None:
+    """The same for a run of a dispatcher that asks models: the pass, and the answers that come first."""
+    nodes_and_jobs = _two_wait(strict=False)
+    rows, _, waiting, rules, room = nodes_and_jobs
+    passes.open_pass(*nodes_and_jobs, 0)
+    passes.anybody_could_start(*nodes_and_jobs, 0)
+    passes.begin_at(*nodes_and_jobs, 0, 0, 0)
+    waiting.hold_node[1], waiting.hold_units[1] = 1, 1
+    waiting.table[1, queue.HOLD], waiting.table[1, queue.HELD] = 1, 1
+    passes.begin_there(rows, waiting, room, 1, 5, 0)
+    passes.close(waiting, rules, room, 0)
+    steps = np.zeros((8, 1), dtype=np.int64)
+    one = np.ones((1, 1), dtype=np.int64)
+    schedule_or_postpone(steps[:, 0].copy(), steps, 1, one, one[0], one[0].copy())
+    warm_first()
+    warm_positions()
+    if wished:
+        search.binding_of(rules, waiting.table, 1, 0)
+        _warm_wishes(*_two_wait(strict=False))
 
 
 def warm_late() -> None:
@@ -158,9 +202,9 @@ def warm_positions() -> None:
 
 
 if __name__ == "__main__":
-    warm_positions()
-    warm_first()
+    warm_asking()
     warm_planner()
     warm_pool()
     warm_late()
+    warm_replan()
     warm_queue()

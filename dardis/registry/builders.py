@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from dardis.config.set_up import AnySetUp
 from dardis.dispatch import CentralDispatcher
 from dardis.dispatch.base import Decider
-from dardis.kernels.warm import warm_late, warm_pool, warm_queue
+from dardis.kernels.warm import warm_asking, warm_late, warm_pool, warm_queue, warm_replan
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.registry.dispatcher import Builder, Cluster
@@ -59,16 +59,29 @@ class Late(Builder):
         return TurnsByMessage(cluster.each(partial(LateByTimers, setup, pace=pace)))
 
 
+class Warm(Protocol):
+    """Compiles kernels."""
+
+    def __call__(self, *, wished: bool) -> None:
+        """With what only a desired profile needs if one is `wished`."""
+
+
 class Central(Builder):
     """One queue, one view of all nodes; its set-up is an `AnySetUp` that asks no nodes and switches none."""
 
-    def __init__(self, make: Callable[[Any, Platform, DesiredProfile | None, int], Decider]) -> None:
-        """`make` is called with set-up, platform, the desired profile that decides, if any, and seed."""
+    def __init__(
+        self, make: Callable[[Any, Platform, DesiredProfile | None, int], Decider], warm: Warm = warm_queue
+    ) -> None:
+        """`make` is called with set-up, platform, the desired profile that decides, if any, and seed.
+
+        `warm` compiles what its passes over the queue call.
+        """
         self._make = make
+        self._warm = warm
 
     def warm(self, *, wished: bool) -> None:
-        """Compile what a queue needs."""
-        warm_queue(wished=wished)
+        """Compile what its passes call."""
+        self._warm(wished=wished)
 
     def turns(self, setup: AnySetUp, cluster: Cluster) -> Turns:
         """When anything has happened."""
@@ -77,3 +90,4 @@ class Central(Builder):
 
 
 PLANNED, LATE, CENTRAL = Planned(), Late(), Central(CentralDispatcher)
+REPLAN, ASKING = Central(CentralDispatcher, warm_replan), Central(CentralDispatcher, warm_asking)

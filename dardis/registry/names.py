@@ -12,7 +12,7 @@ from dardis.config.set_up import AnySetUp
 from dardis.config.settings import known_settings
 from dardis.dispatch import CENTRAL_SETUPS, CP_SETUPS, REPLAN_SETUPS
 from dardis.model.errors import InputError
-from dardis.registry.builders import CENTRAL, LATE, PLANNED
+from dardis.registry.builders import ASKING, CENTRAL, LATE, PLANNED, REPLAN
 from dardis.registry.dispatcher import Builder, Dispatcher
 from dardis.task_manager import LATE_SETUPS, SETUPS
 
@@ -22,8 +22,8 @@ _KINDS = (
     (SETUPS, PLANNED),
     (LATE_SETUPS, LATE),
     (CENTRAL_SETUPS, CENTRAL),
-    (REPLAN_SETUPS, CENTRAL),
-    (CP_SETUPS, CENTRAL),
+    (REPLAN_SETUPS, REPLAN),
+    (CP_SETUPS, ASKING),
 )
 OURS: Final[dict[str, Dispatcher]] = {
     name: Dispatcher(name, setup, builder) for setups, builder in _KINDS for name, setup in setups.items()

@@ -9,7 +9,7 @@ from kit.pool_reference import PoolJobs
 from kit.run import Run
 
 from dardis.config.settings import with_settings
-from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher, CentralSetUp
+from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher, CentralSetUp, QueueSetUp
 from dardis.kernels import queue as kernel
 from dardis.metrics.audit import audit
 from dardis.model.choices import UnitsPerNode
@@ -59,7 +59,7 @@ class Watched(CentralDispatcher):
 def dispatch(
     platform: Platform,
     jobs: Sequence[Actual],
-    setup: CentralSetUp,
+    setup: QueueSetUp,
     *,
     desired: DesiredProfile | None = None,
     seed: int = 1,
