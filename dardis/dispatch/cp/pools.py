@@ -9,6 +9,7 @@ from math import inf
 import numpy as np
 
 from dardis.dispatch.cp import constraints, objectives, variables
+from dardis.dispatch.cp.bound import least_weighted_starts
 from dardis.dispatch.cp.objectives import Delay
 from dardis.dispatch.cp.problem import Answer, Problem, Waiting
 from dardis.dispatch.cp.search import Effort, search
@@ -132,10 +133,18 @@ class _Case:
         ours = self._ours() if self._model.shortcuts else None
         if ours is not None and self._objective.value(ours) <= least:
             return self._told(ours, least)
+        least = max(least, self._fluid())
         if self._pool.latest < 0:
             infeasible = Result(SolverStatus.INFEASIBLE, Ended.PROVEN, None, None, 0.0)
             return replace(self._told(None, inf), result=infeasible)
         return self._solved(ours, least, seed)
+
+    def _fluid(self) -> float:
+        """A bound of ours: nobody is due later than now, so that the objective grows with every second of a start."""
+        pool, needs = self._pool, self._pool.needs[self._places]
+        weight = self._objective.numerator / self._objective.denominators
+        least = least_weighted_starts(weight, self._duration, needs, pool.time, pool.free)
+        return self._objective.value(np.zeros(len(self._jobs), dtype=np.int64)) + least
 
     def _ours(self) -> Ints | None:
         """Schedule-or-postpone, if it is an answer of the model."""

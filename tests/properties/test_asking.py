@@ -1,0 +1,73 @@
+"""Runs of dispatchers that ask models: on any machine all jobs run or are rejected, and the audit finds nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.central import dispatch
+from kit.effort import examples
+from kit.machine import desired_profiles, jobs, platforms
+
+from dardis.dispatch import CP_SETUPS
+from dardis.dispatch.cp.setups import Hcp19SetUp, Pcp19SetUp
+from dardis.dispatch.setups import DecisionCost
+from dardis.model.choices import EventOrder, OnOff, ProfileRule, UnitsPerNode
+
+SETUPS = [
+    *(setup for setup in CP_SETUPS.values() if not setup.needs_deadlines),
+    *(Pcp19SetUp(version=version) for version in range(3)),
+    *(Hcp19SetUp(version=version, model_jobs=3) for version in range(4)),
+    CP_SETUPS["pcp14"],
+]
+
+
+@st.composite
+def asking(draw):
+    """A set-up, a machine, jobs, and what is wished of its nodes."""
+    setup = draw(st.sampled_from(SETUPS))
+    platform = draw(platforms())
+    listed = draw(jobs(platform, most=8, following=True))
+    if setup.needs_deadlines:
+        listed = [
+            replace(job, asked=replace(job.asked, latest=job.earliest + 20)) if job.latest is None else job
+            for job in listed
+        ]
+    setup = replace(
+        setup,
+        event_order=draw(st.sampled_from(EventOrder)),
+        units_per_node=draw(st.sampled_from(UnitsPerNode)),
+        profile=draw(st.sampled_from([ProfileRule.SOFT, ProfileRule.HARD])),
+        decision_cost=draw(st.sampled_from(DecisionCost)),
+        delta=0.01,
+        delta_max=0.01,
+        conflicts=50,
+    ).checked()
+    return setup, platform, listed, draw(st.none() | desired_profiles(platform))
+
+
+@examples(0.5)
+@given(asking())
+def test_all_run_or_are_rejected_and_again_the_same(case):
+    setup, platform, listed, desired = case
+    one, two = (dispatch(platform, listed, setup, desired=desired) for _ in range(2))
+    assert one.schedule.digest() == two.schedule.digest()
+
+
+@examples(0.2)
+@given(asking())
+def test_without_shortcuts_nobody_waits_for_ever_either(case):
+    setup, platform, listed, _ = case
+    dispatch(platform, listed, replace(setup, shortcuts=OnOff.OFF, delta=1.0, delta_max=1.0, conflicts=1000))
+
+
+@pytest.mark.parametrize("name", ["pcp19", "hcp19", "pcp20"])
+@examples(0.2)
+@given(platforms(), st.data())
+def test_whoever_is_alone_starts_at_once(name, platform, data):
+    listed = data.draw(jobs(replace(platform, maintenance=()), most=1))
+    run = dispatch(replace(platform, maintenance=()), listed, CP_SETUPS[name])
+    starts = run.schedule.start[run.schedule.ran].tolist()
+    assert starts == [job.earliest for job in listed if job.number in run.schedule.number[run.schedule.ran]]

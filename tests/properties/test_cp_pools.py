@@ -1,0 +1,148 @@
+"""HCP'19's model of sums, and the fluid bound, against trying everything on one node that has all there is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.cp_brute_force import Search, empty_floor, expected_wait, least, plus, problems, seconds_of, slowdown_cost
+from kit.effort import examples
+
+from dardis.dispatch.cp import objectives
+from dardis.dispatch.cp.bound import least_weighted_starts
+from dardis.dispatch.cp.pools import Hcp19
+from dardis.dispatch.cp.problem import Blocked, Problem, Running, Waiting
+from dardis.model.job import Job
+from dardis.model.platform import NodeGroup, Platform
+from dardis.solver.result import SolverStatus
+
+
+def merged(problem: Problem) -> Problem:
+    """The same on one node that has what all nodes have."""
+    platform = problem.platform
+    kinds, sums = platform.kinds, platform.capacity.sum(axis=0).tolist()
+    one = Platform("one", (NodeGroup("n", 1, dict(zip(kinds, sums, strict=True))),))
+    running = tuple(replace(job, nodes=np.array([0]), units=np.array([job.job.units])) for job in problem.running)
+    waiting = tuple(replace(job, job=replace(job.job, groups=1)) for job in problem.waiting)
+    blocked = tuple(Blocked(0, block.start, block.end, block.amounts) for block in problem.blocked)
+    return replace(problem, platform=one, running=running, waiting=waiting, blocked=blocked, distinct=False)
+
+
+def that_sums_hold(problem: Problem) -> Problem:
+    """Without those who ask for more than is free now; what is free is never below 0, whatever is blocked."""
+    free = empty_floor(problem, seconds_of(problem))[0, :, 0]
+    fits = [job for job in problem.waiting if (np.array(job.job.request) * job.job.units <= free).all()]
+    return replace(problem, waiting=tuple(fits))
+
+
+def see_that_starts_fit(problem: Problem, starts: dict[int, int]) -> None:
+    free = empty_floor(problem, seconds_of(problem) + 100)
+    for place, start in starts.items():
+        waiting = problem.waiting[place]
+        begin = start - problem.now
+        taken = np.array(waiting.job.request) * waiting.job.units
+        free[0, :, begin : begin + waiting.duration] -= taken[:, None]
+    assert (free >= 0).all()
+
+
+def waiting_cost(most: int):
+    return lambda waiting, start, _: most / expected_wait(waiting.job) * (start - waiting.job.submit)
+
+
+@examples(0.5)
+@given(problems(most_jobs=5, most_nodes=2), st.booleans())
+def test_hcp19_proves_what_trying_everything_finds(problem, shortcuts):
+    one = merged(problem)
+    answer = Hcp19(shortcuts=shortcuts).answer(one, 1)
+    rest = that_sums_hold(one)
+    assert {one.waiting[place].job.number for place in answer.starts} == {job.job.number for job in rest.waiting}
+    best = least(rest, slowdown_cost)
+    assert answer.objective == pytest.approx(best)
+    assert answer.bound == pytest.approx(best)
+    if not shortcuts and rest.waiting:
+        assert answer.result is not None
+        assert answer.result.proven
+    see_that_starts_fit(one, answer.starts)
+
+
+@examples(0.3)
+@given(problems(most_jobs=4, most_nodes=2), st.sampled_from([1, 2]))
+def test_versions_1_and_2_prove_the_least_weighted_wait(problem, version):
+    one = merged(problem)
+    rest = that_sums_hold(one)
+    most = max((expected_wait(job.job) for job in rest.waiting), default=1)
+    answer = Hcp19(version).answer(one, 1)
+    best = Search(rest, waiting_cost(most), plus).run()
+    assert answer.objective == pytest.approx(best)
+    assert answer.bound == pytest.approx(best)
+
+
+@examples(0.3)
+@given(problems(most_jobs=5))
+def test_the_same_again_and_who_is_told_to_start_fits_the_sums(problem):
+    one, two = (Hcp19().answer(problem, 3) for _ in range(2))
+    assert (one.starts, one.objective, one.bound) == (two.starts, two.objective, two.bound)
+    see_that_starts_fit(merged(problem), one.starts)
+
+
+@examples(1)
+@given(problems(most_jobs=4, most_nodes=2))
+def test_the_fluid_bound_lies_below_the_best(problem):
+    one = merged(problem)
+    objective = objectives.slowdown(one.waiting, one.now)
+    need = np.array([np.array(job.job.request) * job.job.units for job in one.waiting]).reshape(
+        -1, len(one.platform.kinds)
+    )
+    free = empty_floor(one, seconds_of(one))[0]
+    least_starts = least_weighted_starts(
+        objective.numerator / objective.denominators, np.array([job.duration for job in one.waiting], dtype=np.int64),
+        need, np.arange(free.shape[1]), free.T,
+    )  # fmt: skip
+    at_once = objective.value(np.zeros(len(one.waiting), dtype=np.int64))
+    assert at_once + least_starts <= least(one, slowdown_cost) + 1e-6
+
+
+def test_the_fluid_bound_is_met_by_jobs_that_fill_the_machine_one_after_the_other():
+    # Weights 3, 1 and durations 2, 4 on a machine that both need whole: the first at 0, the second at 2.
+    found = least_weighted_starts(
+        np.array([3.0, 1.0]), np.array([2, 4]), np.array([[5], [5]]), np.array([0]), np.array([[5]])
+    )
+    assert found == pytest.approx(2.0)
+
+
+def outrun() -> Problem:
+    """Somebody was to end at 5, and still runs at 10 on both cores; another waits for one."""
+    platform = Platform("one", (NodeGroup("n", 1, {"cores": 2}),))
+    held = Job(1, 0, 0, 50, 100, 1, (1,), 1)
+    waits = Job(2, 8, 8, 50, 3, 1, (1,), 1)
+    running = Running(held, 11, 5, np.array([0]), np.array([1]))
+    return Problem(platform, 10, (running,), (Waiting(waits, 3), Waiting(replace(waits, number=3), 3)))
+
+
+def test_before_version_2_a_job_that_outruns_holds_nothing_and_shortens_the_horizon():
+    problem = outrun()
+    # Both fit beside a job that holds nothing; the horizon is 10 - 5 + 6 s.
+    assert set(Hcp19(1).answer(problem, 1).starts.values()) == {10}
+    # One core is free now, the other after a second.
+    assert sorted(Hcp19(2).answer(problem, 1).starts.values()) == [10, 11]
+    long_ago = replace(problem, running=(replace(problem.running[0], foreseen=-50),))
+    answer = Hcp19(1).answer(long_ago, 1)
+    assert answer.starts == {}
+    assert answer.result is not None
+    assert answer.result.status is SolverStatus.INFEASIBLE
+
+
+def test_version_0_fixes_the_others_to_the_end_where_they_may_be_too_many():
+    problem = outrun()
+    waits = problem.waiting[0]
+    many = tuple(replace(waits, job=replace(waits.job, number=number)) for number in range(2, 8))
+    # Five on two cores at once, at the horizon's end.
+    none = Hcp19(0, jobs=1).answer(replace(problem, waiting=many), 1)
+    assert none.starts == {}
+    assert none.result is not None
+    assert none.result.status is SolverStatus.INFEASIBLE
+    assert list(Hcp19(0, jobs=1).answer(replace(problem, waiting=many[:3]), 1).starts) == [0]
+    assert Hcp19(1, jobs=1).answer(replace(problem, waiting=many), 1).starts == {0: 10}
