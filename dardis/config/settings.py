@@ -57,7 +57,7 @@ def plain_settings(setup: DataclassInstance) -> dict[str, Any]:
     for name, f in _keys(type(setup)).items():
         value = getattr(setup, name)
         zero = f.metadata.get("zero")
-        plain[name] = zero if zero and value == 0 else str(value) if isinstance(value, str) else value
+        plain[name] = zero if zero and value == 0 else str(value) if isinstance(value, str | float) else value
     return plain
 
 

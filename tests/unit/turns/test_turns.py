@@ -177,7 +177,7 @@ def placed(number: int, start: int) -> Placed:
         ([[placed(1, 5), placed(1, 5)]], "at 5 s job 1 is placed, which does not wait"),
         ([[placed(1, 5)], [placed(1, 5)]], "at 5 s job 1 is placed, which does not wait"),
         ([[placed(1, 4)]], "at 5 s job 1 is placed at 4 s, which is past"),
-        ([[1]], "at 5 s it decides int, not Placed or Rejected"),
+        ([[1]], "at 5 s it decides int, not Placed, Rejected or Solved"),
         ([[placed(1, 6)], []], None),
     ],
 )

@@ -1,0 +1,130 @@
+"""Dispatchers that ask a constraint solver, from command to folder: files, figures, what decisions cost, mistakes."""
+
+import csv
+import json
+
+import pytest
+
+from dardis.cli.main import run as command
+from dardis.runs.solved import SOLVER_FILE
+
+PLATFORM = 'name = "two"\n[[nodes]]\ncount = 2\nprefix = "n"\nresources = { cores = 4 }\n'
+HEADER = "job_id,submit_s,runtime_s,walltime_s,units,req_cores\n"
+ROWS = [
+    "1,0,100,100,2,3",  # all nodes
+    "2,5,20,200,1,4",
+    "3,6,30,30,1,4",
+    "4,7,10,10,1,4",
+    "5,8,40,60,2,4",
+    "6,9,5,5,1,9",  # fits no node
+]
+
+
+@pytest.fixture
+def simulate(tmp_path, capsys):
+    (tmp_path / "p.toml").write_text(PLATFORM)
+    (tmp_path / "t.csv").write_text(HEADER + "\n".join(ROWS) + "\n")
+
+    def simulate(dispatcher, *settings, more=(), out="out"):
+        words = [word for setting in settings for word in ("--set", setting)]
+        status = command([
+            "simulate", str(tmp_path / "t.csv"), "--platform", str(tmp_path / "p.toml"), "--dispatcher", dispatcher,
+            "--out", str(tmp_path / out), "--force", "--no-report", *words, *more,
+        ])  # fmt: skip
+        return status, capsys.readouterr().err, tmp_path / out
+
+    return simulate
+
+
+def read(out):
+    with (out / SOLVER_FILE).open() as file:
+        return list(csv.DictReader(file)), json.loads((out / "metrics.json").read_text())
+
+
+def starts(out):
+    with (out / "jobs.csv").open() as file:
+        return {int(row["job_id"]): int(row["starting_time"]) for row in csv.DictReader(file) if row["starting_time"]}
+
+
+@pytest.mark.parametrize("name", ["pcp19", "hcp19", "pcp20"])
+def test_a_decision_has_its_row_and_metrics_their_sums(simulate, name):
+    status, _, out = simulate(name)
+    assert status == 0
+    rows, metrics = read(out)
+    # At 0 all start; nobody could at 5 to 9; at 100 the short ones do.
+    assert [int(row["time"]) for row in rows][:2] == [0, 100]
+    assert metrics["solver_decisions"] == len(rows)
+    assert metrics["solver_asked"] == sum(row["status"] != "" for row in rows)
+    assert metrics["stopped_by"] is None
+    assert metrics["decision_cpu_s"] > metrics["solver_cpu_s"]
+    for row in rows:
+        assert int(row["started"]) <= int(row["planned"]) <= int(row["waiting"])
+        assert float(row["bound"]) <= float(row["objective"]) + 1e-9
+        assert float(row["gap"]) == pytest.approx(1 - float(row["bound"]) / float(row["objective"]), abs=1e-6)
+    begun = starts(out)
+    # Two of one node each, the shortest first, then the next, then who needs both or who takes longest.
+    assert (begun[1], begun[4], begun[3]) == (0, 100, 100)
+    assert command(["audit", str(out)]) == 0
+
+
+def test_without_shortcuts_the_solver_is_asked_always_and_starts_the_same_here(simulate):
+    ours = starts(simulate("hcp19")[2])
+    _, _, out = simulate("hcp19", "shortcuts=off", out="off")
+    rows, metrics = read(out)
+    assert metrics["solver_asked"] == metrics["solver_decisions"] == len(rows)
+    # At 5 to 9 somebody waits, whom nothing free holds: the model is empty.
+    assert [int(row["time"]) for row in rows][:6] == [0, 5, 6, 7, 8, 100]
+    assert starts(out) == ours
+
+
+def test_decisions_that_take_time_begin_when_it_is_over(simulate):
+    _, _, out = simulate("hcp19", "shortcuts=off", "decision_cost=deterministic")
+    rows, _ = read(out)
+    assert float(rows[0]["deterministic_s"]) > 0
+    assert starts(out)[1] == 1
+    assert command(["audit", str(out)]) == 0
+    # Nobody works on nothing: with shortcuts the first decision costs nothing.
+    assert starts(simulate("hcp19", "decision_cost=deterministic", out="at once")[2])[1] == 0
+
+
+def test_the_versions_that_weigh_by_expected_waits_have_them_by_deadlines(simulate):
+    for name, settings in (("pcp14", ()), ("pcp19", ("version=0",)), ("hcp19", ("version=2",))):
+        status, said, _ = simulate(name, *settings)
+        assert (status, len(said.splitlines())) == (2, 1)
+        assert "--deadlines none" in said
+        assert simulate(name, *settings, more=("--deadlines", "factor:2"), out=name)[0] == 0
+    assert simulate("pcp14", "composite=off")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "told"),
+    [
+        ("pcp19", "version=4", "0|1|2|3"),
+        ("hcp19", "version=one", "0|1|2|3"),
+        ("pcp14", "objective=profit", "makespan|tardiness|late"),
+        ("pcp14", "delta_0=-1", "a factor from 0 on"),
+        ("pcp20", "delta=-1", "deterministic seconds above 0"),
+        ("pcp20", "delta=nan", "deterministic seconds above 0"),
+        ("pcp20", "delta=2", "at most that"),
+        ("hcp19", "restarts=-1", "a whole number from 0 on"),
+        ("hcp19", "expected=oracle", "walltime|last-two|data-driven|learned|real"),
+        ("hcp19", "decision_cost=wall", "none|deterministic"),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_one_line(simulate, name, setting, told):
+    status, said, out = simulate(name, setting)
+    assert (status, len(said.splitlines())) == (2, 1)
+    assert told in said
+    assert not out.exists()
+
+
+def test_a_guard_that_fires_is_told(simulate, tmp_path):
+    rows = [
+        f"{number},{number // 9},{7 + number % 13},{7 + number % 13},{1 + number % 5},{1 + number % 3}"
+        for number in range(1, 90)
+    ]
+    (tmp_path / "t.csv").write_text(HEADER + "\n".join(rows) + "\n")
+    _, _, out = simulate("hcp19", "guard_s=1", "delta=16", "conflicts=100000000")
+    found, metrics = read(out)
+    stopped = {row["stopped_by"] for row in found}
+    assert (metrics["stopped_by"] == "time") == ("time" in stopped)
