@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from math import inf
+from typing import ClassVar
 
 from dardis.config.settings import setting
 from dardis.dispatch.cp.asking import Asked, Asking
@@ -45,6 +46,8 @@ def _version(text: str) -> int:
     return int(text)
 
 
+MANY_CONFLICTS = 1_000_000
+"""Where no answer stands: a search that is cut short early has none."""
 _SECONDS = "deterministic seconds above 0"
 
 
@@ -58,14 +61,17 @@ class CpSetUp(QueueSetUp):
     """δ_max: what none may take more."""
     restarts: int = setting(2, least=0)
     """k: further searches after one that finds nothing."""
-    conflicts: int = 1_000
-    """Dead ends of a search: deterministic time alone bounds none."""
+    conflicts: int = setting(0, zero="default")
+    """Dead ends of a search: deterministic time alone bounds no model of many boxes."""
     guard_s: int = setting(0, zero="off")
     """Seconds on the wall clock after which a search is stopped: then no other run need end the same."""
     shortcuts: OnOff = OnOff.ON
     """Whether an answer of ours comes first, and the solver is asked only where that may not be the best."""
     decision_cost: DecisionCost = DecisionCost.NONE
     """Whether what is decided begins when the solver's deterministic seconds are over."""
+
+    few_conflicts: ClassVar[int] = 1_000
+    """Where an answer stands already: hardly ever is a better one found by more."""
 
     @property
     def takes_time(self) -> bool:
@@ -75,7 +81,9 @@ class CpSetUp(QueueSetUp):
     @property
     def effort(self) -> Effort:
         """Bounds of a search."""
-        return Effort(self.delta, self.delta_max, self.restarts, self.conflicts, float(self.guard_s or inf))
+        with_answer = self.shortcuts is OnOff.ON
+        conflicts = self.conflicts or (self.few_conflicts if with_answer else MANY_CONFLICTS)
+        return Effort(self.delta, self.delta_max, self.restarts, conflicts, float(self.guard_s or inf))
 
     def checked(self) -> CpSetUp:
         """The set-up, if its settings go together."""
@@ -98,9 +106,9 @@ class CpSetUp(QueueSetUp):
 class OnNodesSetUp(CpSetUp):
     """What those have whose models decide on nodes by alternatives."""
 
+    few_conflicts: ClassVar[int] = 200
     most_places: int = 1_500
     """Nodes of jobs in the largest model that is built."""
-    conflicts: int = 200
 
     @property
     def means(self) -> Means:
@@ -169,7 +177,7 @@ class Pcp20SetUp(CpSetUp):
 
     delta: float = setting(0.05, values=_SECONDS, parse=_positive)
     delta_max: float = setting(0.8, values=_SECONDS, parse=_positive)
-    conflicts: int = 10_000
+    few_conflicts: ClassVar[int] = 10_000
     most_boxes: int = 600
     """Boxes in the largest model that is built."""
 
