@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from dardis.model.addresses import JobId
@@ -20,7 +21,7 @@ class Decider(Protocol):
         """A job has ended, at its walltime or before."""
         ...
 
-    def decide(self, now: int) -> list[Placed | Rejected | Solved]:
+    def decide(self, now: int) -> Sequence[Placed | Rejected | Solved]:
         """Say which waiting jobs start now, and where, which will never start any more, and how that was found out."""
         ...
 

@@ -16,7 +16,7 @@ from dardis.model.addresses import JobId
 from dardis.model.job import Job
 from dardis.task_manager import PlannedManager
 from dardis.transport.local import LocalHosts
-from dardis.wire.effects import Effect, Placed, Rejected, ToHosts
+from dardis.wire.effects import Effect, Placed, Rejected, Solved, ToHosts
 from dardis.wire.messages import Ended, Message
 
 
@@ -139,7 +139,7 @@ class TimedDispatcher:
         self.inner.ended(number, now)
         self.told_ns += cpu_ns() - begun
 
-    def decide(self, now: int) -> list[Placed | Rejected]:
+    def decide(self, now: int) -> Sequence[Placed | Rejected | Solved]:
         """Say which jobs start."""
         self.ledger.begin(Why.SUBMIT, now)
         begun = cpu_ns()

@@ -41,9 +41,9 @@ EXPECTED = (
     ),
     Mutation(
         "what is only expected is kept as if it were promised",
-        QUEUE,
-        "setup.backfill_depth or (FOREVER if self._predicts else 0)",
-        "setup.backfill_depth",
+        "dardis/dispatch/setups.py",
+        "self.backfill_depth or (0 if self.expected is Expecting.WALLTIME else FOREVER)",
+        "self.backfill_depth",
         OF_QUEUE,
     ),
     Mutation(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kit.actual import actual
 from kit.central import dispatch
 from kit.effort import examples
 from kit.machine import desired_profiles, jobs, platforms
@@ -15,6 +17,10 @@ from dardis.dispatch import CP_SETUPS
 from dardis.dispatch.cp.setups import Hcp19SetUp, Pcp19SetUp
 from dardis.dispatch.setups import DecisionCost
 from dardis.model.choices import EventOrder, OnOff, ProfileRule, UnitsPerNode
+from dardis.model.job import NO_TIME
+from dardis.model.platform import Maintenance, NodeGroup, Platform
+from dardis.model.profile import StepFunction
+from dardis.model.target import DesiredProfile
 
 SETUPS = [
     *(setup for setup in CP_SETUPS.values() if not setup.needs_deadlines),
@@ -71,3 +77,18 @@ def test_whoever_is_alone_starts_at_once(name, platform, data):
     run = dispatch(replace(platform, maintenance=()), listed, CP_SETUPS[name])
     starts = run.schedule.start[run.schedule.ran].tolist()
     assert starts == [job.earliest for job in listed if job.number in run.schedule.number[run.schedule.ran]]
+
+
+@pytest.mark.parametrize("name", ["pcp14", "pcp19", "hcp19", "pcp20"])
+@pytest.mark.parametrize("wish", [False, True])
+def test_nobody_is_started_who_would_run_into_what_is_closed_or_not_wished(name, wish):
+    """Of two who fit side by side one is over by then; the other waits until it is over, or its wish is."""
+    closed = () if wish else (Maintenance((0,), 50, 70),)
+    platform = Platform("one", (NodeGroup("n", 1, {"cores": 4}),), maintenance=closed)
+    cores = StepFunction(np.array([NO_TIME, 50, 70]), np.array([4, 0, 4]))
+    desired = DesiredProfile(platform, {0: cores}) if wish else None
+    listed = [
+        actual(number, 0, 0, 500, walltime, 1, (2,), 1, runtime=walltime) for number, walltime in ((1, 10), (2, 100))
+    ]
+    setup = replace(CP_SETUPS[name], profile=ProfileRule.HARD)
+    assert dispatch(platform, listed, setup, desired=desired).schedule.start.tolist() == [0, 70]

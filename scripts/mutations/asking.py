@@ -1,0 +1,54 @@
+"""Faults of dispatchers that plan anew or ask models: problems, answers, bounds."""
+
+from __future__ import annotations
+
+from scripts.mutations.mutation import Mutation
+
+ASKING, POOLS, BOUND = "dardis/dispatch/cp/asking.py", "dardis/dispatch/cp/pools.py", "dardis/dispatch/cp/bound.py"
+OF_RUNS = ("tests/unit/runs/test_solved_run.py", "tests/properties/test_asking.py")
+OF_POOLS = ("tests/properties/test_cp_pools.py",)
+
+ASKING_MODELS = (
+    Mutation(
+        "who starts later by the model starts now",
+        ASKING,
+        "            if start != now:\n                continue\n",
+        "",
+        OF_RUNS,
+    ),
+    Mutation(
+        "decisions take no time",
+        ASKING,
+        "if self._asked.takes_time else 0",
+        "if not self._asked else 0",
+        OF_RUNS,
+    ),
+    Mutation(
+        "what is closed is not told to the model",
+        ASKING,
+        "if block.end > now and block.start < horizon",
+        "if block.end < now",
+        OF_RUNS,
+    ),
+    Mutation(
+        "the fluid bound leaves durations whole",
+        BOUND,
+        "duration[order] / 2",
+        "0 * duration[order]",
+        OF_POOLS,
+    ),
+    Mutation(
+        "jobs that outrun hold what they have in every version",
+        POOLS,
+        "mended=self.version >= 2",
+        "mended=True",
+        OF_POOLS,
+    ),
+    Mutation(
+        "whom the free sums don't hold stays in the model",
+        POOLS,
+        "(pool.needs[place] <= pool.free[0]).all()",
+        "(pool.needs[place] >= 0).all()",
+        OF_POOLS,
+    ),
+)
