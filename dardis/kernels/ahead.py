@@ -36,8 +36,10 @@ class Ahead(NamedTuple):
     span: Ints
     weight: Floats
     """What a second of its wait costs."""
+    soonest: Ints
+    """When it starts if nobody else is planned: the search for its start begins there."""
     least: Floats
-    """What its start costs if nobody else is planned."""
+    """What that start costs."""
     start: Ints
     order: Ints
     """The order of the plan, and two more to try and to keep one."""
@@ -46,16 +48,16 @@ class Ahead(NamedTuple):
     last: Ints
     """By slot: the number of the job that was planned last in it, and its place in that plan's order."""
     chosen: Ints
-    """Slots of those who are to start now, in the order of the plan."""
+    """Slots of those who are to start now, then of the others, each in the order of the plan."""
     count: Ints
-    """Shape (1,): how many these are."""
+    """Shape (2,): how many of these are tried, and how many there are."""
 
 
 def make_ahead(base_time: Ints, base_value: Ints, jobs: int, slots: int) -> Ahead:
     """Return room for plans of `jobs` jobs, of which, with those who run, there are at most `slots`."""
     columns = base_value.shape[1]
     profiles, longest = jobs + 2, len(base_time) + slots + jobs + 4
-    slots_of, span, start, order, tried, kept, chosen = np.zeros((7, jobs), dtype=np.int64)
+    slots_of, span, soonest, start, order, tried, kept, chosen = np.zeros((8, jobs), dtype=np.int64)
     return Ahead(
         base_time,
         base_value,
@@ -66,6 +68,7 @@ def make_ahead(base_time: Ints, base_value: Ints, jobs: int, slots: int) -> Ahea
         np.zeros((jobs, columns), dtype=np.int64),
         span,
         np.zeros(jobs, dtype=np.float64),
+        soonest,
         np.zeros(jobs, dtype=np.float64),
         start,
         order,
@@ -73,15 +76,15 @@ def make_ahead(base_time: Ints, base_value: Ints, jobs: int, slots: int) -> Ahea
         kept,
         np.full((slots, 2), -1, dtype=np.int64),
         chosen,
-        np.zeros(1, dtype=np.int64),
+        np.zeros(2, dtype=np.int64),
     )
 
 
 @inlined
-def earliest(time: Ints, value: Ints, steps: int, need: Ints, span: int) -> int:
-    """The first step from which on there is enough for `span` s; `steps` if there never is."""
-    first = 0
-    for place in range(steps):
+def earliest(time: Ints, value: Ints, begin: int, steps: int, need: Ints, span: int) -> int:
+    """The first step, from `begin` on, from which on there is enough for `span` s; `steps` if there never is."""
+    first = begin
+    for place in range(begin, steps):
         if first < place and time[place] >= time[first] + span:
             return first
         for c in range(len(need)):
@@ -113,11 +116,27 @@ def use(time: Ints, value: Ints, steps: int, need: Ints, first: int, end: int) -
 
 
 @inlined
+def step_at(time: Ints, steps: int, moment: int) -> int:
+    """The first step that begins at that time or later."""
+    low, high = np.int64(0), np.int64(steps)
+    while low < high:
+        middle = (low + high) >> 1
+        if time[middle] < moment:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inlined
 def put(ahead: Ahead, profile: int, job: int) -> int:
     """Let a job start as early as it can in a profile; return when (FOREVER: it never can)."""
     time, value, need = ahead.time[profile], ahead.value[profile], ahead.need[job]
     steps = ahead.steps[profile]
-    first = earliest(time, value, steps, need, ahead.span[job])
+    if ahead.soonest[job] == FOREVER:
+        return FOREVER
+    begin = step_at(time, steps, ahead.soonest[job])
+    first = earliest(time, value, begin, steps, need, ahead.span[job])
     if first == steps:
         return FOREVER
     start = time[first]
@@ -165,11 +184,12 @@ def put_all(ahead: Ahead, first: int, count: int, now: int) -> float:
 
 @bare
 def write_least(ahead: Ahead, count: int, now: int) -> None:
-    """Write what the start of each job costs if nobody else is planned."""
+    """Write when each job starts if nobody else is planned, and what that costs."""
     time, steps = ahead.time[0], ahead.steps[0]
     for job in range(count):
-        first = earliest(time, ahead.value[0], steps, ahead.need[job], ahead.span[job])
-        ahead.least[job] = cost_of(ahead, job, FOREVER if first == steps else time[first], now)
+        first = earliest(time, ahead.value[0], 0, steps, ahead.need[job], ahead.span[job])
+        ahead.soonest[job] = FOREVER if first == steps else time[first]
+        ahead.least[job] = cost_of(ahead, job, ahead.soonest[job], now)
 
 
 @inlined
@@ -243,10 +263,7 @@ def schedule_or_postpone(time: Ints, value: Ints, steps: int, need: Ints, span: 
     place = 0
     while place < steps and left > 0:
         for job in range(count):
-            if (
-                start[job] == FOREVER
-                and earliest(time[place:], value[place:], steps - place, need[job], span[job]) == 0
-            ):
+            if start[job] == FOREVER and earliest(time, value, place, steps, need[job], span[job]) == place:
                 start[job] = time[place]
                 steps = use(time, value, steps, need[job], place, time[place] + span[job])
                 left -= 1

@@ -28,6 +28,7 @@ from dardis.kernels.passes import (
 )
 from dardis.kernels.profile import DONE, FULL
 from dardis.kernels.queue import (
+    BOUND_THROUGHOUT,
     GONE,
     NUMBER,
     PHASE,
@@ -38,7 +39,6 @@ from dardis.kernels.queue import (
     SPAN,
     START,
     SUBMIT,
-    UNBOUND,
     UNITS,
     WHOLE,
     Queue,
@@ -115,7 +115,8 @@ def choose_weightiest(queue: Queue, rules: Rules, planning: Planning, ahead: Ahe
         ahead.order[i] = i
         ahead.span[i] = table[slot, SPAN]
         ahead.weight[i] = -lightness[by_weight[i]]
-        bound = binding_of(rules, table, slot, now) != UNBOUND
+        # What binds at the start alone is seen to when it starts: a plan would have it hold for the whole run.
+        bound = binding_of(rules, table, slot, now) == BOUND_THROUGHOUT
         for c in range(ahead.need.shape[1]):
             free = c < kinds
             ahead.need[i, c] = table[slot, REQUEST + c % kinds] * table[slot, UNITS] if free or bound else 0
@@ -203,15 +204,15 @@ def begin_order(ahead: Ahead, table: Ints, count: int, now: int) -> float:
 @folded
 def look_ahead(queue: Queue, rules: Rules, room: Room, planning: Planning, ahead: Ahead, now: int) -> None:
     """Plan those who wait, and write to `chosen` who is to start now."""
-    ahead.count[0] = 0
+    ahead.count[:] = 0
     if not anybody_fits(queue, room):
         return
     table = queue.table
     count = choose_weightiest(queue, rules, planning, ahead, now)
     begin_profile(ahead, table, now)
+    write_least(ahead, count, now)
     cost = begin_order(ahead, table, count, now)
     if count > 1:
-        write_least(ahead, count, now)
         exchange(ahead, count, planning.exchanges, draw_key(rules.seed, now, 0, 0, PURPOSE_PLAN), cost, now)
     for i in range(count):
         job = ahead.order[i]
@@ -221,6 +222,12 @@ def look_ahead(queue: Queue, rules: Rules, room: Room, planning: Planning, ahead
         if ahead.start[job] == now:
             ahead.chosen[ahead.count[0]] = slot
             ahead.count[0] += 1
+    ahead.count[1] = ahead.count[0]
+    for i in range(count):
+        job = ahead.order[i]
+        if ahead.start[job] != now:
+            ahead.chosen[ahead.count[1]] = ahead.slots[job]
+            ahead.count[1] += 1
 
 
 @folded
@@ -241,13 +248,15 @@ def _one_pass(
     while state[PLACE] < ahead.count[0]:
         slot = ahead.chosen[state[PLACE]]
         outcome = STAYS
-        if fits_now(rows, group, queue.table, slot, rules, now, 0):
+        if sums_hold(queue.table, slot, room) and fits_now(rows, group, queue.table, slot, rules, now, 0):
             outcome = begin(rows, group, queue, slot, rules, room, now)
         elif state[RESERVED] < rules.depth:
             # Its turn has come, but what is free lies scattered: nodes are kept for it, or it would wait for ever.
             outcome = reserve_earliest(rows, group, queue, slot, rules, room, now)
         if outcome not in (BEGUN, STAYS):
             return outcome
+        if outcome == STAYS:
+            ahead.count[0] = ahead.count[1]  # what the plan gave to it is left to the others
         state[PLACE] += 1
     close(queue, rules, room, now)
     state[PHASE] = CLEAR

@@ -291,3 +291,11 @@ def test_ctrl_c_ends_with_130(folder):
     assert process.returncode == 130
     assert said.strip() == "dardis: interrupted"
     assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize("setting", ["plan_jobs=0", "exchanges=-1", "weights=heavy"])
+def test_settings_of_plans_that_do_not_exist(simulate, setting):
+    status, lines = simulate("--set", setting, dispatcher="replan")
+    assert status == 2
+    assert len(lines) == 1
+    assert setting.partition("=")[0] in lines[0]

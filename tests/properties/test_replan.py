@@ -1,0 +1,171 @@
+"""`replan` over random machines, jobs and settings: legal, repeatable, in nobody's way for ever, and what it says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.actual import actual
+from kit.central import dispatch, starts_on_one_node
+from kit.dense import ONE, dense_nodes
+from kit.effort import examples
+from kit.foreseen import Foreseen
+from kit.machine import busy_hours, desired_profiles, jobs, platforms
+from kit.pool_reference import PoolJobs
+from kit.replan_reference import SlowReplan
+from kit.replay import horizon_of
+from kit.run import Run
+
+from dardis.dispatch import REPLAN_SETUPS
+from dardis.dispatch.setups import ProfileCheck, ReplanSetUp, Weights
+from dardis.kernels import job_table, placer, profiles
+from dardis.model.choices import EventOrder, Expecting, NodeChoice, ProfileRule, UnitsPerNode
+from dardis.model.job import Actual
+from dardis.model.platform import NodeGroup, Platform
+from dardis.model.target import DesiredProfile
+
+
+@dataclass
+class Case:
+    """What a run is made of."""
+
+    platform: Platform
+    jobs: list[Actual]
+    setup: ReplanSetUp
+    desired: DesiredProfile | None
+
+    def run(self, **more) -> Run:
+        return dispatch(self.platform, self.jobs, self.setup, desired=self.desired, **more)
+
+
+@st.composite
+def setups(draw, **fixed) -> ReplanSetUp:
+    """Any settings that go together, some of them fixed."""
+    setup = ReplanSetUp(
+        plan_jobs=draw(st.sampled_from((1, 2, 4, 100))),
+        exchanges=draw(st.sampled_from((0, 3, 40))),
+        weights=draw(st.sampled_from(Weights)),
+        profile=draw(st.sampled_from(ProfileRule)),
+        profile_check=draw(st.sampled_from(ProfileCheck)),
+        node_choice=draw(st.sampled_from(NodeChoice)),
+        units_per_node=draw(st.sampled_from(UnitsPerNode)),
+        event_order=draw(st.sampled_from(EventOrder)),
+    )
+    return replace(setup, **fixed).checked()
+
+
+@st.composite
+def cases(draw, *, most: int = 12, **fixed) -> Case:
+    """Any machine, jobs, wishes and set-up, with these settings fixed."""
+    platform = draw(platforms())
+    desired = draw(st.none() | desired_profiles(platform))
+    return Case(platform, draw(jobs(platform, following=True, most=most)), draw(setups(**fixed)), desired)
+
+
+@given(cases())
+@examples(3)
+def test_every_schedule_is_legal_and_the_same_again(case):
+    """The audit is in `dispatch`; whoever has not run was rejected for a reason. Chance is an argument."""
+    first = case.run()
+    again = case.run()
+    assert first.schedule.digest() == again.schedule.digest()
+    assert first.reasons == again.reasons
+
+
+@given(busy_hours(), setups())
+@examples(0.3)
+def test_busy_hours_are_legal_and_the_same_again(hours, setup):
+    platform, listed, desired = hours
+    case = Case(platform, listed, setup, desired)
+    assert case.run().schedule.digest() == case.run().schedule.digest()
+
+
+@given(cases(expected=Expecting.LAST_TWO), st.data())
+@examples(2)
+def test_whatever_is_expected_every_schedule_is_legal_and_the_same_again(case, data):
+    """Jobs die at their walltimes alone."""
+    expected = {job.number: data.draw(st.integers(1, job.walltime)) for job in case.jobs}
+    first = case.run(predictor=Foreseen(expected))
+    assert first.schedule.digest() == case.run(predictor=Foreseen(expected)).schedule.digest()
+    ran = np.flatnonzero(first.schedule.ran)
+    assert [case.jobs[place].duration for place in ran] == (first.schedule.finish - first.schedule.start)[ran].tolist()
+
+
+@given(cases())
+@examples(1)
+def test_only_a_job_that_can_never_run_is_rejected(case):
+    """The empty machine, when all maintenance is over and the profile has had its last step, does not hold it.
+
+    So whoever is in many others' way has run by the end: nobody waits for ever.
+    """
+    run = case.run()
+    binds = case.desired is not None and case.setup.profile is ProfileRule.HARD
+    until = horizon_of(case.platform, case.jobs, case.desired)
+    empty = dense_nodes(case.platform, case.desired if binds else None, until)
+    for place in np.flatnonzero(~run.schedule.ran).tolist():
+        job = case.jobs[place]
+        length = 1 if case.setup.profile_check is ProfileCheck.INSTANT else job.walltime
+        index = [
+            int(node.index_of_starts(until, until, length, np.array(job.request), binds)[0]) // ONE
+            for number, node in enumerate(empty)
+            if job.groups >> int(case.platform.group_of_node[number]) & 1
+        ]
+        distinct = case.setup.units_per_node is UnitsPerNode.DISTINCT
+        assert sum(min(whole, 1) if distinct else whole for whole in index) < job.units, run.reasons[place]
+
+
+@given(cases(), st.integers(1, 3))
+@examples(1.5)
+def test_room_at_the_beginning_decides_nothing(case, slots):
+    """Passes that stop for want of room, of each sort, go on as if there had been enough; the last plan is kept."""
+    expected = case.run()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(job_table, "FIRST_SLOTS", slots)
+        patch.setattr(placer, "FIRST_LONGEST", 1)
+        make_rows, make_room = profiles.make_rows, placer.make_room
+        patch.setattr(profiles, "make_rows", lambda count, columns, _, dtype: make_rows(count, columns, 3, dtype))
+        patch.setattr(placer, "make_room", lambda kinds, scratch, _, slots: make_room(kinds, scratch, 1, slots))
+        narrow = case.run()
+    assert narrow.schedule.digest() == expected.schedule.digest()
+    assert narrow.reasons == expected.reasons
+
+
+@st.composite
+def pools(draw) -> tuple[PoolJobs, int]:
+    """Jobs on few cores, many events at one instant; some wait for days."""
+    cores, scale = draw(st.integers(1, 8)), draw(st.sampled_from((1, 5000)))
+    row = st.tuples(st.integers(1, 30), st.integers(1, 12), st.sampled_from((0, 1, 5)), st.integers(1, cores))
+    rows = sorted(draw(st.lists(row, min_size=1, max_size=16)), key=lambda row: row[0])
+    submit, runtime, more, width = (list(column) for column in zip(*rows, strict=True))
+    estimate = [scale * (a + b) for a, b in zip(runtime, more, strict=True)]
+    return PoolJobs([scale * s for s in submit], [scale * r for r in runtime], estimate, width), cores
+
+
+@given(pools(), st.sampled_from((1, 3, 100)), st.sampled_from(Weights))
+@examples(3)
+def test_on_one_node_without_exchanges_it_is_the_slow_one(pool, plan_jobs, weights):
+    """Weights, the order of the last plan, the list schedule, and who starts by it."""
+    made, cores = pool
+    setup = replace(REPLAN_SETUPS["replan"], plan_jobs=plan_jobs, exchanges=0, weights=weights)
+    slow = SlowReplan(made, cores, plan_jobs, short_first=weights is Weights.SHORT)
+    assert starts_on_one_node(made, cores, setup) == slow.starts
+
+
+@given(st.integers(2, 5), st.integers(1, 4), st.sampled_from((0, 20)))
+@examples(0.5)
+def test_nobody_waits_for_ever(nodes, length, exchanges):
+    """A job wider than what fragments leave starts, although short ones that fit keep coming for four days."""
+    platform = Platform("p", (NodeGroup("n", nodes, {"cores": 2}),))
+    day, step = 86_400, 1800
+    short = [
+        actual(number, number * step // 2, number * step // 2, None, length * step, 1, (1,), 1, runtime=length * step)
+        for number in range(4 * day * 2 // step)
+    ]
+    wide = actual(10_000, day // 4, day // 4, None, 10 * step, nodes, (2,), 1, runtime=10 * step)
+    listed = sorted([*short, wide], key=lambda job: (job.submit, job.number))
+    schedule = dispatch(platform, listed, replace(REPLAN_SETUPS["replan"], exchanges=exchanges)).schedule
+    place = schedule.number.tolist().index(wide.number)
+    assert schedule.start[place] < 3 * day

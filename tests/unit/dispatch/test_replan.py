@@ -1,0 +1,74 @@
+"""`replan` where sums over nodes say too little: of fragments, groups and profiles; its room, and its settings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from kit.actual import actual
+from kit.central import dispatch
+
+from dardis.config.settings import with_settings
+from dardis.dispatch import REPLAN_SETUPS
+from dardis.dispatch.setups import ProfileCheck, Weights
+from dardis.kernels import job_table
+from dardis.model.choices import ProfileRule
+from dardis.model.errors import InputError
+from dardis.model.platform import NodeGroup, Platform
+from dardis.model.profile import StepFunction
+from dardis.model.target import DesiredProfile
+
+REPLAN = REPLAN_SETUPS["replan"]
+ONE = Platform("one", (NodeGroup("n", 1, {"cores": 4}),))
+
+
+def job(number, submit, walltime, units, cores=1, groups=1):
+    return actual(number, submit, submit, None, walltime, units, (cores,), groups, runtime=walltime)
+
+
+def test_settings_by_name():
+    setup = with_settings(REPLAN, ["plan_jobs=7", "exchanges=0", "weights=short", "expected=last-two"])
+    assert (setup.plan_jobs, setup.exchanges, setup.weights) == (7, 0, Weights.SHORT)
+
+
+@pytest.mark.parametrize("setting", ["plan_jobs=0", "plan_jobs=x", "exchanges=-1", "weights=old", "order=sjbf"])
+def test_bad_settings(setting):
+    with pytest.raises(InputError, match=setting.partition("=")[0]):
+        with_settings(REPLAN, [setting])
+
+
+def test_short_jobs_go_first_and_fill_what_is_left():
+    """The long job waits for both short ones; the weightiest of all is the shortest."""
+    run = dispatch(ONE, [job(1, 0, 10, 4), job(2, 1, 1000, 3), job(3, 2, 20, 2), job(4, 2, 20, 2)], REPLAN)
+    assert run.schedule.start.tolist() == [0, 30, 10, 10]
+
+
+def test_whoever_finds_no_nodes_gets_a_reservation():
+    """Two cores are free, of two nodes: the wide job holds the node that is empty first, others take what is left."""
+    platform = Platform("two", (NodeGroup("n", 2, {"cores": 2}),))
+    halves = [job(1, 0, 100, 1), job(2, 0, 30, 1), job(3, 1, 100, 1), job(4, 1, 60, 1)]
+    listed = [*halves, job(5, 2, 40, 1, 2), job(6, 62, 400, 1), job(7, 62, 401, 1)]
+    assert dispatch(platform, listed, REPLAN).schedule.start.tolist() == [0, 0, 1, 1, 100, 62, 101]
+
+
+def test_who_waits_for_one_group_keeps_nobody_from_another():
+    """In sums there is room for the weightiest, who may not use it."""
+    platform = Platform("two", (NodeGroup("a", 1, {"cores": 4}), NodeGroup("b", 1, {"cores": 4})))
+    many = [job(number, 0, 100, 1, 4, groups=1) for number in range(1, 6)]
+    others = [job(number, 1, 300, 1, 4, groups=2) for number in range(6, 9)]
+    assert dispatch(platform, [*many, *others], REPLAN).schedule.start.tolist() == [0, 100, 200, 300, 400, 1, 301, 601]
+
+
+def test_a_profile_that_binds_at_the_start_may_fall_afterwards():
+    falls = DesiredProfile(ONE, {0: StepFunction.from_steps(4, [(10, 0)])}, {})
+    setup = replace(REPLAN, profile=ProfileRule.HARD, profile_check=ProfileCheck.INSTANT)
+    assert dispatch(ONE, [job(1, 0, 50, 2)], setup, desired=falls).schedule.start.tolist() == [0]
+
+
+def test_more_jobs_than_there_is_room_for_at_first(monkeypatch):
+    """The table grows, and with it what is known of the last plan: 600 jobs wait at once."""
+    listed = [job(number, number // 8, 5 + number * 7 % 90, 1 + number % 4) for number in range(600)]
+    few = dispatch(ONE, listed, REPLAN).schedule
+    monkeypatch.setattr(job_table, "FIRST_SLOTS", 1024)
+    assert dispatch(ONE, listed, REPLAN).schedule.digest() == few.digest()
+    assert few.start.max() > 600 * 40 // 2

@@ -1,0 +1,192 @@
+"""Plans on sums over nodes, against one array entry a second."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from dardis.kernels.ahead import Ahead, exchange, make_ahead, put_all, schedule_or_postpone, write_least
+from dardis.kernels.queue import GONE, NUMBER, REQUEST, SPAN, START, UNITS
+from dardis.kernels.replan import begin_order, begin_profile
+from dardis.model.job import FOREVER, NO_TIME
+
+SECONDS = 250
+"""Nothing changes after these."""
+SEEDS = range(12)
+
+
+def dense(time: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """Steps as an array of shape (seconds, columns); before the first step there is nothing."""
+    free = np.zeros((SECONDS, value.shape[1]), dtype=np.int64)
+    for moment, row in zip(time.tolist(), value, strict=True):
+        free[max(moment, 0) :] = row
+    return free
+
+
+def first_start(free: np.ndarray, now: int, need: np.ndarray, span: int) -> int:
+    """The first second from which on there is enough of what it needs; FOREVER: never."""
+    for start in range(now, SECONDS):
+        if ((free[start : start + span] >= need) | (need == 0)).all():
+            return start if start + span <= SECONDS else FOREVER
+    return FOREVER
+
+
+def list_schedule(free: np.ndarray, now: int, need: np.ndarray, span: np.ndarray, order: list[int]) -> list[int]:
+    """Let each in turn start as early as it can."""
+    left, starts = free.copy(), [FOREVER] * len(order)
+    for job in order:
+        starts[job] = start = first_start(left, now, need[job], int(span[job]))
+        if start != FOREVER:
+            left[start : start + span[job]] -= need[job]
+    return starts
+
+
+def cost_of_all(ahead: Ahead, starts: list[int], now: int) -> float:
+    return sum(weight * (start - now) for weight, start in zip(ahead.weight, starts, strict=True) if start != FOREVER)
+
+
+def drawn(seed: int, count: int = 7, columns: int = 2) -> tuple[Ahead, np.ndarray]:
+    """A plan of `count` jobs on a profile of a few steps from second 5 on, and that profile by the second.
+
+    Some jobs ask for more than there ever is, and for nothing of a column.
+    """
+    rng = np.random.default_rng(seed)
+    steps = int(rng.integers(1, 9))
+    ahead = make_ahead(np.array([0]), np.full((1, columns), 8), count, 4 * count)
+    ahead.time[0, :steps] = 5 + np.concatenate([[0], np.sort(rng.choice(np.arange(1, 60), steps - 1, replace=False))])
+    ahead.value[0, :steps] = rng.integers(-1, 9, (steps, columns))
+    ahead.steps[0] = steps
+    ahead.need[:] = rng.integers(0, 10, (count, columns)) * (rng.random((count, columns)) < 0.8)
+    ahead.span[:] = rng.integers(1, 25, count)
+    ahead.weight[:] = rng.random(count)
+    ahead.order[:] = rng.permutation(count)
+    ahead.slots[:] = np.arange(count)
+    return ahead, dense(ahead.time[0, :steps], ahead.value[0, :steps])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_list_schedule_is_that_of_seconds(seed):
+    """Every start, and what is free after each job of the order."""
+    ahead, free = drawn(seed)
+    count = len(ahead.order)
+    cost = put_all(ahead, 0, count, 5)
+    starts = list_schedule(free, 5, ahead.need, ahead.span, ahead.order.tolist())
+    assert ahead.start.tolist() == starts
+    assert cost == pytest.approx(cost_of_all(ahead, starts, 5))
+    for place, job in enumerate(ahead.order.tolist(), 1):
+        if starts[job] != FOREVER:
+            free[starts[job] : starts[job] + ahead.span[job]] -= ahead.need[job]
+        steps = ahead.steps[place]
+        assert (dense(ahead.time[place, :steps], ahead.value[place, :steps])[5:] == free[5:]).all()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_plan_that_goes_on_is_one_that_begins_anew(seed):
+    """Whatever comes first, the rest of the order is placed on what that leaves."""
+    ahead, free = drawn(seed)
+    count = len(ahead.order)
+    put_all(ahead, 0, count, 5)
+    first = seed % count
+    ahead.order[first:] = ahead.order[first:][::-1].copy()
+    cost = put_all(ahead, first, count, 5)
+    assert ahead.start.tolist() == list_schedule(free, 5, ahead.need, ahead.span, ahead.order.tolist())
+    assert cost == pytest.approx(cost_of_all(ahead, ahead.start.tolist(), 5))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_exchanges_never_make_a_plan_worse(seed):
+    """The more are tried, the less it costs; the starts are those of the order that is left, none of which is lost."""
+    costs = []
+    for tries in (0, 1, 5, 20, 100):
+        ahead, free = drawn(seed)
+        count = len(ahead.order)
+        cost = put_all(ahead, 0, count, 5)
+        write_least(ahead, count, 5)
+        exchange(ahead, count, tries, 7, cost, 5)
+        order = ahead.order.tolist()
+        assert sorted(order) == list(range(count))
+        assert ahead.start.tolist() == list_schedule(free, 5, ahead.need, ahead.span, order)
+        costs.append(cost_of_all(ahead, ahead.start.tolist(), 5))
+    assert all(later <= before + 1e-9 for before, later in itertools.pairwise(costs))
+
+
+def test_exchanges_find_a_better_order():
+    """Of three jobs that exclude each other the light long one goes last."""
+    ahead = make_ahead(np.array([0]), np.full((1, 1), 1), 3, 3)
+    ahead.time[0, 0], ahead.value[0, 0], ahead.steps[0] = 0, 1, 1
+    ahead.need[:] = 1
+    ahead.span[:] = 100, 2, 1
+    ahead.weight[:] = 1
+    ahead.order[:] = 0, 1, 2
+    cost = put_all(ahead, 0, 3, 0)
+    write_least(ahead, 3, 0)
+    exchange(ahead, 3, 100, 7, cost, 0)
+    assert ahead.order.tolist() == [2, 1, 0]
+    assert ahead.start.tolist() == [3, 1, 0]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_free_is_what_the_machine_has_less_who_runs(seed):
+    rng = np.random.default_rng(seed)
+    slots, now = 8, 20
+    steps = int(rng.integers(1, 6))
+    times = np.concatenate([[NO_TIME], np.sort(rng.choice(np.arange(1, 60), steps - 1, replace=False))])
+    base = rng.integers(0, 30, (steps, 4))  # two kinds, and what is wished of them
+    ahead = make_ahead(times, base, 3, slots)
+    table = np.zeros((slots, REQUEST + 2), dtype=np.int64)
+    free = dense(times, base)
+    table[:, START] = NO_TIME
+    for slot in range(slots):
+        table[slot, SPAN], table[slot, UNITS] = rng.integers(1, 30), rng.integers(1, 4)
+        table[slot, REQUEST:] = rng.integers(0, 4, 2)
+        table[slot, GONE] = rng.integers(0, 2)
+        if rng.random() < 0.7:  # those who have gone and don't run have no start; nor do most who wait
+            table[slot, START] = rng.integers(max(1, now - table[slot, SPAN] + 1), now + 1)
+        if table[slot, GONE] and table[slot, START] != NO_TIME:
+            needs = np.tile(table[slot, REQUEST:], 2) * table[slot, UNITS]
+            free[now : table[slot, START] + table[slot, SPAN]] -= needs
+    begin_profile(ahead, table, now)
+    count = ahead.steps[0]
+    assert ahead.time[0, 0] == now
+    assert (np.diff(ahead.time[0, :count]) > 0).all()
+    assert (dense(ahead.time[0, :count], ahead.value[0, :count])[now:] == free[now:]).all()
+
+
+def test_a_plan_begins_with_the_better_of_two_orders():
+    """That of the weights, or that of the last plan, into which those who are new go by weight."""
+    ahead = make_ahead(np.array([0]), np.full((1, 1), 1), 3, 3)
+    ahead.time[0, 0], ahead.value[0, 0], ahead.steps[0] = 0, 1, 1
+    ahead.need[:] = 1
+    ahead.span[:] = 100, 2, 1
+    ahead.weight[:] = 1.2, 1.1, 1
+    ahead.slots[:] = 2, 0, 1
+    table = np.zeros((3, REQUEST + 1), dtype=np.int64)
+    table[:, NUMBER] = 8, 9, 7  # of slots
+    ahead.order[:] = 0, 1, 2
+    assert begin_order(ahead, table, 3, 0) == pytest.approx(1.1 * 100 + 102)
+    ahead.last[0] = 8, 0
+    ahead.last[2] = 7, 1
+    ahead.order[:] = 0, 1, 2
+    assert begin_order(ahead, table, 3, 0) == pytest.approx(2 * 1.2 + 102)
+    assert ahead.order.tolist() == [1, 0, 2]
+    ahead.last[0] = 6, 0  # somebody else had that slot
+    ahead.order[:] = 0, 1, 2
+    assert begin_order(ahead, table, 3, 0) == pytest.approx(1.1 * 100 + 102)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_schedule_or_postpone_goes_second_by_second(seed):
+    """In every second whoever can start does, in their order (PCP'19, section 2.2)."""
+    ahead, free = drawn(seed, columns=1 + seed % 2)
+    count = len(ahead.span)
+    expected = [FOREVER] * count
+    for second in range(5, SECONDS):
+        for job in range(count):
+            if expected[job] == FOREVER and first_start(free, second, ahead.need[job], int(ahead.span[job])) == second:
+                expected[job] = second
+                free[second : second + ahead.span[job]] -= ahead.need[job]
+    starts = np.empty(count, dtype=np.int64)
+    schedule_or_postpone(ahead.time[0], ahead.value[0], ahead.steps[0], ahead.need, ahead.span, starts)
+    assert starts.tolist() == expected
