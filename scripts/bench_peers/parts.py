@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -65,6 +66,18 @@ class Case:
         """Return the command that replays all jobs in the bare loop, on `pool` cores."""
         script = str(PEERS / "bare_easy.py")
         return [sys.executable, script, str(self.trace), "--cores", str(pool), "--policy", policy]
+
+
+EURORA = """name = "eurora"
+[[nodes]]
+count = 32
+prefix = "m"
+resources = { cores = 16, mics = 2, memory_kb = 33554432 }
+[[nodes]]
+count = 32
+prefix = "g"
+resources = { cores = 16, gpus = 2, memory_kb = 33554432 }
+"""
 
 
 def prepare(
@@ -196,6 +209,41 @@ def replan_beside_easy(bench: Bench) -> list[Row]:
     return rows
 
 
+def constraint_solvers(bench: Bench) -> list[Row]:
+    """Dispatchers that ask a constraint solver: jobs a CPU second, where what one job takes is subtracted.
+
+    And the first 200 jobs of HPC2N without our own answers, over the same with them.
+    """
+    bench.folder.mkdir(parents=True, exist_ok=True)
+    trace = Path(shutil.copy(bench.traces / "Eurora-2014.csv.gz", bench.folder))
+    eurora = Case("eurora", trace, bench.folder / "eurora.toml", 3000, 64, 16)
+    cases = [
+        (prepare(bench, "hpc2n-1k", HPC2N, (120, 2), "hcp19", limit=1000), "hcp19", 50),
+        (prepare(bench, "kth-1k", "KTH-SP2-1996.swf.gz", (100, 1), "hcp19", limit=1000), "hcp19", 50),
+        (eurora, "pcp19", 20),
+        (eurora, "pcp20", 20),
+    ]
+    eurora.platform.write_text(EURORA)
+    rows = []
+    for case, dispatcher, goal in cases:
+        one = f"{dispatcher}, one job"
+        costs = in_turns(
+            {dispatcher: case.dardis(case.jobs, dispatcher), one: case.dardis(1, dispatcher)}, bench.repeats
+        )
+        measured = [row(case, dispatcher, costs[dispatcher]), row(case, one, costs[one], 1)]
+        rate = case.jobs / (measured[0].cpu_s.median - measured[1].cpu_s.median)
+        notes = {"jobs_per_cpu_s_without_start_up": round(rate, 1)}
+        rows += [replace(measured[0], goal=f">= {goal} without start-up", notes=notes), measured[1]]
+    case = prepare(bench, "hpc2n-200", HPC2N, (120, 2), "hcp19", limit=200)
+    bare = "hcp19 shortcuts=off"
+    costs = in_turns({"hcp19": case.dardis(dispatcher="hcp19"),
+                      bare: [*case.dardis(dispatcher="hcp19"), "--set", "shortcuts=off"]}, bench.repeats)  # fmt: skip
+    rows += [row(case, program, costs[program]) for program in ("hcp19", bare)]
+    times = ratio(costs[bare], costs["hcp19"])
+    rows[-1] = replace(rows[-1], ratio=times, ratio_of="CPU time / that with shortcuts", goal=">= 6")
+    return rows
+
+
 def full_traces(bench: Bench) -> list[Row]:
     """Whole traces as they are published under EASY, for their time and memory."""
     machines = {"SDSC-BLUE-2000-4.2-cln": (144, 8), HPC2N.removesuffix(".swf.gz"): (120, 2),
@@ -259,6 +307,7 @@ PARTS: dict[str, Callable[[Bench], list[Row]]] = {
     "easy-pool": lambda bench: easy_on(bench, "hpc2n-50k-1x240", (1, 240), "<= 5"),
     "easy-nodes": lambda bench: easy_on(bench, "hpc2n-50k-120x2", (120, 2), "<= 10"),
     "replan": replan_beside_easy,
+    "solvers": constraint_solvers,
     "easy-accasim": easy_against_accasim,
     "accasim": against_accasim,
     "stress": stress,
