@@ -168,6 +168,8 @@ class CentralDispatcher:
         if self._arrived or ((whole or self._ended) and self._queue.size[queue.RULE]):
             begun = self._pass_over(whole, now)
         self._wake = self._next_change(now)
+        if self._busy_until > now:
+            self._wake = min(self._wake, self._busy_until)
         return [*lost, *begun]
 
     def _pass_over(self, whole: bool, now: int) -> list[Placed | Solved]:

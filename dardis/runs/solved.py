@@ -53,8 +53,8 @@ def solver_figures(decisions: Decisions) -> dict[str, Any]:
         "solver_proven": sum(one.status == "optimal" for one in asked),
         "solver_too_large": sum(one.too_large for _, one in decisions),
         "solver_gap_mean": sum(gaps) / len(gaps) if gaps else None,
-        "solver_cpu_s": sum(one.solver_cpu_s for one in asked),
-        "solver_deterministic_s": sum(one.deterministic_s for one in asked),
+        "solver_cpu_s": sum(one.solver_cpu_s for _, one in decisions),
+        "solver_deterministic_s": sum(one.deterministic_s for _, one in decisions),
         "stopped_by": "time" if any(one.ended == Ended.GUARD for one in asked) else None,
     }
 

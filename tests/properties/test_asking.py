@@ -16,11 +16,12 @@ from kit.machine import desired_profiles, jobs, platforms
 from dardis.dispatch import CP_SETUPS
 from dardis.dispatch.cp.setups import Hcp19SetUp, Pcp19SetUp
 from dardis.dispatch.setups import DecisionCost
-from dardis.model.choices import EventOrder, OnOff, ProfileRule, UnitsPerNode
+from dardis.model.choices import EventOrder, Expecting, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.job import NO_TIME
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile
+from dardis.predict import new_predictor
 
 SETUPS = [
     *(setup for setup in CP_SETUPS.values() if not setup.needs_deadlines),
@@ -47,6 +48,8 @@ def asking(draw):
         units_per_node=draw(st.sampled_from(UnitsPerNode)),
         profile=draw(st.sampled_from([ProfileRule.SOFT, ProfileRule.HARD])),
         decision_cost=draw(st.sampled_from(DecisionCost)),
+        expected=draw(st.sampled_from([Expecting.WALLTIME, Expecting.LAST_TWO, Expecting.REAL])),
+        shortcuts=draw(st.sampled_from(OnOff)),
         delta=0.01,
         delta_max=0.01,
         conflicts=50,
@@ -58,15 +61,20 @@ def asking(draw):
 @given(asking())
 def test_all_run_or_are_rejected_and_again_the_same(case):
     setup, platform, listed, desired = case
-    one, two = (dispatch(platform, listed, setup, desired=desired) for _ in range(2))
-    assert one.schedule.digest() == two.schedule.digest()
+    truth = {job.number: job.duration for job in listed}
+    runs = []
+    for _ in range(2):
+        predictor = None if setup.expected is Expecting.WALLTIME else new_predictor(setup.expected, truth, 1)
+        runs.append(dispatch(platform, listed, setup, desired=desired, predictor=predictor))
+    assert runs[0].schedule.digest() == runs[1].schedule.digest()
 
 
-@examples(0.2)
+@examples(0.3)
 @given(asking())
-def test_without_shortcuts_nobody_waits_for_ever_either(case):
-    setup, platform, listed, _ = case
-    dispatch(platform, listed, replace(setup, shortcuts=OnOff.OFF, delta=1.0, delta_max=1.0, conflicts=1000))
+def test_nobody_waits_for_ever_though_the_solver_finds_nothing(case):
+    setup, platform, listed, desired = case
+    hasty = replace(setup, shortcuts=OnOff.OFF, delta=1e-9, delta_max=1e-9, conflicts=1, expected=Expecting.WALLTIME)
+    dispatch(platform, listed, hasty, desired=desired)
 
 
 @pytest.mark.parametrize("name", ["pcp19", "hcp19", "pcp20"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, isfinite
+from math import isfinite
 from typing import Final
 
 import numpy as np
@@ -15,7 +15,7 @@ from dardis.dispatch.orders import RULES
 from dardis.kernels import passes, search
 from dardis.kernels.job_table import JobTable
 from dardis.kernels.placer import Placer
-from dardis.kernels.queue import GONE, HELD, HOLD, RULE, SPAN, START, STARTED, UNBOUND
+from dardis.kernels.queue import ARRIVED, ENDED, GONE, HELD, HOLD, OUTRUN, RULE, SPAN, START, STARTED, UNBOUND
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
@@ -38,6 +38,16 @@ class Asked:
     """Whether what it decides begins when its deterministic seconds are over."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Begin:
+    """Somebody who is to start: his nodes and units, if they are decided, and his positions on them."""
+
+    slot: int
+    job: JobId
+    where: tuple[Ints, Ints] | None
+    positions: Ints | None
+
+
 class Asking:
     """Goes over a queue by asking a model."""
 
@@ -54,26 +64,66 @@ class Asking:
         """What the empty machine may not be used for."""
         self._positions: dict[JobId, Ints] = {}
         """Of those who run, where the model cares for them."""
+        self._due: list[_Begin] | None = None
+        """Who is to start when the time that the last decision takes is over; None: none takes time now."""
+        self._asked_at = NO_TIME
 
     def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
         """Ask who starts now, and start them where there are nodes."""
         if self._blocked is None:
             self._blocked = _blocked(placer, self._platform.capacity)
         queue = jobs.queue
+        happened = bool(queue.size[[ARRIVED, ENDED, OUTRUN]].any()) or self._changed_since(self._asked_at, now)
         see_done(placer.run(passes.open_pass, queue, now))
-        waiting = queue.lists[RULE, : queue.size[RULE]].tolist()
+        due, self._due = self._due, None
         told: tuple[Solved, ...] = ()
-        # Whom the desired profile binds no more has waited for too long already.
-        bound = waiting if placer.rules.binding == UNBOUND else self._bound(placer, jobs, waiting, now)
-        for slot in sorted(set(waiting).difference(bound), key=waiting.index):
-            placer.run(passes.begin_at, queue, slot, now, now)
-        if bound and (not self._asked.shortcuts or self._could_start(placer, jobs, now)):
-            problem = self._problem(jobs, bound, now)
-            answer = self._asked.model.answer(problem, self._asked.seed)
-            self._start(placer, jobs, bound, answer, now)
-            told = (_told(problem, answer, int(placer.room.state[STARTED])),)
+        if due is not None:
+            self._begin(placer, jobs, due, now)
+        if due is None or happened:  # else all who wait have been decided on
+            told = self._decide(placer, jobs, now)
+        self._see_that_something_happens(placer, jobs, now)
         passes.close(queue, placer.rules, placer.room, now)
         return told
+
+    def _changed_since(self, before: int, now: int) -> bool:
+        """Whether what is blocked has changed after `before`."""
+        assert self._blocked is not None
+        return any(before < edge <= now for block in self._blocked for edge in (block.start, block.end))
+
+    def _decide(self, placer: Placer, jobs: JobTable, now: int) -> tuple[Solved, ...]:
+        """Put those who wait as a problem, if any of them could start, and carry the answer out."""
+        queue, started = jobs.queue, placer.room.state
+        table = queue.table
+        waiting = [slot for slot in queue.lists[RULE, : queue.size[RULE]].tolist() if not table[slot, GONE]]
+        bound = waiting if placer.rules.binding == UNBOUND else self._bound(placer, jobs, waiting, now)
+        # Whom the desired profile binds no more has waited for too long already.
+        held = {*bound}
+        for slot in waiting:
+            if slot not in held:
+                placer.run(passes.begin_at, queue, slot, now, now)
+        self._asked_at = now
+        if not bound or (self._asked.shortcuts and not self._could_start(placer, jobs, now)):
+            return ()
+        before = int(started[STARTED])
+        problem = self._problem(jobs, bound, now)
+        answer = self._asked.model.answer(problem, self._asked.seed)
+        begins = self._begins(jobs, bound, answer, now)
+        if self._asked.takes_time and answer.deterministic_s > 0 and begins:
+            self._due = begins
+            return (_told(problem, answer, len(begins)),)
+        self._begin(placer, jobs, begins, now)
+        return (_told(problem, answer, int(started[STARTED]) - before),)
+
+    def _see_that_something_happens(self, placer: Placer, jobs: JobTable, now: int) -> None:
+        """Start whoever fits, in the order of arrival, if nobody runs or is to start: else perhaps none ever would.
+
+        So it is when a search has found nothing, or when sums hold jobs that no nodes do.
+        """
+        queue, table = jobs.queue, jobs.queue.table
+        runs = any(table[slot, GONE] and table[slot, START] != NO_TIME for slot in jobs.jobs)
+        if self._due is None and not runs:
+            for slot in queue.lists[RULE, : queue.size[RULE]].tolist():
+                placer.run(passes.begin_at, queue, slot, now, now)
 
     def _bound(self, placer: Placer, jobs: JobTable, waiting: list[int], now: int) -> list[int]:
         """Whom the desired profile binds."""
@@ -104,28 +154,39 @@ class Asking:
         running.sort(key=lambda job: job.job.number)
         return Problem(self._platform, now, tuple(running), waiting, blocked, self._asked.distinct)
 
-    def _start(self, placer: Placer, jobs: JobTable, slots: list[int], answer: Answer, now: int) -> None:
-        """Start who is to start now, each where the model says, or where he fits best."""
+    def _begins(self, jobs: JobTable, slots: list[int], answer: Answer, now: int) -> list[_Begin]:
+        """Who is to start now, in the order in which they get their nodes."""
+        where, positions = answer.where or {}, answer.positions or {}
+        return [
+            _Begin(slots[place], jobs.jobs[slots[place]].number, where.get(place), positions.get(place))
+            for place, start in answer.starts.items()
+            if start == now
+        ]
+
+    def _begin(self, placer: Placer, jobs: JobTable, begins: list[_Begin], now: int) -> None:
+        """Start them, each where the model says, or where he fits best; who fits nowhere waits."""
         queue = jobs.queue
-        begin = now + (ceil(answer.deterministic_s) if self._asked.takes_time else 0)
-        still = {job.number for job in jobs.jobs.values()} if self._positions else set()
-        self._positions = {job: at for job, at in self._positions.items() if job in still}
-        for place, start in answer.starts.items():
-            if start != now:
+        running = {job.number for job in jobs.jobs.values()} if self._positions else set()
+        self._positions = {job: at for job, at in self._positions.items() if job in running}
+        for begin in begins:
+            slot = begin.slot
+            if slot not in jobs.jobs or jobs.jobs[slot].number != begin.job:
+                continue  # it has been rejected meanwhile
+            # What was decided a while ago may not be wished any more.
+            if begin.where is None or (now > self._asked_at and placer.rules.binding != UNBOUND):
+                placer.run(passes.begin_at, queue, slot, now, now)
                 continue
-            slot = slots[place]
-            if answer.where is None:
-                placer.run(passes.begin_at, queue, slot, begin, now)
-                continue
-            nodes, units = answer.where[place]
+            nodes, units = begin.where
             low = queue.table[slot, HOLD]
             queue.hold_node[low : low + len(nodes)], queue.hold_units[low : low + len(nodes)] = nodes, units
             queue.table[slot, HELD] = len(nodes)
-            outcome = placer.change(passes.begin_there, queue, placer.room, slot, begin, now)
-            if outcome != passes.BEGUN and begin == now:
-                raise ProtocolError(f"job {jobs.jobs[slot].number} does not fit where its model has put it")
-            if answer.positions is not None:
-                self._positions[jobs.jobs[slot].number] = answer.positions[place]
+            outcome = placer.change(passes.begin_there, queue, placer.room, slot, now, now)
+            if outcome != passes.BEGUN:
+                if now == self._asked_at:
+                    raise ProtocolError(f"job {begin.job} does not fit where its model has put it")
+                placer.run(passes.begin_at, queue, slot, now, now)
+            elif begin.positions is not None:
+                self._positions[begin.job] = begin.positions
 
 
 def _blocked(placer: Placer, capacity: Ints) -> list[Blocked]:
@@ -159,6 +220,6 @@ def _told(problem: Problem, answer: Answer, started: int) -> Solved:
         bound=answer.bound if isfinite(answer.bound) else None,
         variables=answer.variables,
         deterministic_s=answer.deterministic_s,
-        solver_cpu_s=0.0 if result is None else result.cpu_s,
+        solver_cpu_s=answer.cpu_s,
         too_large=answer.too_large,
     )

@@ -81,11 +81,7 @@ class Pcp14:
             if one.plan is not None
         ]
         found = case.solve(main, limits, [one.plan for one in alone if one.plan is not None])
-        result = found.result
-        if result is not None:
-            cpu_s = sum(one.result.cpu_s for one in alone if one.result is not None)
-            result = replace(result, cpu_s=result.cpu_s + cpu_s)
-        return case.answer(main, replace(found, spent=found.spent + sum(one.spent for one in alone), result=result))
+        return case.answer(main, found.after(alone))
 
     @staticmethod
     def _objective(aim: Aim, task: Task) -> Objective:
@@ -166,7 +162,19 @@ class _Found:
     bound: float
     result: Result | None = None
     spent: float = 0.0
+    cpu_s: float = 0.0
     too_large: bool = False
+
+    def after(self, others: Sequence[_Found]) -> _Found:
+        """The same, with what was spent on others before it; if the guard has ended one of them, that is told."""
+        results = [one.result for one in (self, *others) if one.result is not None]
+        guarded = [result for result in results if result.ended is Ended.GUARD]
+        return replace(
+            self,
+            result=guarded[0] if guarded else results[0] if results else None,
+            spent=self.spent + sum(one.spent for one in others),
+            cpu_s=self.cpu_s + sum(one.cpu_s for one in others),
+        )
 
 
 class _Case:
@@ -225,7 +233,7 @@ class _Case:
                 best = plan
         elif not means.shortcuts:
             best = None
-        return _Found(best, bound, solved.result, spent)
+        return _Found(best, bound, solved.result, spent, solved.result.cpu_s)
 
     def answer(self, objective: Objective, found: _Found) -> Answer:
         """What the dispatcher is told."""
@@ -245,6 +253,7 @@ class _Case:
             where,
             result=found.result,
             deterministic_s=found.spent,
+            cpu_s=found.cpu_s,
             variables=task.variables,
             too_large=found.too_large,
         )

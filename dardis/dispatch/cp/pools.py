@@ -10,6 +10,7 @@ import numpy as np
 
 from dardis.dispatch.cp import constraints, objectives, variables
 from dardis.dispatch.cp.bound import least_weighted_starts
+from dardis.dispatch.cp.first import Machine
 from dardis.dispatch.cp.objectives import Delay
 from dardis.dispatch.cp.problem import Answer, Problem, Waiting
 from dardis.dispatch.cp.search import Effort, search
@@ -87,20 +88,13 @@ class _Pool:
         """`mended`: who has outrun what was foreseen holds what he has (002, section 4)."""
         kinds = len(problem.platform.kinds)
         ends = [job.end if mended else job.foreseen for job in problem.running]
-        spans = [(0, end - problem.now) for end in ends]
-        spans += [(max(block.start - problem.now, 0), block.end - problem.now) for block in problem.blocked]
-        held = [np.array(job.job.request) * job.job.units for job in problem.running]
-        held += [np.array(block.amounts) for block in problem.blocked]
-        amounts = np.array(held, dtype=np.int64).reshape(-1, kinds)
-        edges = np.array(spans, dtype=np.int64).reshape(-1, 2)
-        real = edges[:, 1] > edges[:, 0]
-        amounts, edges = amounts[real], edges[real]
-        time = np.unique(np.concatenate([np.zeros(1, dtype=np.int64), edges.ravel()]))
-        change = np.zeros((len(time), kinds), dtype=np.int64)
-        np.add.at(change, np.searchsorted(time, edges[:, 0]), -amounts)
-        np.add.at(change, np.searchsorted(time, edges[:, 1]), amounts)
-        # Where somebody who runs uses what is blocked, less than nothing is free.
-        free = np.maximum(problem.platform.capacity.sum(axis=0) + np.cumsum(change, axis=0), 0)
+        running = [replace(job, end=end) for job, end in zip(problem.running, ends, strict=True)]
+        # Node by node: where somebody uses what is blocked, others have no less.
+        nodes = Machine(problem, (), running).free()
+        time = np.unique(np.concatenate([since for since, _ in nodes]))
+        free = np.zeros((len(time), kinds), dtype=np.int64)
+        for since, value in nodes:
+            free += value[np.searchsorted(since, time, side="right") - 1]
         needs = [np.array(waiting.job.request) * waiting.job.units for waiting in problem.waiting]
         latest = problem.horizon - problem.now
         if not mended:
@@ -179,7 +173,7 @@ class _Case:
             starts = solved.values(runs.start)
             if best is None or self._objective.value(starts) < self._objective.value(best):
                 best = starts
-        return replace(self._told(best, bound), result=solved.result, deterministic_s=spent)
+        return replace(self._told(best, bound), result=solved.result, deterministic_s=spent, cpu_s=solved.result.cpu_s)
 
     def _told(self, starts: Ints | None, bound: float) -> Answer:
         """What the dispatcher is told."""

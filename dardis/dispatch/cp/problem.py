@@ -90,6 +90,8 @@ class Answer:
     """What the solver's last run says; None: it was not asked."""
     deterministic_s: float = 0.0
     """Of all the solver's runs."""
+    cpu_s: float = 0.0
+    """The same in seconds of the processor."""
     variables: int = 0
     """Decision variables as the model's paper counts them."""
     too_large: bool = False

@@ -68,7 +68,7 @@ class Pcp20:
             found = boxes.placed(solved)
             if best is None or case.value(found) < case.value(best):
                 best = found
-        return replace(case.answer(best, bound), result=solved.result, deterministic_s=spent)
+        return replace(case.answer(best, bound), result=solved.result, deterministic_s=spent, cpu_s=solved.result.cpu_s)
 
 
 @dataclass(frozen=True)
