@@ -30,8 +30,13 @@ AMOUNTS = {"cores": 5, "memory": 6, "gpu": 3, "power": 400}
 NUMBERS = (1, 2, 3, 7, 60, 300, 86_400)
 """For settings that take a whole number."""
 
-LIKELY = {"profile": 0.9}
-"""How often a setting is drawn, where that is not as often as others: there is a wish in most instances."""
+DECIMALS = (0.001, 0.01, 0.05)
+"""For settings that take a number of any kind: what their values are called is said in words."""
+
+LIKELY = {"profile": 0.9, "delta": 1.0, "delta_max": 1.0}
+"""How often a setting is drawn, where that is not as often as others: there is a wish in most instances, and searches
+are short.
+"""
 
 
 class Dice:
@@ -109,9 +114,8 @@ def draw_instance(seed: int) -> Instance:
     setup = find_dispatcher(dispatcher, settings).setup
     jobs, partition = _draw_jobs(dice, platform, scale)
     target = _draw_target(dice, platform, setup, 60 * scale)
-    deadlines = dice.one_of(
-        (None, None, "none", f"window:{dice.upto(40 * scale)}", f"factor:{dice.one_of((0, 0.5, 2))}")
-    )
+    rules = (None, None, "none", f"window:{dice.upto(40 * scale)}", f"factor:{dice.one_of((0, 0.5, 2))}")
+    deadlines = dice.one_of(rules[3:] if setup.needs_deadlines else rules)
     managers = 1 + dice.upto(2)
     drawn = Instance(seed, platform, jobs, partition, dispatcher, settings, setup, deadlines, target, sample, managers)
     # No rule that is drawn looks at the trace.
@@ -157,7 +161,8 @@ def _draw_settings(dice: Dice, dispatcher: str, platform: Platform) -> tuple[str
             value = dice.one_of(values.split("|"))
             kind = dice.one_of(platform.kinds)
             number = dice.one_of(NUMBERS)
-            chosen.append(f"{key}={number if value == 'N' else value.replace('KIND', kind)}")
+            number = dice.one_of(DECIMALS) if " " in value else number
+            chosen.append(f"{key}={number if value == 'N' or ' ' in value else value.replace('KIND', kind)}")
     while True:
         try:
             find_dispatcher(dispatcher, tuple(chosen))

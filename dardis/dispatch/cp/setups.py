@@ -8,9 +8,11 @@ from math import inf
 from typing import ClassVar
 
 from dardis.config.settings import setting
+from dardis.dispatch.cp import nodes, pools
 from dardis.dispatch.cp.asking import Asked, Asking
 from dardis.dispatch.cp.nodes import Aim, Means, Pcp14, Pcp19
 from dardis.dispatch.cp.pools import Hcp19
+from dardis.dispatch.cp.positions import pcp20
 from dardis.dispatch.cp.positions.pcp20 import Pcp20
 from dardis.dispatch.cp.problem import Model
 from dardis.dispatch.cp.search import Effort
@@ -70,7 +72,7 @@ class CpSetUp(QueueSetUp):
     decision_cost: DecisionCost = DecisionCost.NONE
     """Whether what is decided begins when the solver's deterministic seconds are over."""
 
-    few_conflicts: ClassVar[int] = 1_000
+    few_conflicts: ClassVar[int] = pools.CONFLICTS
     """Where an answer stands already: hardly ever is a better one found by more."""
 
     @property
@@ -106,8 +108,8 @@ class CpSetUp(QueueSetUp):
 class OnNodesSetUp(CpSetUp):
     """What those have whose models decide on nodes by alternatives."""
 
-    few_conflicts: ClassVar[int] = 200
-    most_places: int = 1_500
+    few_conflicts: ClassVar[int] = nodes.CONFLICTS
+    most_places: int = nodes.MOST_PLACES
     """Nodes of jobs in the largest model that is built."""
 
     @property
@@ -175,15 +177,15 @@ class Hcp19SetUp(CpSetUp):
 class Pcp20SetUp(CpSetUp):
     """PCP'20 (003)."""
 
-    delta: float = setting(0.05, values=_SECONDS, parse=_positive)
-    delta_max: float = setting(0.8, values=_SECONDS, parse=_positive)
-    few_conflicts: ClassVar[int] = 10_000
-    most_boxes: int = 600
+    delta: float = setting(pcp20.EFFORT.first_s, values=_SECONDS, parse=_positive)
+    delta_max: float = setting(pcp20.EFFORT.longest_s, values=_SECONDS, parse=_positive)
+    few_conflicts: ClassVar[int] = pcp20.EFFORT.conflicts
+    most_boxes: int = pcp20.MOST_BOXES
     """Boxes in the largest model that is built."""
 
     def model(self) -> Pcp20:
         """As set."""
-        effort = replace(self.effort, linear=2, presolve=False)
+        effort = replace(self.effort, linear=pcp20.EFFORT.linear, presolve=pcp20.EFFORT.presolve)
         return Pcp20(effort, self.most_boxes, self.shortcuts is OnOff.ON)
 
 
