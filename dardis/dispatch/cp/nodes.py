@@ -14,7 +14,7 @@ from dardis.dispatch.cp import objectives
 from dardis.dispatch.cp.first import Machine, Plan
 from dardis.dispatch.cp.node_model import Limits, Share, Task, build
 from dardis.dispatch.cp.objectives import Objective
-from dardis.dispatch.cp.problem import Answer, Problem, Waiting
+from dardis.dispatch.cp.problem import Answer, Problem
 from dardis.dispatch.cp.search import Effort, search
 from dardis.model.arrays import Ints
 from dardis.solver.result import Ended, Result, SolverStatus
@@ -68,7 +68,7 @@ class Pcp14:
 
     def answer(self, problem: Problem, seed: int) -> Answer:
         """As `Model` has it."""
-        order = sorted(_possible(problem), key=lambda place: _arrival(problem.waiting[place]))
+        order = sorted(_possible(problem), key=lambda place: problem.waiting[place].arrival)
         case = _Case(Task(problem, tuple(order), problem.running, problem.horizon - problem.now), self.means, seed)
         main = self._objective(self.aim, case.task)
         if not self.composite or case.is_decided:
@@ -113,9 +113,9 @@ class Pcp19:
             places = [place for place in places if could[place]]
         waiting, now = problem.waiting, problem.now
         if self.version >= 3:
-            places.sort(key=lambda place: (-_slowdown_at(waiting[place], now), _arrival(waiting[place])))
+            places.sort(key=lambda place: waiting[place].priority(now))
         else:
-            places.sort(key=lambda place: _arrival(waiting[place]))
+            places.sort(key=lambda place: waiting[place].arrival)
         case = _Case(self._task(problem, tuple(places)), self.means, seed)
         jobs = case.task.jobs
         objective = (objectives.slowdown if self.version >= 3 else objectives.weighted_tardiness)(jobs, now)
@@ -144,14 +144,6 @@ def _possible(problem: Problem) -> list[int]:
         for place, (waiting, of) in enumerate(zip(problem.waiting, fits, strict=True))
         if sum(count * most for count, most in zip(counts, of, strict=True)) >= waiting.job.units
     ]
-
-
-def _arrival(waiting: Waiting) -> tuple[int, int]:
-    return waiting.job.submit, waiting.job.number
-
-
-def _slowdown_at(waiting: Waiting, now: int) -> float:
-    return (now - waiting.job.submit + waiting.duration) / waiting.duration
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ class Hcp19:
     def answer(self, problem: Problem, seed: int) -> Answer:
         """As `Model` has it."""
         pool = _Pool.of_problem(problem, mended=self.version >= 2)
-        by_arrival = sorted(range(len(problem.waiting)), key=lambda place: _arrival(problem.waiting[place]))
+        by_arrival = sorted(range(len(problem.waiting)), key=lambda place: problem.waiting[place].arrival)
         places, late = by_arrival[: self.jobs], by_arrival[self.jobs :]
         if self.version >= 1:
             late = []
@@ -62,13 +62,13 @@ class Hcp19:
 
     def _priority(self, waiting: Waiting, jobs: Sequence[Waiting], problem: Problem) -> tuple[float, ...]:
         """The least goes first; fixed when the decision begins."""
-        waited = problem.now - waiting.job.submit
         if self.version >= 3:
-            return -(waited + waiting.duration) / waiting.duration, *_arrival(waiting)
+            return waiting.priority(problem.now)
+        waited = problem.now - waiting.job.submit
         most = max(objectives.expected_wait(other.job) for other in jobs)
         # Of equals whoever asks for less, for less time (002, section 2.2, allocation).
         demand = waiting.duration * waiting.job.units * sum(waiting.job.request)
-        return -most / objectives.expected_wait(waiting.job) * waited, demand, *_arrival(waiting)
+        return -most / objectives.expected_wait(waiting.job) * waited, demand, *waiting.arrival
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,3 @@ class _Case:
         begin = {self._places[job]: self._problem.now + int(starts[job]) for job in order if starts[job] < FOREVER}
         value = self._objective.value(starts)
         return Answer(begin, value, min(value, bound), variables=count)
-
-
-def _arrival(waiting: Waiting) -> tuple[int, int]:
-    return waiting.job.submit, waiting.job.number

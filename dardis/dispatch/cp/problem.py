@@ -33,6 +33,15 @@ class Waiting:
     job: Job
     duration: int
 
+    @property
+    def arrival(self) -> tuple[int, int]:
+        """Puts jobs in the order in which they came."""
+        return self.job.submit, self.job.number
+
+    def priority(self, now: int) -> tuple[float, int, int]:
+        """The least goes first: the highest slowdown if it started now (002, section 4)."""
+        return -(now - self.job.submit + self.duration) / self.duration, *self.arrival
+
 
 @dataclass(frozen=True, slots=True)
 class Blocked:

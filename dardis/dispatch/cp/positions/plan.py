@@ -29,13 +29,8 @@ Plan = dict[int, Placed]
 
 
 def by_priority(problem: Problem) -> list[int]:
-    """Places of the waiting jobs by their slowdown if they started now (002 section 4), the highest first."""
-
-    def key(place: int) -> tuple[float, int, int]:
-        job, duration = problem.waiting[place].job, problem.waiting[place].duration
-        return -(problem.now - job.submit + duration) / duration, job.submit, job.number
-
-    return sorted(range(len(problem.waiting)), key=key)
+    """Places of the waiting jobs by their priorities."""
+    return sorted(range(len(problem.waiting)), key=lambda place: problem.waiting[place].priority(problem.now))
 
 
 def first_plan(problem: Problem, taken: Taken) -> Plan:
