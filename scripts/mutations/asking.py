@@ -12,15 +12,29 @@ ASKING_MODELS = (
     Mutation(
         "who starts later by the model starts now",
         ASKING,
-        "            if start != now:\n                continue\n",
-        "",
+        "            if start == now\n",
+        "            if start >= now\n",
         OF_RUNS,
     ),
     Mutation(
         "decisions take no time",
         ASKING,
-        "if self._asked.takes_time else 0",
-        "if not self._asked else 0",
+        "if self._asked.takes_time and answer.deterministic_s > 0 and begins:",
+        "if answer.deterministic_s < 0 and begins:",
+        OF_RUNS,
+    ),
+    Mutation(
+        "where a search finds nothing nobody ever starts",
+        ASKING,
+        "if self._due is None and not runs:",
+        "if self._due is not None and not runs:",
+        OF_RUNS,
+    ),
+    Mutation(
+        "what happens while a decision takes its time is forgotten",
+        ASKING,
+        "if due is None or happened:",
+        "if due is None:",
         OF_RUNS,
     ),
     Mutation(

@@ -14,7 +14,8 @@ from kit.effort import examples
 from kit.machine import desired_profiles, jobs, platforms
 
 from dardis.dispatch import CP_SETUPS
-from dardis.dispatch.cp.setups import Hcp19SetUp, Pcp19SetUp
+from dardis.dispatch.cp.nodes import Aim
+from dardis.dispatch.cp.setups import Hcp19SetUp, Pcp14SetUp, Pcp19SetUp
 from dardis.dispatch.setups import DecisionCost
 from dardis.model.choices import EventOrder, Expecting, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.job import NO_TIME
@@ -100,3 +101,21 @@ def test_nobody_is_started_who_would_run_into_what_is_closed_or_not_wished(name,
     ]
     setup = replace(CP_SETUPS[name], profile=ProfileRule.HARD)
     assert dispatch(platform, listed, setup, desired=desired).schedule.start.tolist() == [0, 70]
+
+
+def test_who_is_to_start_later_by_the_model_waits_though_a_core_is_free():
+    """The second is late from 1 on, the third from 100 on: to let it start now would keep the second waiting."""
+    platform = Platform("one", (NodeGroup("n", 1, {"cores": 2}),))
+    listed = [
+        actual(number, 0, 0, latest, walltime, 1, (cores,), 1, runtime=walltime)
+        for number, (latest, walltime, cores) in enumerate([(0, 1, 1), (1, 2, 2), (100, 10, 1)], 1)
+    ]
+    setup = Pcp14SetUp(objective=Aim.TARDINESS, composite=OnOff.OFF)
+    assert dispatch(platform, listed, setup).schedule.start.tolist() == [0, 1, 3]
+
+
+def test_who_comes_while_a_decision_takes_its_time_is_decided_on_when_it_is_over():
+    platform = Platform("two", (NodeGroup("n", 2, {"cores": 2}),))
+    listed = [actual(number, submit, submit, None, 100, 1, (2,), 1, runtime=100) for number, submit in ((1, 0), (2, 1))]
+    setup = Hcp19SetUp(shortcuts=OnOff.OFF, decision_cost=DecisionCost.DETERMINISTIC)
+    assert dispatch(platform, listed, setup).schedule.start.tolist() == [1, 2]
