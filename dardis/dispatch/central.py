@@ -199,7 +199,7 @@ class CentralDispatcher:
         self._arrived.clear()
         self._ended.clear()
         started: list[int] = placer.room.started[: state[queue.STARTED]].tolist()
-        return [*[self._begun(slot) for slot in started], *told]
+        return [*[self._begun(slot, now) for slot in started], *told]
 
     def _outrun(self, now: int) -> list[int]:
         """Slots of those that run longer than expected."""
@@ -256,13 +256,13 @@ class CentralDispatcher:
             lost.append(Rejected(job.number, outside_desired(self._setup.profile_split)))
         return lost
 
-    def _begun(self, slot: int) -> Placed:
+    def _begun(self, slot: int, now: int) -> Placed:
         number = self._table.jobs[slot].number
         self._running[number] = slot
         self._passing.discard(slot)
         if self._predicts:
             self._expect_end(slot)
-        return Placed(number, int(self._queue.table[slot, queue.START]), *self._table.nodes_of(slot))
+        return Placed(number, now, *self._table.nodes_of(slot))
 
     def _next_change(self, now: int) -> int:
         soonest = self._early[0][0] if self._early else FOREVER

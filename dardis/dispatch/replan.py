@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import numpy as np
-
 from dardis.dispatch.gone_over import see_done
 from dardis.dispatch.orders import RULES
 from dardis.kernels import replan
@@ -14,6 +12,7 @@ from dardis.kernels.ahead import Ahead, make_ahead
 from dardis.kernels.job_table import JobTable
 from dardis.kernels.placer import Placer
 from dardis.model.arrays import Ints
+from dardis.model.profile import sum_of_columns
 from dardis.wire.effects import Solved
 
 
@@ -47,10 +46,5 @@ class Replan:
 def _sums(placer: Placer) -> tuple[Ints, Ints]:
     """What all nodes have together, of each column, and from when on; nobody must run yet."""
     rows = placer.nodes.profiles
-    spans = list(zip(rows.head.tolist(), rows.size.tolist(), strict=True))
-    times = np.unique(np.concatenate([rows.time[head : head + size] for head, size in spans]))
-    total = np.zeros((len(times), rows.value.shape[1]), dtype=np.int64)
-    for head, size in spans:
-        at = np.maximum(np.searchsorted(rows.time[head : head + size], times, side="right") - 1, 0)
-        total += rows.value[head + at]
-    return times, total
+    spans = [slice(head, head + size) for head, size in zip(rows.head.tolist(), rows.size.tolist(), strict=True)]
+    return sum_of_columns([(rows.time[span], rows.value[span]) for span in spans])

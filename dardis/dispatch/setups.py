@@ -39,13 +39,6 @@ class ProfileCheck(StrEnum):
     SPAN = "span"
 
 
-class DecisionCost(StrEnum):
-    """Whether simulated time goes on while a solver works."""
-
-    NONE = "none"
-    DETERMINISTIC = "deterministic"
-
-
 def _order_or_same(text: str) -> str:
     return text if text == SAME_AS_RULE else order_name(text)
 

@@ -95,6 +95,18 @@ def earliest(time: Ints, value: Ints, begin: int, steps: int, need: Ints, span: 
 
 
 @inlined
+def fits_from(time: Ints, value: Ints, first: int, steps: int, need: Ints, span: int) -> bool:
+    """Whether there is enough for `span` s from a step on."""
+    for place in range(first, steps):
+        if first < place and time[place] >= time[first] + span:
+            break
+        for c in range(len(need)):
+            if need[c] > 0 and value[place, c] < need[c]:
+                return False
+    return True
+
+
+@inlined
 def use(time: Ints, value: Ints, steps: int, need: Ints, first: int, end: int) -> int:
     """Take what a job needs from step `first` on until `end`; return how many steps there are then."""
     last = first + 1
@@ -255,7 +267,7 @@ def merge_orders(ahead: Ahead, by_last: Ints, known: int, count: int) -> None:
 def schedule_or_postpone(time: Ints, value: Ints, steps: int, need: Ints, span: Ints, start: Ints) -> None:
     """Start whoever can start first, and of these the first (PCP'19, section 2.2): writes `start`, FOREVER for never.
 
-    `time` and `value` need room for two steps more a job. Jobs are in the order of their priorities.
+    `time` and `value` need room for a step more a job. Jobs are in the order of their priorities.
     """
     count = len(span)
     start[:] = FOREVER
@@ -263,7 +275,7 @@ def schedule_or_postpone(time: Ints, value: Ints, steps: int, need: Ints, span: 
     place = 0
     while place < steps and left > 0:
         for job in range(count):
-            if start[job] == FOREVER and earliest(time, value, place, steps, need[job], span[job]) == place:
+            if start[job] == FOREVER and fits_from(time, value, place, steps, need[job], span[job]):
                 start[job] = time[place]
                 steps = use(time, value, steps, need[job], place, time[place] + span[job])
                 left -= 1

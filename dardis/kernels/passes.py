@@ -346,51 +346,6 @@ def _one_pass(rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, n
     return DONE
 
 
-@kernel
-def open_pass(rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, now: int) -> int:  # noqa: ARG001 (as others)
-    """Begin a pass whose jobs somebody else chooses, and `begin_at` starts. Answers DONE or FULL."""
-    taken = take_in(rows, queue, room, now)
-    if taken != DONE:
-        return taken
-    room.state[WHOLE] = 1
-    return clear(rows, queue, rules, room, now)
-
-
-@kernel
-def anybody_could_start(rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, now: int) -> int:
-    """Whether any job could start now, were it alone in waiting: FOUND or NOTHING."""
-    state = room.state
-    state[LOOKED_AT] = 0
-    for place in range(queue.size[RULE]):
-        slot = queue.lists[RULE, place]
-        if queue.table[slot, GONE] == 0 and not hopeless(queue.table, slot, room):
-            if fits_now(rows, group, queue.table, slot, rules, now, 0):
-                return FOUND
-            room.failed[state[LOOKED_AT] % REMEMBERED] = slot
-            state[LOOKED_AT] += 1
-    return NOTHING
-
-
-@kernel
-def begin_at(
-    rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, slot: int, start: int, now: int
-) -> int:  # fmt: skip
-    """Let a job start at `start`, now or later, on the nodes that suit it best; STAYS if none hold it then."""
-    found = find(rows, group, queue, rules, room, slot, binding_of(rules, queue.table, slot, now), start, start, now)
-    if found == ROOM:
-        return ROOM
-    return begin_there(rows, queue, room, slot, start, now) if found == FOUND else STAYS
-
-
-@bare
-def begin_there(rows: Rows, queue: Queue, room: Room, slot: int, start: int, now: int) -> int:
-    """The same on the nodes that are written for it already."""
-    taken = take(rows, queue, slot, start, now)
-    if taken == FULL:
-        return FULL
-    return mark_begun(queue.table, slot, room) if taken == DONE else STAYS
-
-
 def pass_over(rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, now: int) -> int:
     """Go over the queue once. Answers DONE, or FULL or ROOM: then give it that and call it again."""
     # To look into named tuples takes longer than most passes do: 4.4 µs against 1.6 µs for plain ones.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dardis.kernels import (
+    chosen,
     day_profit,
     late,
     offers,
@@ -122,12 +123,12 @@ def warm_asking(*, wished: bool = True) -> None:
     """The same for a run of a dispatcher that asks models: the pass, and the answers that come first."""
     nodes_and_jobs = _two_wait(strict=False)
     rows, _, waiting, rules, room = nodes_and_jobs
-    passes.open_pass(*nodes_and_jobs, 0)
-    passes.anybody_could_start(*nodes_and_jobs, 0)
-    passes.begin_at(*nodes_and_jobs, 0, 0, 0)
+    chosen.open_pass(*nodes_and_jobs, 0)
+    chosen.anybody_could_start(*nodes_and_jobs, 0)
+    chosen.begin_if_it_fits(*nodes_and_jobs, 0, 0)
     waiting.hold_node[1], waiting.hold_units[1] = 1, 1
     waiting.table[1, queue.HOLD], waiting.table[1, queue.HELD] = 1, 1
-    passes.begin_there(rows, waiting, room, 1, 5, 0)
+    chosen.begin_there(rows, waiting, room, 1, 0)
     passes.close(waiting, rules, room, 0)
     steps = np.zeros((8, 1), dtype=np.int64)
     one = np.ones((1, 1), dtype=np.int64)

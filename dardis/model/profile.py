@@ -102,6 +102,18 @@ class Extremes:
         return found
 
 
+def sum_of_columns(parts: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
+    """The sum of step functions of several columns: times (steps,), and values from each on, shape (steps, columns).
+
+    Each begins with the time from when on it is known; before, its first values stand.
+    """
+    times = np.unique(np.concatenate([time for time, _ in parts]))
+    total = np.zeros((len(times), parts[0][1].shape[1]), dtype=np.int64)
+    for time, value in parts:
+        total += value[np.maximum(np.searchsorted(time, times, side="right") - 1, 0)]
+    return times, total
+
+
 def breakpoints(functions: Sequence[StepFunction]) -> Ints:
     """The times of all functions, at least one, each once and ascending."""
     return np.unique(np.concatenate([function.times for function in functions]))

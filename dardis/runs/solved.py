@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dardis.model.files import atomic_text
-from dardis.solver.result import Ended
+from dardis.solver.result import Ended, SolverStatus, gap
 from dardis.wire.effects import Solved
 
 SOLVER_FILE: Final = "solver.csv"
@@ -20,24 +20,16 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def gap_of(decision: Solved) -> float | None:
-    """How far the bound lies below the objective, relative to it; None where one of them is missing."""
-    if decision.objective is None or decision.bound is None:
-        return None
-    return max(0.0, decision.objective - decision.bound) / max(abs(decision.objective), 1e-9)
-
-
 def write_solved(path: Path, decisions: Decisions) -> None:
     """Write a row for each decision; empty: there is no such figure, or the solver was not asked."""
     with atomic_text(path) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(_COLUMNS)
         for moment, one in decisions:
-            gap = gap_of(one)
             writer.writerow([
-                moment, one.waiting, one.asked, one.started, one.status, _stopped_by(one), _short(one.objective),
-                _short(one.bound), _short(gap), one.variables, _short(one.deterministic_s), _short(one.solver_cpu_s),
-                int(one.too_large),
+                moment, one.waiting, one.planned, one.started, one.status, _stopped_by(one), _short(one.objective),
+                _short(one.bound), _short(gap(one.objective, one.bound)), one.variables, _short(one.deterministic_s),
+                _short(one.solver_cpu_s), int(one.too_large),
             ])  # fmt: skip
 
 
@@ -46,11 +38,11 @@ def solver_figures(decisions: Decisions) -> dict[str, Any]:
     if not decisions:
         return {}
     asked = [one for _, one in decisions if one.status]
-    gaps = [gap for _, one in decisions if (gap := gap_of(one)) is not None]
+    gaps = [found for _, one in decisions if (found := gap(one.objective, one.bound)) is not None]
     return {
         "solver_decisions": len(decisions),
         "solver_asked": len(asked),
-        "solver_proven": sum(one.status == "optimal" for one in asked),
+        "solver_proven": sum(one.status == SolverStatus.OPTIMAL for one in asked),
         "solver_too_large": sum(one.too_large for _, one in decisions),
         "solver_gap_mean": sum(gaps) / len(gaps) if gaps else None,
         "solver_cpu_s": sum(one.solver_cpu_s for _, one in decisions),

@@ -57,6 +57,13 @@ class Budget:
             raise ValueError("a run needs a finite deterministic time above 0, a guard above 0 and a worker")
 
 
+def gap(objective: float | None, bound: float | None) -> float | None:
+    """Distance of an objective from its bound, relative to the objective; None where one of them is missing."""
+    if objective is None or bound is None:
+        return None
+    return abs(bound - objective) / max(abs(objective), 1e-9)
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """Outcome of a run. `objective` and `bound` are None where there is none."""
@@ -84,6 +91,4 @@ class Result:
     @property
     def gap(self) -> float | None:
         """Distance of the objective from the bound, relative to the objective; None where one of them is missing."""
-        if self.objective is None or self.bound is None:
-            return None
-        return abs(self.bound - self.objective) / max(abs(self.objective), 1e-9)
+        return gap(self.objective, self.bound)

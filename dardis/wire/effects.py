@@ -119,8 +119,8 @@ class Solved:
     """A decision was a model's: what was asked, and how good the answer is. None: there is no such figure."""
 
     waiting: int
-    """Jobs that wait; and of them in the model, and started by it."""
-    asked: int
+    """Jobs of the problem; and those of them for which there is a start, and that start now."""
+    planned: int
     started: int
     status: str
     """Of the solver; empty: it was not asked."""

@@ -19,7 +19,7 @@ ASKING_MODELS = (
     Mutation(
         "decisions take no time",
         ASKING,
-        "if self._asked.takes_time and answer.deterministic_s > 0 and begins:",
+        "if self._takes_time and answer.deterministic_s > 0 and begins:",
         "if answer.deterministic_s < 0 and begins:",
         OF_RUNS,
     ),
@@ -33,8 +33,8 @@ ASKING_MODELS = (
     Mutation(
         "what happens while a decision takes its time is forgotten",
         ASKING,
-        "if due is None or happened:",
-        "if due is None:",
+        "decides = due is None or bool(queue.size[[ARRIVED, ENDED, OUTRUN]].any()) or self._has_changed(now)",
+        "decides = due is None",
         OF_RUNS,
     ),
     Mutation(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
+import pytest
 from kit.actual import actual
 from kit.pool_reference import PoolJobs
 from kit.run import Run
 
 from dardis.config.settings import with_settings
 from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher, CentralSetUp, QueueSetUp
+from dardis.kernels import job_table, placer, profiles
 from dardis.kernels import queue as kernel
 from dardis.metrics.audit import audit
 from dardis.model.choices import UnitsPerNode
@@ -38,6 +41,18 @@ POLICY_SETUPS = {
 def setup_of(name: str, *settings: str) -> CentralSetUp:
     """The dispatcher of that name with `KEY=VALUE` settings, as the command makes it."""
     return with_settings(CENTRAL_SETUPS[name], settings).checked()
+
+
+@contextmanager
+def little_room(slots: int) -> Iterator[None]:
+    """Makes all tables of a dispatcher so small at first that its passes stop for want of room, of each sort."""
+    make_rows, make_room = profiles.make_rows, placer.make_room
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(job_table, "FIRST_SLOTS", slots)
+        patch.setattr(placer, "FIRST_LONGEST", 1)
+        patch.setattr(profiles, "make_rows", lambda count, columns, _, dtype: make_rows(count, columns, 3, dtype))
+        patch.setattr(placer, "make_room", lambda kinds, scratch, _, slots: make_room(kinds, scratch, 1, slots))
+        yield
 
 
 class Watched(CentralDispatcher):

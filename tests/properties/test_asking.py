@@ -15,8 +15,7 @@ from kit.machine import desired_profiles, jobs, platforms
 
 from dardis.dispatch import CP_SETUPS
 from dardis.dispatch.cp.nodes import Aim
-from dardis.dispatch.cp.setups import Hcp19SetUp, Pcp14SetUp, Pcp19SetUp
-from dardis.dispatch.setups import DecisionCost
+from dardis.dispatch.cp.setups import DecisionCost, Hcp19SetUp, Pcp14SetUp, Pcp19SetUp
 from dardis.model.choices import EventOrder, Expecting, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.job import NO_TIME
 from dardis.model.platform import Maintenance, NodeGroup, Platform

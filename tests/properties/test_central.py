@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.central import POLICY_SETUPS, dispatch, setup_of, starts_on_one_node
+from kit.central import POLICY_SETUPS, dispatch, little_room, setup_of, starts_on_one_node
 from kit.central_reference import SlowDispatcher
 from kit.dense import ONE, dense_nodes
 from kit.effort import examples
@@ -21,7 +20,6 @@ from kit.run import Run
 from dardis.dispatch import CENTRAL_SETUPS, CentralSetUp
 from dardis.dispatch.orders import RULES
 from dardis.dispatch.setups import SAME_AS_RULE, Ordering, ProfileCheck
-from dardis.kernels import job_table, placer, profiles
 from dardis.model.choices import EventOrder, Expecting, NodeChoice, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.job import Actual
 from dardis.model.platform import Platform
@@ -186,12 +184,7 @@ def test_a_hard_profile_holds_all_the_time_or_at_every_start(case):
 def test_room_at_the_beginning_decides_nothing(case, slots):
     """Passes that stop for want of room, of each sort, go on as if there had been enough."""
     expected = case.run()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(job_table, "FIRST_SLOTS", slots)
-        patch.setattr(placer, "FIRST_LONGEST", 1)
-        make_rows, make_room = profiles.make_rows, placer.make_room
-        patch.setattr(profiles, "make_rows", lambda count, columns, _, dtype: make_rows(count, columns, 3, dtype))
-        patch.setattr(placer, "make_room", lambda kinds, scratch, _, slots: make_room(kinds, scratch, 1, slots))
+    with little_room(slots):
         narrow = case.run()
     assert narrow.schedule.digest() == expected.schedule.digest()
     assert narrow.reasons == expected.reasons

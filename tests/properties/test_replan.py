@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.actual import actual
-from kit.central import dispatch, starts_on_one_node
+from kit.central import dispatch, little_room, starts_on_one_node
 from kit.dense import ONE, dense_nodes
 from kit.effort import examples
 from kit.foreseen import Foreseen
@@ -21,7 +20,6 @@ from kit.run import Run
 
 from dardis.dispatch import REPLAN_SETUPS
 from dardis.dispatch.setups import ProfileCheck, ReplanSetUp, Weights
-from dardis.kernels import job_table, placer, profiles
 from dardis.model.choices import EventOrder, Expecting, NodeChoice, ProfileRule, UnitsPerNode
 from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
@@ -122,12 +120,7 @@ def test_only_a_job_that_can_never_run_is_rejected(case):
 def test_room_at_the_beginning_decides_nothing(case, slots):
     """Passes that stop for want of room, of each sort, go on as if there had been enough; the last plan is kept."""
     expected = case.run()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(job_table, "FIRST_SLOTS", slots)
-        patch.setattr(placer, "FIRST_LONGEST", 1)
-        make_rows, make_room = profiles.make_rows, placer.make_room
-        patch.setattr(profiles, "make_rows", lambda count, columns, _, dtype: make_rows(count, columns, 3, dtype))
-        patch.setattr(placer, "make_room", lambda kinds, scratch, _, slots: make_room(kinds, scratch, 1, slots))
+    with little_room(slots):
         narrow = case.run()
     assert narrow.schedule.digest() == expected.schedule.digest()
     assert narrow.reasons == expected.reasons

@@ -2,28 +2,14 @@
 
 import pytest
 from kit.actual import actual
+from kit.eurora import EURORA, TABLE
 from kit.run import simulate
 
 from dardis.config.settings import with_settings
 from dardis.metrics.audit import audit
 from dardis.model.choices import NodeChoice
-from dardis.model.platform import NodeGroup, Platform
 from dardis.task_manager import SETUPS
 
-EURORA = Platform(
-    "eurora",
-    (
-        NodeGroup("gpu", 32, {"cores": 16, "gpu": 2, "mic": 0, "memory": 16_000_000}),
-        NodeGroup("mic", 32, {"cores": 16, "gpu": 0, "mic": 2, "memory": 16_000_000}),
-    ),
-)
-TABLE = [  # units, cores, gpu, mic, memory (kB), duration
-    (32, 4, 1, 0, 1_000_000, 14000),
-    (1, 14, 1, 0, 400_000, 600),
-    (2, 4, 1, 0, 200_000, 14400),
-    (32, 16, 0, 0, 400_000, 800),
-    (32, 3, 0, 2, 800_000, 400),
-]
 JOBS = [
     actual(number, 0, 0, None, duration, units, tuple(request), EURORA.all_groups, runtime=duration)
     for number, (units, *request, duration) in enumerate(TABLE)

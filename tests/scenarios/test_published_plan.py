@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from kit.eurora import EURORA, TABLE
 
 from dardis.dispatch.cp import objectives
 from dardis.dispatch.cp.first import Plan
@@ -11,22 +12,7 @@ from dardis.dispatch.cp.nodes import Aim, Means, Pcp14
 from dardis.dispatch.cp.problem import Problem, Waiting
 from dardis.dispatch.cp.search import Effort, search
 from dardis.model.job import Job
-from dardis.model.platform import NodeGroup, Platform
 
-EURORA = Platform(
-    "eurora",
-    (
-        NodeGroup("gpu", 32, {"cores": 16, "gpu": 2, "mic": 0, "memory": 16_000_000}),
-        NodeGroup("mic", 32, {"cores": 16, "gpu": 0, "mic": 2, "memory": 16_000_000}),
-    ),
-)
-TABLE = [  # units, cores, gpu, mic, memory (kB), duration
-    (32, 4, 1, 0, 1_000_000, 14000),
-    (1, 14, 1, 0, 400_000, 600),
-    (2, 4, 1, 0, 200_000, 14400),
-    (32, 16, 0, 0, 400_000, 800),
-    (32, 3, 0, 2, 800_000, 400),
-]
 WAITING = tuple(
     Waiting(Job(number, 0, 0, 600, duration, units, tuple(request), EURORA.all_groups), duration)
     for number, (units, *request, duration) in enumerate(TABLE)

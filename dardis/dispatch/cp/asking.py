@@ -12,30 +12,16 @@ import numpy as np
 from dardis.dispatch.cp.problem import Answer, Blocked, Model, Problem, Running, Waiting
 from dardis.dispatch.gone_over import see_done
 from dardis.dispatch.orders import RULES
-from dardis.kernels import passes, search
+from dardis.kernels import chosen, passes, search
 from dardis.kernels.job_table import JobTable
 from dardis.kernels.placer import Placer
 from dardis.kernels.queue import ARRIVED, ENDED, GONE, HELD, HOLD, OUTRUN, RULE, SPAN, START, STARTED, UNBOUND
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
-from dardis.model.job import NO_TIME
+from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.platform import Platform
 from dardis.wire.effects import Solved
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """How a model is asked."""
-
-    model: Model
-    seed: int
-    distinct: bool
-    """Whether units of a job are on different nodes."""
-    shortcuts: bool
-    """Whether it is asked only where somebody who waits could start."""
-    takes_time: bool
-    """Whether what it decides begins when its deterministic seconds are over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +42,20 @@ class Asking:
     backfill: Final = False
     depth: Final = 1
 
-    def __init__(self, platform: Platform, asked: Asked) -> None:
-        """Ask about this machine."""
+    def __init__(
+        self, platform: Platform, model: Model, seed: int, *, distinct: bool, shortcuts: bool, takes_time: bool
+    ) -> None:
+        """Ask a model about this machine.
+
+        `distinct`: units of a job are on different nodes. `shortcuts`: it is asked only where somebody who waits could
+        start. `takes_time`: what it decides begins when its deterministic seconds are over.
+        """
         self._platform = platform
-        self._asked = asked
+        self._model = model
+        self._seed = seed
+        self._distinct = distinct
+        self._shortcuts = shortcuts
+        self._takes_time = takes_time
         self._blocked: list[Blocked] | None = None
         """What the empty machine may not be used for."""
         self._positions: dict[JobId, Ints] = {}
@@ -73,22 +69,21 @@ class Asking:
         if self._blocked is None:
             self._blocked = _blocked(placer, self._platform.capacity)
         queue = jobs.queue
-        happened = bool(queue.size[[ARRIVED, ENDED, OUTRUN]].any()) or self._changed_since(self._asked_at, now)
-        see_done(placer.run(passes.open_pass, queue, now))
         due, self._due = self._due, None
-        told: tuple[Solved, ...] = ()
+        # When a decision's time is over, all who wait have been decided on, unless something has happened meanwhile.
+        decides = due is None or bool(queue.size[[ARRIVED, ENDED, OUTRUN]].any()) or self._has_changed(now)
+        see_done(placer.run(chosen.open_pass, queue, now))
         if due is not None:
             self._begin(placer, jobs, due, now)
-        if due is None or happened:  # else all who wait have been decided on
-            told = self._decide(placer, jobs, now)
+        told = self._decide(placer, jobs, now) if decides else ()
         self._see_that_something_happens(placer, jobs, now)
         passes.close(queue, placer.rules, placer.room, now)
         return told
 
-    def _changed_since(self, before: int, now: int) -> bool:
-        """Whether what is blocked has changed after `before`."""
+    def _has_changed(self, now: int) -> bool:
+        """Whether what is blocked has changed since the model was asked."""
         assert self._blocked is not None
-        return any(before < edge <= now for block in self._blocked for edge in (block.start, block.end))
+        return any(self._asked_at < edge <= now for block in self._blocked for edge in (block.start, block.end))
 
     def _decide(self, placer: Placer, jobs: JobTable, now: int) -> tuple[Solved, ...]:
         """Put those who wait as a problem, if any of them could start, and carry the answer out."""
@@ -100,15 +95,15 @@ class Asking:
         held = {*bound}
         for slot in waiting:
             if slot not in held:
-                placer.run(passes.begin_at, queue, slot, now, now)
+                placer.run(chosen.begin_if_it_fits, queue, slot, now)
         self._asked_at = now
-        if not bound or (self._asked.shortcuts and not self._could_start(placer, jobs, now)):
+        if not bound or (self._shortcuts and not self._could_start(placer, jobs, now)):
             return ()
         before = int(started[STARTED])
         problem = self._problem(jobs, bound, now)
-        answer = self._asked.model.answer(problem, self._asked.seed)
+        answer = self._model.answer(problem, self._seed)
         begins = self._begins(jobs, bound, answer, now)
-        if self._asked.takes_time and answer.deterministic_s > 0 and begins:
+        if self._takes_time and answer.deterministic_s > 0 and begins:
             self._due = begins
             return (_told(problem, answer, len(begins)),)
         self._begin(placer, jobs, begins, now)
@@ -123,7 +118,7 @@ class Asking:
         runs = any(table[slot, GONE] and table[slot, START] != NO_TIME for slot in jobs.jobs)
         if self._due is None and not runs:
             for slot in queue.lists[RULE, : queue.size[RULE]].tolist():
-                placer.run(passes.begin_at, queue, slot, now, now)
+                placer.run(chosen.begin_if_it_fits, queue, slot, now)
 
     def _bound(self, placer: Placer, jobs: JobTable, waiting: list[int], now: int) -> list[int]:
         """Whom the desired profile binds."""
@@ -132,7 +127,7 @@ class Asking:
 
     def _could_start(self, placer: Placer, jobs: JobTable, now: int) -> bool:
         """Whether anybody could."""
-        return placer.run(passes.anybody_could_start, jobs.queue, now) == search.FOUND
+        return placer.run(chosen.anybody_could_start, jobs.queue, now) == search.FOUND
 
     def _problem(self, jobs: JobTable, slots: list[int], now: int) -> Problem:
         """What is to be decided."""
@@ -152,7 +147,7 @@ class Asking:
             if block.end > now and block.start < horizon
         )
         running.sort(key=lambda job: job.job.number)
-        return Problem(self._platform, now, tuple(running), waiting, blocked, self._asked.distinct)
+        return Problem(self._platform, now, tuple(running), waiting, blocked, self._distinct)
 
     def _begins(self, jobs: JobTable, slots: list[int], answer: Answer, now: int) -> list[_Begin]:
         """Who is to start now, in the order in which they get their nodes."""
@@ -174,17 +169,17 @@ class Asking:
                 continue  # it has been rejected meanwhile
             # What was decided a while ago may not be wished any more.
             if begin.where is None or (now > self._asked_at and placer.rules.binding != UNBOUND):
-                placer.run(passes.begin_at, queue, slot, now, now)
+                placer.run(chosen.begin_if_it_fits, queue, slot, now)
                 continue
             nodes, units = begin.where
             low = queue.table[slot, HOLD]
             queue.hold_node[low : low + len(nodes)], queue.hold_units[low : low + len(nodes)] = nodes, units
             queue.table[slot, HELD] = len(nodes)
-            outcome = placer.change(passes.begin_there, queue, placer.room, slot, now, now)
-            if outcome != passes.BEGUN:
+            outcome = placer.change(chosen.begin_there, queue, placer.room, slot, now)
+            if outcome != chosen.BEGUN:
                 if now == self._asked_at:
                     raise ProtocolError(f"job {begin.job} does not fit where its model has put it")
-                placer.run(passes.begin_at, queue, slot, now, now)
+                placer.run(chosen.begin_if_it_fits, queue, slot, now)
             elif begin.positions is not None:
                 self._positions[begin.job] = begin.positions
 
@@ -198,7 +193,7 @@ def _blocked(placer: Placer, capacity: Ints) -> list[Blocked]:
         free = value[:, :kinds] if value.shape[1] == kinds else np.minimum(value[:, :kinds], value[:, kinds:])
         less = capacity[node] - np.maximum(free, 0)
         starts = rows.time[head : head + size].tolist()
-        ends = [*starts[1:], 1 << 61]
+        ends = [*starts[1:], FOREVER]
         found += [
             Blocked(node, start, end, tuple(amounts))
             for start, end, amounts in zip(starts, ends, less.tolist(), strict=True)
@@ -212,7 +207,7 @@ def _told(problem: Problem, answer: Answer, started: int) -> Solved:
     result = answer.result
     return Solved(
         waiting=len(problem.waiting),
-        asked=len(answer.starts),
+        planned=len(answer.starts),
         started=started,
         status="" if result is None else str(result.status),
         ended="" if result is None else str(result.ended),

@@ -23,6 +23,7 @@ import numpy as np
 
 from dardis.dispatch.cp import constraints, variables
 from dardis.dispatch.cp.first import Machine, Plan
+from dardis.model.profile import sum_of_columns
 from dardis.solver.cpsat import new_model
 
 if TYPE_CHECKING:
@@ -63,6 +64,11 @@ class Task:
         return Machine(self.problem, self.jobs, self.running)
 
     @cached_property
+    def free(self) -> list[tuple[Ints, Ints]]:
+        """What each node has free beside what runs, and since when, as `Machine.free` has it."""
+        return self.machine().free()
+
+    @cached_property
     def fits(self) -> list[list[int]]:
         """How many units of each job a node of each group holds when empty, lists (jobs, groups)."""
         return [units_by_group(self.problem, waiting.job) for waiting in self.jobs]
@@ -71,7 +77,7 @@ class Task:
         """Where jobs may have units, by sort of nodes and job; None: that is more than `most` nodes of jobs."""
         by_units = sorted(range(len(self.jobs)), key=lambda place: self.jobs[place].job.units)
         found, size = [], 0
-        for alike in alike_nodes(self.problem, self.machine()):
+        for alike in alike_nodes(self.problem, self.free):
             used = 0
             for job in by_units:
                 units = self.fits[job][alike.group]
@@ -124,11 +130,11 @@ class Share:
     most: int
 
 
-def alike_nodes(problem: Problem, machine: Machine) -> list[Alike]:
+def alike_nodes(problem: Problem, free: list[tuple[Ints, Ints]]) -> list[Alike]:
     """The nodes by what there is of them."""
     found: dict[tuple[int, bytes, bytes], Alike] = {}
     group_of, capacity = problem.platform.group_of_node.tolist(), problem.platform.capacity
-    for node, (time, value) in enumerate(machine.free()):
+    for node, (time, value) in enumerate(free):
         key = (group_of[node], time.tobytes(), value.tobytes())
         if key not in found:
             found[key] = Alike([], group_of[node], capacity[node].tolist(), _spans(time, capacity[node] - value))
@@ -237,9 +243,7 @@ def _pool_holds(model: CpModel, task: Task, groups: int, runs: Runs) -> None:
     PCP'19 has it (003, section 2.2); it follows from what single nodes hold, and lets bounds be seen sooner.
     """
     nodes = np.flatnonzero((groups >> task.problem.platform.group_of_node) & 1)
-    steps = task.machine().free()
-    times = np.unique(np.concatenate([steps[node][0] for node in nodes]))
-    free = np.sum([steps[node][1][np.searchsorted(steps[node][0], times, side="right") - 1] for node in nodes], axis=0)
+    times, free = sum_of_columns([task.free[node] for node in nodes])
     inside = [job for job in range(len(task.jobs)) if task.groups_of(job) & ~groups == 0]
     capacity = task.problem.platform.capacity[nodes].sum(axis=0)
     for kind, taken in enumerate(_spans(times, capacity - free)):

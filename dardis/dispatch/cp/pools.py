@@ -16,7 +16,7 @@ from dardis.dispatch.cp.problem import Answer, Problem, Waiting
 from dardis.dispatch.cp.search import Effort, search
 from dardis.kernels.ahead import schedule_or_postpone
 from dardis.model.arrays import Ints
-from dardis.model.job import FOREVER
+from dardis.model.profile import sum_of_columns
 from dardis.solver.cpsat import new_model
 from dardis.solver.result import Ended, Result, SolverStatus
 
@@ -49,9 +49,7 @@ class Hcp19:
         if self.version >= 1:
             late = []
             places = [place for place in places if (pool.needs[place] <= pool.free[0]).all()]
-        jobs = [problem.waiting[place] for place in places]
-        order = sorted(range(len(jobs)), key=lambda job: self._priority(jobs[job], jobs, problem))
-        places = [places[job] for job in order]
+        places.sort(key=lambda place: self._priority(problem.waiting[place], problem.now))
         if not places:
             return Answer({}, 0.0, 0.0)
         return _Case(self, problem, pool, places, late).answer(seed)
@@ -60,15 +58,16 @@ class Hcp19:
         """What is minimised."""
         return (objectives.slowdown if self.version >= 3 else objectives.weighted_waiting)(jobs, now)
 
-    def _priority(self, waiting: Waiting, jobs: Sequence[Waiting], problem: Problem) -> tuple[float, ...]:
-        """The least goes first; fixed when the decision begins."""
+    def _priority(self, waiting: Waiting, now: int) -> tuple[float, ...]:
+        """The least goes first; fixed when the decision begins.
+
+        Before version 3 by `max(ewt) / ewt · (t − q)`, whose first factor changes no order; of equals whoever asks for
+        less, for less time (002, section 2.2, allocation).
+        """
         if self.version >= 3:
-            return waiting.priority(problem.now)
-        waited = problem.now - waiting.job.submit
-        most = max(objectives.expected_wait(other.job) for other in jobs)
-        # Of equals whoever asks for less, for less time (002, section 2.2, allocation).
+            return waiting.priority(now)
         demand = waiting.duration * waiting.job.units * sum(waiting.job.request)
-        return -most / objectives.expected_wait(waiting.job) * waited, demand, *waiting.arrival
+        return (waiting.job.submit - now) / objectives.expected_wait(waiting.job), demand, *waiting.arrival
 
 
 @dataclass(frozen=True)
@@ -90,11 +89,7 @@ class _Pool:
         ends = [job.end if mended else job.foreseen for job in problem.running]
         running = [replace(job, end=end) for job, end in zip(problem.running, ends, strict=True)]
         # Node by node: where somebody uses what is blocked, others have no less.
-        nodes = Machine(problem, (), running).free()
-        time = np.unique(np.concatenate([since for since, _ in nodes]))
-        free = np.zeros((len(time), kinds), dtype=np.int64)
-        for since, value in nodes:
-            free += value[np.searchsorted(since, time, side="right") - 1]
+        time, free = sum_of_columns(Machine(problem, (), running).free())
         needs = [np.array(waiting.job.request) * waiting.job.units for waiting in problem.waiting]
         latest = problem.horizon - problem.now
         if not mended:
@@ -127,18 +122,20 @@ class _Case:
         ours = self._ours() if self._model.shortcuts else None
         if ours is not None and self._objective.value(ours) <= least:
             return self._told(ours, least)
-        least = max(least, self._fluid())
+        least += self._fluid()
         if self._pool.latest < 0:
             infeasible = Result(SolverStatus.INFEASIBLE, Ended.PROVEN, None, None, 0.0)
             return replace(self._told(None, inf), result=infeasible)
         return self._solved(ours, least, seed)
 
     def _fluid(self) -> float:
-        """A bound of ours: nobody is due later than now, so that the objective grows with every second of a start."""
+        """How much every answer's objective lies at least above that of starting all now.
+
+        Nobody is due later than now, so that it grows with every second of a start.
+        """
         pool, needs = self._pool, self._pool.needs[self._places]
         weight = self._objective.numerator / self._objective.denominators
-        least = least_weighted_starts(weight, self._duration, needs, pool.time, pool.free)
-        return self._objective.value(np.zeros(len(self._jobs), dtype=np.int64)) + least
+        return least_weighted_starts(weight, self._duration, needs, pool.time, pool.free)
 
     def _ours(self) -> Ints | None:
         """Schedule-or-postpone, if it is an answer of the model."""
@@ -181,6 +178,6 @@ class _Case:
         if starts is None:
             return Answer({}, inf, bound, variables=count)
         order = np.argsort(starts, kind="stable").tolist()
-        begin = {self._places[job]: self._problem.now + int(starts[job]) for job in order if starts[job] < FOREVER}
+        begin = {self._places[job]: self._problem.now + int(starts[job]) for job in order}
         value = self._objective.value(starts)
         return Answer(begin, value, min(value, bound), variables=count)

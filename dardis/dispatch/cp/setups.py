@@ -4,25 +4,33 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from math import inf
 from typing import ClassVar
 
 from dardis.config.settings import setting
 from dardis.dispatch.cp import nodes, pools
-from dardis.dispatch.cp.asking import Asked, Asking
+from dardis.dispatch.cp.asking import Asking
 from dardis.dispatch.cp.nodes import Aim, Means, Pcp14, Pcp19
 from dardis.dispatch.cp.pools import Hcp19
 from dardis.dispatch.cp.positions import pcp20
 from dardis.dispatch.cp.positions.pcp20 import Pcp20
 from dardis.dispatch.cp.problem import Model
 from dardis.dispatch.cp.search import Effort
-from dardis.dispatch.setups import DecisionCost, QueueSetUp
+from dardis.dispatch.setups import QueueSetUp
 from dardis.model.choices import OnOff, UnitsPerNode
 from dardis.model.errors import InputError
 from dardis.model.platform import Platform
 
 NEWEST = 3
 """The last version of PCP'19 and HCP'19 (002, table 1)."""
+
+
+class DecisionCost(StrEnum):
+    """Whether simulated time goes on while a solver works."""
+
+    NONE = "none"
+    DETERMINISTIC = "deterministic"
 
 
 def _positive(text: str) -> float:
@@ -95,9 +103,14 @@ class CpSetUp(QueueSetUp):
 
     def new_pass(self, platform: Platform, seed: int) -> Asking:
         """By asking."""
-        shortcuts = self.shortcuts is OnOff.ON
-        distinct = self.units_per_node is UnitsPerNode.DISTINCT
-        return Asking(platform, Asked(self.model(), seed, distinct, shortcuts, self.takes_time))
+        return Asking(
+            platform,
+            self.model(),
+            seed,
+            distinct=self.units_per_node is UnitsPerNode.DISTINCT,
+            shortcuts=self.shortcuts is OnOff.ON,
+            takes_time=self.takes_time,
+        )
 
     @abstractmethod
     def model(self) -> Model:

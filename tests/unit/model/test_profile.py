@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dardis.model.job import NO_TIME
-from dardis.model.profile import ZERO, Extremes, StepFunction, breakpoints
+from dardis.model.profile import ZERO, Extremes, StepFunction, breakpoints, sum_of_columns
 
 UNTIL = 30
 times, values = st.integers(0, UNTIL), st.integers(-9, 9)
@@ -39,6 +39,26 @@ def test_a_sum_is_that_of_every_second(some):
     seconds = np.arange(-1, UNTIL + 5)
     assert total.at(seconds).tolist() == sum((f.at(seconds) for f in some), ZERO.at(seconds)).tolist()
     assert total.times.tolist() == sorted({NO_TIME} | {time for f in some for time in f.times.tolist()})
+
+
+@given(st.lists(st.tuples(functions, functions), min_size=1, max_size=4))
+def test_a_sum_of_columns_is_that_of_each(some):
+    parts = []
+    for pair in some:
+        shared = breakpoints(pair)
+        parts.append((shared, np.stack([f.at(shared) for f in pair], axis=1)))
+    found, values = sum_of_columns(parts)
+    for column in range(2):
+        total = StepFunction.sum_of([pair[column] for pair in some])
+        assert values[:, column].tolist() == total.at(found).tolist()
+        assert set(total.times.tolist()) <= set(found.tolist())
+
+
+def test_a_sum_of_columns_begins_with_the_first_values():
+    late = (np.array([5, 9]), np.array([[1], [2]]))
+    early = (np.array([0]), np.array([[10]]))
+    found, values = sum_of_columns([late, early])
+    assert (found.tolist(), values.tolist()) == ([0, 5, 9], [[11], [11], [12]])
 
 
 @given(functions, functions)

@@ -1,0 +1,55 @@
+"""A pass over a queue whose jobs somebody else chooses: opened, started one by one, ended by `passes.close`."""
+
+from __future__ import annotations
+
+from dardis.kernels.jit import bare, kernel
+from dardis.kernels.passes import BEGUN, STAYS, begin, clear, hopeless, mark_begun, take_in
+from dardis.kernels.profile import DONE, FULL
+from dardis.kernels.queue import GONE, LOOKED_AT, REMEMBERED, RULE, WHOLE, Queue, Room, Rules
+from dardis.kernels.rows import Rows
+from dardis.kernels.search import FOUND, NOTHING, fits_now, take
+from dardis.model.arrays import Ints
+
+__all__ = ["BEGUN", "anybody_could_start", "begin_if_it_fits", "begin_there", "open_pass"]
+
+
+@kernel
+def open_pass(rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, now: int) -> int:  # noqa: ARG001 (as others)
+    """Take in what has happened, and begin a pass. Answers DONE or FULL."""
+    taken = take_in(rows, queue, room, now)
+    if taken != DONE:
+        return taken
+    room.state[WHOLE] = 1
+    return clear(rows, queue, rules, room, now)
+
+
+@kernel
+def anybody_could_start(rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, now: int) -> int:
+    """Whether any job could start now, were it alone in waiting: FOUND or NOTHING."""
+    state = room.state
+    state[LOOKED_AT] = 0
+    for place in range(queue.size[RULE]):
+        slot = queue.lists[RULE, place]
+        if queue.table[slot, GONE] == 0 and not hopeless(queue.table, slot, room):
+            if fits_now(rows, group, queue.table, slot, rules, now, 0):
+                return FOUND
+            room.failed[state[LOOKED_AT] % REMEMBERED] = slot
+            state[LOOKED_AT] += 1
+    return NOTHING
+
+
+@kernel
+def begin_if_it_fits(rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, slot: int, now: int) -> int:
+    """Start a job now on the nodes that suit it best. Answers BEGUN, STAYS if none hold it, FULL or ROOM."""
+    if not fits_now(rows, group, queue.table, slot, rules, now, 0):
+        return STAYS
+    return begin(rows, group, queue, slot, rules, room, now)
+
+
+@bare
+def begin_there(rows: Rows, queue: Queue, room: Room, slot: int, now: int) -> int:
+    """Start a job now on the nodes written for it already. Answers BEGUN, STAYS if they don't hold it, or FULL."""
+    taken = take(rows, queue, slot, now, now)
+    if taken == FULL:
+        return FULL
+    return mark_begun(queue.table, slot, room) if taken == DONE else STAYS
