@@ -9,7 +9,21 @@ from typing import Annotated
 import typer
 
 from dardis import __version__
-from dardis.cli import audit, compare, dispatchers, export, forecast, hybrid, plan, pue, report, scale, simulate, trace
+from dardis.cli import (
+    audit,
+    compare,
+    dispatchers,
+    export,
+    forecast,
+    hybrid,
+    plan,
+    pue,
+    report,
+    scale,
+    simulate,
+    solve,
+    trace,
+)
 from dardis.model.errors import INTERRUPTED, DardisError
 
 # Typer brings its own copy of click from some version on; a usage mistake is the parent of both copies' BadParameter.
@@ -30,6 +44,7 @@ app.command()(compare.compare)
 app.command()(scale.scale)
 app.command()(plan.plan)
 app.command()(hybrid.hybrid)
+app.command()(solve.solve)
 app.command()(audit.audit)
 app.command()(report.report)
 app.command()(export.export)

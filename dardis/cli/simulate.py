@@ -55,6 +55,9 @@ def simulate(
     ] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse a trace with a malformed line.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the run that DIR holds.")] = False,
+    save_instances: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep what constraint models are asked, for `dardis solve`.")
+    ] = None,
     no_report: Annotated[bool, typer.Option("--no-report", help="Draw no report.html (see `dardis report`).")] = False,
 ) -> None:
     """Replay TRACE on a machine and write jobs.csv, metrics.json, profile.csv, run.json and report.html to DIR."""
@@ -68,6 +71,7 @@ def simulate(
         profile=profile, deadlines=deadlines, settings=tuple(settings or ()), think_times=think_times,
         task_managers=task_managers, trim=trim_of(trim), strict=strict, force=force,
         arity=reach_value("arity", arity), sample=reach_value("sample", sample),
+        save_instances=save_instances,
     )  # fmt: skip
     draw = None if no_report else _draw
     if launched_by_mpi():

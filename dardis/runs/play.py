@@ -17,7 +17,7 @@ from dardis.predict import Predictor, new_predictor
 from dardis.registry import Cluster, Dispatcher
 from dardis.runs.blamed import blamed
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
-from dardis.sim.recorder import Recorder
+from dardis.sim.recorder import Keep, Recorder
 from dardis.sim.simulation import NO_HOSTS, Progress, Simulation
 from dardis.task_manager import EVERY_HOST, Reach
 from dardis.transport.base import Hosts
@@ -47,6 +47,7 @@ def heeded(dispatcher: Dispatcher, target: Target) -> DesiredProfile | None:
 def play(
     platform: Platform, jobs: Sequence[Actual], dispatcher: Dispatcher, target: Target, seed: int, *,
     task_managers: int = 1, reach: Reach = EVERY_HOST, progress: Progress | None = None,
+    keep: Keep | None = None,
 ) -> Played:  # fmt: skip
     """Run the jobs, in (submit, number) order, in this process."""
     bounds = even_bounds(platform.node_count, 1)
@@ -57,7 +58,7 @@ def play(
             hosts = LocalHosts([host_from_plan(plan, FIRST_HOST, dispatcher.pool)])
     return play_over(
         hosts, bounds, platform, jobs, dispatcher, target, seed, task_managers=task_managers, reach=reach,
-        progress=progress,
+        progress=progress, keep=keep,
     )  # fmt: skip
 
 
@@ -74,6 +75,7 @@ def _predictor(dispatcher: Dispatcher, jobs: Sequence[Actual], seed: int) -> Pre
 def play_over(
     hosts: Hosts, bounds: tuple[int, ...], platform: Platform, jobs: Sequence[Actual], dispatcher: Dispatcher,
     target: Target, seed: int, *, task_managers: int, reach: Reach, progress: Progress | None,
+    keep: Keep | None = None,
 ) -> Played:  # fmt: skip
     """Run the jobs over hosts that hold the nodes: host h has [bounds[h], bounds[h+1])."""
     switching = target.switching if dispatcher.setup.switches else None
@@ -83,7 +85,7 @@ def play_over(
     )  # fmt: skip
     with blamed(dispatcher):
         turns = dispatcher.turns(cluster)
-        simulation = Simulation(jobs, turns, hosts, _predictor(dispatcher, jobs, seed))
+        simulation = Simulation(jobs, turns, hosts, _predictor(dispatcher, jobs, seed), keep)
         simulation.run(progress)
         if dispatcher.origin:
             _see_that_it_is_legal(simulation, platform, switched=switching is not None)

@@ -15,7 +15,7 @@ from dardis.task_manager import Reach
 
 _OPTIONS: Final = {"start": "--from", "end": "--to", "settings": "--set"}
 """Options that are not called as their field."""
-NO_BEARING: Final = frozenset({"out", "force"})
+NO_BEARING: Final = frozenset({"out", "force", "save_instances"})
 """Fields that the outcome does not depend on."""
 
 
@@ -43,6 +43,8 @@ class RunRequest:
     """Children of a host in the tree that sums offers; 0: none does."""
     sample: int = 0
     """Nodes asked first for each unit; 0: all."""
+    save_instances: Path | None = None
+    """The folder for what models were asked; None: nobody keeps it."""
 
     @property
     def reach(self) -> Reach:

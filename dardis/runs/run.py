@@ -34,11 +34,12 @@ from dardis.registry import find_dispatcher
 from dardis.runs.blamed import blamed
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
 from dardis.runs.inputs import Inputs, load_inputs
+from dardis.runs.instances import keeper
 from dardis.runs.outputs import RUN_FILE, Report, decision_figures, write_decisions, write_tables
 from dardis.runs.play import Played, heeded, play, play_over
 from dardis.runs.request import RunRequest
 from dardis.runs.solved import SOLVER_FILE, solver_figures, write_solved
-from dardis.sim.recorder import Recorder
+from dardis.sim.recorder import Keep, Recorder
 from dardis.sim.simulation import Progress
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def run(request: RunRequest, progress: Progress | None = None, report: Report | 
         inputs = _prepare(request)
         played = play(
             inputs.platform, inputs.jobs, inputs.dispatcher, inputs.target, request.seed,
-            task_managers=request.task_managers, reach=request.reach, progress=progress,
+            task_managers=request.task_managers, reach=request.reach, progress=progress, keep=_keeper(request),
         )  # fmt: skip
         return _write(request, inputs, played, report)
 
@@ -88,7 +89,10 @@ def run_over_ranks(
         bounds = even_bounds(inputs.platform.node_count, comm.size)
         dispatcher = inputs.dispatcher
         if not dispatcher.setup.asks_nodes:
-            played = play(inputs.platform, inputs.jobs, dispatcher, inputs.target, request.seed, progress=progress)
+            played = play(
+                inputs.platform, inputs.jobs, dispatcher, inputs.target, request.seed, progress=progress,
+                keep=_keeper(request),
+            )  # fmt: skip
             outcome = _write(request, inputs, played, report)
             return 0, lambda: outcome
         plan = host_plan(inputs.platform, heeded(dispatcher, inputs.target), bounds, request.seed)
@@ -124,6 +128,13 @@ def _prepare(request: RunRequest) -> Inputs:
         inputs.dispatcher.warm(wished=inputs.target.desired is not None)
     gc.freeze()  # what has been read lives as long as the run: not to look through it saves 5 % of the CPU
     return inputs
+
+
+def _keeper(request: RunRequest) -> Keep | None:
+    """What keeps the decisions of models, if they are asked for."""
+    if request.save_instances is None:
+        return None
+    return keeper(request.save_instances, request.dispatcher, force=request.force)
 
 
 def _tell(line: str) -> None:

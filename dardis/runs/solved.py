@@ -14,23 +14,27 @@ from dardis.wire.effects import Solved
 SOLVER_FILE: Final = "solver.csv"
 Decisions = Sequence[tuple[int, Solved]]
 """When, in s of the trace's clock, and what came of it."""
-_COLUMNS = (
+COLUMNS = (
     "time", "waiting", "planned", "started", "status", "stopped_by", "objective", "bound", "gap", "variables",
     "deterministic_s", "solver_cpu_s", "too_large",
 )  # fmt: skip
 
 
 def write_solved(path: Path, decisions: Decisions) -> None:
-    """Write a row for each decision; empty: there is no such figure, or the solver was not asked."""
+    """Write a row for each decision."""
     with atomic_text(path) as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(_COLUMNS)
-        for moment, one in decisions:
-            writer.writerow([
-                moment, one.waiting, one.planned, one.started, one.status, _stopped_by(one), _short(one.objective),
-                _short(one.bound), _short(gap(one.objective, one.bound)), one.variables, _short(one.deterministic_s),
-                _short(one.solver_cpu_s), int(one.too_large),
-            ])  # fmt: skip
+        writer.writerow(COLUMNS)
+        writer.writerows(row_of(moment, one) for moment, one in decisions)
+
+
+def row_of(moment: int, one: Solved) -> list[object]:
+    """A decision as COLUMNS has it; empty: there is no such figure, or the solver was not asked."""
+    return [
+        moment, one.waiting, one.planned, one.started, one.status, _stopped_by(one), _short(one.objective),
+        _short(one.bound), _short(gap(one.objective, one.bound)), one.variables, _short(one.deterministic_s),
+        _short(one.solver_cpu_s), int(one.too_large),
+    ]  # fmt: skip
 
 
 def solver_figures(decisions: Decisions) -> dict[str, Any]:

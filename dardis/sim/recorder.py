@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +14,10 @@ from dardis.model.job import FOREVER, NO_TIME, Actual, Status
 from dardis.model.placements import Placements
 from dardis.model.ragged import indexes_of, offsets_of
 from dardis.model.schedule import Schedule
-from dardis.wire.effects import Solved
+from dardis.wire.effects import Plain, Solved
 
+Keep = Callable[[int, Plain], None]
+"""What is called with the number of a decision, from 0, and what was to be decided."""
 FIRST_ROOM = 1 << 14
 _BLOCK = 1 << 14
 """Jobs whose nodes are put in order at a time."""
@@ -27,8 +30,9 @@ class Recorder:
     would take half as much again.
     """
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, keep: Keep | None = None) -> None:
         """Expect `count` jobs."""
+        self._keep = keep
         self.start = [NO_TIME] * count
         self.finish = [NO_TIME] * count
         self.attempts = [0] * count
@@ -90,6 +94,12 @@ class Recorder:
         """A job that arrives is expected to run for so long."""
         self.expected[place] = duration
         self.rules[place] = rule
+
+    def decided(self, now: int, decision: Solved) -> None:
+        """A model has decided."""
+        if self._keep is not None and decision.asked is not None:
+            self._keep(len(self.solved), decision.asked)
+        self.solved.append((now, replace(decision, asked=None)))
 
     def ended(self, place: int, now: int) -> None:
         """A job's units have ended."""

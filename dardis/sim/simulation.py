@@ -15,7 +15,7 @@ from dardis.model.addresses import Address, JobId
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, NO_TIME, Actual, Job
 from dardis.predict import Predictor
-from dardis.sim.recorder import Recorder
+from dardis.sim.recorder import Keep, Recorder
 from dardis.transport.base import Hosts
 from dardis.transport.local import LocalHosts
 from dardis.transport.lockstep import Lockstep
@@ -39,11 +39,12 @@ class Simulation:
     """
 
     def __init__(
-        self, jobs: Sequence[Actual], turns: Turns, hosts: Hosts = NO_HOSTS, predictor: Predictor | None = None
-    ) -> None:
+        self, jobs: Sequence[Actual], turns: Turns, hosts: Hosts = NO_HOSTS, predictor: Predictor | None = None,
+        keep: Keep | None = None,
+    ) -> None:  # fmt: skip
         """Fill the queue of events with the arrivals of all jobs that follow no other."""
         self.jobs = list(jobs)
-        self.recorder = Recorder(len(self.jobs))
+        self.recorder = Recorder(len(self.jobs), keep)
         self._turns = turns
         self._predictor = predictor
         self._lockstep = Lockstep(hosts, self)
@@ -205,7 +206,7 @@ class Simulation:
                 self.recorder.rejected(place, deed.reason)
                 self._submit_followers(place, now)
             case Solved():
-                self.recorder.solved.append((now, deed))
+                self.recorder.decided(now, deed)
                 self._decided += round(deed.solver_cpu_s * 1e9)  # it works beside this thread, whose clock is read
             case Switched():
                 self.recorder.switched(deed.nodes, deed.moments, up=deed.up)

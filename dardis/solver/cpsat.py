@@ -44,6 +44,9 @@ __all__ = [
 _POLL_S = 0.05
 """How often a run is asked whether it shall stop."""
 
+_LARGEST_SEED = (1 << 31) - 1
+"""Of a solver's seeds; ours may be larger."""
+
 BoundProgress = Callable[[float, float], None]
 """Called with the objective of every new solution and the bound at that time."""
 
@@ -130,7 +133,7 @@ def _solver(budget: Budget) -> CpSolver:
     parameters = solver.parameters
     parameters.num_workers = budget.workers
     parameters.interleave_search = budget.workers > 1
-    parameters.random_seed = budget.seed
+    parameters.random_seed = budget.seed & _LARGEST_SEED
     parameters.max_deterministic_time = budget.deterministic_s
     if budget.conflicts is not None:
         parameters.max_number_of_conflicts = budget.conflicts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from dardis.model.addresses import HostId, JobId, ManagerAddress
 from dardis.model.arrays import Ints
@@ -114,6 +115,14 @@ class Done:
     job: JobId
 
 
+class Plain(Protocol):
+    """Something that can be told as plain data, such as JSON holds."""
+
+    def plain(self) -> dict[str, Any]:
+        """Tell it."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Solved:
     """A decision was a model's: what was asked, and how good the answer is. None: there is no such figure."""
@@ -134,6 +143,8 @@ class Solved:
     solver_cpu_s: float
     too_large: bool
     """Whether the model was too large to be built."""
+    asked: Plain | None = None
+    """What was to be decided; no record keeps it."""
 
 
 @dataclass(frozen=True, slots=True)

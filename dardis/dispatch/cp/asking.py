@@ -105,9 +105,9 @@ class Asking:
         begins = self._begins(jobs, bound, answer, now)
         if self._takes_time and answer.deterministic_s > 0 and begins:
             self._due = begins
-            return (_told(problem, answer, len(begins)),)
+            return (told(problem, answer, len(begins)),)
         self._begin(placer, jobs, begins, now)
-        return (_told(problem, answer, int(started[STARTED]) - before),)
+        return (told(problem, answer, int(started[STARTED]) - before),)
 
     def _see_that_something_happens(self, placer: Placer, jobs: JobTable, now: int) -> None:
         """Start whoever fits, in the order of arrival, if nobody runs or is to start: else perhaps none ever would.
@@ -202,7 +202,7 @@ def _blocked(placer: Placer, capacity: Ints) -> list[Blocked]:
     return found
 
 
-def _told(problem: Problem, answer: Answer, started: int) -> Solved:
+def told(problem: Problem, answer: Answer, started: int) -> Solved:
     """What is kept of a decision."""
     result = answer.result
     return Solved(
@@ -217,4 +217,5 @@ def _told(problem: Problem, answer: Answer, started: int) -> Solved:
         deterministic_s=answer.deterministic_s,
         solver_cpu_s=answer.cpu_s,
         too_large=answer.too_large,
+        asked=problem,
     )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import inf
-from typing import Protocol
+from typing import Any, Protocol
 
+from dardis.config.instance import FORMAT, VERSION
 from dardis.model.arrays import Ints
 from dardis.model.job import Job
 from dardis.model.platform import Platform
+from dardis.model.platform_dict import platform_to_dict
 from dardis.solver.result import Result
 
 
@@ -79,6 +81,37 @@ class Problem:
         capacity: list[int] = self.platform.capacity[node].tolist()
         fits = [have // need for have, need in zip(capacity, job.request, strict=True) if need]
         return min(1 if self.distinct else job.units, *fits)
+
+    def plain(self) -> dict[str, Any]:
+        """It as plain data, such as a file holds (docs/formats.md); `read_instance` reads it."""
+        running = [
+            {
+                "job": _plain(one.job, self.platform),
+                "end": one.end,
+                "foreseen": one.foreseen,
+                "nodes": one.nodes.tolist(),
+                "units": one.units.tolist(),
+                "positions": None if one.positions is None else one.positions.tolist(),
+            }
+            for one in self.running
+        ]
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "now": self.now,
+            "distinct": self.distinct,
+            "waiting": [{"job": _plain(one.job, self.platform), "duration": one.duration} for one in self.waiting],
+            "running": running,
+            "blocked": [asdict(one) for one in self.blocked],
+            "platform": platform_to_dict(self.platform),
+        }
+
+
+def _plain(job: Job, platform: Platform) -> dict[str, Any]:
+    """What a model may go by."""
+    names = ("number", "submit", "earliest", "latest", "walltime", "prediction", "units")
+    groups = [group for group in range(len(platform.groups)) if job.groups >> group & 1]
+    return {name: getattr(job, name) for name in names} | {"request": list(job.request), "groups": groups}
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,58 @@
+"""`dardis solve`: decisions that a run has kept, put to a model again, or to another one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from dardis.runs.instances import Solution
+
+
+def solve(
+    instances: Annotated[
+        list[Path], typer.Argument(metavar="INSTANCE…", help="Files of `dardis simulate --save-instances`, or folders.")
+    ],
+    dispatcher: Annotated[str, typer.Option(metavar="NAME", help="Whose model: pcp14, pcp19, hcp19 or pcp20.")],
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the dispatcher; repeatable.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**62, help="Seed of the solver.")] = 1,
+    out: Annotated[
+        Path | None, typer.Option(metavar="F.csv", help="Write a row for each: as solver.csv, and who starts now.")
+    ] = None,
+) -> None:
+    """Put decisions to a constraint model: objective, bound and time for each."""
+    from dardis.runs.instances import Solution, read_instances, setup_of, write_solutions
+
+    setup = setup_of(dispatcher, settings or ())
+    problems, model = read_instances(instances, setup), setup.model()
+    solved = []
+    typer.echo(_line("instance", "waiting", "starting", "status", "objective", "bound", "variables", "CPU s"))
+    for path, problem in problems:
+        one = Solution(path, problem, model.answer(problem, seed))
+        solved.append(one)
+        told = one.told
+        typer.echo(
+            _line(
+                path.name, str(told.waiting), str(told.started), _status(one), _figure(told.objective),
+                _figure(told.bound), str(told.variables), f"{told.solver_cpu_s:.3f}",
+            )
+        )  # fmt: skip
+    if out is not None:
+        write_solutions(out, solved)
+
+
+def _line(name: str, *figures: str) -> str:
+    return f"  {name:<22} " + " ".join(f"{figure:>10}" for figure in figures)
+
+
+def _status(one: Solution) -> str:
+    """What the solver says, or why it was not asked."""
+    return one.told.status or ("too large" if one.told.too_large else "not asked")
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:.6g}"

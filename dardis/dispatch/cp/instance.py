@@ -1,0 +1,125 @@
+"""Reads a problem that a file tells, as `Problem.plain` does (docs/formats.md), so that any model can be asked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from dardis.config.instance import InstanceRecord, JobRecord, RunningRecord
+from dardis.config.toml_file import read_json
+from dardis.dispatch.cp.positions.taken import first_positions
+from dardis.dispatch.cp.problem import Blocked, Problem, Running, Waiting
+from dardis.model.addresses import JobId
+from dardis.model.errors import InputError
+from dardis.model.job import Job
+from dardis.model.platform import Platform
+
+
+def read_instance(path: Path) -> Problem:
+    """The problem that a file tells. Raises InputError for what is none, or does not go together."""
+    record = read_json(path, InstanceRecord)
+    platform, now = record.machine(path), record.now
+    running = []
+    for place, one in enumerate(record.running):
+        where = f"{path}: running[{place}]"
+        job = _job(where, one.job, platform)
+        if one.end <= now:
+            raise InputError(f"{where}.end", f"{one.end} with now {now}", "a time after that")
+        running.append(_running(where, one, job, platform))
+    waiting = tuple(
+        Waiting(_job(f"{path}: waiting[{place}]", one.job, platform), one.duration)
+        for place, one in enumerate(record.waiting)
+    )
+    jobs = [*(one.job.number for one in running), *(one.job.number for one in waiting)]
+    if twice := [number for number, times in Counter(jobs).items() if times > 1]:
+        raise InputError(path, f"job {twice[0]} is there twice", "each job once")
+    blocked = tuple(Blocked(one.node, one.start, one.end, tuple(one.amounts)) for one in record.blocked)
+    for place, block in enumerate(blocked):
+        _check_block(f"{path}: blocked[{place}]", block, platform)
+    problem = Problem(platform, now, tuple(running), waiting, blocked, record.distinct)
+    _check_nodes_hold(path, problem)
+    _check_positions(path, problem)
+    return problem
+
+
+def _job(where: str, record: JobRecord, platform: Platform) -> Job:
+    told = record.model_dump()
+    if len(record.request) != len(platform.kinds):
+        expected = f"an amount for each of {', '.join(platform.kinds)}"
+        raise InputError(f"{where}.job.request", f"{len(record.request)} amounts", expected)
+    if max(record.groups) >= len(platform.groups):
+        expected = f"numbers from 0 to {len(platform.groups) - 1}"
+        raise InputError(f"{where}.job.groups", f"no group {max(record.groups)}", expected)
+    told["groups"] = sum(1 << group for group in {*record.groups})
+    told["request"], told["number"] = tuple(record.request), JobId(record.number)
+    try:
+        return Job(**told)
+    except ValueError as error:
+        raise InputError(f"{where}.job", str(error)) from None
+
+
+def _running(where: str, record: RunningRecord, job: Job, platform: Platform) -> Running:
+    nodes, units = record.nodes, record.units
+    if any(after <= before for before, after in pairwise(nodes)):
+        raise InputError(f"{where}.nodes", f"{nodes}", "each node once, ascending")
+    if nodes[-1] >= platform.node_count:
+        raise InputError(f"{where}.nodes", f"no node {nodes[-1]}", f"numbers from 0 to {platform.node_count - 1}")
+    if len(units) != len(nodes) or sum(units) != job.units:
+        raise InputError(f"{where}.units", f"{units}", f"units on each of {len(nodes)} nodes, {job.units} together")
+    positions = None
+    if record.positions is not None:
+        shape = [len(of_kind) for of_kind in record.positions]
+        if shape != [job.units] * len(platform.kinds):
+            raise InputError(f"{where}.positions", f"{shape} positions", f"{job.units} for each resource kind")
+        positions = np.array(record.positions, dtype=np.int64)
+    node_array, unit_array = np.array(nodes, dtype=np.int64), np.array(units, dtype=np.int64)
+    return Running(job, record.end, record.foreseen, node_array, unit_array, positions)
+
+
+def _check_block(where: str, block: Blocked, platform: Platform) -> None:
+    if block.node >= platform.node_count:
+        raise InputError(f"{where}.node", f"no node {block.node}", f"numbers from 0 to {platform.node_count - 1}")
+    if block.end <= block.start:
+        raise InputError(f"{where}.end", f"{block.end} with start {block.start}", "a time after that")
+    most = platform.capacity[block.node].tolist()
+    if len(block.amounts) != len(most) or any(a > b for a, b in zip(block.amounts, most, strict=True)):
+        raise InputError(f"{where}.amounts", f"{[*block.amounts]}", f"at most {most} on that node")
+
+
+def _check_nodes_hold(path: Path, problem: Problem) -> None:
+    """See that nodes have what those take who run there. Raises InputError."""
+    used = np.zeros_like(problem.platform.capacity)
+    for running in problem.running:
+        used[running.nodes] += running.units[:, None] * np.array(running.job.request)
+    over = np.argwhere(used > problem.platform.capacity)
+    if len(over):
+        node, kind = over[0].tolist()
+        found = f"jobs take {used[node, kind]} {problem.platform.kinds[kind]} of node {node}"
+        raise InputError(f"{path}: running", found, f"at most {problem.platform.capacity[node, kind]}")
+
+
+def _check_positions(path: Path, problem: Problem) -> None:
+    """See that units have positions of their own, each on its node. Raises InputError."""
+    base, capacity = first_positions(problem.platform), problem.platform.capacity
+    taken: list[tuple[int, int, int, int]] = []
+    for place, running in enumerate(problem.running):
+        if running.positions is None:
+            continue
+        nodes = np.repeat(running.nodes, running.units)
+        for kind, request in enumerate(running.job.request):
+            first = running.positions[kind]
+            low = base[nodes, kind]
+            wrong = (first < low) | (first + request > low + capacity[nodes, kind]) if request else first != -1
+            if wrong.any():
+                where = f"{path}: running[{place}].positions[{kind}]"
+                expected = "positions of its nodes" if request else "-1: it asks for none"
+                raise InputError(where, f"{int(first[wrong][0])}", expected)
+            taken += [(kind, at, at + request, place) for at in first.tolist() if request]
+    taken.sort()
+    for (kind, _, end, one), (of, begin, _, other) in pairwise(taken):
+        if kind == of and begin < end:
+            where = f"{path}: running[{other}].positions[{kind}]"
+            raise InputError(where, f"{begin} is also a position of running[{one}]", "positions of its own")

@@ -1,0 +1,107 @@
+"""The decisions of a run as files, one each, and what a model makes of such a file."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from dardis.config.settings import with_settings
+from dardis.dispatch import CP_SETUPS
+from dardis.dispatch.cp.asking import told
+from dardis.dispatch.cp.instance import read_instance
+from dardis.dispatch.cp.problem import Answer, Problem
+from dardis.dispatch.cp.setups import CpSetUp
+from dardis.model.errors import InputError
+from dardis.model.files import atomic_text, partly_written
+from dardis.runs.solved import COLUMNS, row_of
+from dardis.sim.recorder import Keep
+from dardis.wire.effects import Plain, Solved
+
+_PREFIX, _SUFFIX = "decision-", ".json"
+
+
+def keeper(folder: Path, dispatcher: str, *, force: bool) -> Keep:
+    """Make the folder and say how a decision is kept in it. Raises InputError."""
+    place = f"--save-instances {folder}"
+    if dispatcher not in CP_SETUPS:
+        raise InputError(place, f"{dispatcher} asks no model", f"one of {', '.join(CP_SETUPS)}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        found = list(folder.iterdir())
+        if any(not _is_ours(path.name) for path in found):
+            raise InputError(place, "holds something else than decisions", "an empty folder")
+        if found and not force:
+            raise InputError(place, "is not empty", "an empty folder, or --force to replace decisions")
+        for path in found:
+            path.unlink()
+    except OSError as error:
+        raise InputError(place, error.strerror or "can't be made", "a folder that can be written") from None
+
+    def keep(number: int, asked: Plain) -> None:
+        with atomic_text(folder / f"{_PREFIX}{number:06}{_SUFFIX}") as file:
+            json.dump(asked.plain(), file, separators=(",", ":"))
+            file.write("\n")
+
+    return keep
+
+
+def _is_ours(name: str) -> bool:
+    name = partly_written(name) or name
+    return name.startswith(_PREFIX) and name.endswith(_SUFFIX)
+
+
+def setup_of(dispatcher: str, settings: Iterable[str]) -> CpSetUp:
+    """A dispatcher that asks a model, with `KEY=VALUE` settings. Raises InputError."""
+    if dispatcher not in CP_SETUPS:
+        raise InputError(f"--dispatcher {dispatcher}", "asks no model", f"one of {', '.join(CP_SETUPS)}")
+    return with_settings(CP_SETUPS[dispatcher], settings).checked()
+
+
+def read_instances(what: Sequence[Path], setup: CpSetUp) -> list[tuple[Path, Problem]]:
+    """The problems of files, and of the files of folders in the order of their numbers.
+
+    Raises InputError, also where jobs lack the deadlines that the model goes by.
+    """
+    files: list[Path] = []
+    for path in what:
+        found = sorted(one for one in path.iterdir() if _is_ours(one.name)) if path.is_dir() else [path]
+        if not found:
+            raise InputError(path, "holds no decisions", "a folder of --save-instances, or its files")
+        files += found
+    problems = [(file, read_instance(file)) for file in files]
+    for file, problem in problems if setup.needs_deadlines else ():
+        undated = [waiting.job.number for waiting in problem.waiting if waiting.job.latest is None]
+        if undated:
+            expected = "a decision of a run with --deadlines: this model goes by expected waits"
+            raise InputError(file, f"job {undated[0]} has no latest start", expected)
+    return problems
+
+
+class Solution:
+    """What a model makes of a problem."""
+
+    HEAD: Final = ("instance", *COLUMNS, "starting")
+
+    def __init__(self, path: Path, problem: Problem, answer: Answer) -> None:
+        """Of this file."""
+        begins = [problem.waiting[place] for place, start in answer.starts.items() if start == problem.now]
+        self.path = path
+        self.moment = problem.now
+        self.told: Solved = told(problem, answer, len(begins))
+        self.starting = [waiting.job.number for waiting in begins]
+
+    @property
+    def row(self) -> list[object]:
+        """As HEAD has it: the file, as in solver.csv, and who starts now."""
+        return [str(self.path), *row_of(self.moment, self.told), " ".join(map(str, self.starting))]
+
+
+def write_solutions(path: Path, solutions: Sequence[Solution]) -> None:
+    """Write a row for each as CSV."""
+    with atomic_text(path) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(Solution.HEAD)
+        writer.writerows(one.row for one in solutions)

@@ -1,0 +1,114 @@
+"""Decisions as files: what comes back is what went in, and what makes no sense is one line with the place."""
+
+import json
+
+import numpy as np
+import pytest
+from kit.position_problems import NOW, machine, random_problem, running, waiting
+
+from dardis.dispatch.cp.instance import read_instance
+from dardis.dispatch.cp.nodes import Pcp19
+from dardis.dispatch.cp.pools import Hcp19
+from dardis.dispatch.cp.positions.pcp20 import Pcp20
+from dardis.dispatch.cp.problem import Problem
+from dardis.model.errors import InputError
+
+
+def written(path, problem):
+    path.write_text(json.dumps(problem.plain()))
+    return path
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_problem_comes_back(tmp_path, seed):
+    problem = random_problem(seed)
+    again = read_instance(written(tmp_path / "i.json", problem))
+    assert again.plain() == problem.plain()
+    assert again.horizon == problem.horizon
+    for model in (Pcp19(), Hcp19(), Pcp20()):
+        one, other = model.answer(problem, 1), model.answer(again, 1)
+        assert (one.starts, one.objective, one.bound) == (other.starts, other.objective, other.bound)
+        for place, (nodes, units) in (one.where or {}).items():
+            assert np.array_equal(other.where[place], (nodes, units))
+
+
+def changed(problem, path, value):
+    """The plain problem with one thing changed; `path` is keys and places."""
+    told = json.loads(json.dumps(problem.plain()))
+    part = told
+    for key in path[:-1]:
+        part = part[key]
+    if value is None:
+        del part[path[-1]]
+    else:
+        part[path[-1]] = value
+    return told
+
+
+PROBLEM = next(
+    problem
+    for problem in map(random_problem, range(500))
+    if len(problem.running) > 1
+    and problem.blocked
+    and all(one.positions is not None and one.job.request[1] for one in problem.running)
+)
+"""Two at least run, with positions of both kinds, and something is blocked."""
+FIRST = int(PROBLEM.running[0].nodes[0])
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (["format"], "other", "format"),
+        (["version"], 2, "version"),
+        (["waiting"], [], "waiting"),
+        (["now"], "x", "now"),
+        (["now"], 1 << 60, "now"),
+        (["platform"], None, "platform"),
+        (["waiting", 0, "duration"], 0, "waiting[0].duration"),
+        (["waiting", 0, "job", "request"], [1], "waiting[0].job.request"),
+        (["waiting", 0, "job", "request"], [0, 0], "waiting[0].job"),
+        (["waiting", 0, "job", "units"], 0, "waiting[0].job.units"),
+        (["waiting", 0, "job", "groups"], [40], "waiting[0].job.groups"),
+        (["waiting", 0, "job", "groups"], [], "waiting[0].job.groups"),
+        (["waiting", 0, "job", "earliest"], -5, "waiting[0].job"),
+        (["waiting", 1, "job", "number"], 1, "is there twice"),
+        (["running", 0, "end"], 1000, "running[0].end"),
+        (["running", 0, "nodes"], [99], "running[0].nodes"),
+        (["running", 0, "nodes"], [0, 0], "running[0].nodes"),
+        (["running", 0, "units"], [2], "running[0].units"),
+        (["running", 0, "units"], [1, 1], "running[0].units"),
+        (["running", 1, "nodes"], [FIRST], "running"),
+        (["running", 0, "positions"], [[0]], "running[0].positions"),
+        (["running", 0, "positions", 0], [999], "running[0].positions[0]"),
+        (["running", 0, "positions", 1], [-1], "running[0].positions[1]"),
+        (["running", 0, "job", "request"], [10_000, 1], "running"),
+        (["blocked", 0, "node"], 77, "blocked[0].node"),
+        (["blocked", 0, "end"], -5, "blocked[0].end"),
+        (["blocked", 0, "amounts"], [1000, 0], "blocked[0].amounts"),
+        (["blocked", 0, "amounts"], [0], "blocked[0].amounts"),
+    ],
+)
+def test_a_damaged_one_is_refused_with_its_place(tmp_path, path, value, said):
+    file = tmp_path / "i.json"
+    file.write_text(json.dumps(changed(PROBLEM, path, value)))
+    with pytest.raises(InputError) as mistake:
+        read_instance(file)
+    assert str(file) in str(mistake.value)
+    assert said in str(mistake.value)
+    assert "\n" not in str(mistake.value)
+
+
+def test_nobody_shares_positions(tmp_path):
+    held = (running(7, 5, 0, (1, 1), (0, 0)), running(8, 5, 0, (1, 1), (1, 0)))
+    problem = Problem(machine((1, 4, 2)), NOW, held, (waiting(1, 3, 1, 0),))
+    with pytest.raises(InputError, match=r"running\[1\].positions\[1\]"):
+        read_instance(written(tmp_path / "i.json", problem))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "nothing", '{"format": "dardis-instance"}'])
+def test_what_is_none_is_refused(tmp_path, text):
+    file = tmp_path / "i.json"
+    file.write_text(text)
+    with pytest.raises(InputError):
+        read_instance(file)

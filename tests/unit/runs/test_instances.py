@@ -1,0 +1,114 @@
+"""Decisions that a run keeps, and models that are asked about them again."""
+
+import csv
+import json
+
+import pytest
+
+from dardis.cli.main import run as command
+from dardis.runs.solved import SOLVER_FILE
+
+PLATFORM = 'name = "two"\n[[nodes]]\ncount = 2\nprefix = "n"\nresources = { cores = 4 }\n'
+HEADER = "job_id,submit_s,runtime_s,walltime_s,units,req_cores\n"
+ROWS = [f"{number},{number},{20 + 7 * number % 50},90,{1 + number % 2},{1 + number % 4}" for number in range(1, 16)]
+MODELS = ("pcp19", "hcp19", "pcp20")
+
+
+@pytest.fixture
+def call(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.toml").write_text(PLATFORM)
+    (tmp_path / "t.csv").write_text(HEADER + "\n".join(ROWS) + "\n")
+
+    def call(*words):
+        status = command(list(words))
+        return status, capsys.readouterr().err
+
+    return call
+
+
+def simulate(call, dispatcher, *more):
+    return call("simulate", "t.csv", "--platform", "p.toml", "--dispatcher", dispatcher, "--out", "out",
+                "--save-instances", "kept", "--no-report", *more)  # fmt: skip
+
+
+def rows(path):
+    """All of a CSV file but the seconds of the processor, which are not the same twice."""
+    with path.open() as file:
+        return [{key: value for key, value in row.items() if not key.endswith("cpu_s")} for row in csv.DictReader(file)]
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("settings", [(), ("--set", "shortcuts=off"), ("--set", "decision_cost=deterministic")])
+def test_every_decision_is_kept_and_decided_alike_again(call, tmp_path, name, settings):
+    assert simulate(call, name, *settings) == (0, "")
+    assert call("solve", "kept", "--dispatcher", name, *settings, "--out", "again.csv") == (0, "")
+    before, again = rows(tmp_path / "out" / SOLVER_FILE), rows(tmp_path / "again.csv")
+    assert len(before) == len(again) > 5
+    for number, (one, other) in enumerate(zip(before, again, strict=True)):
+        assert other.pop("instance") == f"kept/decision-{number:06}.json"
+        starting = other.pop("starting").split()
+        assert len(starting) == int(other["started"])
+        if name == "hcp19":  # who starts on sums may find no nodes
+            assert int(one.pop("started")) <= int(other.pop("started"))
+        assert one == other
+
+
+def test_any_model_decides_what_another_was_asked(call, tmp_path):
+    assert simulate(call, "hcp19", "--deadlines", "window:60")[0] == 0
+    for name in (*MODELS, "pcp14"):
+        assert call("solve", "kept", "--dispatcher", name, "--out", f"{name}.csv") == (0, "")
+        told = rows(tmp_path / f"{name}.csv")
+        assert len(told) == len(rows(tmp_path / "out" / SOLVER_FILE))
+        assert all(float(row["bound"]) <= float(row["objective"]) + 1e-9 for row in told if row["bound"])
+
+
+def test_what_is_kept_has_no_bearing_on_the_run(call, tmp_path):
+    assert simulate(call, "pcp20")[0] == 0
+    digest = json.loads((tmp_path / "out/metrics.json").read_text())["schedule_digest"]
+    words = ("simulate", "t.csv", "--platform", "p.toml", "--dispatcher", "pcp20", "--out", "plain", "--no-report")
+    assert call(*words)[0] == 0
+    assert json.loads((tmp_path / "plain/metrics.json").read_text())["schedule_digest"] == digest
+
+
+def test_a_folder_is_not_written_over(call, tmp_path):
+    assert simulate(call, "hcp19")[0] == 0
+    count = len(list((tmp_path / "kept").iterdir()))
+    (tmp_path / "kept/decision-999999.json").write_text("{}")
+    status, error = simulate(call, "hcp19", "--out", "other")
+    assert status == 2
+    assert "--save-instances kept: is not empty" in error
+    assert simulate(call, "hcp19", "--force")[0] == 0
+    assert len(list((tmp_path / "kept").iterdir())) == count
+    (tmp_path / "kept/mine.txt").write_text("keep me")
+    status, error = simulate(call, "hcp19", "--force")
+    assert (status, "something else" in error) == (2, True)
+    assert (tmp_path / "kept/mine.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("simulate", "t.csv", "--platform", "p.toml", "--dispatcher", "easy", "--out", "o", "--save-instances", "k"),
+         "easy asks no model"),
+        (("simulate", "t.csv", "--platform", "p.toml", "--dispatcher", "hcp19", "--out", "o", "--save-instances",
+          "t.csv"), "--save-instances t.csv"),
+        (("solve", "kept", "--dispatcher", "easy"), "--dispatcher easy: asks no model"),
+        (("solve", "kept", "--dispatcher", "pcp19", "--set", "version=7"), "--set version=7"),
+        (("solve", "nowhere", "--dispatcher", "pcp19"), "nowhere"),
+        (("solve", ".", "--dispatcher", "pcp19"), "holds no decisions"),
+        (("solve", "t.csv", "--dispatcher", "pcp19"), "t.csv: is no JSON"),
+        (("solve", "kept", "--dispatcher", "pcp14"), "has no latest start"),
+        (("solve", "kept", "--dispatcher", "hcp19", "--set", "version=2"), "has no latest start"),
+    ],
+)  # fmt: skip
+def test_mistakes(call, words, said):
+    assert simulate(call, "hcp19")[0] == 0
+    status, error = call(*words)
+    assert status == 2
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_a_large_seed_is_a_seed(call):
+    assert simulate(call, "hcp19", "--set", "shortcuts=off", "--seed", str(2**62)) == (0, "")
