@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dardis.compare.planned_runs import PlannedRun
     from dardis.compare.state import State
     from dardis.config.comparison import Comparison
+    from dardis.metrics.comparison import Known, RunResult
 
 
 def compare(
@@ -55,6 +56,9 @@ def compare(
     gantt: Annotated[
         str | None, typer.Option(metavar="A,B", help="The two to draw over time (default: first and last).")
     ] = None,
+    clairvoyant: Annotated[
+        bool, typer.Option("--clairvoyant", help="Say how far all are from what could be done with all jobs known.")
+    ] = False,
     processes: Annotated[int | None, typer.Option(min=1, max=4096, help="Runs at once (default: one a core).")] = None,
     force: Annotated[bool, typer.Option("--force", help="Redo the runs in DIR of which another was asked.")] = False,
 ) -> None:
@@ -66,7 +70,7 @@ def compare(
         "--strict": strict,
     }  # fmt: skip
     comparison = _of_file(what[0], options) if _is_file(what) else _of_options(what, options)
-    if _compare(comparison, out, _pair(comparison, gantt), processes, force=force):
+    if _compare(comparison, out, _pair(comparison, gantt), processes, clairvoyant=clairvoyant, force=force):
         raise typer.Exit(1)
 
 
@@ -138,7 +142,9 @@ def _pair(comparison: Comparison, text: str | None) -> tuple[str, str]:
     raise InputError("--gantt", f"{text!r} is not two dispatchers of these", "A,B of " + " | ".join(labels))
 
 
-def _compare(comparison: Comparison, out: Path, pair: tuple[str, str], processes: int | None, *, force: bool) -> int:
+def _compare(
+    comparison: Comparison, out: Path, pair: tuple[str, str], processes: int | None, *, clairvoyant: bool, force: bool
+) -> int:
     """Do what is not done yet and write tables and report; return how many runs failed."""
     from dardis.compare.planned_runs import RUNS, plan
     from dardis.compare.state import State
@@ -150,6 +156,10 @@ def _compare(comparison: Comparison, out: Path, pair: tuple[str, str], processes
 
     if launched_by_mpi():
         raise InputError("dardis compare", "started by an MPI launcher", "to start its processes itself")
+    if clairvoyant:
+        from dardis.compare.clairvoyant import check as check_known
+
+        check_known(comparison)
     with COMPARISON_FOLDER.held(out, force=True):
         state = State(out)
         runs = plan(comparison, out)
@@ -159,12 +169,17 @@ def _compare(comparison: Comparison, out: Path, pair: tuple[str, str], processes
         failed = [result for result in results if result.metrics is None]
         for result in failed:
             _tell(f"{result.trace}/{result.label}/{result.seed} failed: {result.error}")
+        known = _known(comparison, results, out) if clairvoyant else []
         try:
             with COMPARISON_FOLDER.written_together(out) as part:
-                write_comparison(part, results, pair)
+                write_comparison(part, results, pair, known)
         except InputError as error:
             raise InputError(error, "remove that file, and the same command does its run again") from None
     typer.echo(plain(brief(lines_of(results))) + "\n")
+    for one in known:
+        if one.best_s is not None and one.bound_s is not None:
+            best = f"the best schedule found waits {one.best_s:.0f} s on average, none less than {one.bound_s:.0f} s"
+            typer.echo(f"  {one.trace}: with all jobs known, {best}")
     counts = [f"{len(todo)} now", f"{len(runs) - len(todo)} kept", f"{len(failed)} failed"]
     if others := state.others(runs):
         counts.append(f"{others} not asked for now (they stay in {RUNS}/, and out of the tables)")
@@ -191,6 +206,19 @@ def _run(comparison: Comparison, todo: list[PlannedRun], state: State, processes
     except KeyboardInterrupt:
         _tell("stopped; the same command goes on where it was")
         raise
+
+
+def _known(comparison: Comparison, results: list[RunResult], out: Path) -> list[Known]:
+    """What could have been done had all jobs been known, trace by trace."""
+    from dardis.cli.progress import bar
+    from dardis.compare.clairvoyant import known_of
+
+    known = []
+    for workload in comparison.workloads:
+        with bar(f"clairvoyant, {workload.name}", "tries") as progress:
+            runs = [result for result in results if result.trace == workload.name]
+            known.append(known_of(comparison, workload, runs, out, progress))
+    return known
 
 
 def _tell(line: str) -> None:

@@ -231,6 +231,22 @@ class Metrics(Figures):
         return self
 
 
+class KnownFigures(Record):
+    """What was found of a trace had all its jobs been known; s."""
+
+    trace: str
+    jobs: Count
+    bound_s: float | None
+    best_s: float | None
+
+
+class KnownRecord(Record):
+    """The same, and of which runs."""
+
+    key: dict[str, Plain]
+    known: KnownFigures
+
+
 class PlanHead(MachineRecord):
     """What every JSON form of a plan begins with."""
 

@@ -74,6 +74,19 @@ class Line:
         return Figure(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else None)
 
 
+@dataclass(frozen=True)
+class Known:
+    """What could have been done had all jobs of a trace been known; None: no job counts."""
+
+    trace: str
+    jobs: int
+    """That ran and count."""
+    bound_s: float | None
+    """No schedule has a lower mean wait; s."""
+    best_s: float | None
+    """The mean wait of the best schedule found."""
+
+
 def _value(run: RunResult, key: str) -> Number:
     metrics = run.metrics or {}
     if key != "renegotiations_per_job":
@@ -156,3 +169,33 @@ def write_table(path: Path, lines: Sequence[Line]) -> None:
             figures = [line.figure(key) for key in KEYS]
             cells = [cell for f in figures for cell in ((f.mean, f.deviation) if f else (None, None))]
             writer.writerow([as_cell(line.trace), as_cell(line.label), len(line.done), len(line.failed), *cells])
+
+
+def write_known(path: Path, known: Sequence[Known], lines: Sequence[Line]) -> None:
+    """Write `clairvoyant.csv`: a row a trace and dispatcher, its mean wait beside the best found and the bound."""
+    with atomic_text(path) as file:
+        writer = row_writer(file)
+        writer.writerow(
+            ["trace", "dispatcher", "jobs", "mean_wait_s", "best_found_s", "bound_s", "above_best", "above_bound"]
+        )
+        traces = by_trace(lines)
+        for one in known:
+            for line in traces[one.trace]:
+                wait = mean_wait(line, one)
+                ratios = [wait / least if wait is not None and least else None for least in (one.best_s, one.bound_s)]
+                writer.writerow(
+                    [as_cell(one.trace), as_cell(line.label), one.jobs, wait, one.best_s, one.bound_s, *ratios]
+                )
+
+
+def mean_wait(line: Line, known: Known) -> float | None:
+    """The mean wait over the runs of a line, in s, if it is one of the same jobs."""
+    runs = [run.metrics or {} for run in line.done]
+    same = all(_counted(metrics) == known.jobs for metrics in runs)
+    figure = line.figure("mean_wait_s")
+    return figure.mean if figure and same else None
+
+
+def _counted(metrics: dict[str, Any]) -> int:
+    """Jobs that means are over."""
+    return int(metrics.get("completed", 0)) + int(metrics.get("killed", 0))

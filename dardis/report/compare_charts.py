@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, PercentFormatter
 
 from dardis.metrics.classes import WALLTIME, WIDTH, JobClass
+from dardis.metrics.comparison import Known, Line, mean_wait
 from dardis.metrics.jobs import SLOWDOWN_TAU_S
 from dardis.model.arrays import Floats, Ints
 from dardis.report import chart
@@ -60,6 +61,34 @@ def _curves(axes: Axes, named: Sequence[tuple[str, Floats]]) -> None:
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.set_ylabel("share of jobs, cumulative")
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2)
+
+
+def clairvoyant(lines: Sequence[Line], known: Known, title: str) -> Chart | None:
+    """Mean wait under each dispatcher, the best schedule found with all jobs known, and the proven bound."""
+    waits = [(line.label, wait) for line in lines if (wait := mean_wait(line, known)) is not None]
+    if not waits or known.best_s is None or known.bound_s is None:
+        return None
+    bars = [*waits, ("best found", known.best_s)]
+    drawing, (axes,) = chart.figure(chart.FULL, 1.2 + 0.32 * len(bars))
+    places = range(len(bars))
+    colours = [chart.line_look(0)["color"]] * len(waits) + [chart.line_look(1)["color"]]
+    axes.barh(places, [wait for _, wait in bars], color=colours, height=0.7)
+    axes.axvline(known.bound_s, color=chart.INK, linestyle="--", label="proven bound")
+    for place, (_, wait) in zip(places, bars, strict=True):
+        above = f"  {wait / known.best_s:.2f} × best found" if known.best_s and place < len(waits) else ""
+        axes.annotate(above, (wait, place), va="center", fontsize=8)
+    axes.set_yticks(places, [label for label, _ in bars])
+    axes.invert_yaxis()
+    axes.grid(visible=False, axis="y")
+    axes.set_xlim(0, 1.2 * max(wait for _, wait in bars) or 1.0)
+    axes.xaxis.set_major_formatter(chart.amounts())
+    axes.set_xlabel("mean wait (s)")
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2)
+    caption = (
+        "Best found: by knowing all jobs and how long they run. Below the bound there is no schedule; between the two "
+        "nobody knows."
+    )
+    return chart.finish(drawing, title, caption)
 
 
 def who_pays(all_borne: Sequence[Borne], by: str, title: str) -> Chart:

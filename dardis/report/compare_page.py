@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from dardis.metrics.classes import WALLTIME, WIDTH, added, job_classes, write_classes
-from dardis.metrics.comparison import Line, RunResult, by_trace, lines_of, write_runs, write_table
+from dardis.metrics.comparison import Known, Line, RunResult, by_trace, lines_of, write_known, write_runs, write_table
 from dardis.metrics.jobs import bounded_slowdown
 from dardis.metrics.table import read_jobs
 from dardis.model.files import write_text
@@ -21,11 +21,13 @@ from dardis.report.radar import radar
 from dardis.report.run_files import read_run
 
 
-def write_comparison(out: Path, results: Sequence[RunResult], pair: tuple[str, str]) -> None:
+def write_comparison(
+    out: Path, results: Sequence[RunResult], pair: tuple[str, str], known: Sequence[Known] = ()
+) -> None:
     """Write compare.csv, table.csv, table.md, table.tex, who_pays.csv and report.html into `out`.
 
-    `pair` are the labels of the dispatchers that are drawn over time. Raises InputError for a run whose files are
-    damaged, OSError when writing fails.
+    With what is `known` of the traces, clairvoyant.csv, too. `pair` are the labels of the dispatchers that are drawn
+    over time. Raises InputError for a run whose files are damaged, OSError when writing fails.
     """
     lines = lines_of(results)
     table = compare_table.shown(lines)
@@ -33,6 +35,9 @@ def write_comparison(out: Path, results: Sequence[RunResult], pair: tuple[str, s
     write_table(out / "table.csv", lines)
     write_text(out / "table.md", compare_table.markdown(table))
     write_text(out / "table.tex", compare_table.latex(table))
+    if known:
+        write_known(out / "clairvoyant.csv", known, lines)
+    knows = {one.trace: one for one in known}
     traces = by_trace(lines)
     borne = {trace: [_borne(line) for line in group if line.done] for trace, group in traces.items()}
     write_classes(
@@ -41,7 +46,8 @@ def write_comparison(out: Path, results: Sequence[RunResult], pair: tuple[str, s
     )
     with chart.style():
         sections = [
-            (trace, _charts(group, borne[trace], pair), _left_out(borne[trace])) for trace, group in traces.items()
+            (trace, _charts(group, borne[trace], pair, knows.get(trace)), _left_out(borne[trace]))
+            for trace, group in traces.items()
         ]
     labels = list(dict.fromkeys(line.label for line in lines))
     lead = f"{', '.join(traces)} under {', '.join(labels)}"
@@ -65,13 +71,14 @@ def _left_out(borne: Sequence[Borne]) -> str:
     return ", ".join(one.label for one in borne[chart.MOST_LINES :])
 
 
-def _charts(lines: Sequence[Line], borne: Sequence[Borne], pair: tuple[str, str]) -> list[Chart]:
+def _charts(lines: Sequence[Line], borne: Sequence[Borne], pair: tuple[str, str], known: Known | None) -> list[Chart]:
     """The charts of one trace, of the dispatchers under which some job ran."""
     ran = [one for one in borne if len(one.waits)]
     if not ran:
         return []
     drawn = [
         radar([line for line in lines if line.done], "Radar"),
+        compare_charts.clairvoyant(lines, known, "Mean waits beside clairvoyance") if known else None,
         compare_charts.waits(ran, "Waits"),
         compare_charts.slowdowns(ran, "Bounded slowdowns"),
         compare_charts.who_pays(ran, WIDTH, "Who pays, by width"),

@@ -1,0 +1,179 @@
+"""How far runs are from what could have been done had all jobs been known: a bound, and the best schedule found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from dardis.clairvoyant.bound import Demand, least_wait
+from dardis.clairvoyant.schedule import Improving, Progress, tries_for
+from dardis.compare.planned_runs import PlannedRun
+from dardis.config.comparison import Comparison, Contender, Workload
+from dardis.config.records import KnownRecord
+from dardis.config.toml_file import read_json
+from dardis.metrics.audit import audit
+from dardis.metrics.comparison import Known, RunResult
+from dardis.metrics.system import counted_jobs
+from dardis.metrics.table import read_jobs, write_jobs
+from dardis.model.arrays import Floats, Ints
+from dardis.model.errors import InputError, ProtocolError
+from dardis.model.files import write_json
+from dardis.model.job import Actual
+from dardis.model.placements import Placements
+from dardis.model.platform import Platform
+from dardis.model.ragged import offsets_of
+from dardis.model.schedule import Schedule
+from dardis.registry import dispatcher_names, find_dispatcher
+from dardis.runs.inputs import load_inputs
+from dardis.runs.play import play
+from dardis.sim.recorder import Recorder
+
+FOLDER: Final = "clairvoyant"
+"""Where the best schedules lie, a folder a trace."""
+_FILE: Final = "clairvoyant.json"
+_OURS: Final = tuple(
+    Contender(f"replan {weights}", "replan", ("expected=real", f"weights={weights}")) for weights in ("aged", "short")
+)
+"""Who is asked beside the runs: the improvement begins with the best of all."""
+
+
+def check(comparison: Comparison) -> None:
+    """See that what is asked can be known. Raises InputError."""
+    for workload in comparison.workloads:
+        if workload.think_times:
+            raise InputError("--clairvoyant", f"{workload.name} has think times", "jobs whose submissions are known")
+        if workload.profile is not None:
+            raise InputError("--clairvoyant", f"{workload.name} has a desired profile", "traces without one")
+    if len(units := {_unit_cores(contender) for contender in comparison.contenders}) > 1:
+        told = ", ".join(map(str, sorted(units)))
+        raise InputError(
+            "--clairvoyant", f"dispatchers with unit_cores {told}", "one for all: other units are other jobs"
+        )
+
+
+def _unit_cores(contender: Contender) -> int:
+    if contender.dispatcher not in dispatcher_names():
+        return 0  # its run will say so
+    return find_dispatcher(contender.dispatcher, contender.settings).setup.unit_cores
+
+
+@dataclass(frozen=True)
+class _Case:
+    """The jobs of a trace that fit on its machine."""
+
+    workload: Workload
+    platform: Platform
+    jobs: list[Actual]
+    fits: list[bool]
+    seed: int
+
+
+def known_of(
+    comparison: Comparison, workload: Workload, results: Sequence[RunResult], out: Path, progress: Progress | None
+) -> Known:
+    """What is known of a trace whose runs have ended; what `out` holds of it already is kept.
+
+    Writes `out/clairvoyant/TRACE/jobs.csv`, the best schedule.
+    """
+    seed, units = comparison.seeds[0], _unit_cores(comparison.contenders[0])
+    settings = (f"unit_cores={units}",) if units else ()
+    asked = [
+        PlannedRun(workload, Contender(one.label, one.dispatcher, (*one.settings, *settings)), seed, out).request()
+        for one in _OURS
+    ]
+    digests = sorted(str((result.metrics or {}).get("schedule_digest")) for result in results)
+    key = {"requests": [one.record() for one in asked], "schedules": digests}
+    folder = out / FOLDER / workload.name
+    if (kept := _kept(folder, key)) is not None:
+        return kept
+    inputs = load_inputs(asked[0])
+    candidates = [read_jobs(result.folder / "jobs.csv") for result in results if result.metrics is not None]
+    for one in asked:
+        dispatcher = find_dispatcher(one.dispatcher, one.settings)
+        candidates.append(play(inputs.platform, inputs.jobs, dispatcher, inputs.target, seed).schedule)
+    case = _Case(workload, inputs.platform, inputs.jobs, candidates[-1].ran.tolist(), seed)
+    alike = [one for one in candidates if one.ran.tolist() == case.fits]
+    # Where only some jobs count, others may have been made better at their cost.
+    best = min((_improved(case, alike, progress), *alike), key=lambda one: _waited(case, one))
+    known = _judged(case, best)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_jobs(best, folder / "jobs.csv", workload.trace.name)
+    write_json(folder / _FILE, {"key": key, "known": asdict(known)})
+    return known
+
+
+def _kept(folder: Path, key: dict[str, Any]) -> Known | None:
+    """What was found before for just these runs."""
+    path = folder / _FILE
+    if not path.exists() or not (folder / "jobs.csv").exists():
+        return None
+    try:
+        record = read_json(path, KnownRecord)
+    except InputError:
+        return None  # it is done anew
+    return Known(**record.known.model_dump()) if record.key == key else None
+
+
+def _improved(case: _Case, candidates: Sequence[Schedule], progress: Progress | None) -> Schedule:
+    """The best of the candidates, made better. Raises ProtocolError for what is not legal."""
+    jobs = [job for job, fits in zip(case.jobs, case.fits, strict=True) if fits]
+    if not jobs:
+        return candidates[-1]
+    begin = min(candidates, key=lambda one: int(one.start[one.ran].sum()))
+    counts = begin.placed.counts
+    # Who does not fit is on no node, so that nothing lies between the others' nodes.
+    placed = Placements(offsets_of(counts[begin.ran]), begin.placed.nodes, begin.placed.units)
+    improving = Improving(jobs, case.platform, begin.start[begin.ran], placed)
+    improving.improve(tries_for(len(jobs), case.platform.node_count), case.seed, progress)
+    return _recorded(case, improving.start, improving.placed)
+
+
+def _recorded(case: _Case, start: Ints, placed: Placements) -> Schedule:
+    """The starts and nodes of those who fit, beside those who don't, as a schedule that has been audited."""
+    recorder, next_one = Recorder(len(case.jobs)), 0
+    for place, (job, fits) in enumerate(zip(case.jobs, case.fits, strict=True)):
+        if not fits:
+            recorder.rejected(place, "no machine holds it")
+            continue
+        span = slice(placed.offsets[next_one], placed.offsets[next_one + 1])
+        moment = int(start[next_one])
+        recorder.placed(place, moment, placed.nodes[span].astype(np.int64), placed.units[span].astype(np.int64))
+        recorder.ended(place, moment + job.duration)
+        next_one += 1
+    schedule = recorder.schedule(case.jobs, case.platform.kinds)
+    # Whoever knows durations needs no room for walltimes.
+    if found := audit(schedule, case.platform, reserved=False, expected=[job.number for job in case.jobs]):
+        raise ProtocolError(f"the best schedule found is not legal: {found[0]}")
+    return schedule
+
+
+def _counted(case: _Case, schedule: Schedule) -> Floats:
+    """1 for each job that fits and counts, 0 for the others that fit."""
+    counts = np.zeros(len(schedule.number))
+    counts[counted_jobs(schedule.submit, case.workload.trim)[0]] = 1.0
+    return counts[schedule.ran]
+
+
+def _waited(case: _Case, schedule: Schedule) -> float:
+    """How long those who count have waited together."""
+    return float((_counted(case, schedule) * (schedule.start - schedule.submit)[schedule.ran]).sum())
+
+
+def _judged(case: _Case, best: Schedule) -> Known:
+    """The bound, and what the best schedule makes of the jobs that count."""
+    ran, jobs = best.ran, [job for job, fits in zip(case.jobs, case.fits, strict=True) if fits]
+    weight = _counted(case, best)
+    number = int(weight.sum())
+    if not number:
+        return Known(case.workload.name, 0, None, None)
+    demand = Demand.of_jobs(jobs, case.platform)
+    earliest = best.earliest[ran]
+    before = float((weight * (earliest - best.submit[ran])).sum())
+    reached = _waited(case, best) - before
+    until = int((best.finish[ran]).max()) - demand.begin
+    bound = min(least_wait(demand, weight, reached, until), reached)
+    return Known(case.workload.name, number, (bound + before) / number, (reached + before) / number)

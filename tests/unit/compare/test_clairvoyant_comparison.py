@@ -1,0 +1,101 @@
+"""`dardis compare --clairvoyant`: what is written, what is kept, and what is refused."""
+
+import csv
+import json
+
+import pytest
+
+from dardis.cli.main import run
+
+PLATFORM = 'name = "small"\n[[nodes]]\ncount = 4\nprefix = "n"\nresources = { cores = 8 }\n'
+WIDTHS = (9, 30, 3, 17, 40, 8)  # one of them is wider than the machine
+
+
+def swf(count):
+    return "".join(
+        f"{n} {n * 7} 0 {40 + n * 13 % 97} {WIDTHS[n % 6]} -1 -1 {WIDTHS[n % 6]} 200 -1 1 1 1 -1 1 1 -1 -1\n"
+        for n in range(1, count + 1)
+    )
+
+
+@pytest.fixture
+def compare(tmp_path, capsys):
+    (tmp_path / "p.toml").write_text(PLATFORM)
+    (tmp_path / "t.swf").write_text(swf(40))
+
+    def call(*more, dispatchers="easy,easy:order=sjbf,rules-fcfs"):
+        status = run(["compare", str(tmp_path / "t.swf"), "--platform", str(tmp_path / "p.toml"), "--dispatchers",
+                      dispatchers, "--out", str(tmp_path / "o"), "--clairvoyant", *more])  # fmt: skip
+        said = capsys.readouterr()
+        return status, said.err, said.out
+
+    return call
+
+
+def rows(folder):
+    with (folder / "o/clairvoyant.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_everybody_lies_above_the_best_found_and_that_above_the_bound(compare, tmp_path):
+    status, errors, said = compare("--seeds", "1,2")
+    assert (status, errors) == (0, "")
+    assert "with all jobs known" in said
+    told = rows(tmp_path)
+    assert [row["dispatcher"] for row in told] == ["easy", "easy order=sjbf", "rules-fcfs"]
+    for row in told:
+        wait, best, bound = (float(row[key]) for key in ("mean_wait_s", "best_found_s", "bound_s"))
+        assert wait >= best >= bound > 0
+        assert float(row["above_best"]) == pytest.approx(wait / best)
+        assert float(row["above_bound"]) == pytest.approx(wait / bound)
+    assert int(told[0]["jobs"]) == sum(WIDTHS[n % 6] <= 32 for n in range(1, 41))
+    assert "Mean waits beside clairvoyance" in (tmp_path / "o/report.html").read_text()
+    with (tmp_path / "o/clairvoyant/t/jobs.csv").open() as file:
+        kept = [row for row in csv.DictReader(file) if row["status"] != "rejected"]
+    assert sum(float(row["waiting_time"]) for row in kept) / len(kept) == pytest.approx(float(told[0]["best_found_s"]))
+    assert run(["audit", str(tmp_path / "o/clairvoyant/t"), "--platform", str(tmp_path / "p.toml")]) == 0
+
+
+def test_it_is_kept_for_the_same_runs_and_done_anew_for_others(compare, tmp_path):
+    assert compare()[0] == 0
+    path = tmp_path / "o/clairvoyant/t/clairvoyant.json"
+    before, first = path.stat().st_mtime_ns, rows(tmp_path)
+    assert compare()[0] == 0
+    assert path.stat().st_mtime_ns == before
+    assert rows(tmp_path) == first
+    path.write_text("damaged")
+    assert compare()[0] == 0
+    assert rows(tmp_path) == first
+    assert compare(dispatchers="easy,conservative")[0] == 0
+    assert json.loads(path.read_text())["known"]["best_s"] <= float(first[0]["best_found_s"]) * 1.5
+    assert [row["dispatcher"] for row in rows(tmp_path)] == ["easy", "conservative"]
+
+
+def test_only_jobs_that_count_are_bounded(compare, tmp_path):
+    assert compare("--trim", "60,60")[0] == 0
+    for row in rows(tmp_path):
+        assert float(row["mean_wait_s"]) >= float(row["best_found_s"]) >= float(row["bound_s"])
+        assert int(row["jobs"]) < 34
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--think-times",), "t has think times"),
+        (("--profile", "f.csv"), "t has a desired profile"),
+        (("--dispatchers", "easy,easy:unit_cores=1"), "unit_cores 0, 1"),
+    ],
+)
+def test_what_cannot_be_known_is_refused(compare, more, said):
+    status, errors, _ = compare(*more)
+    assert status == 2
+    assert errors.startswith("dardis: --clairvoyant: ")
+    assert said in errors
+    assert errors.count("\n") == 1
+
+
+def test_without_it_there_is_no_such_file(compare, tmp_path):
+    assert compare()[0] == 0
+    assert run(["compare", str(tmp_path / "t.swf"), "--platform", str(tmp_path / "p.toml"), "--dispatchers", "easy",
+                "--out", str(tmp_path / "o")]) == 0  # fmt: skip
+    assert not (tmp_path / "o/clairvoyant.csv").exists()
