@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,6 +26,7 @@ def solve(
     ] = None,
 ) -> None:
     """Put decisions to a constraint model: objective, bound and time for each."""
+    from dardis.engine.clock import cpu_timed
     from dardis.runs.instances import Solution, read_instances, setup_of, write_solutions
 
     setup = setup_of(dispatcher, settings or ())
@@ -32,7 +34,8 @@ def solve(
     solved = []
     typer.echo(_line("instance", "waiting", "starting", "status", "objective", "bound", "variables", "CPU s"))
     for path, problem in problems:
-        one = Solution(path, problem, model.answer(problem, seed))
+        answer, cpu_s = cpu_timed(partial(model.answer, problem, seed))
+        one = Solution(path, problem, answer, cpu_s)
         solved.append(one)
         told = one.told
         typer.echo(

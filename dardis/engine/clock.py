@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import TypeVar
+
+T = TypeVar("T")
 
 cpu_ns = time.thread_time_ns
 """CPU time of the calling thread, in ns."""
+
+
+def cpu_timed(work: Callable[[], T]) -> tuple[T, float]:
+    """What `work` answers, and its CPU time in the calling thread, in s; nothing may be decided by that."""
+    begun = cpu_ns()
+    answer = work()
+    return answer, (cpu_ns() - begun) / 1e9
 
 
 def process_cpu_s() -> float:

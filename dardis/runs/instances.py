@@ -85,12 +85,12 @@ class Solution:
 
     HEAD: Final = ("instance", *COLUMNS, "starting")
 
-    def __init__(self, path: Path, problem: Problem, answer: Answer) -> None:
-        """Of this file."""
+    def __init__(self, path: Path, problem: Problem, answer: Answer, cpu_s: float) -> None:
+        """Of this file; the answer took so much of this thread."""
         begins = [problem.waiting[place] for place, start in answer.starts.items() if start == problem.now]
         self.path = path
         self.moment = problem.now
-        self.told: Solved = told(problem, answer, len(begins))
+        self.told: Solved = told(problem, answer, cpu_s, len(begins))
         self.starting = [waiting.job.number for waiting in begins]
 
     @property

@@ -16,7 +16,7 @@ Decisions = Sequence[tuple[int, Solved]]
 """When, in s of the trace's clock, and what came of it."""
 COLUMNS = (
     "time", "waiting", "planned", "started", "status", "stopped_by", "objective", "bound", "gap", "variables",
-    "deterministic_s", "solver_cpu_s", "too_large",
+    "deterministic_s", "first_cpu_s", "build_cpu_s", "solver_cpu_s", "too_large",
 )  # fmt: skip
 
 
@@ -33,7 +33,7 @@ def row_of(moment: int, one: Solved) -> list[object]:
     return [
         moment, one.waiting, one.planned, one.started, one.status, _stopped_by(one), _short(one.objective),
         _short(one.bound), _short(gap(one.objective, one.bound)), one.variables, _short(one.deterministic_s),
-        _short(one.solver_cpu_s), int(one.too_large),
+        _short(one.first_cpu_s), _short(one.build_cpu_s), _short(one.solver_cpu_s), int(one.too_large),
     ]  # fmt: skip
 
 
@@ -49,6 +49,8 @@ def solver_figures(decisions: Decisions) -> dict[str, Any]:
         "solver_proven": sum(one.status == SolverStatus.OPTIMAL for one in asked),
         "solver_too_large": sum(one.too_large for _, one in decisions),
         "solver_gap_mean": sum(gaps) / len(gaps) if gaps else None,
+        "solver_first_cpu_s": sum(one.first_cpu_s for _, one in decisions),
+        "solver_build_cpu_s": sum(one.build_cpu_s for _, one in decisions),
         "solver_cpu_s": sum(one.solver_cpu_s for _, one in decisions),
         "solver_deterministic_s": sum(one.deterministic_s for _, one in decisions),
         "stopped_by": "time" if any(one.ended == Ended.GUARD for one in asked) else None,

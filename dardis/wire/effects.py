@@ -140,6 +140,9 @@ class Solved:
     """No answer of the model has a lower objective."""
     variables: int
     deterministic_s: float
+    first_cpu_s: float
+    """CPU time by phase: of what comes before the solver, mostly an answer of ours; of building models; of solving."""
+    build_cpu_s: float
     solver_cpu_s: float
     too_large: bool
     """Whether the model was too large to be built."""

@@ -27,8 +27,10 @@ from dardis.dispatch.cp import objectives
 from dardis.dispatch.cp.first import Machine, Plan
 from dardis.dispatch.cp.node_model import Task, build
 from dardis.dispatch.cp.nodes import Aim, Means, Pcp14, Pcp19
-from dardis.dispatch.cp.problem import Answer, Model, Problem
+from dardis.dispatch.cp.problem import Answer, Model, Problem, Waiting
 from dardis.dispatch.cp.search import Effort, search
+from dardis.model.job import Job
+from dardis.model.platform import NodeGroup, Platform
 
 LEAST = {
     Aim.MAKESPAN: least_makespan,
@@ -122,6 +124,45 @@ def test_pcp19_proves_what_trying_everything_finds(problem, shortcuts):
     assert sorted(answer.starts) == [job for job, waiting in enumerate(problem.waiting) if waiting in rest.waiting]
     see_to_best(answer, least(rest, slowdown_cost), always_proven=not shortcuts and bool(rest.waiting))
     see_that_starts_fit(problem, answer)
+
+
+@examples(1)
+@given(problems(), st.sampled_from(Aim), st.booleans())
+def test_the_fluid_bound_lies_below_the_best(problem, aim, known):
+    """Of every aim, whether or not it is known when jobs could start alone."""
+    task = Task(problem, tuple(range(len(problem.waiting))), problem.running, problem.horizon - problem.now)
+    none = np.zeros(len(task.jobs), dtype=np.int64)
+    first = task.machine().earliest() if known else none
+    objective = Pcp14._objective(aim, task)
+    assert task.least(objective, first) <= LEAST[aim](problem) + 1e-9
+    weighted = objectives.slowdown(task.jobs, problem.now)
+    assert task.least(weighted, first) <= least(problem, slowdown_cost) + 1e-9
+
+
+def queue_for_one_group(due: int) -> Problem:
+    """Three jobs of 2 s that need all of the one node of group a, beside a node of group b that stands idle."""
+    platform = Platform("two", (NodeGroup("a", 1, {"cores": 2}), NodeGroup("b", 1, {"cores": 2})))
+    jobs = [Job(number, 10, 10, 10 + due, 2, 1, (2,), 1) for number in range(3)]
+    return Problem(platform, 10, (), tuple(Waiting(job, 2) for job in jobs))
+
+
+def test_the_fluid_bound_is_met_where_a_group_is_full_all_the_time():
+    problem = queue_for_one_group(1)
+    # They start after 0, 2 and 4 s.
+    assert Pcp19(means=Means(most_places=0)).answer(problem, 1).bound == pytest.approx(1 + 2 + 3)
+    makespan = Pcp14(composite=False, means=Means(most_places=0)).answer(problem, 1)
+    assert (makespan.bound, makespan.objective, makespan.too_large) == (6, 6, True)
+
+
+def test_whoever_is_due_later_may_cost_nothing_or_be_early_in_the_fluid_bound():
+    bounds = []
+    for due in (1, 2, 3):
+        problem = queue_for_one_group(due)
+        answer = Pcp14(Aim.TARDINESS, composite=False, means=Means(most_places=0)).answer(problem, 1)
+        assert answer.bound <= least(problem, tardiness_cost)
+        bounds.append(answer.bound)
+    # Σ (s − due) / due is (0 + 2 + 4 − 3 · 1) / 1 and (6 − 3 · 2) / 2; who is early is not paid for it.
+    assert bounds == pytest.approx([3, 0, 0])
 
 
 @examples(0.3)

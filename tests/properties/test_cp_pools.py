@@ -12,7 +12,7 @@ from kit.cp_brute_force import Search, empty_floor, expected_wait, least, plus, 
 from kit.effort import examples
 
 from dardis.dispatch.cp import objectives
-from dardis.dispatch.cp.bound import least_weighted_starts
+from dardis.dispatch.cp.bound import Work, least_weighted_starts
 from dardis.dispatch.cp.pools import Hcp19
 from dardis.dispatch.cp.problem import Blocked, Problem, Running, Waiting
 from dardis.model.job import Job
@@ -97,18 +97,18 @@ def test_the_fluid_bound_lies_below_the_best(problem):
         -1, len(one.platform.kinds)
     )
     free = empty_floor(one, seconds_of(one))[0]
-    least_starts = least_weighted_starts(
-        objective.numerator / objective.denominators, np.array([job.duration for job in one.waiting], dtype=np.int64),
-        need, np.arange(free.shape[1]), free.T,
-    )  # fmt: skip
-    at_once = objective.value(np.zeros(len(one.waiting), dtype=np.int64))
-    assert at_once + least_starts <= least(one, slowdown_cost) + 1e-6
+    duration = np.array([job.duration for job in one.waiting], dtype=np.int64)
+    at_once = np.zeros(len(one.waiting), dtype=np.int64)
+    work = Work(duration, need, np.arange(free.shape[1]), free.T)
+    assert objective.value(at_once) <= objective.least(at_once, work) <= least(one, slowdown_cost) + 1e-6
 
 
 def test_the_fluid_bound_is_met_by_jobs_that_fill_the_machine_one_after_the_other():
     # Weights 3, 1 and durations 2, 4 on a machine that both need whole: the first at 0, the second at 2.
     found = least_weighted_starts(
-        np.array([3.0, 1.0]), np.array([2, 4]), np.array([[5], [5]]), np.array([0]), np.array([[5]])
+        np.array([3.0, 1.0]),
+        np.array([0, 0]),
+        Work(np.array([2, 4]), np.array([[5], [5]]), np.array([0]), np.array([[5]])),
     )
     assert found == pytest.approx(2.0)
 

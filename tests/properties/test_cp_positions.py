@@ -118,6 +118,19 @@ def test_bounds_lie_below_and_answers_are_no_worse_than_the_kernels(seed):
     assert best - 1e-9 <= answer.objective <= ours + 1e-9
 
 
+def test_the_fluid_bound_lies_below_the_best_and_often_above_starting_all_now():
+    """Where no model is built, it is what is left."""
+    above = 0
+    for seed in SEEDS:
+        problem = random_problem(seed)
+        answer = Pcp20(most_boxes=0).answer(problem, 1)
+        places = models(problem)
+        at_once = value(problem, dict.fromkeys(places, problem.now))
+        assert at_once - 1e-9 <= answer.bound <= reference.best(problem, places) + 1e-9
+        above += answer.too_large and answer.bound > at_once + 1e-9
+    assert above > 5
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_what_is_blocked_takes_its_amount_of_what_does_not_run(seed):
     problem = random_problem(seed)

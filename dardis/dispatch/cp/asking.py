@@ -12,6 +12,7 @@ import numpy as np
 from dardis.dispatch.cp.problem import Answer, Blocked, Model, Problem, Running, Waiting
 from dardis.dispatch.gone_over import see_done
 from dardis.dispatch.orders import RULES
+from dardis.engine.clock import cpu_timed
 from dardis.kernels import chosen, passes, search
 from dardis.kernels.job_table import JobTable
 from dardis.kernels.placer import Placer
@@ -101,13 +102,13 @@ class Asking:
             return ()
         before = int(started[STARTED])
         problem = self._problem(jobs, bound, now)
-        answer = self._model.answer(problem, self._seed)
+        answer, cpu_s = cpu_timed(lambda: self._model.answer(problem, self._seed))
         begins = self._begins(jobs, bound, answer, now)
         if self._takes_time and answer.deterministic_s > 0 and begins:
             self._due = begins
-            return (told(problem, answer, len(begins)),)
+            return (told(problem, answer, cpu_s, len(begins)),)
         self._begin(placer, jobs, begins, now)
-        return (told(problem, answer, int(started[STARTED]) - before),)
+        return (told(problem, answer, cpu_s, int(started[STARTED]) - before),)
 
     def _see_that_something_happens(self, placer: Placer, jobs: JobTable, now: int) -> None:
         """Start whoever fits, in the order of arrival, if nobody runs or is to start: else perhaps none ever would.
@@ -202,8 +203,8 @@ def _blocked(placer: Placer, capacity: Ints) -> list[Blocked]:
     return found
 
 
-def told(problem: Problem, answer: Answer, started: int) -> Solved:
-    """What is kept of a decision."""
+def told(problem: Problem, answer: Answer, cpu_s: float, started: int) -> Solved:
+    """What is kept of a decision, which took so much of this thread, beside the solver's."""
     result = answer.result
     return Solved(
         waiting=len(problem.waiting),
@@ -215,7 +216,9 @@ def told(problem: Problem, answer: Answer, started: int) -> Solved:
         bound=answer.bound if isfinite(answer.bound) else None,
         variables=answer.variables,
         deterministic_s=answer.deterministic_s,
-        solver_cpu_s=answer.cpu_s,
+        first_cpu_s=cpu_s - answer.build_cpu_s,
+        build_cpu_s=answer.build_cpu_s,
+        solver_cpu_s=answer.solver_cpu_s,
         too_large=answer.too_large,
         asked=problem,
     )

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dardis.dispatch.cp import constraints, variables
+from dardis.dispatch.cp.bound import least_of_groups
 from dardis.dispatch.cp.first import Machine, Plan
 from dardis.model.profile import sum_of_columns
 from dardis.solver.cpsat import new_model
@@ -64,6 +65,11 @@ class Task:
         return Machine(self.problem, self.jobs, self.running)
 
     @cached_property
+    def durations(self) -> Ints:
+        """Of the jobs of the model."""
+        return np.array([waiting.duration for waiting in self.jobs], dtype=np.int64)
+
+    @cached_property
     def free(self) -> list[tuple[Ints, Ints]]:
         """What each node has free beside what runs, and since when, as `Machine.free` has it."""
         return self.machine().free()
@@ -91,7 +97,17 @@ class Task:
 
     def groups_of(self, job: int) -> int:
         """The node groups that hold units of a job, as bits."""
-        return sum(1 << group for group, most in enumerate(self.fits[job]) if most)
+        return self.problem.groups_of(self.jobs[job].job)
+
+    def free_of(self, groups: int) -> tuple[Ints, Ints]:
+        """What the nodes of some groups have free together: times, and from each on an amount of each kind."""
+        nodes = np.flatnonzero((groups >> self.problem.platform.group_of_node) & 1)
+        return sum_of_columns([self.free[node] for node in nodes])
+
+    def least(self, objective: Objective, first: Ints) -> float:
+        """What no answer undercuts in which no job starts before its `first`."""
+        groups = [self.groups_of(job) for job in range(len(self.jobs))]
+        return least_of_groups(objective.least, self.jobs, groups, first, self.free_of)
 
     @property
     def variables(self) -> int:
@@ -185,8 +201,7 @@ def build(
     """The model of a task; no job starts before its `first`, and `hint` is a whole answer."""
     model = new_model()
     at = None if hint is None else hint.starts
-    durations = np.array([waiting.duration for waiting in task.jobs], dtype=np.int64)
-    runs = variables.runs(model, durations, first, task.latest, at)
+    runs = variables.runs(model, task.durations, first, task.latest, at)
     places = _allocation(model, task, shares, runs, hint)
     for groups in sorted({task.groups_of(job) for job in range(len(task.jobs))}):
         _pool_holds(model, task, groups, runs)
@@ -243,7 +258,7 @@ def _pool_holds(model: CpModel, task: Task, groups: int, runs: Runs) -> None:
     PCP'19 has it (003, section 2.2); it follows from what single nodes hold, and lets bounds be seen sooner.
     """
     nodes = np.flatnonzero((groups >> task.problem.platform.group_of_node) & 1)
-    times, free = sum_of_columns([task.free[node] for node in nodes])
+    times, free = task.free_of(groups)
     inside = [job for job in range(len(task.jobs)) if task.groups_of(job) & ~groups == 0]
     capacity = task.problem.platform.capacity[nodes].sum(axis=0)
     for kind, taken in enumerate(_spans(times, capacity - free)):

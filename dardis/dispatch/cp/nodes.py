@@ -16,6 +16,7 @@ from dardis.dispatch.cp.node_model import Limits, Share, Task, build
 from dardis.dispatch.cp.objectives import Objective
 from dardis.dispatch.cp.problem import Answer, Problem
 from dardis.dispatch.cp.search import Effort, search
+from dardis.engine.clock import cpu_timed
 from dardis.model.arrays import Ints
 from dardis.solver.result import Ended, Result, SolverStatus
 
@@ -154,7 +155,8 @@ class _Found:
     bound: float
     result: Result | None = None
     spent: float = 0.0
-    cpu_s: float = 0.0
+    solver_cpu_s: float = 0.0
+    build_cpu_s: float = 0.0
     too_large: bool = False
 
     def after(self, others: Sequence[_Found]) -> _Found:
@@ -165,7 +167,8 @@ class _Found:
             self,
             result=guarded[0] if guarded else results[0] if results else None,
             spent=self.spent + sum(one.spent for one in others),
-            cpu_s=self.cpu_s + sum(one.cpu_s for one in others),
+            solver_cpu_s=self.solver_cpu_s + sum(one.solver_cpu_s for one in others),
+            build_cpu_s=self.build_cpu_s + sum(one.build_cpu_s for one in others),
         )
 
 
@@ -213,9 +216,11 @@ class _Case:
         limits, best = _admitting(objective, limits, known)
         if self.is_decided or (means.shortcuts and best is not None and objective.value(best.starts) <= bound):
             return _Found(best, bound)
+        bound = max(bound, self.task.least(objective, self._first))
         if self._shares is None:
             return _Found(best or self._ours, bound, too_large=True)
-        built = build(self.task, self._shares, objective, limits, self._first, best if means.shortcuts else None)
+        shares, hint = self._shares, best if means.shortcuts else None
+        built, build_s = cpu_timed(lambda: build(self.task, shares, objective, limits, self._first, hint))
         solved, spent = search(built.model, means.effort, self._seed)
         if solved.result.bound is not None:
             bound = max(bound, solved.result.bound / built.posted.scale)
@@ -225,7 +230,7 @@ class _Case:
                 best = plan
         elif not means.shortcuts:
             best = None
-        return _Found(best, bound, solved.result, spent, solved.result.cpu_s)
+        return _Found(best, bound, solved.result, spent, solved.result.cpu_s, build_s)
 
     def answer(self, objective: Objective, found: _Found) -> Answer:
         """What the dispatcher is told."""
@@ -245,7 +250,8 @@ class _Case:
             where,
             result=found.result,
             deterministic_s=found.spent,
-            cpu_s=found.cpu_s,
+            solver_cpu_s=found.solver_cpu_s,
+            build_cpu_s=found.build_cpu_s,
             variables=task.variables,
             too_large=found.too_large,
         )

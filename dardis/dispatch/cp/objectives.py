@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from dardis.model.arrays import Ints
+from dardis.dispatch.cp.bound import Work, least_end, least_weighted_starts
+from dardis.model.arrays import Bools, Floats, Ints
 from dardis.model.errors import InputError
 from dardis.solver.cpsat import weighted_sum
 
@@ -49,6 +50,10 @@ class Objective(Protocol):
         """Write it into a model whose starts are at most `latest`; `hint` are the starts of a whole answer."""
         ...
 
+    def least(self, first: Ints, work: Work) -> float:
+        """What no starts undercut that are not before `first`, by what there is for the work of all jobs."""
+        ...
+
     def kin(self, place: int) -> tuple[int, int] | None:
         """Of jobs of equal needs that have the same first number, who has the lower second one best starts first.
 
@@ -78,6 +83,10 @@ class Makespan:
         if at_hint is not None:
             model.add_hint(end, at_hint)
         return Posted(1 * end, 1, at_hint)
+
+    def least(self, first: Ints, work: Work) -> float:
+        """As the protocol has it."""
+        return max(self.value(first), float(least_end(work)))
 
     def kin(self, place: int) -> tuple[int, int]:  # noqa: ARG002 (all alike)
         """As the protocol has it."""
@@ -123,6 +132,22 @@ class Delay:
             parts.append(delay)
         expression = weighted_sum(parts, factors) + constant if parts else constant
         return Posted(expression, scale, None if hint is None else at_hint)
+
+    def least(self, first: Ints, work: Work) -> float:
+        """As the protocol has it: who is due by now, or everybody, may be as little late as `start − due`, but no less.
+
+        The others are at least as late as at their first starts.
+        """
+
+        def least_of(some: Bools) -> float:
+            weight: Floats = np.where(some, self.numerator / self.denominators, 0.0)
+            weighs = some.nonzero()[0]
+            rest = work._replace(duration=work.duration[weighs], need=work.need[weighs])
+            starts = least_weighted_starts(weight[weighs], first[weighs], rest)
+            late = self.numerator * np.maximum(first - self.due, 0) / self.denominators
+            return starts - float((weight * self.due).sum()) + float(late[~some].sum())
+
+        return max(self.value(first), least_of(self.due <= 0), least_of(np.ones_like(self.due, dtype=np.bool_)))
 
     def kin(self, place: int) -> tuple[int, int]:
         """As the protocol has it: delays are convex."""
@@ -171,6 +196,10 @@ class LateJobs:
                     model.add_hint(late[-1], bool(hint[place] > due))
         expression = weighted_sum(late, [1] * len(late)) + certain if late else certain
         return Posted(expression, 1, None if hint is None else int((hint > self.due).sum()))
+
+    def least(self, first: Ints, work: Work) -> float:  # noqa: ARG002
+        """As the protocol has it, by the first starts alone."""
+        return self.value(first)
 
     def kin(self, place: int) -> None:  # noqa: ARG002
         """As the protocol has it: who is late anyway may as well be last."""

@@ -8,16 +8,16 @@ from math import inf
 
 import numpy as np
 
-from dardis.dispatch.cp import constraints, objectives, variables
-from dardis.dispatch.cp.bound import least_weighted_starts
+from dardis.dispatch.cp import objectives
+from dardis.dispatch.cp.bound import Work
 from dardis.dispatch.cp.first import Machine
 from dardis.dispatch.cp.objectives import Delay
 from dardis.dispatch.cp.problem import Answer, Problem, Waiting
-from dardis.dispatch.cp.search import Effort, search
+from dardis.dispatch.cp.search import Effort
+from dardis.dispatch.cp.sums import Sums
 from dardis.kernels.ahead import schedule_or_postpone
 from dardis.model.arrays import Ints
 from dardis.model.profile import sum_of_columns
-from dardis.solver.cpsat import new_model
 from dardis.solver.result import Ended, Result, SolverStatus
 
 CONFLICTS = 1_000
@@ -98,13 +98,6 @@ class _Pool:
             latest += sum(waiting.duration for waiting in problem.waiting)
         return cls(time, free, np.array(needs, dtype=np.int64).reshape(-1, kinds), latest)
 
-    def taken(self, kind: int) -> list[tuple[int, int, int]]:
-        """What is taken of a kind, as the constraints have it; for the time after the last step nothing is."""
-        most = int(self.free[:, kind].max())
-        starts, free = self.time.tolist(), self.free[:, kind].tolist()
-        ends = [*starts[1:], max(self.latest, starts[-1]) + 1]
-        return [(a, b, most - has) for a, b, has in zip(starts, ends, free, strict=True) if has < most and a < b]
-
 
 class _Case:
     """A decision: the jobs of the model in the order of their priorities."""
@@ -122,20 +115,10 @@ class _Case:
         ours = self._ours() if self._model.shortcuts else None
         if ours is not None and self._objective.value(ours) <= least:
             return self._told(ours, least)
-        least += self._fluid()
         if self._pool.latest < 0:
             infeasible = Result(SolverStatus.INFEASIBLE, Ended.PROVEN, None, None, 0.0)
             return replace(self._told(None, inf), result=infeasible)
-        return self._solved(ours, least, seed)
-
-    def _fluid(self) -> float:
-        """How much every answer's objective lies at least above that of starting all now.
-
-        Nobody is due later than now, so that it grows with every second of a start.
-        """
-        pool, needs = self._pool, self._pool.needs[self._places]
-        weight = self._objective.numerator / self._objective.denominators
-        return least_weighted_starts(weight, self._duration, needs, pool.time, pool.free)
+        return self._solved(ours, seed)
 
     def _ours(self) -> Ints | None:
         """Schedule-or-postpone, if it is an answer of the model."""
@@ -148,29 +131,22 @@ class _Case:
         # Those who are fixed to the end of the horizon may be in the way of anybody.
         return start if start.max() <= self._pool.latest and not self._late else None
 
-    def _solved(self, ours: Ints | None, bound: float, seed: int) -> Answer:
+    def _solved(self, ours: Ints | None, seed: int) -> Answer:
         """The better of our answer and what the solver finds."""
-        model, pool = new_model(), self._pool
+        pool, waiting = self._pool, self._problem.waiting
+        work = Work(self._duration, pool.needs[self._places], pool.time, pool.free)
         first = np.zeros(len(self._jobs), dtype=np.int64)
-        runs = variables.runs(model, self._duration, first, pool.latest, ours)
-        late = [self._problem.waiting[place].duration for place in self._late]
-        fixed = [model.new_fixed_size_interval_var(pool.latest - length, length, "") for length in late]
-        for kind in range(pool.needs.shape[1]):
-            needs = pool.needs[[*self._places, *self._late], kind].tolist()
-            if any(needs) or self._model.version < 1:
-                most = int(pool.free[:, kind].max())
-                constraints.cumulative(model, [*runs.interval, *fixed], needs, pool.taken(kind), most)
-        posted = self._objective.post(model, runs.start, pool.latest, ours)
-        model.minimize(posted.expression)
-        solved, spent = search(model, self._model.effort, seed)
-        if solved.result.bound is not None:
-            bound = max(bound, solved.result.bound / posted.scale)
-        best = ours
-        if solved.result.found:
-            starts = solved.values(runs.start)
-            if best is None or self._objective.value(starts) < self._objective.value(best):
-                best = starts
-        return replace(self._told(best, bound), result=solved.result, deterministic_s=spent, cpu_s=solved.result.cpu_s)
+        late = [(waiting[place].duration, pool.needs[place].tolist()) for place in self._late]
+        sums = Sums(work, first, pool.latest, late, lean=self._model.version >= 1)
+        bound = self._objective.least(first, work)
+        found = sums.improve(self._objective, ours, bound, self._model.effort, seed)
+        return replace(
+            self._told(found.starts, found.bound),
+            result=found.result,
+            deterministic_s=found.deterministic_s,
+            solver_cpu_s=found.solver_cpu_s,
+            build_cpu_s=found.build_cpu_s,
+        )
 
     def _told(self, starts: Ints | None, bound: float) -> Answer:
         """What the dispatcher is told."""

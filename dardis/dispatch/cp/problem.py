@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from math import inf
 from typing import Any, Protocol
 
+import numpy as np
+
 from dardis.config.instance import FORMAT, VERSION
 from dardis.model.arrays import Ints
 from dardis.model.job import Job
@@ -74,6 +76,12 @@ class Problem:
         blocked = max((block.end for block in self.blocked), default=self.now)
         return max(running, blocked, self.now) + sum(job.duration for job in self.waiting)
 
+    def groups_of(self, job: Job) -> int:
+        """The node groups that hold a unit of a job when empty, as bits."""
+        holds = np.all(self.platform.group_capacity >= np.array(job.request), axis=1)
+        there = holds & np.array([group.count > 0 for group in self.platform.groups])
+        return job.groups & sum(1 << place for place in np.flatnonzero(there).tolist())
+
     def units_on(self, job: Job, node: int) -> int:
         """The most units of a job that a node holds when empty (T equation 3.6, whose p depends on the node)."""
         if not job.groups >> int(self.platform.group_of_node[node]) & 1:
@@ -132,8 +140,10 @@ class Answer:
     """What the solver's last run says; None: it was not asked."""
     deterministic_s: float = 0.0
     """Of all the solver's runs."""
-    cpu_s: float = 0.0
+    solver_cpu_s: float = 0.0
     """The same in seconds of the processor."""
+    build_cpu_s: float = 0.0
+    """What it took of the processor to build the models."""
     variables: int = 0
     """Decision variables as the model's paper counts them."""
     too_large: bool = False
@@ -141,7 +151,7 @@ class Answer:
 
 
 class Model(Protocol):
-    """A way to decide: pure, and the same problem and seed give the same answer."""
+    """A way to decide: pure, and the same problem and seed give the same answer, whatever CPU time it took."""
 
     def answer(self, problem: Problem, seed: int) -> Answer:
         """Say who starts when."""

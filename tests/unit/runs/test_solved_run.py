@@ -56,8 +56,13 @@ def test_a_decision_has_its_row_and_metrics_their_sums(simulate, name):
     assert metrics["solver_decisions"] == len(rows)
     assert metrics["solver_asked"] == sum(row["status"] != "" for row in rows)
     assert metrics["stopped_by"] is None
-    assert metrics["decision_cpu_s"] > metrics["solver_cpu_s"]
+    phases = {"first_cpu_s": "solver_first_cpu_s", "build_cpu_s": "solver_build_cpu_s", "solver_cpu_s": "solver_cpu_s"}
+    for column, figure in phases.items():
+        assert metrics[figure] == pytest.approx(sum(float(row[column]) for row in rows), rel=1e-6)
+    assert metrics["decision_cpu_s"] > sum(metrics[figure] for figure in phases.values())
     for row in rows:
+        assert float(row["first_cpu_s"]) > 0
+        assert (float(row["build_cpu_s"]) > 0) == (row["status"] != "") == (float(row["solver_cpu_s"]) > 0)
         assert int(row["started"]) <= int(row["planned"]) <= int(row["waiting"])
         assert float(row["bound"]) <= float(row["objective"]) + 1e-9
         assert float(row["gap"]) == pytest.approx(1 - float(row["bound"]) / float(row["objective"]), abs=1e-6)

@@ -8,13 +8,15 @@ from math import inf
 
 import numpy as np
 
-from dardis.dispatch.cp.objectives import Delay, slowdown
+from dardis.dispatch.cp.bound import least_of_groups
+from dardis.dispatch.cp.objectives import Delay, Posted, slowdown
 from dardis.dispatch.cp.positions.boxes import Boxes
 from dardis.dispatch.cp.positions.lines import Lines
 from dardis.dispatch.cp.positions.plan import Placed, first_plan, on_machine, on_nodes
 from dardis.dispatch.cp.positions.taken import Taken
 from dardis.dispatch.cp.problem import Answer, Problem
 from dardis.dispatch.cp.search import Effort, search
+from dardis.engine.clock import cpu_timed
 
 MOST_BOXES = 600
 """Boxes of the largest model that is built unless more are allowed, of all kinds, those that stand included.
@@ -52,24 +54,36 @@ class Pcp20:
         if not plan or (self.shortcuts and ours.objective <= case.least):
             return ours
         lines = Lines(problem, taken, [waiting.job for waiting in case.problem.waiting])
+        bound = case.least_beside(taken)
         if lines.box_count > self.most_boxes or lines.positions * case.horizon > MOST_AREA:
-            return replace(ours, too_large=True)
-        return self._solved(case, lines, list(plan.values()), seed)
+            return replace(ours, bound=min(ours.objective, bound), too_large=True)
+        return self._solved(case, lines, list(plan.values()), bound, seed)
 
-    def _solved(self, case: _Case, lines: Lines, plan: list[Placed], seed: int) -> Answer:
+    def _solved(self, case: _Case, lines: Lines, plan: list[Placed], bound: float, seed: int) -> Answer:
         """The better of our plan and what the solver finds; without shortcuts that alone."""
-        boxes = Boxes(case.problem, lines, plan if self.shortcuts else [])
-        posted = case.objective.post(boxes.model, boxes.runs.start, case.horizon, None)
-        boxes.model.minimize(posted.expression)
+        (boxes, posted), build_s = cpu_timed(lambda: self._built(case, lines, plan))
         solved, spent = search(boxes.model, self.effort, seed)
-        bound, best = case.least, plan if self.shortcuts else None
+        best = plan if self.shortcuts else None
         if solved.result.bound is not None:
             bound = max(bound, solved.result.bound / posted.scale)
         if solved.result.found:
             found = boxes.placed(solved)
             if best is None or case.value(found) < case.value(best):
                 best = found
-        return replace(case.answer(best, bound), result=solved.result, deterministic_s=spent, cpu_s=solved.result.cpu_s)
+        return replace(
+            case.answer(best, bound),
+            result=solved.result,
+            deterministic_s=spent,
+            solver_cpu_s=solved.result.cpu_s,
+            build_cpu_s=build_s,
+        )
+
+    def _built(self, case: _Case, lines: Lines, plan: list[Placed]) -> tuple[Boxes, Posted]:
+        """The model, and its objective."""
+        boxes = Boxes(case.problem, lines, plan if self.shortcuts else [])
+        posted = case.objective.post(boxes.model, boxes.runs.start, case.horizon, None)
+        boxes.model.minimize(posted.expression)
+        return boxes, posted
 
 
 @dataclass(frozen=True)
@@ -96,6 +110,17 @@ class _Case:
     def least(self) -> float:
         """What the objective is when all start now."""
         return self.objective.value(np.zeros(len(self.places), dtype=np.int64))
+
+    def least_beside(self, taken: Taken) -> float:
+        """What no answer undercuts beside what is taken."""
+        platform, jobs = self.problem.platform, self.problem.waiting
+        return least_of_groups(
+            self.objective.least,
+            jobs,
+            [self.problem.groups_of(waiting.job) for waiting in jobs],
+            np.zeros(len(jobs), dtype=np.int64),
+            lambda groups: taken.free_of(platform, groups),
+        )
 
     def value(self, plan: Sequence[Placed]) -> float:
         """What a plan makes of the objective."""

@@ -62,6 +62,18 @@ class Taken:
         there[self.rows[self.rows[:, 4] > 0, 0]] = True
         return there
 
+    def free_of(self, platform: Platform, groups: int) -> tuple[Ints, Ints]:
+        """What the nodes of some groups have free together: since when, and from then on an amount of each kind."""
+        inside = (groups >> platform.group_of_node) & 1 == 1
+        rows = self.rows[inside[self.rows[:, 0]]]
+        kind, amount = rows[:, 1], rows[:, 3] - rows[:, 2]
+        time, place = np.unique(np.concatenate([[0], rows[:, 4], rows[:, 5]]), return_inverse=True)
+        change = np.zeros((len(time), platform.capacity.shape[1]), dtype=np.int64)
+        change[0] = platform.capacity[inside].sum(axis=0)
+        np.add.at(change, (place[1 : len(rows) + 1], kind), -amount)
+        np.add.at(change, (place[len(rows) + 1 :], kind), amount)
+        return time, np.cumsum(change, axis=0)
+
 
 def first_positions(platform: Platform) -> Ints:
     """The machine's position that is a node's first of a kind, shape (nodes, kinds)."""

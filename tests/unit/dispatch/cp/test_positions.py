@@ -140,7 +140,8 @@ def test_without_shortcuts_nobody_starts_where_nothing_is_found():
     answer = hasty.answer(problem_of(machine((9, 4, 2)), jobs=jobs), 1)
     assert answer.result is not None
     assert (answer.starts, answer.objective) == ({}, inf)
-    assert answer.bound == 30.0
+    # Not all can start at once, whatever the solver knows.
+    assert 30.0 < answer.bound <= Pcp20().answer(problem_of(machine((9, 4, 2)), jobs=jobs), 1).objective
 
 
 def test_amounts_are_counted_in_what_divides_them_all():
