@@ -2,6 +2,7 @@
 
 from dardis.dispatch.central import CentralDispatcher
 from dardis.dispatch.cp.setups import CP_SETUPS
-from dardis.dispatch.setups import CENTRAL_SETUPS, REPLAN_SETUPS, CentralSetUp, QueueSetUp
+from dardis.dispatch.replan.setups import REPLAN_SETUPS
+from dardis.dispatch.setups import CENTRAL_SETUPS, CentralSetUp, QueueSetUp
 
 __all__ = ["CENTRAL_SETUPS", "CP_SETUPS", "REPLAN_SETUPS", "CentralDispatcher", "CentralSetUp", "QueueSetUp"]

@@ -15,8 +15,6 @@ from dardis.config.set_up import AnySetUp
 from dardis.config.settings import setting
 from dardis.dispatch.gone_over import InOrder, Pass
 from dardis.dispatch.orders import KNOWN, order_name, rule_of
-from dardis.dispatch.replan import Replan
-from dardis.kernels.replan import Planning
 from dardis.model.choices import Expecting, NodeChoice, OnOff, ProfileRule
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER
@@ -135,31 +133,3 @@ CENTRAL_SETUPS: dict[str, CentralSetUp] = {
     "easy": _backfilling(1, "FCFS with backfilling that never delays the first job that waits (thesis algorithm 3)"),
     "conservative": _backfilling(0, "FCFS with a reservation for every job, none is delayed (thesis algorithm 2)"),
 }
-
-
-class Weights(StrEnum):
-    """What a second of a job's wait costs in a plan."""
-
-    AGED = "aged"
-    """(wait + 10 h) / (duration · √cores)."""
-    SHORT = "short"
-    """1 / duration."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReplanSetUp(QueueSetUp):
-    """A plan of those who wait, made anew whenever something has happened."""
-
-    plan_jobs: int = 100
-    """How many of those who wait are planned: the weightiest."""
-    exchanges: int = setting(100, least=0)
-    """Other orders of these that are tried."""
-    weights: Weights = Weights.AGED
-
-    def new_pass(self, platform: Platform, seed: int) -> Replan:  # noqa: ARG002 (kernels are told the seed)
-        """By plan."""
-        return Replan(Planning(self.plan_jobs, self.exchanges, self.weights is Weights.SHORT))
-
-
-_REPLAN = "plans all who wait anew, in sums over nodes, improves the plan by chance, and starts who starts now by it"
-REPLAN_SETUPS: dict[str, ReplanSetUp] = {"replan": ReplanSetUp(about=_REPLAN)}

@@ -195,6 +195,17 @@ def put_all(ahead: Ahead, first: int, count: int, now: int) -> float:
 
 
 @bare
+def put_cheaper(ahead: Ahead, count: int, cost: float, now: int) -> float:
+    """Place all jobs in the order, or again in the one that was kept if `cost`, which that has, is less; the cost."""
+    again = put_all(ahead, 0, count, now)
+    if again <= cost:
+        return again
+    for i in range(count):
+        ahead.order[i] = ahead.kept[i]
+    return put_all(ahead, 0, count, now)
+
+
+@bare
 def write_least(ahead: Ahead, count: int, now: int) -> None:
     """Write when each job starts if nobody else is planned, and what that costs."""
     time, steps = ahead.time[0], ahead.steps[0]

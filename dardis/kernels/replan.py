@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dardis.kernels.ahead import Ahead, exchange, merge_orders, put_all, write_least
+from dardis.kernels.ahead import Ahead, cost_before, exchange, merge_orders, put_all, put_cheaper, write_least
 from dardis.kernels.chance import PURPOSE_PLAN, draw_key
 from dardis.kernels.jit import Fields, bare, folded, inlined, kernel
 from dardis.kernels.offers import Scratch
@@ -66,6 +66,12 @@ class Planning(NamedTuple):
     exchanges: int
     short_first: bool
     """Whether weights are 1 / duration."""
+    pauses: bool
+    """Whether the pass pauses once it has planned, so that somebody may look for a better plan."""
+
+
+PLANNED = 64
+"""What a pass that pauses answers: call it again to go on."""
 
 
 @inlined
@@ -194,11 +200,7 @@ def begin_order(ahead: Ahead, table: Ints, count: int, now: int) -> float:
         return cost
     ahead.kept[:count] = ahead.order[:count]
     merge_orders(ahead, np.argsort(places, kind="mergesort"), known, count)
-    again = put_all(ahead, 0, count, now)
-    if again <= cost:
-        return again
-    ahead.order[:count] = ahead.kept[:count]
-    return put_all(ahead, 0, count, now)
+    return put_cheaper(ahead, count, cost, now)
 
 
 @folded
@@ -214,6 +216,13 @@ def look_ahead(queue: Queue, rules: Rules, room: Room, planning: Planning, ahead
     cost = begin_order(ahead, table, count, now)
     if count > 1:
         exchange(ahead, count, planning.exchanges, draw_key(rules.seed, now, 0, 0, PURPOSE_PLAN), cost, now)
+    choose(ahead, table, count, now)
+
+
+@folded
+def choose(ahead: Ahead, table: Ints, count: int, now: int) -> None:
+    """Write who is to start now by the plan, and after them the others; and the plan's order, for the next."""
+    ahead.count[0] = 0
     for i in range(count):
         job = ahead.order[i]
         slot = ahead.slots[job]
@@ -245,6 +254,8 @@ def _one_pass(
         look_ahead(queue, rules, room, planning, ahead, now)
         state[PHASE] = IN_ORDER
         state[PLACE] = 0
+        if planning.pauses:
+            return PLANNED
     while state[PLACE] < ahead.count[0]:
         slot = ahead.chosen[state[PLACE]]
         outcome = STAYS
@@ -266,7 +277,10 @@ def _one_pass(
 def pass_over(
     rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, planning: Planning, ahead: Ahead, now: int
 ) -> int:
-    """Plan, and start who is to start now. Answers DONE, or FULL or ROOM: then give it that and call it again."""
+    """Plan, and start who is to start now. Answers DONE, or FULL or ROOM: then give it that and call it again.
+
+    One that pauses answers PLANNED first.
+    """
     plain = tuple(rows), group, tuple(queue), tuple(rules), room[:-1], tuple(room.scratch)
     return _pass_over(*plain, tuple(planning), tuple(ahead), now)
 
@@ -281,3 +295,19 @@ def _pass_over(
     return _one_pass(
         Rows(*rows), group, Queue(*queue), Rules(*rules), Room(*fields), Planning(*planning), Ahead(*ahead), now
     )
+
+
+def adopt(ahead: Ahead, table: Ints, order: Ints, now: int) -> None:
+    """Plan in another order, while a pass pauses, unless that costs more."""
+    _adopt(tuple(ahead), table, order, now)
+
+
+@kernel
+def _adopt(fields: Fields, table: Ints, order: Ints, now: int) -> None:
+    """`adopt` with the fields of its arguments."""
+    ahead, count = Ahead(*fields), len(order)
+    cost = cost_before(ahead, count, now)
+    ahead.kept[:count] = ahead.order[:count]
+    ahead.order[:count] = order
+    put_cheaper(ahead, count, cost, now)
+    choose(ahead, table, count, now)

@@ -114,7 +114,9 @@ def warm_replan(*, wished: bool = True) -> None:
     """The same for a run of a dispatcher that plans who waits anew."""
     nodes_and_jobs = _two_wait(strict=False)
     base = np.array([NO_TIME], dtype=np.int64), np.array([[8]], dtype=np.int64)
-    replan.pass_over(*nodes_and_jobs, replan.Planning(2, 2, False), make_ahead(*base, 2, 2), 0)
+    ahead = make_ahead(*base, 2, 2)
+    replan.pass_over(*nodes_and_jobs, replan.Planning(2, 2, False, False), ahead, 0)
+    replan.adopt(ahead, nodes_and_jobs[2].table, np.arange(2), 0)
     if wished:
         _warm_wishes(*nodes_and_jobs)
 

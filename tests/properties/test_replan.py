@@ -19,8 +19,9 @@ from kit.replay import horizon_of
 from kit.run import Run
 
 from dardis.dispatch import REPLAN_SETUPS
-from dardis.dispatch.setups import ProfileCheck, ReplanSetUp, Weights
-from dardis.model.choices import EventOrder, Expecting, NodeChoice, ProfileRule, UnitsPerNode
+from dardis.dispatch.replan.setups import ReplanSetUp, Weights
+from dardis.dispatch.setups import ProfileCheck
+from dardis.model.choices import EventOrder, Expecting, NodeChoice, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.target import DesiredProfile
@@ -46,6 +47,8 @@ def setups(draw, **fixed) -> ReplanSetUp:
         plan_jobs=draw(st.sampled_from((1, 2, 4, 100))),
         exchanges=draw(st.sampled_from((0, 3, 40))),
         weights=draw(st.sampled_from(Weights)),
+        solver=draw(st.sampled_from((OnOff.OFF, OnOff.OFF, OnOff.ON))),
+        conflicts=10,
         profile=draw(st.sampled_from(ProfileRule)),
         profile_check=draw(st.sampled_from(ProfileCheck)),
         node_choice=draw(st.sampled_from(NodeChoice)),

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import lcm
+from math import floor, lcm, log2
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -35,7 +35,7 @@ class Posted:
     """An objective in a model: `expression` is `scale` times its value, `at_hint` what the hint makes of it."""
 
     expression: LinearExpr | int
-    scale: int
+    scale: float
     at_hint: int | None
 
 
@@ -169,6 +169,33 @@ class Delay:
                 break
         scale = min(scale, exact)
         return [scale * self.numerator // denominator for denominator in denominators], scale
+
+
+@dataclass(frozen=True)
+class WeightedStarts:
+    """The sum of `weight · start`, weights above 0."""
+
+    weight: Floats
+
+    def value(self, starts: Ints) -> float:
+        """As the protocol has it."""
+        return float((self.weight * starts).sum())
+
+    def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> Posted:  # noqa: ARG002
+        """As the protocol has it; the scale is a power of 2, so that a weight times it is cut but not rounded."""
+        most = max(1, latest) * float(self.weight.sum())
+        scale = 2.0 ** floor(log2(MOST / most)) if most else 1.0
+        weights = [int(weight * scale) for weight in self.weight.tolist()]
+        at_hint = None if hint is None else sum(w * s for w, s in zip(weights, hint.tolist(), strict=True))
+        return Posted(weighted_sum(starts, weights), scale, at_hint)
+
+    def least(self, first: Ints, work: Work) -> float:
+        """As the protocol has it."""
+        return least_weighted_starts(self.weight, first, work)
+
+    def kin(self, place: int) -> None:  # noqa: ARG002
+        """As the protocol has it: weights are seldom equal."""
+        return
 
 
 @dataclass(frozen=True)

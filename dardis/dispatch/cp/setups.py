@@ -62,8 +62,8 @@ _SECONDS = "deterministic seconds above 0"
 
 
 @dataclass(frozen=True, slots=True)
-class CpSetUp(QueueSetUp):
-    """What all have who ask a constraint solver."""
+class SearchingSetUp(QueueSetUp):
+    """What all have who may ask a constraint solver: bounds of its searches."""
 
     delta: float = setting(1.0, values=_SECONDS, parse=_positive)
     """δ: what a first search may take."""
@@ -75,31 +75,46 @@ class CpSetUp(QueueSetUp):
     """Dead ends of a search: deterministic time alone bounds no model of many boxes."""
     guard_s: int = setting(0, zero="off")
     """Seconds on the wall clock after which a search is stopped: then no other run need end the same."""
-    shortcuts: OnOff = OnOff.ON
-    """Whether an answer of ours comes first, and the solver is asked only where that may not be the best."""
-    decision_cost: DecisionCost = DecisionCost.NONE
-    """Whether what is decided begins when the solver's deterministic seconds are over."""
 
     few_conflicts: ClassVar[int] = pools.CONFLICTS
     """Where an answer stands already: hardly ever is a better one found by more."""
 
     @property
-    def takes_time(self) -> bool:
-        """As it is set."""
-        return self.decision_cost is DecisionCost.DETERMINISTIC
+    def answers_first(self) -> bool:
+        """Whether an answer of ours stands before the solver is asked."""
+        return True
 
     @property
     def effort(self) -> Effort:
         """Bounds of a search."""
-        with_answer = self.shortcuts is OnOff.ON
-        conflicts = self.conflicts or (self.few_conflicts if with_answer else MANY_CONFLICTS)
+        conflicts = self.conflicts or (self.few_conflicts if self.answers_first else MANY_CONFLICTS)
         return Effort(self.delta, self.delta_max, self.restarts, conflicts, float(self.guard_s or inf))
 
-    def checked(self) -> CpSetUp:
+    def checked(self) -> SearchingSetUp:
         """The set-up, if its settings go together."""
         if self.delta > self.delta_max:
             raise InputError(f"--set delta={self.delta:g}", f"is above delta_max={self.delta_max:g}", "at most that")
         return self
+
+
+@dataclass(frozen=True, slots=True)
+class CpSetUp(SearchingSetUp):
+    """What all have whose decisions are a constraint solver's."""
+
+    shortcuts: OnOff = OnOff.ON
+    """Whether an answer of ours comes first, and the solver is asked only where that may not be the best."""
+    decision_cost: DecisionCost = DecisionCost.NONE
+    """Whether what is decided begins when the solver's deterministic seconds are over."""
+
+    @property
+    def answers_first(self) -> bool:
+        """As it is set."""
+        return self.shortcuts is OnOff.ON
+
+    @property
+    def takes_time(self) -> bool:
+        """As it is set."""
+        return self.decision_cost is DecisionCost.DETERMINISTIC
 
     def new_pass(self, platform: Platform, seed: int) -> Asking:
         """By asking."""
@@ -108,7 +123,7 @@ class CpSetUp(QueueSetUp):
             self.model(),
             seed,
             distinct=self.units_per_node is UnitsPerNode.DISTINCT,
-            shortcuts=self.shortcuts is OnOff.ON,
+            shortcuts=self.answers_first,
             takes_time=self.takes_time,
         )
 
@@ -128,7 +143,7 @@ class OnNodesSetUp(CpSetUp):
     @property
     def means(self) -> Means:
         """What the solver may do."""
-        return Means(self.effort, self.most_places, self.shortcuts is OnOff.ON)
+        return Means(self.effort, self.most_places, self.answers_first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +198,7 @@ class Hcp19SetUp(CpSetUp):
 
     def model(self) -> Hcp19:
         """As set."""
-        return Hcp19(self.version, self.model_jobs, self.effort, self.shortcuts is OnOff.ON)
+        return Hcp19(self.version, self.model_jobs, self.effort, self.answers_first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +214,7 @@ class Pcp20SetUp(CpSetUp):
     def model(self) -> Pcp20:
         """As set."""
         effort = replace(self.effort, linear=pcp20.EFFORT.linear, presolve=pcp20.EFFORT.presolve)
-        return Pcp20(effort, self.most_boxes, self.shortcuts is OnOff.ON)
+        return Pcp20(effort, self.most_boxes, self.answers_first)
 
 
 CP_SETUPS: dict[str, CpSetUp] = {

@@ -10,7 +10,8 @@ from kit.central import dispatch
 
 from dardis.config.settings import with_settings
 from dardis.dispatch import REPLAN_SETUPS
-from dardis.dispatch.setups import ProfileCheck, Weights
+from dardis.dispatch.replan.setups import Weights
+from dardis.dispatch.setups import ProfileCheck
 from dardis.kernels import job_table
 from dardis.model.choices import ProfileRule
 from dardis.model.errors import InputError
@@ -31,7 +32,9 @@ def test_settings_by_name():
     assert (setup.plan_jobs, setup.exchanges, setup.weights) == (7, 0, Weights.SHORT)
 
 
-@pytest.mark.parametrize("setting", ["plan_jobs=0", "plan_jobs=x", "exchanges=-1", "weights=old", "order=sjbf"])
+@pytest.mark.parametrize(
+    "setting", ["plan_jobs=0", "plan_jobs=x", "exchanges=-1", "weights=old", "order=sjbf", "solver=maybe"]
+)
 def test_bad_settings(setting):
     with pytest.raises(InputError, match=setting.partition("=")[0]):
         with_settings(REPLAN, [setting])
@@ -41,6 +44,15 @@ def test_short_jobs_go_first_and_fill_what_is_left():
     """The long job waits for both short ones; the weightiest of all is the shortest."""
     run = dispatch(ONE, [job(1, 0, 10, 4), job(2, 1, 1000, 3), job(3, 2, 20, 2), job(4, 2, 20, 2)], REPLAN)
     assert run.schedule.start.tolist() == [0, 30, 10, 10]
+
+
+def test_the_solver_finds_what_the_order_of_weights_does_not():
+    """The wide short job weighs more, but the other may run at once, and then it waits for only 3 s longer."""
+    listed = [job(1, 0, 10, 2), job(2, 1, 5, 4), job(3, 1, 12, 2)]
+    by_weight = with_settings(REPLAN, ["exchanges=0"])
+    assert dispatch(ONE, listed, by_weight).schedule.start.tolist() == [0, 10, 15]
+    solved = with_settings(REPLAN, ["exchanges=0", "solver=on"])
+    assert dispatch(ONE, listed, solved).schedule.start.tolist() == [0, 13, 1]
 
 
 def test_whoever_finds_no_nodes_gets_a_reservation():

@@ -6,64 +6,14 @@ import itertools
 
 import numpy as np
 import pytest
+from kit.plans_ahead import SECONDS, cost_of_all, dense, drawn, first_start, list_schedule
 
-from dardis.kernels.ahead import Ahead, exchange, make_ahead, put_all, schedule_or_postpone, write_least
+from dardis.kernels.ahead import exchange, make_ahead, put_all, schedule_or_postpone, write_least
 from dardis.kernels.queue import GONE, NUMBER, REQUEST, SPAN, START, UNITS
-from dardis.kernels.replan import begin_order, begin_profile
+from dardis.kernels.replan import adopt, begin_order, begin_profile
 from dardis.model.job import FOREVER, NO_TIME
 
-SECONDS = 250
-"""Nothing changes after these."""
 SEEDS = range(12)
-
-
-def dense(time: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """Steps as an array of shape (seconds, columns); before the first step there is nothing."""
-    free = np.zeros((SECONDS, value.shape[1]), dtype=np.int64)
-    for moment, row in zip(time.tolist(), value, strict=True):
-        free[max(moment, 0) :] = row
-    return free
-
-
-def first_start(free: np.ndarray, now: int, need: np.ndarray, span: int) -> int:
-    """The first second from which on there is enough of what it needs; FOREVER: never."""
-    for start in range(now, SECONDS):
-        if ((free[start : start + span] >= need) | (need == 0)).all():
-            return start if start + span <= SECONDS else FOREVER
-    return FOREVER
-
-
-def list_schedule(free: np.ndarray, now: int, need: np.ndarray, span: np.ndarray, order: list[int]) -> list[int]:
-    """Let each in turn start as early as it can."""
-    left, starts = free.copy(), [FOREVER] * len(order)
-    for job in order:
-        starts[job] = start = first_start(left, now, need[job], int(span[job]))
-        if start != FOREVER:
-            left[start : start + span[job]] -= need[job]
-    return starts
-
-
-def cost_of_all(ahead: Ahead, starts: list[int], now: int) -> float:
-    return sum(weight * (start - now) for weight, start in zip(ahead.weight, starts, strict=True) if start != FOREVER)
-
-
-def drawn(seed: int, count: int = 7, columns: int = 2) -> tuple[Ahead, np.ndarray]:
-    """A plan of `count` jobs on a profile of a few steps from second 5 on, and that profile by the second.
-
-    Some jobs ask for more than there ever is, and for nothing of a column.
-    """
-    rng = np.random.default_rng(seed)
-    steps = int(rng.integers(1, 9))
-    ahead = make_ahead(np.array([0]), np.full((1, columns), 8), count, 4 * count)
-    ahead.time[0, :steps] = 5 + np.concatenate([[0], np.sort(rng.choice(np.arange(1, 60), steps - 1, replace=False))])
-    ahead.value[0, :steps] = rng.integers(-1, 9, (steps, columns))
-    ahead.steps[0] = steps
-    ahead.need[:] = rng.integers(0, 10, (count, columns)) * (rng.random((count, columns)) < 0.8)
-    ahead.span[:] = rng.integers(1, 25, count)
-    ahead.weight[:] = rng.random(count)
-    ahead.order[:] = rng.permutation(count)
-    ahead.slots[:] = np.arange(count)
-    return ahead, dense(ahead.time[0, :steps], ahead.value[0, :steps])
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -190,3 +140,28 @@ def test_schedule_or_postpone_goes_second_by_second(seed):
     starts = np.empty(count, dtype=np.int64)
     schedule_or_postpone(ahead.time[0], ahead.value[0], ahead.steps[0], ahead.need, ahead.span, starts)
     assert starts.tolist() == expected
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_another_order_is_adopted_unless_it_costs_more(seed):
+    """Then the plan is that order's, and who starts now, who else is planned, and what is kept for the next plan."""
+    ahead, free = drawn(seed)
+    count = len(ahead.order)
+    rows = np.zeros((count, REQUEST + 2), dtype=np.int64)
+    rows[:, NUMBER] = 50 + np.arange(count)
+    before = put_all(ahead, 0, count, 5)
+    for other in np.random.default_rng(seed).permuted(np.tile(np.arange(count), (6, 1)), axis=1):
+        starts = list_schedule(free, 5, ahead.need, ahead.span, other.tolist())
+        cost = cost_of_all(ahead, starts, 5)
+        old = ahead.order.tolist()
+        adopt(ahead, rows, other, 5)
+        if cost != pytest.approx(before):
+            assert ahead.order.tolist() == (other.tolist() if cost < before else old)
+        before = min(before, cost)
+        order = ahead.order.tolist()
+        assert ahead.start.tolist() == list_schedule(free, 5, ahead.need, ahead.span, order)
+        now = [job for job in order if ahead.start[job] == 5]
+        assert ahead.count.tolist() == [len(now), count]
+        assert ahead.chosen.tolist() == [*now, *(job for job in order if ahead.start[job] != 5)]
+        assert ahead.last[:count, 0].tolist() == rows[:, NUMBER].tolist()
+        assert [order.index(job) for job in range(count)] == ahead.last[:count, 1].tolist()

@@ -1,0 +1,99 @@
+"""Plans all who wait anew whenever something has happened, and starts who is to start now by the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from dardis.dispatch.cp.search import Effort
+from dardis.dispatch.gone_over import see_done
+from dardis.dispatch.orders import RULES
+from dardis.dispatch.replan.better import PlanAhead
+from dardis.engine.clock import cpu_timed
+from dardis.kernels import replan
+from dardis.kernels.ahead import Ahead, make_ahead
+from dardis.kernels.job_table import JobTable
+from dardis.kernels.placer import Placer
+from dardis.kernels.queue import RULE, STARTED, Queue
+from dardis.model.arrays import Ints
+from dardis.model.profile import sum_of_columns
+from dardis.wire.effects import Solved
+
+
+class Replan:
+    """Goes over a queue by a plan of the weightiest who wait."""
+
+    keys: Final = (RULES["fcfs"][1], RULES["fcfs"][1])
+    """Among equals of a plan whoever came first is first."""
+    strict: Final = False
+    backfill: Final = True
+    depth: Final = 1
+    """One reservation, for the first whose turn has come and who finds no nodes."""
+
+    def __init__(self, planning: replan.Planning, effort: Effort, seed: int) -> None:
+        """Plan as this says; where passes pause, the solver is asked for better plans, within bounds."""
+        self._planning = planning
+        self._effort = effort
+        self._seed = seed
+        self._ahead: Ahead | None = None
+
+    def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
+        """Plan, and start whoever is to start now."""
+        ahead = self._see_to_room(placer, jobs.slots)
+
+        def go_on() -> int:
+            return placer.run(replan.pass_over, jobs.queue, self._planning, ahead, now)
+
+        if not self._planning.pauses:
+            see_done(go_on())
+            return ()
+        answer, cpu_s = cpu_timed(go_on)
+        told = self._improve(jobs.queue, ahead, cpu_s, now) if answer == replan.PLANNED else None
+        see_done(go_on() if answer == replan.PLANNED else answer)
+        return () if told is None else (replace(told, started=int(placer.room.state[STARTED])),)
+
+    def _see_to_room(self, placer: Placer, slots: int) -> Ahead:
+        """Room for plans, and the last one's order."""
+        if self._ahead is None:
+            self._ahead = make_ahead(*_sums(placer), self._planning.jobs, slots)
+        elif slots > len(self._ahead.last):
+            last = self._ahead.last
+            self._ahead = make_ahead(self._ahead.base_time, self._ahead.base_value, self._planning.jobs, slots)
+            self._ahead.last[: len(last)] = last
+        return self._ahead
+
+    def _improve(self, queue: Queue, ahead: Ahead, cpu_s: float, now: int) -> Solved | None:
+        """Look for a better plan, if somebody could start now, and take it; what is to be told, but who starts."""
+        plan = PlanAhead.of_ahead(ahead, now)
+        if not (plan.soonest == 0).any():
+            return None
+        found = None
+        if not plan.is_best:
+            found, more_s = cpu_timed(lambda: plan.improve(self._effort, self._seed))
+            cpu_s += more_s - found.build_cpu_s
+            if found.starts is not None and (found.starts != plan.starts).any():
+                replan.adopt(ahead, queue.table, plan.order_by(found.starts), now)
+        cost = PlanAhead.of_ahead(ahead, now).cost
+        return Solved(
+            waiting=int(queue.size[RULE]),
+            planned=len(plan.places),
+            started=0,
+            status="" if found is None else str(found.result.status),
+            ended="" if found is None else str(found.result.ended),
+            objective=cost,
+            bound=cost if found is None else min(cost, found.bound),
+            variables=len(plan.places),
+            deterministic_s=0.0 if found is None else found.deterministic_s,
+            first_cpu_s=cpu_s,
+            build_cpu_s=0.0 if found is None else found.build_cpu_s,
+            solver_cpu_s=0.0 if found is None else found.solver_cpu_s,
+            too_large=False,
+        )
+
+
+def _sums(placer: Placer) -> tuple[Ints, Ints]:
+    """What all nodes have together, of each column, and from when on; nobody must run yet."""
+    rows = placer.nodes.profiles
+    spans = [slice(head, head + size) for head, size in zip(rows.head.tolist(), rows.size.tolist(), strict=True)]
+    return sum_of_columns([(rows.time[span], rows.value[span]) for span in spans])

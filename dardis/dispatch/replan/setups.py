@@ -1,0 +1,45 @@
+"""`replan` and its settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dardis.config.settings import setting
+from dardis.dispatch.cp.setups import SearchingSetUp
+from dardis.dispatch.replan.over_queue import Replan
+from dardis.kernels.replan import Planning
+from dardis.model.choices import OnOff
+from dardis.model.platform import Platform
+
+
+class Weights(StrEnum):
+    """What a second of a job's wait costs in a plan."""
+
+    AGED = "aged"
+    """(wait + 10 h) / (duration · √cores)."""
+    SHORT = "short"
+    """1 / duration."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplanSetUp(SearchingSetUp):
+    """A plan of those who wait, made anew whenever something has happened."""
+
+    plan_jobs: int = 100
+    """How many of those who wait are planned: the weightiest."""
+    exchanges: int = setting(100, least=0)
+    """Other orders of these that are tried."""
+    weights: Weights = Weights.AGED
+    solver: OnOff = OnOff.OFF
+    """Whether a constraint solver is asked for better plans; the other settings of searches are of it alone."""
+
+    def new_pass(self, platform: Platform, seed: int) -> Replan:  # noqa: ARG002 (sums are those of the profiles)
+        """By plan."""
+        improves = self.solver is OnOff.ON
+        planning = Planning(self.plan_jobs, self.exchanges, self.weights is Weights.SHORT, improves)
+        return Replan(planning, self.effort, seed)
+
+
+_REPLAN = "plans all who wait anew, in sums over nodes, improves the plan by chance, and starts who starts now by it"
+REPLAN_SETUPS: dict[str, ReplanSetUp] = {"replan": ReplanSetUp(about=_REPLAN)}
