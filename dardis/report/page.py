@@ -7,7 +7,7 @@ from pathlib import Path
 import jinja2
 
 from dardis.model.files import atomic_text
-from dardis.report import distributions, gantt, over_time, power_charts, summary
+from dardis.report import distributions, gantt, over_time, power_charts, solver_chart, summary
 from dardis.report.chart import Chart, TimeAxis, style
 from dardis.report.run_files import RunFiles, read_run
 
@@ -69,6 +69,7 @@ def _charts_of_jobs(files: RunFiles) -> list[Chart]:
         over_time.utilisation(files.profile, files.platform, axis, wished=bool(files.run.profile_file)),
         over_time.queue(schedule, axis),
         *nodes,
+        *([solver_chart.gaps(files.gaps, axis)] if files.gaps else []),
         *money,
         gantt.gantt([("", schedule)], files.platform, axis),
         distributions.waits(schedule),

@@ -25,6 +25,7 @@ from dardis.model.numbers import decimal_number
 from dardis.model.platform import Platform
 from dardis.model.profile import ZERO, StepFunction
 from dardis.model.schedule import Schedule
+from dardis.runs.solved import SOLVER_FILE, Gap, read_gaps
 
 T = TypeVar("T")
 _LATEST: Final = 1 << 60
@@ -65,6 +66,8 @@ class RunFiles:
     downtime: Downtime | None = None
     expected: Expectations | None = None
     """None where jobs were expected to run until their walltimes."""
+    gaps: list[Gap] | None = None
+    """How good decisions are that were put as constraint models; None where none was."""
 
 
 def read_run(folder: Path) -> RunFiles:
@@ -74,7 +77,7 @@ def read_run(folder: Path) -> RunFiles:
     """
     run = read_json(folder / "run.json", RunRecord)
     platform = run.machine(folder / "run.json")
-    downtime, expected = folder / DOWNTIME_FILE, folder / EXPECTATIONS_FILE
+    downtime, expected, solved = folder / DOWNTIME_FILE, folder / EXPECTATIONS_FILE, folder / SOLVER_FILE
     schedule = _schedule(folder / "jobs.csv", platform)
     return RunFiles(
         schedule=schedule,
@@ -87,6 +90,7 @@ def read_run(folder: Path) -> RunFiles:
         power=_parsed(folder / "power.csv", _power) if (folder / "power.csv").exists() else None,
         downtime=_downtime(downtime, platform) if downtime.exists() else None,
         expected=read_expectations(expected, schedule) if expected.exists() else None,
+        gaps=read_gaps(solved) if solved.exists() else None,
     )
 
 

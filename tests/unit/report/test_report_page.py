@@ -29,6 +29,8 @@ from dardis.report import chart
 from dardis.report.page import draw_report
 from dardis.report.run_files import read_run
 from dardis.report.summary import figures, group_table
+from dardis.runs.solved import SOLVER_FILE, read_gaps, write_solved
+from dardis.wire.effects import Solved
 
 SMALL = Platform("small", (NodeGroup("n", 4, {"cores": 4, "memory": 1024}),))
 LARGE = Platform("large", (NodeGroup("n", 900, {"cores": 4, "memory": 1024}),))
@@ -135,6 +137,44 @@ def test_all_charts_are_drawn(make: Callable[[Path], Path], tmp_path: Path) -> N
     assert page.headings[:7] == [*CHARTS, "Decision times"]
     assert len(page.sources) == 7
     assert len(text) < 3_000_000
+
+
+def decision(status: str, ended: str, bound: float | None, *, too_large: bool = False) -> Solved:
+    return Solved(5, 4, 1, status, ended, 10.0, bound, 9, 0.1, 0.01, 0.02, 0.03, too_large)
+
+
+def test_decisions_of_a_solver_have_a_chart_by_what_is_known_of_them(tmp_path: Path) -> None:
+    write_run(tmp_path, one_node_jobs(60, SMALL), SMALL)
+    kinds = [
+        decision("", "", 10.0), decision("optimal", "proven", 10.0), decision("feasible", "budget", 7.5),
+        decision("unknown", "guard", None), decision("", "", 4.0, too_large=True),
+    ]  # fmt: skip
+    write_solved(tmp_path / SOLVER_FILE, [(10 * place, one) for place, one in enumerate(kinds)])
+    assert [one.gap for one in read_gaps(tmp_path / SOLVER_FILE)] == [0, 0, 0.25, None, 0.6]
+    text, page = drawn(tmp_path)
+    assert page.headings[:4] == [*CHARTS[:2], "Decisions as constraint models", CHARTS[2]]
+    assert "1 decided by our own answer, 1 proven, 2 stopped by a limit, 1 too large for a model." in text
+    write_solved(tmp_path / SOLVER_FILE, [(10, decision("unknown", "budget", None))])
+    assert "1 stopped by a limit." in drawn(tmp_path)[0]
+    write_solved(tmp_path / SOLVER_FILE, [])
+    assert drawn(tmp_path)[1].headings[:6] == CHARTS
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("time,", "t,"), ("feasible", "perhaps"), (",0.25,", ",nan,"), (",0.25,", ",-1,"), (",0.25,", ",1e300,"),
+        ("7,5,4", "soon,5,4"), ("0.03,0", "0.03,2"), ("0.03,0", "0.03,0,0"),
+    ],
+)  # fmt: skip
+def test_a_damaged_table_of_decisions_is_named(old: str, new: str, tmp_path: Path) -> None:
+    write_run(tmp_path, one_node_jobs(5, SMALL), SMALL)
+    write_solved(tmp_path / SOLVER_FILE, [(7, decision("feasible", "budget", 7.5))])
+    text = (tmp_path / SOLVER_FILE).read_text()
+    assert old in text
+    (tmp_path / SOLVER_FILE).write_text(text.replace(old, new, 1))
+    with pytest.raises(InputError, match=SOLVER_FILE):
+        draw_report(tmp_path)
 
 
 def test_the_words_of_a_run_are_there(tmp_path: Path) -> None:
