@@ -6,7 +6,7 @@ from abc import abstractmethod
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import inf
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from dardis.config.settings import setting
 from dardis.dispatch.cp import nodes, pools
@@ -21,6 +21,9 @@ from dardis.dispatch.setups import QueueSetUp
 from dardis.model.choices import OnOff, UnitsPerNode
 from dardis.model.errors import InputError
 from dardis.model.platform import Platform
+
+if TYPE_CHECKING:
+    from typing import Self
 
 NEWEST = 3
 """The last version of PCP'19 and HCP'19 (002, table 1)."""
@@ -90,7 +93,7 @@ class SearchingSetUp(QueueSetUp):
         conflicts = self.conflicts or (self.few_conflicts if self.answers_first else MANY_CONFLICTS)
         return Effort(self.delta, self.delta_max, self.restarts, conflicts, float(self.guard_s or inf))
 
-    def checked(self) -> SearchingSetUp:
+    def checked(self) -> Self:
         """The set-up, if its settings go together."""
         if self.delta > self.delta_max:
             raise InputError(f"--set delta={self.delta:g}", f"is above delta_max={self.delta_max:g}", "at most that")
