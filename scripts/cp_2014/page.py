@@ -54,8 +54,8 @@ _PARTS = (
 )
 _USE = "Left the thesis, right ours: means over the two hours, with those who ran when they began."
 _IN_FRAME = (
-    "Each composite, rule or EASY has nobody to reckon with after the frame; PBS had. So waits are compared up to the "
-    "frame's end as well. Late: waited for longer than expected."
+    "Nobody comes after the frame here, as others did under PBS: so waits are compared up to its end as well. Late: "
+    "waited for longer than expected."
 )
 _WORK = (
     "Decisions that were put as a problem; of these the solver was asked for some, and some models were too large: "
@@ -146,15 +146,16 @@ def _bounds(outcomes: Sequence[Outcome]) -> list[str]:
     return table(["", "δ₀ = δ₁", "mean wait, s", "until the frame ends", "late jobs", "cores"], rows)
 
 
-_KEYS = ("solver_decisions", "solver_asked", "solver_proven", "solver_too_large", "solver_gap_mean", "solver_cpu_s")
+SOLVER = ("solver_decisions", "solver_asked", "solver_proven", "solver_too_large", "solver_gap_mean", "solver_cpu_s")
+"""What metrics.json says of the solver."""
 
 
 def _work(outcomes: Sequence[Outcome]) -> list[str]:
     rows = []
     for of in outcomes:
         for label, done in of.done.items():
-            if _KEYS[0] in done.metrics:
-                *counts, gap, cpu_s = (done.metrics[key] for key in _KEYS)
+            if SOLVER[0] in done.metrics:
+                *counts, gap, cpu_s = (done.metrics[key] for key in SOLVER)
                 shown = NOTHING if gap is None else f"{100 * gap:.1f}"
                 rows.append([of.batch.name, label, *map(str, counts), shown, f"{cpu_s:.1f}"])
     head = ["", "", "decisions", "asked", "proven", "too large", "gap, %", "CPU, s"]
@@ -163,7 +164,7 @@ def _work(outcomes: Sequence[Outcome]) -> list[str]:
 
 HEAD = (
     "batch", "label", "mean_wait_s", *(f"{name.lower()}_part_s" for name in paper.QUEUES), "wait_in_frame_s",
-    "late_jobs", "cores", "gpus", "mics", "jobs_running", *_KEYS,
+    "late_jobs", "cores", "gpus", "mics", "jobs_running", *SOLVER,
 )  # fmt: skip
 
 
@@ -174,5 +175,5 @@ def rows(outcomes: Sequence[Outcome]) -> Iterator[Row]:
             waits, used = of.queue_times(label), of.use(label)
             yield (
                 of.batch.name, label, waits.mean, *waits.parts, waits.in_frame, waits.late, used.cores, used.gpus,
-                used.mics, used.jobs, *(done.metrics.get(key, "") for key in _KEYS),
+                used.mics, used.jobs, *(done.metrics.get(key, "") for key in SOLVER),
             )  # fmt: skip

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from dardis.report import chart
 from scripts.cp_2014 import paper
+from scripts.cp_2014.batches import FRAME_S
 from scripts.cp_2014.figures import MACHINE_CORES, TIMES_EXPECTED, Curves, curves, times_expected
 from scripts.cp_2014.page import Outcome
 from scripts.kit.drawing import draw_bars, draw_legend, save
@@ -44,8 +45,8 @@ def _lines(axes: Axes, of: Outcome, which: str) -> None:
     for place, (label, name) in enumerate(_shown(of)):
         found: Curves = curves(of.batch, of.done[label])
         axes.plot(found.minutes, getattr(found, which), label=name, **chart.line_look(place))
-    axes.set_xlim(0, None)
-    axes.set_ylim(0, None)
+    axes.set_xlim(0, FRAME_S / 60)
+    axes.set_ylim(bottom=0)
     axes.set_xlabel("minutes")
 
 
@@ -55,6 +56,7 @@ def _use(outcomes: Sequence[Outcome]) -> Figure:
         _lines(upper, of, "jobs")
         _lines(lower, of, "cores")
         lower.axhline(MACHINE_CORES, color=chart.INK, linewidth=1, linestyle="--")
+        lower.set_ylim(top=1.05 * MACHINE_CORES)
     jobs[0].set_ylabel("jobs that run")
     cores[0].set_ylabel("cores in use (dashed: all)")
     draw_legend(drawing, jobs[0], len(SHOWN))

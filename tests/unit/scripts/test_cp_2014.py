@@ -149,13 +149,40 @@ def test_all_models_are_run_on_the_first_batch_and_the_best_on_all(load) -> None
 
 def test_a_page_shows_what_there_is(load, batch) -> None:
     page, paper = load("page"), load("paper")
-    outcome = page.Outcome(batch, {paper.PBS: load("runs").recorded(batch)})
+    runs = load("runs")
+    metrics = dict(zip(page.SOLVER, (9, 5, 3, 2, 0.125, 1.25), strict=True))
+    at_once = runs.Done(batch.trace.submit, batch.trace.submit + 60, metrics)
+    outcome = page.Outcome(batch, {paper.PBS: runs.recorded(batch), paper.BEST: at_once})
     text = page.page([outcome], 1500)
     # Waits of 1,000, 3,000 and 0 s.
     assert "| PBS | 6,840.81 | 1,333.33 | 17.34 | 333.33 | 2,825.05 | 0.00 | 3,600.40 | 1,000.00 | 1,333 |" in text
     assert "| MKS | 187.14 | – | 4.77 | – |" in text
-    (row,) = page.rows([outcome])
-    assert len(row) == len(page.HEAD)
+    assert "| BATCH1 | MKS WT/NL | 9 | 5 | 3 | 2 | 12.5 | 1.2 |" in text
+    assert "| BATCH1 | 1 | 0 | 0 | 0 | 0 |" in text
+    assert all(len(row) == len(page.HEAD) for row in page.rows([outcome]))
+
+
+def test_a_small_run_writes_the_page_and_is_kept(tmp_path) -> None:
+    queues = ("debug", "parallel", "np_longpar")
+    jobs = [f"{n},{400 * n},3000,3600,{1 + n % 40},16,{n % 2},0,{60 * (n % 3)},{queues[n % 3]}" for n in range(1, 81)]
+    (tmp_path / "Eurora-2014.csv.gz").write_text("\n".join([HEADER, *jobs]) + "\n", encoding="utf-8")
+    command = [
+        sys.executable, "-m", "scripts.cp_2014", f"--traces={tmp_path}", f"--out={tmp_path / 'out'}", "--batch=BATCH2",
+        "--processes=1",
+    ]  # fmt: skip
+    first = subprocess.run([*command, "--only=EASY"], check=True, capture_output=True, text=True, cwd=ROOT)
+    assert first.stdout == (tmp_path / "out" / "cp_2014.md").read_text(encoding="utf-8")
+    assert "| BATCH2 | EASY |" in first.stdout
+    files = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"cp_2014.csv", "figures_3_1_3_3_3_5.png", "figures_3_2_3_4_3_6.svg"} <= files
+    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "out" / "runs").glob("*/metrics.json")}
+    assert len(kept) == 1
+    again = subprocess.run([*command, "--only=EASY", "--limit=0"], check=True, capture_output=True, text=True, cwd=ROOT)
+    assert again.stdout == first.stdout
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    cut = subprocess.run([*command, "--limit=0"], check=False, capture_output=True, text=True, cwd=ROOT)
+    assert cut.returncode == 1
+    assert "6 runs are missing: the same command goes on" in cut.stderr
 
 
 def test_a_missing_trace_is_one_line(tmp_path) -> None:
