@@ -1,4 +1,4 @@
-"""Draws our counterparts of figures 3.1 to 3.6: a column a batch, PCP'14's best model beside PBS and EASY."""
+"""Draws our counterparts of figures 3.1 to 3.6: a column a batch, the thesis's best model beside PBS and rules."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from scripts.cp_2014 import paper
 from scripts.cp_2014.batches import FRAME_S
 from scripts.cp_2014.figures import MACHINE_CORES, TIMES_EXPECTED, Curves, curves, times_expected
 from scripts.cp_2014.page import Outcome
+from scripts.cp_2014.runs import BY_QUEUE
 from scripts.kit.drawing import draw_bars, draw_legend, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SHOWN = {paper.BEST: "PCP'14, MKS WT/NL", paper.PBS: "PBS, as recorded", "EASY": "EASY"}
+SHOWN = {paper.BEST: "PCP'14, MKS WT/NL", paper.PBS: "PBS, as recorded", BY_QUEUE.label: "rules, by queue"}
 
 
 def draw(out: Path, outcomes: Sequence[Outcome]) -> None:
@@ -46,7 +47,6 @@ def _lines(axes: Axes, of: Outcome, which: str) -> None:
         found: Curves = curves(of.batch, of.done[label])
         axes.plot(found.minutes, getattr(found, which), label=name, **chart.line_look(place))
     axes.set_xlim(0, FRAME_S / 60)
-    axes.set_ylim(bottom=0)
     axes.set_xlabel("minutes")
 
 
@@ -56,7 +56,8 @@ def _use(outcomes: Sequence[Outcome]) -> Figure:
         _lines(upper, of, "jobs")
         _lines(lower, of, "cores")
         lower.axhline(MACHINE_CORES, color=chart.INK, linewidth=1, linestyle="--")
-        lower.set_ylim(top=1.05 * MACHINE_CORES)
+        lower.set_ylim(0, 1.05 * MACHINE_CORES)
+    jobs[0].set_ylim(0, None)
     jobs[0].set_ylabel("jobs that run")
     cores[0].set_ylabel("cores in use (dashed: all)")
     draw_legend(drawing, jobs[0], len(SHOWN))
@@ -67,13 +68,14 @@ def _waits(outcomes: Sequence[Outcome]) -> Figure:
     drawing, (waiting, relative) = _panels(outcomes, share=False)
     looks = [(str(chart.line_look(place)["color"]), hatch) for place, hatch in enumerate(("", "//", "\\\\"))]
     edges = TIMES_EXPECTED
-    names = [f"≤ {edge:g}" for edge in edges[1:-1]] + [f"> {edges[-2]:g}"]
+    names = [f"{edge:g}" for edge in edges[1:-1]] + ["more"]
     for upper, lower, of in zip(waiting, relative, outcomes, strict=True):
         _lines(upper, of, "waiting")
+        upper.set_ylim(0, None)
         bars = [(name, times_expected(of.batch, of.done[label]).tolist()) for label, name in _shown(of)]
         draw_bars(lower, bars, looks[: len(bars)])
         lower.set_xticks(np.arange(len(names)), names)
-        lower.set_xlabel("wait / mean wait of the queue")
+        lower.set_xlabel("wait / mean wait of the queue, up to")
     waiting[0].set_ylabel("jobs that wait")
     relative[0].set_ylabel("jobs (of those who wait)")
     draw_legend(drawing, waiting[0], len(SHOWN))
