@@ -42,7 +42,7 @@ def other(folder):
         "trace": folder / "u.swf", "platform": folder / "q.toml", "dispatcher": "dardis-balance", "out": folder / "o",
         "seed": 2, "jobs": 5, "start": -4, "end": 9, "profile": folder / "cap.csv", "deadlines": "factor:2",
         "settings": ("offers=quota", "start_grain_s=7"), "think_times": True, "task_managers": 3, "trim": (4, 0),
-        "strict": True, "force": True, "arity": 8, "sample": 4,
+        "strict": True, "force": True, "arity": 8, "sample": 4, "save_instances": folder / "kept",
     }  # fmt: skip
 
 
@@ -84,6 +84,7 @@ REQUESTS = st.builds(
     settings=st.lists(TEXTS, max_size=3).map(tuple), think_times=st.booleans(), task_managers=st.integers(1, 4096),
     trim=st.none() | st.tuples(st.integers(0, 10**9), st.integers(0, 10**9)), strict=st.booleans(),
     force=st.booleans(), arity=st.just(0) | st.integers(2, 4096), sample=st.integers(0, 2**31 - 1),
+    save_instances=st.none() | st.builds(Path, TEXTS),
 )  # fmt: skip
 
 
@@ -138,7 +139,7 @@ def test_the_record_is_of_the_files_that_were_read(tmp_path, monkeypatch):
 
 # --------------------------------------------------------------------------------------------------- in a comparison
 
-OF_A_RUN = {"out", "force", "no_report"}
+OF_A_RUN = {"out", "force", "no_report", "save_instances"}
 CALLED_IN_COMPARE = {"trace": "what", "dispatcher": "dispatchers", "seed": "seeds"}
 CALLED_IN_FILE = {"start": "from_s", "end": "to_s"}
 OF_DISPATCHERS = {"dispatcher", "settings"}
