@@ -9,6 +9,9 @@ from scripts.digests.sites import GENERATED, RECORDED, Site, platform_file
 
 DISTRIBUTED = ("dardis-throughput", "dardis-profile", "dardis-balance", "dardis-late")
 CENTRAL = ("easy", "easy order=sjbf", "conservative", "rules-fcfs")
+PLANNING = ("replan", "replan solver=on", "pcp14", "pcp19", "hcp19", "pcp20")
+FEW_PLANNED = 100
+"""They run at the generated site alone: a solver takes its time, and another version of it may answer otherwise."""
 RANKS = (1, 2, 4)
 PLAN_FILES = ("profile.csv", "target.json", "onoff.csv", "schedule.csv")
 """Of a plan's folder, those that depend on nothing else than what is planned."""
@@ -66,6 +69,8 @@ def _cases(site: Site) -> Iterator[Case]:
     from_day = ("--from", str(site.first + site.day * 86_400), *_jobs(site.few))
     maintained = ("--platform", "{folder}/" + platform_file(site, maintained=True))
     cap = ("--profile", "{folder}/" + f"{site.name}-cap.csv")
+    if site is GENERATED:
+        yield from _planning(site, trace, platform, maintained, cap)
     for dispatcher in (*DISTRIBUTED, *CENTRAL):
         name, *settings = dispatcher.split()
         plain = ("simulate", trace, "--dispatcher", name, *_set(*settings))
@@ -82,6 +87,22 @@ def _cases(site: Site) -> Iterator[Case]:
         if site.name == "eurora" and dispatcher in DISTRIBUTED:
             for ranks in RANKS:
                 yield Case(title, site, (*plain, *platform, *_jobs(site.jobs)), ranks)
+
+
+def _planning(
+    site: Site, trace: str, platform: tuple[str, ...], maintained: tuple[str, ...], cap: tuple[str, ...]
+) -> Iterator[Case]:
+    """Those who plan, or ask a solver, on few jobs."""
+    few = _jobs(FEW_PLANNED)
+    for dispatcher in PLANNING:
+        name, *settings = dispatcher.split()
+        # PCP'14 goes by expected waits.
+        deadlines = ("--deadlines", "factor:2") if name == "pcp14" else ()
+        plain = ("simulate", trace, "--dispatcher", name, *few, *deadlines, *_set(*settings))
+        title = f"{site.name}/{dispatcher}"
+        yield Case(title, site, (*plain, *platform))
+        yield Case(f"{title}/hard", site, (*plain, *platform, *cap, *_set("profile=hard")))
+        yield Case(f"{title}/maintenance", site, (*plain, *maintained))
 
 
 def _jobs(count: int | None) -> tuple[str, ...]:
