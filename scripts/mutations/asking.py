@@ -5,8 +5,10 @@ from __future__ import annotations
 from scripts.mutations.mutation import Mutation
 
 ASKING, POOLS, BOUND = "dardis/dispatch/cp/asking.py", "dardis/dispatch/cp/pools.py", "dardis/dispatch/cp/bound.py"
+OBJECTIVES, BETTER = "dardis/dispatch/cp/objectives.py", "dardis/dispatch/replan/better.py"
 OF_RUNS = ("tests/unit/runs/test_solved_run.py", "tests/properties/test_asking.py")
-OF_POOLS = ("tests/properties/test_cp_pools.py",)
+OF_POOLS, OF_NODES = ("tests/properties/test_cp_pools.py",), ("tests/properties/test_cp_nodes.py",)
+OF_PLANS = ("tests/properties/test_better_plans.py",)
 
 ASKING_MODELS = (
     Mutation(
@@ -50,6 +52,34 @@ ASKING_MODELS = (
         "duration[order] / 2",
         "0 * duration[order]",
         OF_POOLS,
+    ),
+    Mutation(
+        "in the fluid bound a group is full of jobs that may go elsewhere",
+        BOUND,
+        "inside = (of_job & ~bits) == 0",
+        "inside = (of_job & bits) != 0",
+        OF_NODES,
+    ),
+    Mutation(
+        "in the fluid bound whoever is due later is late at once",
+        OBJECTIVES,
+        "starts - float((weight * self.due).sum())",
+        "starts - float((weight * np.minimum(self.due, 0)).sum())",
+        OF_NODES,
+    ),
+    Mutation(
+        "a better plan is found and its order is not",
+        BETTER,
+        'self.places[np.argsort(starts, kind="stable")]',
+        "self.places",
+        OF_PLANS,
+    ),
+    Mutation(
+        "a plan begins with what has been taken in the end",
+        BETTER,
+        "ahead.value[0, :steps]",
+        "ahead.value[1, :steps]",
+        OF_PLANS,
     ),
     Mutation(
         "jobs that outrun hold what they have in every version",
