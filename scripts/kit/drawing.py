@@ -25,6 +25,14 @@ def save(drawing: Figure, path: Path) -> None:
         drawing.savefig(path.with_suffix(f".{form}"), dpi=150, metadata=metadata)
 
 
+def sheet(height: float, rows: int, columns: int) -> tuple[Figure, list[list[Axes]]]:
+    """A figure as wide as the page with panels in rows, each with axes of its own; height in inches."""
+    from matplotlib.figure import Figure
+
+    drawing = Figure(figsize=(chart.FULL, height))
+    return drawing, drawing.subplots(rows, columns, squeeze=False).tolist()
+
+
 def draw_bars(axes: Axes, groups: Sequence[tuple[str, Sequence[float]]], looks: Sequence[Look]) -> None:
     """Bars side by side, by label, one group a value."""
     width = 0.84 / len(groups)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from typing import Final
 
 from offline.site.calendar import DAY_S
 from scripts.kit.command import DARDIS, ROOT, SHARED, convert
+from scripts.kit.compared import Contender, Settings, compare
 from scripts.kit.page import publish, write_csv
 from scripts.kit.thesis import CORES_A_NODE, DAY_H, NODES, PARTITION, TRACE, UNIT_CORES
 from scripts.thesis_5.page import page
@@ -38,18 +38,18 @@ FITTING: Final = Case(
 STRESS: Final = Case("whole slice", None, "Thesis 5.5 on the whole Curie slice, five times too much for 300 nodes")
 
 
-def contenders() -> Iterator[tuple[str, str, dict[str, str | int]]]:
-    """Label, dispatcher and settings of each: the thesis's six, the rules with backfilling, and what came later."""
+def contenders() -> Iterator[Contender]:
+    """The thesis's six, the rules with backfilling, and what came later."""
     known = subprocess.run([*DARDIS, "dispatchers"], check=True, capture_output=True, text=True, cwd=ROOT).stdout
-    unit: dict[str, str | int] = {"unit_cores": UNIT_CORES}
+    unit: Settings = {"unit_cores": UNIT_CORES}
     # The charts of a comparison have room for the first eight.
     late = ["dardis-late"] if "dardis-late" in known.splitlines() else []
     for name in (*SET_UPS, *RULES, "easy", *late, "conservative"):
-        yield name, name, unit
-    yield "easy, shortest first", "easy", unit | {"order": "sjbf"}
+        yield Contender(name, name, unit)
+    yield Contender("easy, shortest first", "easy", {**unit, "order": "sjbf"})
     for label, name in zip(WITH_BACKFILLING, RULES, strict=True):
-        yield label, name, unit | {"backfill": "on"}
-    yield f"{THROUGHPUT}, all nodes", THROUGHPUT, unit | {"backfill_scope": "all-nodes"}
+        yield Contender(label, name, {**unit, "backfill": "on"})
+    yield Contender(f"{THROUGHPUT}, all nodes", THROUGHPUT, {**unit, "backfill_scope": "all-nodes"})
 
 
 def write_profile(path: Path, first: int, last: int, share: float) -> None:
@@ -69,12 +69,11 @@ def write_spec(path: Path, case: Case, trace: Path, options: argparse.Namespace)
     if options.jobs is not None:
         lines.append(f"jobs = {options.jobs}")
     labels = []
-    for label, name, settings in contenders():
-        if options.only and label not in options.only:
+    for one in contenders():
+        if options.only and one.label not in options.only:
             continue
-        stated = ", ".join(f'{key} = "{value}"' for key, value in settings.items())
-        lines += ["", "[[dispatchers]]", f'name = "{name}"', f'label = "{label}"', f"settings = {{ {stated} }}"]
-        labels.append(label)
+        lines += one.lines()
+        labels.append(one.label)
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return labels
 
@@ -83,20 +82,6 @@ def submissions(trace: Path) -> tuple[int, int]:
     """First and last submission of an SWF trace."""
     times = [int(line.split()[1]) for line in trace.read_text().splitlines() if line and not line.startswith(";")]
     return min(times), max(times)
-
-
-def compare(spec: Path, out: Path, options: argparse.Namespace) -> int | None:
-    """Do the runs that are missing; return the exit status, None when the time was up."""
-    command = [*DARDIS, "compare", str(spec), "--out", str(out)]
-    if options.processes is not None:
-        command += ["--processes", str(options.processes)]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=sys.stderr)
-    try:
-        return process.wait(options.limit)
-    except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGINT)
-        process.wait()
-        return None
 
 
 def lead(case: Case, options: argparse.Namespace, labels: list[str], found: int) -> str:
@@ -141,7 +126,7 @@ def main() -> int:
     convert((options.traces / TRACE).resolve(), trace, *(["--partition", case.partition] if case.partition else []))
     write_profile(out / "desired.csv", *submissions(trace), options.day)
     labels = write_spec(out / "comparison.toml", case, trace, options)
-    status = compare(out / "comparison.toml", out / "comparison", options)
+    status = compare(out / "comparison.toml", out / "comparison", options.processes, options.limit)
     if status not in {None, 0, 1}:
         return status or 0
     found = outcomes(out / "comparison", case.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from scripts.kit import thesis
+from scripts.kit.claims import Figures
 from scripts.kit.page import markdown, table
 from scripts.thesis_5 import paper
 from scripts.thesis_5.paper import CLAIMS, COLUMNS, DECISION, RULES, SET_UPS, WITH_BACKFILLING, Claim, judged
@@ -81,7 +82,7 @@ def _claims(found: Mapping[str, Outcome]) -> list[str]:
     return table(head, rows, left=len(head))
 
 
-def _claim(claim: Claim, ours: paper.Figures) -> list[str]:
+def _claim(claim: Claim, ours: Figures) -> list[str]:
     printed = judged(claim, paper.printed(), RULES)
     strict, filled = judged(claim, ours, RULES), judged(claim, ours, WITH_BACKFILLING)
     return [claim.text, printed.shown, strict.shown, strict.verdict, filled.shown, filled.verdict]

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Final, Protocol
 
 from scripts.kit import thesis
+from scripts.kit.claims import UNKNOWN, Figures, Finding
 
 THROUGHPUT, PROFILE, BALANCE = SET_UPS = ("dardis-throughput", "dardis-profile", "dardis-balance")
 RULES: Final = ("rules-fcfs", "rules-df", "rules-wt")
 WITH_BACKFILLING: Final = tuple(f"{rule} + backfilling" for rule in RULES)
 JOBS, SPAN_D, PARTITIONS, CORES = 35_538, 22, 33, 9_600
-
-Figures = Mapping[str, Mapping[str, float]]
-"""The figures of each dispatcher by the names below; one that is unknown is left out."""
 
 COLUMNS: Final = {
     "makespan": ("makespan, d", "{:.2f}"),
@@ -36,17 +34,6 @@ def printed() -> Figures:
         name: dict(zip(COLUMNS, row, strict=True)) | {DECISION: cycle if name in RULES else ours + theirs}
         for name, row in thesis.TABLE_5_1.items()
     }
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What a table says to a claim: the figures in words, and whether it holds (`yes`, `in part`, `no`)."""
-
-    shown: str
-    verdict: str
-
-
-UNKNOWN: Final = Finding("–", "not known")
 
 
 class Claim(Protocol):

@@ -12,6 +12,7 @@ from statistics import fmean
 from typing import Any, Final
 
 from offline.site.calendar import DAY_S
+from scripts.kit.compared import done
 from scripts.thesis_5.paper import DECISION
 
 YEAR_S: Final = 365 * DAY_S
@@ -43,13 +44,7 @@ class Outcome:
 
 def outcomes(folder: Path, trace: str) -> dict[str, Outcome]:
     """The dispatchers, by label, that have a run of `trace` that ended well in a comparison's folder."""
-    runs = json.loads((folder / "compare.json").read_text(encoding="utf-8"))["runs"]
-    folders: dict[str, list[Path]] = {}
-    for key, run in runs.items():
-        name, label, _ = key.split("/")
-        if name == trace and run["status"] == "done":
-            folders.setdefault(label, []).append(folder / "runs" / key)
-    return {label: _outcome(sorted(of)) for label, of in folders.items()}
+    return {label: _outcome(of) for label, of in done(folder, trace).items()}
 
 
 def _outcome(folders: list[Path]) -> Outcome:
