@@ -19,6 +19,7 @@ class Finding:
 
 
 UNKNOWN: Final = Finding("–", "not known")
+_ROUNDING: Final = 1e-9
 ALIKE: Final = 0.01
 """Shares by which figures differ that are called alike."""
 
@@ -86,7 +87,7 @@ class Close:
             values = [figures[name][key] for name in self.which]
             apart[key] = max(values) / min(values) - 1
         shown = ", ".join(f"{key} {100 * share:.1f} % apart" for key, share in apart.items())
-        close = [share <= self.within for share in apart.values()]
+        close = [share <= self.within + _ROUNDING for share in apart.values()]
         return Finding(shown, "yes" if all(close) else "in part" if any(close) else "no")
 
 
