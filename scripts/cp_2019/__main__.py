@@ -6,7 +6,6 @@ import argparse
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
 
 from scripts.cp_2019.cases import contenders
 from scripts.cp_2019.page import page
@@ -15,8 +14,6 @@ from scripts.kit.bars import draw_services
 from scripts.kit.constraint import EASY, EURORA, checked, eurora, parser_of
 from scripts.kit.page import publish
 from scripts.kit.service import ALL, LONG, MEDIUM, Outcome, Service, of_log, outcome_of
-
-FIGURES: Final = {"figure_2": "PCP", "figure_3": "HCP"}
 
 
 def lead(jobs: int, found: int, asked: int) -> str:
@@ -33,9 +30,11 @@ def draw(out: Path, found: Mapping[str, Outcome], log: Mapping[str, Service]) ->
     """Write the counterparts of figures 2 to 4."""
     services = {label: one.service for label, one in found.items()} | {PBS: log}
     ours = [label for label in found if label.startswith(EASY)]
-    for name, dispatcher in FIGURES.items():
-        shown = [label for label in services if label.startswith((dispatcher, EASY, PBS))]
-        draw_services(out / name, {"all jobs": {label: services[label][ALL] for label in shown}}, ours)
+    panels = {}
+    for name in ("PCP", "HCP"):
+        shown = [label for label in services if label.startswith((name, EASY, PBS))]
+        panels[f"{name}, all jobs"] = {label: services[label][ALL] for label in shown}
+    draw_services(out / "figures_2_3", panels, ours)
     panels = {
         f"{of} jobs": {label: one[of] for label, one in services.items() if of in one} for of in (MEDIUM, LONG)
     }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,13 +32,23 @@ def draw_services(out: Path, panels: Mapping[str, Mapping[str, Service]], ours: 
 
 
 def _bars(axes: Axes, values: Mapping[str, Scatter], ours: Sequence[str]) -> None:
+    from matplotlib.ticker import NullFormatter
+
     for place, (label, one) in enumerate(values.items()):
         hatch, colour = ("//", chart.CYCLE[5]) if label in ours else ("", chart.CYCLE[0])
         axes.bar(place, one.mean, width=0.72, color=colour, hatch=hatch, edgecolor="white", linewidth=0.4)
         axes.errorbar(place, one.mean, yerr=([0.0], [one.deviation]), color=chart.GREY, elinewidth=1.2, capsize=3)
-        axes.annotate(chart.amounts()(float(f"{one.mean:.3g}")), (place, one.mean), xytext=(0, 2),
-                      textcoords="offset points", ha="center", va="bottom", fontsize=7.5)  # fmt: skip
+        axes.annotate(chart.amounts()(float(f"{one.mean:.3g}")), (place, one.mean), xytext=(0, -3), color="white",
+                      textcoords="offset points", ha="center", va="top", fontsize=7, rotation=90)  # fmt: skip
     axes.set_yscale("log")
+    axes.set_ylim(_decade(min(one.mean for one in values.values())))
     axes.yaxis.set_major_formatter(chart.amounts())
+    axes.yaxis.set_minor_formatter(NullFormatter())
     axes.grid(axis="x", visible=False)
+    axes.set_xlim(-0.6, len(values) - 0.4)
     axes.set_xticks(range(len(values)), list(values), rotation=40, ha="right")
+
+
+def _decade(least: float) -> float:
+    """The power of ten below the least mean; 1 where nobody waits."""
+    return 10.0 ** floor(log10(least / 1.5)) if least > 0 else 1.0
