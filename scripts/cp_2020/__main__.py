@@ -56,7 +56,8 @@ def main() -> int:
         services = {label: one.service[ALL] for label, one in outcomes.items()} | more
         ours = [label for label in outcomes if label.startswith((EASY, REPLAN))]
         draw_services(out / name, {"all jobs": services}, ours)
-    draw_ratios(out / "figures_6_7", both)
+    if both:
+        draw_ratios(out / "figures_6_7", both)
     asked = len(on_kit.contenders) + len(on_eurora.contenders)
     missing = asked - sum(map(len, found))
     publish(out / "cp_2020.md", page(lead(cut, jobs, missing), found[0], found[1], log, both))

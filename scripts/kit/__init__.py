@@ -1,1 +1,1 @@
-"""What the kits that reproduce the thesis share: its trace and machine, one cache, one page writer, one way to draw."""
+"""What the kits that reproduce papers share: traces and machines, one cache, one page writer, one way to draw."""
