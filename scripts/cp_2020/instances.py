@@ -16,7 +16,7 @@ import numpy as np
 from dardis.config.platform import load_platform
 from dardis.dispatch.cp.problem import Answer, Model, Problem
 from dardis.dispatch.cp.setups import CP_SETUPS, CpSetUp
-from dardis.engine.clock import cpu_ns
+from dardis.engine.clock import process_cpu_s
 from dardis.model.arrays import Bools, Floats, Ints
 from dardis.model.choices import Expecting
 from dardis.model.target import Target
@@ -43,9 +43,9 @@ class Beside:
         """As `Model` has it."""
         answers, row = [], []
         for model in self._models:
-            begun = cpu_ns()
+            begun = process_cpu_s()
             answer = model.answer(problem, seed)
-            row += [answer.variables, (cpu_ns() - begun) / 1e9, answer.objective, float(answer.result is not None),
+            row += [answer.variables, process_cpu_s() - begun, answer.objective, float(answer.result is not None),
                     float(answer.too_large)]  # fmt: skip
             answers.append(answer)
         self.rows.append(tuple(row))
@@ -58,7 +58,7 @@ class Instances:
 
     variables: Ints
     cpu_s: Floats
-    """Of all of it: our own answer, the model, and its solver."""
+    """Of all of it and of all threads: our own answer, the model, and its solver, which has threads of its own."""
     objective: Floats
     """Sum of slowdowns; infinite where there is no answer."""
     asked: Bools
