@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def draw_services(out: Path, panels: Mapping[str, Mapping[str, Service]], ours: Sequence[str] = ()) -> None:
-    """Write a figure of slowdowns and waits, a row of panels each with a title, bars by label, those of `ours` hatched.
+    """Write a figure of slowdowns and waits, a row of panels each with a title, bars by label, those of `ours` lighter.
 
     Axes are logarithmic, since a deviation is up to ten times a mean; so it is drawn upwards only.
     """
@@ -35,10 +35,10 @@ def _bars(axes: Axes, values: Mapping[str, Scatter], ours: Sequence[str]) -> Non
     from matplotlib.ticker import NullFormatter
 
     for place, (label, one) in enumerate(values.items()):
-        hatch, colour = ("//", chart.CYCLE[5]) if label in ours else ("", chart.CYCLE[0])
-        axes.bar(place, one.mean, width=0.72, color=colour, hatch=hatch, edgecolor="white", linewidth=0.4)
+        colour, ink = (chart.CYCLE[5], chart.INK) if label in ours else (chart.CYCLE[0], "white")
+        axes.bar(place, one.mean, width=0.72, color=colour, edgecolor=ink, linewidth=0.4)
         axes.errorbar(place, one.mean, yerr=([0.0], [one.deviation]), color=chart.GREY, elinewidth=1.2, capsize=3)
-        axes.annotate(chart.amounts()(float(f"{one.mean:.3g}")), (place, one.mean), xytext=(0, -3), color="white",
+        axes.annotate(chart.amounts()(float(f"{one.mean:.3g}")), (place, one.mean), xytext=(0, -3), color=ink,
                       textcoords="offset points", ha="center", va="top", fontsize=7, rotation=90)  # fmt: skip
     axes.set_yscale("log")
     axes.set_ylim(_decade(min(one.mean for one in values.values())))
