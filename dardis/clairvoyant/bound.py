@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from dardis.clairvoyant.schedule import Progress
 from dardis.kernels.profiles import NodeProfiles
 from dardis.kernels.relaxed import add_use, relaxed_starts
 from dardis.model.arrays import Floats, Ints
@@ -23,7 +24,9 @@ from dardis.model.platform import Platform
 from dardis.model.profile import sum_of_columns
 
 STEPS_S: Final = (14_400, 7_200, 3_600, 1_800, 900, 450)
-"""How long the steps of prices are, one after the other."""
+"""How long the steps of prices are, one after the other; each is so many times the next."""
+MOST_STEPS: Final = 100_000
+"""Shorter steps, of which there would be more, are left out."""
 TRIES: Final = 400
 """Prices that are tried for each."""
 _PATIENCE: Final = 15
@@ -90,7 +93,14 @@ class Demand:
         return np.array(columns, dtype=np.float64).reshape(-1, steps).T.copy()
 
 
-def least_wait(demand: Demand, weight: Floats, reached: float, until: int) -> float:
+def least_wait(
+    demand: Demand,
+    weight: Floats,
+    reached: float,
+    until: int,
+    steps_s: Sequence[int] = STEPS_S,
+    progress: Progress | None = None,
+) -> float:
     """What the sum of `weight · (start - earliest)` is at least, in s, of all jobs.
 
     `reached` is the sum of some schedule and `until` when it ends, in s from the demand's begin: they say how far to
@@ -99,7 +109,8 @@ def least_wait(demand: Demand, weight: Floats, reached: float, until: int) -> fl
     if not demand.need.shape[1]:
         return 0.0
     best, prices, before = 0.0, np.zeros((0, demand.need.shape[1])), 0
-    for step in STEPS_S:
+    lengths = [step for step in steps_s if until <= step * MOST_STEPS] or [-(-until // MOST_STEPS)]
+    for place, step in enumerate(lengths):
         steps = -(-until // step)
         start = np.zeros((steps, demand.need.shape[1]))
         if before:
@@ -107,6 +118,8 @@ def least_wait(demand: Demand, weight: Floats, reached: float, until: int) -> fl
             start[: len(finer)] = finer
         found, prices = _raised(demand, weight, reached, step, start, 0.3 if before else 1.0)
         best, before = max(best, found), step
+        if progress is not None:
+            progress(place + 1, len(lengths))
     return best
 
 

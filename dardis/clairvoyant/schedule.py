@@ -33,7 +33,7 @@ NODES_ASKED: Final = 500_000_000
 """In all tries together, about: a large machine has fewer of them."""
 
 Progress = Callable[[int, int], None]
-"""What is called with (tries done, tries in all)."""
+"""What is called with (how much is done, how much there is)."""
 Where = tuple[Ints, Ints]
 """Nodes, ascending, and the units on each."""
 

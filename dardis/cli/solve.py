@@ -27,10 +27,12 @@ def solve(
 ) -> None:
     """Put decisions to a constraint model: objective, bound and time for each."""
     from dardis.engine.clock import cpu_timed
+    from dardis.registry import find_dispatcher
     from dardis.runs.instances import Solution, read_instances, setup_of, write_solutions
 
     setup = setup_of(dispatcher, settings or ())
     problems, model = read_instances(instances, setup), setup.model()
+    find_dispatcher(dispatcher, settings or ()).warm(wished=False)
     solved = []
     typer.echo(_line("instance", "waiting", "starting", "status", "objective", "bound", "variables", "CPU s"))
     for path, problem in problems:

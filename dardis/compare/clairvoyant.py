@@ -48,16 +48,20 @@ def check(comparison: Comparison) -> None:
             raise InputError("--clairvoyant", f"{workload.name} has think times", "jobs whose submissions are known")
         if workload.profile is not None:
             raise InputError("--clairvoyant", f"{workload.name} has a desired profile", "traces without one")
-    if len(units := {_unit_cores(contender) for contender in comparison.contenders}) > 1:
+    if len(units := {*map(_unit_cores, _known_contenders(comparison))}) > 1:
         told = ", ".join(map(str, sorted(units)))
         raise InputError(
             "--clairvoyant", f"dispatchers with unit_cores {told}", "one for all: other units are other jobs"
         )
 
 
+def _known_contenders(comparison: Comparison) -> list[Contender]:
+    """Without those of unknown dispatchers: their runs will say so."""
+    names = dispatcher_names()
+    return [contender for contender in comparison.contenders if contender.dispatcher in names]
+
+
 def _unit_cores(contender: Contender) -> int:
-    if contender.dispatcher not in dispatcher_names():
-        return 0  # its run will say so
     return find_dispatcher(contender.dispatcher, contender.settings).setup.unit_cores
 
 
@@ -79,7 +83,8 @@ def known_of(
 
     Writes `out/clairvoyant/TRACE/jobs.csv`, the best schedule.
     """
-    seed, units = comparison.seeds[0], _unit_cores(comparison.contenders[0])
+    seed = comparison.seeds[0]
+    units = max(map(_unit_cores, _known_contenders(comparison)), default=0)
     settings = (f"unit_cores={units}",) if units else ()
     asked = [
         PlannedRun(workload, Contender(one.label, one.dispatcher, (*one.settings, *settings)), seed, out).request()
@@ -90,6 +95,7 @@ def known_of(
     folder = out / FOLDER / workload.name
     if (kept := _kept(folder, key)) is not None:
         return kept
+    folder.mkdir(parents=True, exist_ok=True)
     inputs = load_inputs(asked[0])
     candidates = [read_jobs(result.folder / "jobs.csv") for result in results if result.metrics is not None]
     for one in asked:
@@ -99,8 +105,7 @@ def known_of(
     alike = [one for one in candidates if one.ran.tolist() == case.fits]
     # Where only some jobs count, others may have been made better at their cost.
     best = min((_improved(case, alike, progress), *alike), key=lambda one: _waited(case, one))
-    known = _judged(case, best)
-    folder.mkdir(parents=True, exist_ok=True)
+    known = _judged(case, best, progress)
     write_jobs(best, folder / "jobs.csv", workload.trace.name)
     write_json(folder / _FILE, {"key": key, "known": asdict(known)})
     return known
@@ -163,8 +168,8 @@ def _waited(case: _Case, schedule: Schedule) -> float:
     return float((_counted(case, schedule) * (schedule.start - schedule.submit)[schedule.ran]).sum())
 
 
-def _judged(case: _Case, best: Schedule) -> Known:
-    """The bound, and what the best schedule makes of the jobs that count."""
+def _judged(case: _Case, best: Schedule, progress: Progress | None) -> Known:
+    """The bound, and what the best schedule makes of the jobs that count. Raises ProtocolError if they disagree."""
     ran, jobs = best.ran, [job for job, fits in zip(case.jobs, case.fits, strict=True) if fits]
     weight = _counted(case, best)
     number = int(weight.sum())
@@ -175,5 +180,7 @@ def _judged(case: _Case, best: Schedule) -> Known:
     before = float((weight * (earliest - best.submit[ran])).sum())
     reached = _waited(case, best) - before
     until = int((best.finish[ran]).max()) - demand.begin
-    bound = min(least_wait(demand, weight, reached, until), reached)
-    return Known(case.workload.name, number, (bound + before) / number, (reached + before) / number)
+    bound = least_wait(demand, weight, reached, until, progress=progress)
+    if bound > reached + 1e-6 * max(1.0, reached):
+        raise ProtocolError(f"{case.workload.name}: a schedule waits {reached} s in all, and none less than {bound} s")
+    return Known(case.workload.name, number, (min(bound, reached) + before) / number, (reached + before) / number)

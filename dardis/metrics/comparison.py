@@ -189,7 +189,7 @@ def write_known(path: Path, known: Sequence[Known], lines: Sequence[Line]) -> No
 
 
 def mean_wait(line: Line, known: Known) -> float | None:
-    """The mean wait over the runs of a line, in s, if it is one of the same jobs."""
+    """The mean wait over the runs of a line, in s, if it is one of as many jobs: nobody runs one that does not fit."""
     runs = [run.metrics or {} for run in line.done]
     same = all(_counted(metrics) == known.jobs for metrics in runs)
     figure = line.figure("mean_wait_s")

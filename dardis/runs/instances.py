@@ -23,21 +23,33 @@ from dardis.wire.effects import Plain, Solved
 _PREFIX, _SUFFIX = "decision-", ".json"
 
 
-def keeper(folder: Path, dispatcher: str, *, force: bool) -> Keep:
-    """Make the folder and say how a decision is kept in it. Raises InputError."""
+def check_folder(folder: Path, dispatcher: str, out: Path, *, force: bool) -> None:
+    """See that decisions of the dispatcher can be kept in the folder. Raises InputError."""
     place = f"--save-instances {folder}"
     if dispatcher not in CP_SETUPS:
-        raise InputError(place, f"{dispatcher} asks no model", f"one of {', '.join(CP_SETUPS)}")
+        raise InputError(place, f"decisions of {dispatcher} are no problems to keep", f"one of {', '.join(CP_SETUPS)}")
+    if folder.resolve().is_relative_to(out.resolve()):
+        raise InputError(place, f"lies in --out {out}, which a run fills", "another folder")
+    if not folder.exists():
+        return
+    try:
+        found = [path.name for path in folder.iterdir()]
+    except OSError as error:
+        raise InputError(place, error.strerror or "can't be read", "a folder that can be written") from None
+    if not all(map(_is_ours, found)):
+        raise InputError(place, "holds something else than decisions", "an empty folder")
+    if found and not force:
+        raise InputError(place, "is not empty", "an empty folder, or --force to replace decisions")
+
+
+def keeper(folder: Path) -> Keep:
+    """Make the folder, empty it of decisions, and say how one is kept in it. Raises InputError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        found = list(folder.iterdir())
-        if any(not _is_ours(path.name) for path in found):
-            raise InputError(place, "holds something else than decisions", "an empty folder")
-        if found and not force:
-            raise InputError(place, "is not empty", "an empty folder, or --force to replace decisions")
-        for path in found:
+        for path in folder.iterdir():
             path.unlink()
     except OSError as error:
+        place = f"--save-instances {folder}"
         raise InputError(place, error.strerror or "can't be made", "a folder that can be written") from None
 
     def keep(number: int, asked: Plain) -> None:

@@ -34,7 +34,7 @@ from dardis.registry import find_dispatcher
 from dardis.runs.blamed import blamed
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
 from dardis.runs.inputs import Inputs, load_inputs
-from dardis.runs.instances import keeper
+from dardis.runs.instances import check_folder, keeper
 from dardis.runs.outputs import RUN_FILE, Report, decision_figures, write_decisions, write_tables
 from dardis.runs.play import Played, heeded, play, play_over
 from dardis.runs.request import RunRequest
@@ -121,6 +121,8 @@ def run_over_ranks(
 
 
 def _prepare(request: RunRequest) -> Inputs:
+    if request.save_instances is not None:
+        check_folder(request.save_instances, request.dispatcher, request.out, force=request.force)
     inputs = load_inputs(request)
     for warning in inputs.warnings:
         _tell(f"warning: {warning}")
@@ -134,7 +136,7 @@ def _keeper(request: RunRequest) -> Keep | None:
     """What keeps the decisions of models, if they are asked for."""
     if request.save_instances is None:
         return None
-    return keeper(request.save_instances, request.dispatcher, force=request.force)
+    return keeper(request.save_instances)
 
 
 def _tell(line: str) -> None:

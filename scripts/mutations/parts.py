@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from scripts.mutations.account import ACCOUNT
 from scripts.mutations.asking import ASKING_MODELS
+from scripts.mutations.clairvoyant import CLAIRVOYANCE
 from scripts.mutations.expected import EXPECTED
 from scripts.mutations.mutation import Mutation
 from scripts.mutations.planner import PLANNER
 from scripts.mutations.protocol import PROTOCOL
 from scripts.mutations.switching import SWITCHING
 
-MUTATIONS: tuple[Mutation, ...] = (*PROTOCOL, *SWITCHING, *PLANNER, *ACCOUNT, *EXPECTED, *ASKING_MODELS)
+MUTATIONS: tuple[Mutation, ...] = (*PROTOCOL, *SWITCHING, *PLANNER, *ACCOUNT, *EXPECTED, *ASKING_MODELS, *CLAIRVOYANCE)

@@ -29,17 +29,19 @@ def read_instance(path: Path) -> Problem:
         if one.end <= now:
             raise InputError(f"{where}.end", f"{one.end} with now {now}", "a time after that")
         running.append(_running(where, one, job, platform))
-    waiting = tuple(
-        Waiting(_job(f"{path}: waiting[{place}]", one.job, platform), one.duration)
-        for place, one in enumerate(record.waiting)
-    )
+    waiting = []
+    for place, late in enumerate(record.waiting):
+        where = f"{path}: waiting[{place}]"
+        if late.job.earliest > now:
+            raise InputError(f"{where}.job.earliest", f"{late.job.earliest} with now {now}", "a time up to that")
+        waiting.append(Waiting(_job(where, late.job, platform), late.duration))
     jobs = [*(one.job.number for one in running), *(one.job.number for one in waiting)]
     if twice := [number for number, times in Counter(jobs).items() if times > 1]:
         raise InputError(path, f"job {twice[0]} is there twice", "each job once")
     blocked = tuple(Blocked(one.node, one.start, one.end, tuple(one.amounts)) for one in record.blocked)
     for place, block in enumerate(blocked):
         _check_block(f"{path}: blocked[{place}]", block, platform)
-    problem = Problem(platform, now, tuple(running), waiting, blocked, record.distinct)
+    problem = Problem(platform, now, tuple(running), tuple(waiting), blocked, record.distinct)
     _check_nodes_hold(path, problem)
     _check_positions(path, problem)
     return problem

@@ -90,9 +90,11 @@ def test_a_folder_is_not_written_over(call, tmp_path):
     ("words", "said"),
     [
         (("simulate", "t.csv", "--platform", "p.toml", "--dispatcher", "easy", "--out", "o", "--save-instances", "k"),
-         "easy asks no model"),
+         "decisions of easy are no problems to keep"),
         (("simulate", "t.csv", "--platform", "p.toml", "--dispatcher", "hcp19", "--out", "o", "--save-instances",
           "t.csv"), "--save-instances t.csv"),
+        (("simulate", "t.csv", "--platform", "p.toml", "--dispatcher", "hcp19", "--out", "o", "--save-instances",
+          "o/k"), "lies in --out o"),
         (("solve", "kept", "--dispatcher", "easy"), "--dispatcher easy: asks no model"),
         (("solve", "kept", "--dispatcher", "pcp19", "--set", "version=7"), "--set version=7"),
         (("solve", "nowhere", "--dispatcher", "pcp19"), "nowhere"),
