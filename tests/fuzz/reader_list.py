@@ -19,6 +19,8 @@ from dardis.config.prices import load_prices
 from dardis.config.target import read_profile
 from dardis.config.toml_file import read_json
 from dardis.config.weather import assumed_clock, load_weather
+from dardis.dispatch.cp.instance import read_instance
+from dardis.dispatch.cp.problem import Problem
 from dardis.metrics.downtime import read_downtime
 from dardis.metrics.power import power_terms
 from dardis.metrics.table import read_jobs, write_jobs
@@ -87,6 +89,7 @@ def readers() -> list[Reader]:
         Reader("scale.csv", "scale.csv", (files.SCALE,), lambda path: medians(read_rows(path))),
         Reader("predictions.csv", "predictions.csv", (files.PREDICTIONS,), read_predictions),
         *_folder("run", files.RUN, lambda path: read_run(path.parent)),
+        Reader("instance", "0.json", files.INSTANCES, _read_instance),
         Reader("scale.json", "scale.json", (files.SCALE_JSON,), lambda path: read_json(path, ScaleRecord)),
         *_folder("plan", plan, lambda path: _exported(path.parent)),
     ]
@@ -216,6 +219,14 @@ def _read_jobs(path: Path) -> object:
     write_jobs(schedule, copy)
     assert read_jobs(copy).digest() == schedule.digest()
     return schedule
+
+
+def _read_instance(path: Path) -> Problem:
+    problem = read_instance(path)
+    again = path.with_name("again.json")
+    again.write_text(json.dumps(problem.plain()))
+    assert read_instance(again).plain() == problem.plain()
+    return problem
 
 
 def _exported(path: Path) -> object:

@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from kit import plan_folder
+from kit.position_problems import random_problem
 from kit.scale_folder import ONE, RECORD
 
 from dardis.metrics.power import COLUMNS as POWER_COLUMNS
@@ -14,6 +15,7 @@ from dardis.model.moments import utc_text
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.platform_dict import platform_to_dict
 from dardis.report.run_files import BY_COLUMNS, DEADLINE_COLUMNS
+from dardis.runs.solved import COLUMNS as SOLVER_COLUMNS
 from offline.folder.plan import write_plan
 
 MAY = 1_682_899_200
@@ -197,6 +199,7 @@ strong,1000,10,1,flat,100,4,0.01,4
 weak,5000,10,1,8,100,4,0.01,4
 """
 SCALE_JSON = json.dumps(RECORD)
+INSTANCES = tuple(json.dumps(random_problem(seed).plain(), indent=1) for seed in range(5))
 RUN = {
     "run.json": json.dumps({"platform": platform_to_dict(PLATFORM), "unix_start": MAY, "warnings": []}),
     "metrics.json": json.dumps({
@@ -212,6 +215,9 @@ RUN = {
         f"{time},{time + 40}" + ",1.5" * (len(POWER_COLUMNS) - 2) + "\n" for time in (0, 40)
     ),
     "expectations.csv": "job_id,expected_s,rule\n1,40,user walltime\n2,60,walltime\n3,7,walltime\n",
+    "solver.csv": ",".join(SOLVER_COLUMNS) + "\n"
+    "0,3,3,1,optimal,,12,12,0,40,0.1,0.01,0.02,0.1,0\n5,2,2,0,feasible,conflicts,12,9.5,0.26,40,0.1,0.01,0.02,0.1,0\n"
+    "7,1,0,1,,,,,,0,0,0.01,0,0,0\n9,120,0,0,,,,,,0,0,0.01,0,0,1\n",
     "jobs.csv": JOBS,
 }  # fmt: skip
 

@@ -236,7 +236,7 @@ def test_an_arity_and_a_sample_for_all_and_of_one(compare, folder):
 def test_labels_with_commas_are_drawn(compare, folder, monkeypatch):
     drawn = []
 
-    def draw(folder, _results, pair):
+    def draw(folder, _results, pair, _known):
         (folder / "compare.csv").write_text("")
         drawn.append(pair)
 
