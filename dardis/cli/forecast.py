@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dardis.cli.options import CalendarStart
 from dardis.cli.texts import days_of
 from dardis.model.errors import InputError
 
@@ -27,9 +28,7 @@ def forecast(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE|DIR", help="A job table (.csv, .csv.gz), or a folder for the files.")
     ] = None,
-    calendar_start: Annotated[
-        str | None, typer.Option(metavar="ISO", help="When the trace's first job was submitted (2023-07-03T00:00Z).")
-    ] = None,
+    calendar_start: CalendarStart = None,
     day: Annotated[
         int | None, typer.Option(min=0, metavar="N", help="UTC day to forecast, from 0 (default: after the last job).")
     ] = None,
@@ -46,11 +45,12 @@ def forecast(
     force: Annotated[bool, typer.Option("--force", help="Replace what --out names.")] = False,
 ) -> None:
     """Forecast what will be submitted in a day or two from what was submitted before."""
+    from dardis.config.clocks import parse_utc
     from dardis.config.platform import load_platform
     from dardis.workload.read import read_trace
     from offline.forecast.donors import DEFAULT
     from offline.forecast.forecast import HORIZONS, forecast
-    from offline.site.calendar import calendar_of, parse_utc
+    from offline.site.calendar import calendar_of
     from offline.site.fitting import trace_that_fits
 
     _check(out, day, method, days, backtest=backtest)

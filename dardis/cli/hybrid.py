@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dardis.cli import plan as options
+from dardis.cli.options import CalendarStart
 from dardis.cli.texts import days_of
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def hybrid(
     weather: options.Weather = None,
     prices: options.Prices = None,
     carbon: options.Carbon = None,
-    calendar_start: options.CalendarStart = None,
+    calendar_start: CalendarStart = None,
     dispatcher: Annotated[
         str,
         typer.Option(metavar="NAME", help=f"One that switches nodes ({DISPATCHER} has {', '.join(SETTINGS)} here)."),

@@ -17,3 +17,6 @@ SubmittedBefore = Annotated[
     int | None,
     typer.Option("--to", metavar="S", min=LEAST_INT64, max=LARGEST_INT64, help="Only jobs submitted before this time."),
 ]
+CalendarStart = Annotated[
+    str | None, typer.Option(metavar="UTC", help="When the trace's first job was submitted: 2023-07-03T00:00Z.")
+]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dardis.cli.options import CalendarStart
 from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,9 +21,6 @@ Machine = Annotated[Path, typer.Option(metavar="P.toml", help="The machine.")]
 Weather = Annotated[Path | None, typer.Option(metavar="W.csv", help="Outdoor temperature (default: the platform's).")]
 Prices = Annotated[Path | None, typer.Option(metavar="PR.csv", help="Price of energy (default: the platform's).")]
 Carbon = Annotated[Path | None, typer.Option(metavar="C.csv", help="CO2 intensity (default: the platform's, or none).")]
-CalendarStart = Annotated[
-    str | None, typer.Option(metavar="UTC", help="When the trace's first job was submitted: 2023-07-03T00:00Z.")
-]
 Switching = Annotated[str, typer.Option(metavar="RULE", help="spare, algorithm8 or off.")]
 Offset = Annotated[
     int, typer.Option(min=0, max=100, metavar="PERCENT", help="algorithm8: share of the unused nodes that stays on.")

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
+from dardis.model import moments
+from dardis.model.errors import InputError
 from dardis.model.numbers import whole_number
 
 Clock = Callable[[str], int]
@@ -16,6 +18,14 @@ _EUROPE = ZoneInfo("Europe/Brussels")
 _FIRST_S, _LAST_S = (int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) for year in (1900, 9999))
 _NUMERIC = re.compile(r"(\d\d)[./](\d\d)[./](\d{4}) (\d\d:\d\d(?::\d\d)?)")
 _OFFSET = re.compile(r"utc([+-]\d{1,2})(?::?(\d\d))?", re.ASCII)
+
+
+def parse_utc(text: str, place: str = "--calendar-start") -> int:
+    """Unix seconds of an ISO 8601 moment; without an offset it is UTC. InputError at `place` for what is none."""
+    try:
+        return moments.parse_utc(text)
+    except (ValueError, OverflowError):
+        raise InputError(place, repr(text), "a moment since 1970 in whole seconds, as 2023-07-03T00:00Z") from None
 
 
 def fixed_clock(offset_s: int) -> Clock:

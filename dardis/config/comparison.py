@@ -42,6 +42,7 @@ class Workload:
     task_managers: int = 1
     think_times: bool = False
     strict: bool = False
+    calendar_start: str | None = None
     arity: int = 0
     sample: int = 0
 
@@ -160,6 +161,7 @@ class TraceTable(Table):
     task_managers: Annotated[int, Field(ge=1, le=4096)] = 1
     think_times: bool = False
     strict: bool = False
+    calendar_start: str | None = None
     arity: _Arity = 0
     sample: _Sample = 0
 
@@ -181,6 +183,7 @@ class TraceTable(Table):
             task_managers=self.task_managers,
             think_times=self.think_times,
             strict=self.strict,
+            calendar_start=self.calendar_start,
             arity=self.arity,
             sample=self.sample,
         )

@@ -9,8 +9,9 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from dardis.config.platform import LARGEST_AMOUNT, LATEST, MOST_NODES
+from dardis.config.platform import LARGEST_AMOUNT, MOST_NODES
 from dardis.config.records import MachineRecord, Record
+from dardis.config.times import LATEST
 from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
 from dardis.model.platform import MAX_GROUPS
 

@@ -5,42 +5,33 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field
 
+from dardis.config.amounts import read_amounts
 from dardis.config.facility import FacilityKeys, facility_of
+from dardis.config.queues import PrimeTable, QueueTable, queues_of
+from dardis.config.times import Seconds, SpanTable
 from dardis.config.toml_file import Table, read_toml
 from dardis.model.errors import InputError
 from dardis.model.numbers import whole_number
 from dardis.model.platform import MAX_GROUPS, Maintenance, NodeGroup, NodePower, Platform
-from dardis.model.resources import CORES, KIND_NAME, parse_amount
+from dardis.model.resources import CORES
 
 LARGEST_AMOUNT = (1 << 31) - 1
 """Of one kind on one node: the fixed-point fitting index (2^20 a unit) then fits 64 bits."""
 LARGEST_CORES = 1 << 20
-LATEST = 1 << 40
-"""Times lie within this many seconds of 0."""
 MOST_NODES = 10_000_000
 
 _Watts = Annotated[float, Field(ge=0, le=1e9)]
-Time = Annotated[int, Field(ge=-LATEST, le=LATEST)]
-_Seconds = Annotated[int, Field(ge=0, le=LATEST)]
 
 
 def _amounts(value: object) -> dict[str, int]:
-    """Check `resources = { cores = 16, memory = "16GiB" }`; memory becomes MiB."""
-    if not isinstance(value, dict):
-        raise ValueError(f"{value!r}; expected a table such as {{ cores = 16 }}")
-    amounts = {}
-    for kind, amount in value.items():
-        if KIND_NAME.fullmatch(kind) is None:
-            raise ValueError(f"{kind!r} is no resource kind; expected lower-case letters, digits and _")
-        try:
-            amounts[kind] = parse_amount(kind, amount)
-        except ValueError as error:
-            raise ValueError(f"{kind}: {error}; expected an amount such as 16, for memory also 16GiB") from None
+    """Check what a node holds."""
+    amounts = read_amounts(value)
+    for kind, amount in amounts.items():
         limit = LARGEST_CORES if kind == CORES else LARGEST_AMOUNT
-        if amounts[kind] > limit:
-            raise ValueError(f"{kind}: {amount!r} is too much; expected at most {limit}")
+        if amount > limit:
+            raise ValueError(f"{kind}: {amount} is too much; expected at most {limit}")
     if amounts.get(CORES, 0) < 1:
         raise ValueError("no cores; expected at least 1 core a node")
     return amounts
@@ -71,9 +62,9 @@ class PowerTable(Table):
     idle_w: _Watts = NodePower().idle_w
     core_w: _Watts = NodePower().core_w
     off_w: _Watts = NodePower().off_w
-    boot_s: _Seconds = NodePower().boot_s
+    boot_s: Seconds = NodePower().boot_s
     boot_w: _Watts = NodePower().boot_w
-    shutdown_s: _Seconds = NodePower().shutdown_s
+    shutdown_s: Seconds = NodePower().shutdown_s
     shutdown_w: _Watts = NodePower().shutdown_w
 
 
@@ -87,18 +78,10 @@ class NodesTable(Table):
     always_on: bool = False
 
 
-class MaintenanceTable(Table):
-    """`[[maintenance]]`: nodes that hold nothing during `[start_s, end_s)`."""
+class MaintenanceTable(SpanTable):
+    """`[[maintenance]]`: nodes that hold nothing during the span."""
 
     nodes: Annotated[list[int], BeforeValidator(_node_numbers)]
-    start_s: Time
-    end_s: Time
-
-    @model_validator(mode="after")
-    def _has_length(self) -> MaintenanceTable:
-        if self.end_s <= self.start_s:
-            raise ValueError(f"end_s {self.end_s} is not after start_s {self.start_s}")
-        return self
 
 
 class PlatformFile(FacilityKeys):
@@ -111,6 +94,8 @@ class PlatformFile(FacilityKeys):
     currency: Annotated[str, Field(min_length=1)] = "EUR"
     income_eur_per_core_h: Annotated[float, Field(ge=0)] = 0.013
     income_by_queue: dict[str, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
+    queues: list[QueueTable] = Field(default_factory=list)
+    prime: PrimeTable | None = None
 
 
 def load_platform(path: Path) -> Platform:
@@ -126,15 +111,18 @@ def load_platform(path: Path) -> Platform:
         )
         for nodes in table.nodes
     )
+    group_of = {group.prefix: index for index, group in enumerate(groups)}
     platform = Platform(
         name=table.name,
         groups=groups,
-        partitions=_partitions(path, table, groups),
+        partitions=_partitions(path, table, group_of),
         maintenance=tuple(Maintenance(tuple(m.nodes), m.start_s, m.end_s) for m in table.maintenance),
         currency=table.currency,
         income_per_core_h=table.income_eur_per_core_h,
         income_by_queue=dict(table.income_by_queue),
         facility=facility_of(path, table),
+        queues=queues_of(f"{path}: queues", table.queues, group_of, prime=table.prime is not None),
+        prime=None if table.prime is None else table.prime.prime(),
     )
     check_platform(platform, f"{path}: nodes", f"{path}: maintenance")
     return platform
@@ -161,11 +149,10 @@ def _check_names(place: str, groups: tuple[NodeGroup, ...]) -> None:
                 raise InputError(f"{place}[{index}].prefix", found, "distinct prefixes")
 
 
-def _partitions(path: Path, table: PlatformFile, groups: tuple[NodeGroup, ...]) -> dict[str, tuple[int, ...]]:
-    index_of = {group.prefix: index for index, group in enumerate(groups)}
+def _partitions(path: Path, table: PlatformFile, group_of: dict[str, int]) -> dict[str, tuple[int, ...]]:
     for partition, prefixes in table.partitions.items():
         for prefix in prefixes:
-            if prefix not in index_of:
+            if prefix not in group_of:
                 place = f"{path}: partitions.{partition}"
-                raise InputError(place, f"no node group {prefix!r}", "one of " + ", ".join(index_of))
-    return {name: tuple(sorted({index_of[p] for p in prefixes})) for name, prefixes in table.partitions.items()}
+                raise InputError(place, f"no node group {prefix!r}", "one of " + ", ".join(group_of))
+    return {name: tuple(sorted({group_of[p] for p in prefixes})) for name, prefixes in table.partitions.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import Path
 
-from dardis.config.platform import LATEST
+from dardis.config.times import LATEST
 from dardis.model.errors import InputError
 from dardis.model.files import csv_rows, read_text
 from dardis.model.numbers import whole_number

@@ -12,11 +12,14 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 
 from dardis.config.facility import Amount, FacilityKeys
-from dardis.config.platform import LATEST, NodesTable, PowerTable, Time, check_platform
+from dardis.config.platform import NodesTable, PowerTable, check_platform
+from dardis.config.queues import Limit, Priority, time_zone
+from dardis.config.times import LATEST, Time
 from dardis.config.toml_file import Table, read_json
 from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
 from dardis.model.platform import MAX_GROUPS, Facility, Platform
 from dardis.model.platform_dict import platform_from_dict
+from dardis.model.queues import Hours
 
 COUNTS: Final = ("jobs", "completed", "killed", "rejected")
 """The counts of jobs in a metrics.json."""
@@ -119,6 +122,32 @@ class FacilityRecord(FacilityKeys):
     limits: list[LimitRecord] = Field(default_factory=list)
 
 
+class QueueRecord(Record):
+    """A queue of the site."""
+
+    name: Annotated[str, Field(min_length=1)]
+    expected_wait_s: Limit | None = None
+    longest_wait_s: Limit | None = None
+    priority: Priority = 0
+    groups: Annotated[list[Count], Field(min_length=1)] | None = None
+    max_units: Limit | None = None
+    max_walltime_s: Limit | None = None
+    max_job: dict[str, Count] = Field(default_factory=dict)
+    hours: Hours = Hours.ANY
+    stopped: list[tuple[Time, Time]] = Field(default_factory=list)
+
+
+class PrimeRecord(Record):
+    """The hours of the working day."""
+
+    start: Annotated[int, Field(ge=0, le=86_400)]
+    end: Annotated[int, Field(ge=0, le=86_400)]
+    days: Annotated[list[Annotated[int, Field(ge=0, le=6)]], Field(min_length=1)]
+    timezone: Annotated[str, AfterValidator(time_zone)]
+    unix_start: Time | None = None
+    first: Time = 0
+
+
 class PlatformRecord(Record):
     """A machine, as `platform_to_dict` tells it."""
 
@@ -130,13 +159,20 @@ class PlatformRecord(Record):
     income_per_core_h: Amount = 0.013
     income_by_queue: dict[str, Amount] = Field(default_factory=dict)
     facility: FacilityRecord = Field(default_factory=FacilityRecord)
+    queues: list[QueueRecord] = Field(default_factory=list)
+    prime: PrimeRecord | None = None
 
     @model_validator(mode="after")
-    def _partitions_of_groups(self) -> PlatformRecord:
+    def _groups_that_exist(self) -> PlatformRecord:
         for name, indices in self.partitions.items():
             if max(indices) >= len(self.groups):
                 expected = f"numbers from 0 to {len(self.groups) - 1}"
                 raise ValueError(f"partition {name!r} names group {max(indices)}; expected {expected}")
+        for queue in self.queues:
+            if max(queue.groups or (0,)) >= len(self.groups):
+                raise ValueError(f"queue {queue.name!r} names a group that there is not")
+            if queue.hours is not Hours.ANY and (self.prime is None or self.prime.unix_start is None):
+                raise ValueError(f"queue {queue.name!r} has {queue.hours} hours, and nobody says when that is")
         return self
 
 

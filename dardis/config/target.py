@@ -9,8 +9,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from dardis.config.platform import LATEST, MOST_NODES
+from dardis.config.platform import MOST_NODES
 from dardis.config.profile import load_profile
+from dardis.config.times import LATEST
 from dardis.config.toml_file import Table, read_json
 from dardis.model.errors import InputError
 from dardis.model.files import read_text, write_json

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from dardis.model.arrays import Ints
+from dardis.model.job import Job
+from dardis.model.queues import ALWAYS, Hours, PrimeTime, Queue, Starts
 from dardis.model.resources import CORES, amount_in_words
+from dardis.model.spans import united
 
 MAX_GROUPS = 62
 """Node groups a platform may have: a job's eligible groups are bits of one signed 64-bit integer."""
@@ -111,6 +114,9 @@ class Platform:
     income_by_queue: dict[str, float] = field(default_factory=dict)
     """What a core-hour of a queue's jobs earns; others earn `income_per_core_h`."""
     facility: Facility = field(default_factory=Facility)
+    queues: tuple[Queue, ...] = ()
+    """Those of the site; where none is declared a job's queue is only a name."""
+    prime: PrimeTime | None = None
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:
@@ -153,17 +159,50 @@ class Platform:
         """The bit set of every group."""
         return (1 << len(self.groups)) - 1
 
+    @cached_property
+    def queue_of(self) -> dict[str, Queue]:
+        """The queues by name."""
+        return {queue.name: queue for queue in self.queues}
+
+    @cached_property
+    def _starts(self) -> dict[str, Starts]:
+        """When jobs may start, by queue; a queue that is not named is always open."""
+        closed = {}
+        for queue in self.queues:
+            out_of_hours = self.prime.closed(queue.hours) if self.prime is not None else ()
+            if queue.stopped or out_of_hours:
+                closed[queue.name] = Starts((*queue.stopped, *out_of_hours))
+        return closed
+
+    def on_clock(self, unix_start: int | None, first: int) -> Platform:
+        """It, with prime time on a trace's clock: Unix s of its second 0 (None: unknown), and its first submission."""
+        if self.prime is None:
+            return self
+        return replace(self, prime=replace(self.prime, unix_start=unix_start, first=first))
+
+    @property
+    def needs_calendar(self) -> bool:
+        """Whether nobody can tell when jobs may start, as there is no telling when the clock began."""
+        unknown = self.prime is not None and self.prime.unix_start is None
+        return unknown and any(queue.hours is not Hours.ANY for queue in self.queues)
+
+    def refusal(self, job: Job) -> str:
+        """Why the job's queue takes no such job; empty if it does."""
+        queue = self.queue_of.get(job.queue)
+        return "" if queue is None else queue.refusal(job, self.kinds)
+
+    def starts_of(self, queue: str) -> Starts:
+        """When jobs of a queue may start. ValueError where that needs a calendar that nobody has stated."""
+        return self._starts.get(queue, ALWAYS)
+
+    def priority_of(self, queue: str) -> int:
+        """The priority of a queue's jobs."""
+        known = self.queue_of.get(queue)
+        return 0 if known is None else known.priority
+
     def closed_spans(self, node: int) -> list[tuple[int, int]]:
         """When the node is in maintenance: spans `[start, end)` that neither touch nor overlap, ascending."""
-        spans: list[tuple[int, int]] = []
-        for window in sorted(self.maintenance, key=lambda window: (window.start, window.end)):
-            if node not in window.nodes:
-                continue
-            if spans and window.start <= spans[-1][1]:
-                spans[-1] = (spans[-1][0], max(spans[-1][1], window.end))
-            else:
-                spans.append((window.start, window.end))
-        return spans
+        return united((window.start, window.end) for window in self.maintenance if node in window.nodes)
 
     def open_spans(self, node: int, start: int, end: int) -> list[tuple[int, int]]:
         """The parts of `[start, end)` in which the node is not in maintenance, ascending."""

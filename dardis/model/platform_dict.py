@@ -6,6 +6,7 @@ from dataclasses import asdict, fields
 from typing import Any, TypeVar
 
 from dardis.model.platform import Facility, GridLimit, Maintenance, NodeGroup, NodePower, Platform
+from dardis.model.queues import Hours, PrimeTime, Queue
 
 T = TypeVar("T")
 
@@ -29,10 +30,21 @@ def platform_from_dict(data: dict[str, Any]) -> Platform:
         around = data.get("facility") or {}
         limits = tuple(_build(GridLimit, limit) for limit in around.get("limits", ()))
         facility = _build(Facility, around | {"limits": limits})
-        built = {"groups": groups, "maintenance": closed, "partitions": partitions, "facility": facility}
+        prime = data.get("prime")
+        built: dict[str, Any] = {
+            "queues": tuple(_queue(queue) for queue in data.get("queues", ())),
+            "prime": prime and _build(PrimeTime, prime | {"days": tuple(prime["days"])}),
+        }
+        built |= {"groups": groups, "maintenance": closed, "partitions": partitions, "facility": facility}
         return _build(Platform, data | built)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"is no description of a platform ({error})") from None
+
+
+def _queue(data: dict[str, Any]) -> Queue:
+    groups, stopped = data["groups"], tuple((start, end) for start, end in data["stopped"])
+    tuples = {"groups": None if groups is None else tuple(groups), "stopped": stopped}
+    return _build(Queue, data | tuples | {"hours": Hours(data["hours"])})
 
 
 def _build(what: type[T], values: dict[str, Any]) -> T:

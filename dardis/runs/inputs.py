@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from dardis.config.clocks import parse_utc
 from dardis.config.platform import load_platform
 from dardis.config.set_up import AnySetUp
 from dardis.config.target import read_profile
@@ -55,10 +56,9 @@ class Inputs:
 
 
 class Asked(NamedTuple):
-    """A trace, the part of it that is run, and its jobs."""
+    """A trace, and the jobs of the part of it that is run."""
 
     whole: Trace
-    part: Trace
     workload: Workload
 
 
@@ -72,7 +72,7 @@ def asked_jobs(
         part = submitted(part, start, end)
     if count is not None:
         part = first_jobs(part, count)
-    return Asked(whole, part, to_jobs(part, platform, unit_cores=unit_cores, think_times=think_times))
+    return Asked(whole, to_jobs(part, platform, unit_cores=unit_cores, think_times=think_times))
 
 
 def load_inputs(request: RunRequest) -> Inputs:
@@ -82,10 +82,15 @@ def load_inputs(request: RunRequest) -> Inputs:
     record = request.record()
     platform = load_platform(request.platform)
     setup.check_platform(platform)
-    whole, trace, workload = asked_jobs(
+    whole, workload = asked_jobs(
         request.trace, platform, setup.unit_cores or None, start=request.start, end=request.end, count=request.jobs,
         think_times=request.think_times, strict=request.strict,
     )  # fmt: skip
+    unix_start = _unix_start(request, whole, platform)
+    platform = platform.on_clock(unix_start, int(whole.submit.min()))
+    if platform.needs_calendar:
+        found = f"not given, and {request.trace} does not say when it began; prime time needs it"
+        raise InputError("--calendar-start", found, "the UTC moment of its first submission")
     skipped = _skipped_lines(whole)
     warnings = [str(mistake) for mistake in taken(request.dispatcher)]
     warnings += [f"{request.trace}: {line}" for line in skipped] + workload.notes
@@ -116,9 +121,6 @@ def load_inputs(request: RunRequest) -> Inputs:
     warnings += check_reach(request, setup)
     if desired is not None and setup.checks_starts_only:
         warnings.append(f"{request.profile}: {STARTS_ONLY}")
-    unix_start = _unix_start(trace)
-    if platform.facility.calendar_start is not None:
-        unix_start = platform.facility.calendar_start - int(whole.submit.min())
     power = power_terms(platform, unix_start, jobs[0].submit, jobs[-1].submit)
     warnings += power.warnings if power else ()
     return Inputs(
@@ -161,8 +163,13 @@ def _skipped_lines(trace: Trace) -> list[str]:
     return found
 
 
-def _unix_start(trace: Trace) -> int | None:
-    """Unix time of the trace's time 0, where its header or its own clock says so."""
+def _unix_start(request: RunRequest, trace: Trace, platform: Platform) -> int | None:
+    """Unix time of the trace's time 0, where somebody says when it began: the request, the platform, or itself."""
+    stated = platform.facility.calendar_start
+    if request.calendar_start is not None:
+        stated = parse_utc(request.calendar_start)
+    if stated is not None:
+        return stated - int(trace.submit.min())
     if trace.unix_start is not None:
         return trace.unix_start
     return 0 if int(trace.submit[0]) > 800_000_000 else None

@@ -85,7 +85,7 @@ def play_over(
     )  # fmt: skip
     with blamed(dispatcher):
         turns = dispatcher.turns(cluster)
-        simulation = Simulation(jobs, turns, hosts, _predictor(dispatcher, jobs, seed), keep)
+        simulation = Simulation(jobs, turns, hosts, _predictor(dispatcher, jobs, seed), keep, platform.refusal)
         simulation.run(progress)
         if dispatcher.origin:
             _see_that_it_is_legal(simulation, platform, switched=switching is not None)

@@ -43,6 +43,8 @@ class RunRequest:
     """Children of a host in the tree that sums offers; 0: none does."""
     sample: int = 0
     """Nodes asked first for each unit; 0: all."""
+    calendar_start: str | None = None
+    """The UTC moment of the trace's first submission; None: what the platform says, or the trace."""
     save_instances: Path | None = None
     """The folder for what models were asked; None: nobody keeps it."""
 

@@ -40,13 +40,17 @@ class Simulation:
 
     def __init__(
         self, jobs: Sequence[Actual], turns: Turns, hosts: Hosts = NO_HOSTS, predictor: Predictor | None = None,
-        keep: Keep | None = None,
+        keep: Keep | None = None, refusal: Callable[[Job], str] = lambda _: "",
     ) -> None:  # fmt: skip
-        """Fill the queue of events with the arrivals of all jobs that follow no other."""
+        """Fill the queue of events with the arrivals of all jobs that follow no other.
+
+        `refusal` says why a job that is submitted is not taken, whoever decides; nothing where it is.
+        """
         self.jobs = list(jobs)
         self.recorder = Recorder(len(self.jobs), keep)
         self._turns = turns
         self._predictor = predictor
+        self._refusal = refusal
         self._lockstep = Lockstep(hosts, self)
         self._arrival, self._ending = (1, 0) if turns.batched else (0, 1)
         self._events = EventQueue()
@@ -114,7 +118,11 @@ class Simulation:
         while (event := self._events.pop_before((now + 1,))) is not None:
             if event[1] == self._arrival:
                 place = event[3]
-                self._take(self._turns.submitted(self._arriving(place, now), place, now), now)
+                job = self._arriving(place, now)
+                if reason := self._refusal(job):
+                    self._reject(place, reason, now)
+                else:
+                    self._take(self._turns.submitted(job, place, now), now)
             elif ended := self._ends(event, now):
                 self._take(self._turns.ended(ended, now), now)
 
@@ -184,6 +192,10 @@ class Simulation:
         self.recorder.predictor_ns += spent
         self._begun += spent
 
+    def _reject(self, place: int, reason: str, now: int) -> None:
+        self.recorder.rejected(place, reason)
+        self._submit_followers(place, now)
+
     def _submit_followers(self, place: int, now: int) -> None:
         for follower in self._followers.pop(place, ()):
             job = self.jobs[follower]
@@ -203,8 +215,7 @@ class Simulation:
             case Rejected():
                 place = self._place[deed.job]
                 self.recorder.attempts[place] = deed.attempts
-                self.recorder.rejected(place, deed.reason)
-                self._submit_followers(place, now)
+                self._reject(place, deed.reason, now)
             case Solved():
                 self.recorder.decided(now, deed)
                 self._decided += round(deed.solver_cpu_s * 1e9)  # it works beside this thread, whose clock is read

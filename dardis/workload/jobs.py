@@ -28,11 +28,13 @@ def to_jobs(trace: Trace, platform: Platform, *, unit_cores: int | None = None, 
 
     A trace of processors gets units by the eligible nodes (see `units`), or of `unit_cores` cores. With `think_times`
     a job follows its preceding job, if that one comes earlier in the trace; else it has only its submit time.
-    InputError: a job that asks only for kinds the platform lacks, a bad `unit_cores`.
+    InputError: a job that asks only for kinds the platform lacks, or whose queue it does not declare, if it declares
+    any; a bad `unit_cores`.
     """
     notes: list[str] = []
     if unit_cores is not None and not trace.counts_processors:
         notes.append("unit_cores: ignored, the trace states its units")
+    _see_queues(trace, platform)
     trace = in_units(trace, platform, unit_cores)
     groups = groups_of(trace, platform)
     request = _request(trace, platform, notes)
@@ -47,6 +49,13 @@ def to_jobs(trace: Trace, platform: Platform, *, unit_cores: int | None = None, 
     jobs = [Actual(Job(*row), run, leader, think) for row, run, leader, think in truth]
     jobs.sort(key=attrgetter("submit", "number"))
     return Workload(jobs, notes)
+
+
+def _see_queues(trace: Trace, platform: Platform) -> None:
+    """See that the platform declares the queues that jobs name, if it declares any. Raises InputError."""
+    for name in sorted({*trace.queue.tolist()} - {"", *platform.queue_of}) if platform.queues else ():
+        number = int(trace.number[trace.queue == name][0])
+        raise InputError(f"job {number}", f"queue {name!r} is not declared", "one of " + ", ".join(platform.queue_of))
 
 
 def _request(trace: Trace, platform: Platform, notes: list[str]) -> list[tuple[int, ...]]:

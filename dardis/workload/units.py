@@ -61,10 +61,16 @@ def _node_cores(trace: Trace, platform: Platform) -> Ints:
 
 
 def groups_of(trace: Trace, platform: Platform) -> Ints:
-    """Bit set of the groups that may run each job: its partition's, all for a partition that has no entry."""
+    """Bit set of the groups that may run each job: its partition's, all for a partition that has no entry.
+
+    Of these only its queue's, where that names some.
+    """
     bits = np.full(len(trace), platform.all_groups, dtype=np.int64)
     for name, groups in platform.partitions.items():
         bits[trace.partition == name] = sum(1 << group for group in groups)
+    for queue in platform.queues:
+        if queue.groups is not None:
+            bits[trace.queue == queue.name] &= sum(1 << group for group in queue.groups)
     return bits
 
 

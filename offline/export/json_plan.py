@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from dardis.config.platform import Time
 from dardis.config.records import Count, Figures, PlanHead, Record
+from dardis.config.times import Time
 from dardis.config.toml_file import read_json
 from dardis.model.errors import InputError
 from offline.export.exporter import Export

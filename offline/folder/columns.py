@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dardis.config.platform import LATEST
+from dardis.config.times import LATEST
 from dardis.metrics.columns import parse_units_by_node
 from dardis.model.arrays import Floats, Ints
 from dardis.model.cells import as_cell, row_writer

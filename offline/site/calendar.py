@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dardis.model import moments
-from dardis.model.errors import InputError
 from dardis.workload.trace import Trace
 
 HOUR_S = 3600
@@ -67,11 +65,3 @@ def calendar_of(trace: Trace, calendar_start_unix: int | None = None) -> tuple[C
     if first >= _EARLIEST_UNIX:
         return Calendar(first, first), None
     return Calendar(first, 0), "the trace does not say when it began: day 0 begins with its first submit"
-
-
-def parse_utc(text: str, place: str = "--calendar-start") -> int:
-    """Unix seconds of an ISO 8601 moment; without an offset it is UTC. InputError at `place` for what is none."""
-    try:
-        return moments.parse_utc(text)
-    except (ValueError, OverflowError):
-        raise InputError(place, repr(text), "a moment since 1970 in whole seconds, as 2023-07-03T00:00Z") from None

@@ -10,6 +10,7 @@ import numpy as np
 
 from dardis import __version__
 from dardis.config.carbon import load_carbon
+from dardis.config.clocks import parse_utc
 from dardis.config.platform import load_platform
 from dardis.config.prices import load_prices
 from dardis.config.weather import load_weather
@@ -27,7 +28,7 @@ from dardis.power.tariff import Tariff
 from dardis.workload.jobs import to_jobs
 from dardis.workload.read import read_trace
 from dardis.workload.trace import UNKNOWN, Trace
-from offline.site.calendar import Calendar, calendar_of, parse_utc
+from offline.site.calendar import Calendar, calendar_of
 from offline.site.fitting import trace_that_fits
 
 
@@ -119,6 +120,7 @@ def load_site(request: SiteRequest) -> Site:
             raise InputError(f"--{name}", "not given, and the platform names none", f"--{name} FILE.csv")
     whole = read_trace(request.history, strict=request.strict)
     calendar, assumed = calendar_of(whole, stated)
+    platform = platform.on_clock(calendar.offset, calendar.first_submit)
     trace, left_out = trace_that_fits(whole, platform)
     if assumed and (isinstance(weather, str) or isinstance(prices, str)):
         raise InputError("--calendar-start", f"not given, and {assumed}", "the UTC moment of its first submit")

@@ -8,8 +8,9 @@ from itertools import product
 from pathlib import Path
 from typing import Final
 
+from dardis.config.clocks import parse_utc
 from dardis.metrics.facility import Surroundings, platform_cooling
-from offline.site.calendar import Calendar, parse_utc
+from offline.site.calendar import Calendar
 from offline.site.site import Site, SiteRequest, load_site
 from scripts.kit import thesis
 from scripts.kit.command import convert

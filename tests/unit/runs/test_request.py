@@ -43,6 +43,7 @@ def other(folder):
         "seed": 2, "jobs": 5, "start": -4, "end": 9, "profile": folder / "cap.csv", "deadlines": "factor:2",
         "settings": ("offers=quota", "start_grain_s=7"), "think_times": True, "task_managers": 3, "trim": (4, 0),
         "strict": True, "force": True, "arity": 8, "sample": 4, "save_instances": folder / "kept",
+        "calendar_start": "2023-07-03T00:00Z",
     }  # fmt: skip
 
 
@@ -84,7 +85,7 @@ REQUESTS = st.builds(
     settings=st.lists(TEXTS, max_size=3).map(tuple), think_times=st.booleans(), task_managers=st.integers(1, 4096),
     trim=st.none() | st.tuples(st.integers(0, 10**9), st.integers(0, 10**9)), strict=st.booleans(),
     force=st.booleans(), arity=st.just(0) | st.integers(2, 4096), sample=st.integers(0, 2**31 - 1),
-    save_instances=st.none() | st.builds(Path, TEXTS),
+    save_instances=st.none() | st.builds(Path, TEXTS), calendar_start=st.none() | TEXTS,
 )  # fmt: skip
 
 

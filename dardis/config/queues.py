@@ -1,0 +1,106 @@
+"""Decides what a platform file may say of queues and of prime time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from dardis.config.amounts import read_amounts
+from dardis.config.times import LATEST, SpanTable
+from dardis.config.toml_file import Table
+from dardis.model.errors import InputError
+from dardis.model.queues import Hours, PrimeTime, Queue
+
+WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+Priority = Annotated[int, Field(ge=-1_000_000, le=1_000_000)]
+Limit = Annotated[int, Field(ge=1, le=LATEST)]
+"""The most of something, which is at least 1."""
+
+
+def _second_of_day(value: object) -> int:
+    """Read `"08:00"`; 24:00 is the day's end."""
+    if isinstance(value, str) and len(value) == 5 and value[2] == ":" and (value[:2] + value[3:]).isdecimal():
+        second = int(value[:2]) * 3600 + int(value[3:]) * 60
+        if second <= 86_400 and int(value[3:]) < 60:
+            return second
+    raise ValueError(f"{value!r}; expected a time of day such as 08:00")
+
+
+def _weekday(value: object) -> int:
+    if value not in WEEKDAYS:
+        raise ValueError(f"{value!r}; expected one of {', '.join(WEEKDAYS)}")
+    return WEEKDAYS.index(str(value))
+
+
+def time_zone(name: str) -> str:
+    """The name of a time zone, if it is one. ValueError."""
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, KeyError):
+        raise ValueError(f"{name!r}; expected a time zone such as Europe/Rome") from None
+    return name
+
+
+def _hours(value: object) -> Hours:
+    try:
+        return Hours(str(value))
+    except ValueError:
+        raise ValueError(f"{value!r}; expected one of {', '.join(Hours)}") from None
+
+
+class PrimeTable(Table):
+    """`[prime]`: the hours of the working day."""
+
+    start: Annotated[int, BeforeValidator(_second_of_day)]
+    end: Annotated[int, BeforeValidator(_second_of_day)]
+    days: Annotated[list[Annotated[int, BeforeValidator(_weekday)]], Field(min_length=1)] = Field(
+        default_factory=lambda: list(range(7))
+    )
+    timezone: Annotated[str, AfterValidator(time_zone)] = "UTC"
+
+    @model_validator(mode="after")
+    def _has_length(self) -> PrimeTable:
+        if self.start == self.end:
+            raise ValueError("start and end are the same; expected two times of day")
+        return self
+
+    def prime(self) -> PrimeTime:
+        """It as the model has it, on no clock yet."""
+        return PrimeTime(self.start, self.end, tuple(sorted({*self.days})), self.timezone)
+
+
+class QueueTable(Table):
+    """`[[queues]]`: a queue of the site."""
+
+    name: Annotated[str, Field(min_length=1)]
+    expected_wait_s: Limit | None = None
+    longest_wait_s: Limit | None = None
+    priority: Priority = 0
+    groups: Annotated[list[str], Field(min_length=1)] | None = None
+    max_units: Limit | None = None
+    max_walltime_s: Limit | None = None
+    max_job: Annotated[dict[str, int], BeforeValidator(read_amounts)] = Field(default_factory=dict)
+    hours: Annotated[Hours, BeforeValidator(_hours)] = Hours.ANY
+    stopped: list[SpanTable] = Field(default_factory=list)
+
+
+def queues_of(place: str, tables: list[QueueTable], group_of: Mapping[str, int], *, prime: bool) -> tuple[Queue, ...]:
+    """The queues of a file; `place` is where they stand, `group_of` the node groups by prefix. Raises InputError."""
+    found: dict[str, Queue] = {}
+    for index, table in enumerate(tables):
+        here = f"{place}[{index}]"
+        if table.name in found:
+            raise InputError(f"{here}.name", f"queue {table.name!r} again", "every queue once")
+        for prefix in table.groups or ():
+            if prefix not in group_of:
+                raise InputError(f"{here}.groups", f"no node group {prefix!r}", "one of " + ", ".join(group_of))
+        if table.hours is not Hours.ANY and not prime:
+            raise InputError(f"{here}.hours", f"{table.hours}, and no prime time", "a table [prime] with start and end")
+        stated = {name: getattr(table, name) for name in QueueTable.model_fields if name not in {"groups", "stopped"}}
+        groups = None if table.groups is None else tuple(sorted({group_of[prefix] for prefix in table.groups}))
+        stopped = tuple((span.start_s, span.end_s) for span in table.stopped)
+        found[table.name] = Queue(**stated, groups=groups, stopped=stopped)
+    return tuple(found.values())

@@ -1,0 +1,138 @@
+"""The queues of a site: who may ask for how much in them, on which nodes, and when their jobs may start."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from enum import StrEnum
+from zoneinfo import ZoneInfo
+
+from dardis.model.job import FOREVER, Job
+from dardis.model.resources import amount_in_words
+from dardis.model.spans import united
+
+PRIME_YEARS = 20
+"""For how long after the first submission prime time is kept apart; later all hours are alike."""
+_DAY = timedelta(days=1)
+
+
+class Hours(StrEnum):
+    """In which hours jobs of a queue may start."""
+
+    ANY = "any"
+    PRIME = "prime"
+    NON_PRIME = "non-prime"
+
+
+@dataclass(frozen=True, slots=True)
+class PrimeTime:
+    """The hours of the working day, `[start, end)` in s from midnight of a time zone, on these weekdays (0: Monday).
+
+    An end before the start is on the next day.
+    """
+
+    start: int
+    end: int
+    days: tuple[int, ...] = (0, 1, 2, 3, 4, 5, 6)
+    timezone: str = "UTC"
+
+    unix_start: int | None = None
+    """Unix s of second 0 of a trace's clock (None: nobody has said it)."""
+    first: int = 0
+    """The first submission on that clock; nothing is asked of what was before."""
+
+    def closed(self, hours: Hours) -> list[tuple[int, int]]:
+        """When no job of a queue with such hours may start: spans on the trace's clock, ascending and apart.
+
+        ValueError where nobody has said when the clock began.
+        """
+        if hours is Hours.ANY:
+            return []
+        if self.unix_start is None:
+            raise ValueError("prime time on a clock of which nobody knows when it began")
+        last = self.first + PRIME_YEARS * 366 * 86_400
+        spans = self._spans(self.first, last, self.unix_start)
+        if hours is Hours.NON_PRIME:
+            return spans
+        edges = [self.first, *(edge for span in spans for edge in span), last]
+        gaps = zip(edges[::2], edges[1::2], strict=True)
+        return [(begin, end) for begin, end in gaps if begin < end]
+
+    def _spans(self, first: int, last: int, unix_start: int) -> list[tuple[int, int]]:
+        """When it is prime time: spans that meet `[first, last)`, on the trace's clock, ascending and apart."""
+        zone = ZoneInfo(self.timezone)
+        day = datetime.fromtimestamp(first + unix_start, zone).date() - _DAY
+        until = datetime.fromtimestamp(last + unix_start, zone).date()
+        spans = []
+        while day <= until:
+            if day.weekday() in self.days:
+                following = day if self.end > self.start else day + _DAY
+                begin, end = _moment(day, self.start, zone), _moment(following, self.end, zone)
+                spans.append((begin - unix_start, end - unix_start))
+            day += _DAY
+        return [span for span in united(spans) if span[0] < last and span[1] > first]
+
+
+def _moment(day: date, second: int, zone: ZoneInfo) -> int:
+    """Unix s of a time of day that clocks there show."""
+    shown = datetime(day.year, day.month, day.day, tzinfo=zone) + timedelta(seconds=second)
+    return int(shown.astimezone(UTC).timestamp())
+
+
+class Starts:
+    """When jobs of a queue may start: always but in some spans `[start, end)`, on the trace's clock."""
+
+    def __init__(self, closed: Iterable[tuple[int, int]]) -> None:
+        """The spans may touch and overlap."""
+        self.closed = united(closed)
+        self._edges = [edge for span in self.closed for edge in span]
+
+    def opens(self, time: int) -> int:
+        """The first time at which one may start, from `time` on (FOREVER: none)."""
+        place = bisect_right(self._edges, time)
+        return self._edges[place] if place % 2 else time
+
+    def changes(self, time: int) -> int:
+        """When it is next open after being closed, or closed after being open, after `time` (FOREVER: never)."""
+        place = bisect_right(self._edges, time)
+        return self._edges[place] if place < len(self._edges) else FOREVER
+
+
+ALWAYS = Starts(())
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A queue of a site. Nothing is limited that is not stated (None); spans are on the trace's clock."""
+
+    name: str
+    expected_wait_s: int | None = None
+    """What its jobs are told to expect (ewt, thesis 4.1)."""
+    longest_wait_s: int | None = None
+    """Whoever waits longer is late (thesis 4.5)."""
+    priority: int = 0
+    """Jobs of the queue with the higher go first."""
+    groups: tuple[int, ...] | None = None
+    """Node groups that its jobs may use, by index."""
+    max_units: int | None = None
+    max_walltime_s: int | None = None
+    max_job: dict[str, int] = field(default_factory=dict)
+    """What all units of a job may ask for together, by kind."""
+    hours: Hours = Hours.ANY
+    stopped: tuple[tuple[int, int], ...] = ()
+    """When none of its jobs may start."""
+
+    def refusal(self, job: Job, kinds: tuple[str, ...]) -> str:
+        """Why it takes no such job, whose request is of these kinds; empty if it does."""
+        if self.max_units is not None and job.units > self.max_units:
+            return f"asks for {job.units} units, queue {self.name} takes {self.max_units} at most"
+        if self.max_walltime_s is not None and job.walltime > self.max_walltime_s:
+            return f"asks for {job.walltime} s, queue {self.name} takes {self.max_walltime_s} s at most"
+        for kind, amount in zip(kinds, job.request, strict=True):
+            most = self.max_job.get(kind)
+            if most is not None and amount * job.units > most:
+                asks, takes = amount_in_words(kind, amount * job.units), amount_in_words(kind, most)
+                return f"asks for {asks}, queue {self.name} takes {takes} at most"
+        return ""
