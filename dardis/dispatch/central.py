@@ -64,7 +64,7 @@ class CentralDispatcher:
         binds_all = desired is not None and setup.profile is ProfileRule.HARD and not setup.checks_starts_only
         self._binding = self._changes if binds_all else sorted({window.start for window in platform.maintenance})
         """When that may change which nobody who runs may exceed, however long he was expected to run."""
-        self._table = JobTable(kinds, platform.node_count)
+        self._table = JobTable(kinds, platform.node_count, [*platform.hours.values()])
         """The jobs that wait or run."""
         self._probe = JobTable(kinds, platform.node_count)
         """A job that is looked at as if it were alone."""
@@ -97,6 +97,11 @@ class CentralDispatcher:
     def _queue(self) -> queue.Queue:
         return self._table.queue
 
+    @property
+    def _keeps_closed(self) -> bool:
+        """Whether those stay on the queue who may not start at this hour: where all who wait have reservations."""
+        return self._pass.backfill and self._pass.depth in (0, FOREVER)
+
     def occupy(self, nodes: Ints, units: Ints, request: Ints, start: int, end: int) -> None:
         """Count as taken what somebody else holds there over `[start, end)`; before any job is submitted."""
         if not self._nodes.reserve(nodes, units, request, start, end, start):
@@ -107,6 +112,7 @@ class CentralDispatcher:
         """Take a new job; say if it can never run."""
         if job.units > self._could_hold(job):
             return Rejected(job.number, too_large(job, self._platform.kinds, self._could_hold(job)))
+        starts = self._platform.starts_of(job.queue)
         soonest = max(job.earliest, now)
         passes_by = ignores = False
         if self._alone is not None and not self._fits_alone(job, max([soonest, *self._changes[-1:]]), now):
@@ -114,7 +120,8 @@ class CentralDispatcher:
             ignores = not passes_by and self._rules.soft
             if not passes_by and not ignores:
                 return Rejected(job.number, outside_desired(self._setup.profile_split))
-        slot = self._table.add(job, job.expected)
+        level, hours = self._platform.level_of(job.queue), self._platform.hours_of(job.queue)
+        slot = self._table.add(job, job.expected, level, hours)
         if self._predicts:
             if slot >= len(self._durations):
                 self._durations = np.concatenate([self._durations, np.zeros_like(self._durations)])
@@ -125,6 +132,8 @@ class CentralDispatcher:
         self._placer.see_slots(self._table.slots)
         rule, back = self._pass.keys
         self._queue.keys[slot] = rule(job, self._platform), back(job, self._platform)
+        if not self._keeps_closed:
+            soonest = starts.opens(soonest)
         if soonest > now:
             heappush(self._early, (soonest, job.number, slot))
         else:
@@ -157,6 +166,8 @@ class CentralDispatcher:
         if now < self._busy_until:
             self._wake = self._busy_until
             return []
+        if self._platform.hours and not self._keeps_closed:
+            self._see_to_hours(now)
         while self._early and self._early[0][0] <= now:
             self._arrived.append(heappop(self._early)[2])
         lost: list[Rejected] = []
@@ -235,6 +246,28 @@ class CentralDispatcher:
         if span < job.walltime:  # else it is killed then
             heappush(self._expected_ends, (start + span, job.number))
 
+    def _see_to_hours(self, now: int) -> None:
+        """Take those off the queue who may not start now, until they may."""
+        jobs = self._queue
+        waiting = jobs.lists[queue.RULE, : jobs.size[queue.RULE]]
+        for slot in waiting[jobs.table[waiting, queue.HOURS] > 0].tolist():
+            opens = self._opens(slot, now)
+            if opens > now:
+                self._placer.change(passes.withdraw, jobs, slot, now)
+                self._placer.room.state[queue.FREED] = 1
+                jobs.table[slot, queue.FRESH] = 1
+                heappush(self._early, (opens, self._table.jobs[slot].number, slot))
+        # Where a decision takes time somebody may have arrived while his queue was open, and nobody has looked at him.
+        for slot in [slot for slot in self._arrived if jobs.table[slot, queue.HOURS]]:
+            opens = self._opens(slot, now)
+            if opens > now:
+                self._arrived.remove(slot)
+                heappush(self._early, (opens, self._table.jobs[slot].number, slot))
+
+    def _opens(self, slot: int, now: int) -> int:
+        """When the queue of a waiting job lets it start."""
+        return self._platform.starts_of(self._table.jobs[slot].queue).opens(now)
+
     def _see_to_passing(self, now: int) -> list[Rejected]:
         """Let nobody wait for what will not come: a soft profile binds no more, a hard one takes the job off the queue.
 
@@ -270,6 +303,7 @@ class CentralDispatcher:
             place = bisect_right(self._changes, now)
             state = self._placer.room.state
             soonest = min(soonest, int(state[queue.LAPSES]), *self._changes[place : place + 1])
+            soonest = min([soonest, *(starts.changes(now) for starts in self._platform.hours.values())])
             if not self._predicts:  # else a reservation is worked out anew when those have ended who stand in its way
                 soonest = min(soonest, int(state[queue.FOLLOWING]))
         return soonest

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dardis.kernels.queue import GONE, HELD, HOLD, Queue, make_queue, wider_queue
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME, Job
+from dardis.model.queues import Starts
 
 FIRST_SLOTS = 256
 
@@ -14,9 +17,13 @@ FIRST_SLOTS = 256
 class JobTable:
     """Jobs by slot. The lists of `queue`, and who is on them, are the caller's to keep."""
 
-    def __init__(self, kinds: int, nodes: int) -> None:
-        """Hold no job yet; jobs may take up to `nodes` nodes."""
-        self.queue: Queue = make_queue(FIRST_SLOTS, kinds)
+    def __init__(self, kinds: int, nodes: int, hours: Sequence[Starts] = ()) -> None:
+        """Hold no job yet; jobs may take up to `nodes` nodes. `hours` are when they may start, by their own number."""
+        edges = [[], *(one.edges for one in hours)]
+        offsets = np.cumsum([0, *map(len, edges)])
+        self.queue: Queue = make_queue(FIRST_SLOTS, kinds)._replace(
+            edges=np.array([edge for one in edges for edge in one], dtype=np.int64), edges_at=offsets.astype(np.int64)
+        )
         self.jobs: dict[int, Job] = {}
         self._nodes = nodes
         self._unused = list(range(FIRST_SLOTS - 1, -1, -1))
@@ -28,8 +35,11 @@ class JobTable:
         """Jobs that there is room for."""
         return len(self.queue.table)
 
-    def add(self, job: Job, span: int) -> int:
-        """Write the row of a job that no pass has seen, and that is to hold its nodes for `span` s; return its slot."""
+    def add(self, job: Job, span: int, level: int = 0, hours: int = 0) -> int:
+        """Write the row of a job that no pass has seen, and that is to hold its nodes for `span` s; return its slot.
+
+        `level` is that of its priority; `hours` says which are its own, from 1 on (0: it may start at any time).
+        """
         if not self._unused:
             slots = self.slots
             self.queue = wider_queue(self.queue, 2 * slots)
@@ -40,7 +50,7 @@ class JobTable:
         slot = self._unused.pop()
         latest = FOREVER if job.latest is None else job.latest
         self.queue.table[slot] = (
-            job.number, job.submit, span, job.units, job.groups, latest, 0, 1, NO_TIME, self._held, 0, 0,
+            job.number, job.submit, span, job.units, job.groups, latest, level, hours, 0, 1, NO_TIME, self._held, 0, 0,
             *job.request,
         )  # fmt: skip
         self._held += most

@@ -28,6 +28,7 @@ from dardis.kernels.queue import (
     IGNORES,
     LAPSES,
     LATEST,
+    LEVEL,
     LOOKED_AT,
     NUMBER,
     OUTRUN,
@@ -49,7 +50,19 @@ from dardis.kernels.queue import (
     Rules,
 )
 from dardis.kernels.rows import Rows, forget_before
-from dardis.kernels.search import FOUND, NOTHING, ROOM, binding_of, find, first_nodes, fits_now, give_back, take
+from dardis.kernels.search import (
+    FOUND,
+    NOTHING,
+    ROOM,
+    binding_of,
+    find,
+    find_in_hours,
+    first_nodes,
+    fits_now,
+    give_back,
+    opens,
+    take,
+)
 from dardis.kernels.selection import NONE
 from dardis.model.arrays import Ints
 from dardis.model.codes import FIRST_FIT
@@ -63,7 +76,9 @@ BEGUN, STAYS = 10, 11
 
 @inlined
 def goes_before(queue: Queue, which: int, a: int, b: int) -> bool:
-    """Whether slot a comes before slot b in a list: by key, then submission, then job number."""
+    """Whether slot a comes before slot b in a list: by priority, then key, then submission, then job number."""
+    if queue.table[a, LEVEL] != queue.table[b, LEVEL]:
+        return queue.table[a, LEVEL] > queue.table[b, LEVEL]
     if queue.keys[a, which] != queue.keys[b, which]:
         return queue.keys[a, which] < queue.keys[b, which]
     if queue.table[a, SUBMIT] != queue.table[b, SUBMIT]:
@@ -141,9 +156,9 @@ def reserve_earliest(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Ru
     table = queue.table
     spans = binding_of(rules, table, slot, now) == BOUND_THROUGHOUT
     last = table[slot, LATEST] if rules.soft and spans else FOREVER
-    found = find(rows, group, queue, rules, room, slot, BOUND_THROUGHOUT if spans else UNBOUND, now, last, now)
+    found = find_in_hours(rows, group, queue, rules, room, slot, BOUND_THROUGHOUT if spans else UNBOUND, last, now)
     if found == NOTHING and last != FOREVER:
-        found = find(rows, group, queue, rules, room, slot, UNBOUND, now, FOREVER, now)
+        found = find_in_hours(rows, group, queue, rules, room, slot, UNBOUND, FOREVER, now)
     if found == ROOM:
         return ROOM
     if found == FOUND:
@@ -192,7 +207,7 @@ def try_job(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room
         state[LOOKED_AT] = 0
         for k in range(len(room.free) if reserved <= now else 0):
             room.free[k] += table[slot, REQUEST + k] * table[slot, UNITS]
-    if not hopeless(table, slot, room):
+    if opens(queue, slot, now) == now and not hopeless(table, slot, room):
         if fits_now(rows, group, table, slot, rules, now, 0):
             return begin(rows, group, queue, slot, rules, room, now)
         room.failed[state[LOOKED_AT] % REMEMBERED] = slot

@@ -10,10 +10,11 @@ from dardis.kernels.offers import Scratch
 from dardis.model.arrays import Floats, Ints
 from dardis.model.offer_rows import OFFER_COLUMNS
 
-NUMBER, SUBMIT, SPAN, UNITS, GROUPS, LATEST, IGNORES, FRESH, START, HOLD, HELD, GONE, REQUEST = range(13)
-"""Columns of the table: of the job (`SPAN`: for how long its nodes are reserved), then whether the desired profile does
-not bind it, whether no pass has seen it, its reserved start, where its nodes are written and how many they are, whether
-it has started; from `REQUEST` on, what a unit asks for."""
+NUMBER, SUBMIT, SPAN, UNITS, GROUPS, LATEST, LEVEL, HOURS, IGNORES, FRESH, START, HOLD, HELD, GONE, REQUEST = range(15)
+"""Columns of the table: of the job (`SPAN`: for how long its nodes are reserved; `LEVEL`: of its priority; `HOURS`:
+which hours are its queue's), then whether the desired profile does not bind it, whether no pass has seen it, its
+reserved start, where its nodes are written and how many they are, whether it has started; from `REQUEST` on, what a
+unit asks for."""
 RULE, BACK, ARRIVED, ENDED, OUTRUN = range(5)
 """The lists of slots: who waits in the order of the rule, and in that of the backfilled part; then who has arrived, who
 has ended and who runs longer than expected, of which no pass knows yet."""
@@ -40,7 +41,11 @@ class Rules(NamedTuple):
 
 
 class Queue(NamedTuple):
-    """The jobs that wait or run: table, keys (slots, 2), lists (5, slots), how much of each counts, and nodes held."""
+    """The jobs that wait or run: table, keys (slots, 2), lists (5, slots), how much of each counts, and nodes held.
+
+    Then when jobs may start: `edges`, at which hours are closed and opened in turn, ascending for each, and where those
+    of each begin in it, `edges_at`, shape (hours + 1,). Hours 0 are always open.
+    """
 
     table: Ints
     keys: Floats
@@ -48,6 +53,8 @@ class Queue(NamedTuple):
     size: Ints
     hold_node: Ints
     hold_units: Ints
+    edges: Ints
+    edges_at: Ints
 
 
 class Room(NamedTuple):
@@ -88,6 +95,8 @@ def make_queue(slots: int, kinds: int) -> Queue:
         np.zeros(5, dtype=np.int64),
         np.zeros(slots, dtype=np.int64),
         np.zeros(slots, dtype=np.int64),
+        np.zeros(0, dtype=np.int64),
+        np.zeros(2, dtype=np.int64),
     )
 
 
@@ -99,4 +108,4 @@ def wider_queue(queue: Queue, slots: int) -> Queue:
     wider.keys[:count] = queue.keys
     wider.lists[:, :count] = queue.lists
     wider.size[:] = queue.size
-    return wider._replace(hold_node=queue.hold_node, hold_units=queue.hold_units)
+    return queue._replace(table=wider.table, keys=wider.keys, lists=wider.lists, size=wider.size)

@@ -30,6 +30,7 @@ from dardis.kernels.profile import DONE, FULL
 from dardis.kernels.queue import (
     BOUND_THROUGHOUT,
     GONE,
+    LEVEL,
     NUMBER,
     PHASE,
     PLACE,
@@ -59,6 +60,10 @@ whoever has waited for over a day strictly first costs a tenth of the mean wait 
 """
 
 
+PER_LEVEL = 32.0
+"""How many times as much those weigh whose priority is one level higher."""
+
+
 class Planning(NamedTuple):
     """How much is planned: jobs that are looked at, orders that are tried, and what their weights go by."""
 
@@ -83,6 +88,8 @@ def weight_of(table: Ints, slot: int, planning: Planning, now: int) -> float:
     else:
         cores = max(table[slot, REQUEST] * table[slot, UNITS], 1)
         weight = (waited + HEAD_START_S) / (table[slot, SPAN] * np.sqrt(cores))
+    if table[slot, LEVEL] > 0:
+        weight *= PER_LEVEL ** table[slot, LEVEL]
     return weight * (waited / DAY_S) ** STEEPNESS if waited > DAY_S else weight
 
 

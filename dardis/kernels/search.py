@@ -13,6 +13,7 @@ from dardis.kernels.queue import (
     GROUPS,
     HELD,
     HOLD,
+    HOURS,
     IGNORES,
     LATEST,
     NUMBER,
@@ -30,7 +31,7 @@ from dardis.kernels.selection import NONE, Choice, select_first
 from dardis.model.arrays import Ints
 from dardis.model.asks import Asks
 from dardis.model.codes import FIRST, MIN_START
-from dardis.model.job import NO_TIME, SHORTEST_WINDOW_S
+from dardis.model.job import FOREVER, NO_TIME, SHORTEST_WINDOW_S
 from dardis.model.offer_rows import INDEX, INDEX_BITS, NODE
 
 FIRST_START, LAST_START, ALL_RUNS, ZERO = range(4)
@@ -146,6 +147,48 @@ def ask_of(table: Ints, slot: int, room: Room) -> Batch:
     return Batch(asks, Held(zeros, none, none, none, none), Asked(none, none, none))
 
 
+@inlined
+def next_edge(queue: Queue, slot: int, time: int) -> int:
+    """The place of the first edge of the job's hours after `time`; that of the next hours: there is none."""
+    hours = queue.table[slot, HOURS]
+    low, high = queue.edges_at[hours], queue.edges_at[hours + 1]
+    while low < high:
+        middle = (low + high) >> 1
+        if queue.edges[middle] > time:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@inlined
+def opens(queue: Queue, slot: int, time: int) -> int:
+    """The first time from `time` on at which the job's queue lets it start."""
+    if queue.table[slot, HOURS] == 0:
+        return time
+    place = next_edge(queue, slot, time)
+    closed = (place - queue.edges_at[queue.table[slot, HOURS]]) % 2 == 1
+    return queue.edges[place] if closed else time
+
+
+@inlined
+def closes(queue: Queue, slot: int, time: int) -> int:
+    """When the job's queue, which is open at `time`, is closed next (FOREVER: never)."""
+    if queue.table[slot, HOURS] == 0:
+        return FOREVER
+    place = next_edge(queue, slot, time)
+    return queue.edges[place] if place < queue.edges_at[queue.table[slot, HOURS] + 1] else FOREVER
+
+
+@inlined
+def last_change(rows: Rows) -> int:
+    """When anything changes on any node for the last time."""
+    last = np.int64(NO_TIME)
+    for node in range(len(rows.size)):
+        last = max(last, rows.time[rows.head[node] + rows.size[node] - 1])
+    return last
+
+
 @kernel
 def find(
     rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, slot: int, binding: int, first: int, last: int,
@@ -189,6 +232,22 @@ def find(
             return NOTHING
         first = room.ask[LAST_START] + 1
         window *= 2
+    return NOTHING
+
+
+@folded
+def find_in_hours(
+    rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, slot: int, binding: int, last: int, now: int
+) -> int:  # fmt: skip
+    """Find the earliest start in `[now, last]` at which the job's queue lets it start; as `find`."""
+    first = opens(queue, slot, now)
+    while first <= last:
+        until = closes(queue, slot, first)
+        found = find(rows, group, queue, rules, room, slot, binding, first, min(last, until - 1), now)
+        # After the last change one open instant is as good as another.
+        if found != NOTHING or until > last or until > last_change(rows):
+            return found
+        first = opens(queue, slot, until)
     return NOTHING
 
 

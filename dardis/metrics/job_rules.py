@@ -34,6 +34,7 @@ class JobRules:
         return [
             *_times(s),
             *self._kinds(s),
+            *self._queues(s, job),
             *self._placements(s, job),
             *self._maintenance(s, job),
             self._on_nodes_down(s, job),
@@ -44,6 +45,31 @@ class JobRules:
         for kind in sorted(set(s.kinds) - set(self._platform.kinds)):
             asks = s.ran & (s.request[:, s.kinds.index(kind)] > 0)
             yield _of_jobs(s, asks, f"asks for {kind}, which the machine does not have")
+
+    def _queues(self, s: Schedule, job: Ints) -> Iterator[Iterator[Found]]:
+        """What ran keeps to its queue's limits, node groups and hours."""
+        group_of = self._platform.group_of_node
+        for queue in self._platform.queues:
+            ran = s.ran & (np.asarray(s.queue) == queue.name)
+            if not ran.any():
+                continue
+            in_all = s.request * s.units[:, None]
+            limits = [(queue.max_units, s.units, "units"), (queue.max_walltime_s, s.walltime, "s of walltime")]
+            limits += [(queue.max_job.get(kind), in_all[:, k], kind) for k, kind in enumerate(s.kinds)]
+            for most, asked, what in limits:
+                if most is not None:
+                    yield _of_jobs(
+                        s, ran & (asked > most), f"asks for more than the {most} {what} that its queue takes"
+                    )
+            if queue.groups is not None:
+                known = exist(s.placed.nodes, self._platform)
+                here = np.isin(group_of[np.where(known, s.placed.nodes, 0)], queue.groups)
+                yield _of_places(s, job, ran[job] & known & ~here, f"is none that queue {queue.name} may use")
+            edges = self._platform.starts_of(queue.name).edges
+            closed = np.searchsorted(edges, s.start, side="right") % 2 == 1
+            yield _of_jobs(
+                s, ran & closed & (s.start != NO_TIME), f"starts while queue {queue.name} is closed", s.start
+            )
 
     def _placements(self, s: Schedule, job: Ints) -> Iterator[Iterator[Found]]:
         """A job that ran has all its units, on nodes that exist, each named once."""

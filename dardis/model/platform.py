@@ -164,16 +164,6 @@ class Platform:
         """The queues by name."""
         return {queue.name: queue for queue in self.queues}
 
-    @cached_property
-    def _starts(self) -> dict[str, Starts]:
-        """When jobs may start, by queue; a queue that is not named is always open."""
-        closed = {}
-        for queue in self.queues:
-            out_of_hours = self.prime.closed(queue.hours) if self.prime is not None else ()
-            if queue.stopped or out_of_hours:
-                closed[queue.name] = Starts((*queue.stopped, *out_of_hours))
-        return closed
-
     def on_clock(self, unix_start: int | None, first: int) -> Platform:
         """It, with prime time on a trace's clock: Unix s of its second 0 (None: unknown), and its first submission."""
         if self.prime is None:
@@ -191,14 +181,36 @@ class Platform:
         queue = self.queue_of.get(job.queue)
         return "" if queue is None else queue.refusal(job, self.kinds)
 
-    def starts_of(self, queue: str) -> Starts:
-        """When jobs of a queue may start. ValueError where that needs a calendar that nobody has stated."""
-        return self._starts.get(queue, ALWAYS)
+    @cached_property
+    def hours(self) -> dict[str, Starts]:
+        """When jobs may start, by queue, for those that are not always open.
 
-    def priority_of(self, queue: str) -> int:
-        """The priority of a queue's jobs."""
-        known = self.queue_of.get(queue)
-        return 0 if known is None else known.priority
+        ValueError where nobody can tell (`needs_calendar`).
+        """
+        closed = {}
+        for queue in self.queues:
+            out_of_hours = self.prime.closed(queue.hours) if self.prime is not None else ()
+            if queue.stopped or out_of_hours:
+                closed[queue.name] = Starts((*queue.stopped, *out_of_hours))
+        return closed
+
+    def hours_of(self, queue: str) -> int:
+        """Which of the `hours` are a queue's, from 1 on; 0: it is always open."""
+        return [*self.hours].index(queue) + 1 if queue in self.hours else 0
+
+    def starts_of(self, queue: str) -> Starts:
+        """When jobs of a queue may start."""
+        return self.hours.get(queue, ALWAYS)
+
+    @cached_property
+    def levels(self) -> dict[str, int]:
+        """How many lower priorities there are, by queue; jobs of no queue (`""`) have priority 0."""
+        found = sorted({0, *(queue.priority for queue in self.queues)})
+        return {"": found.index(0)} | {queue.name: found.index(queue.priority) for queue in self.queues}
+
+    def level_of(self, queue: str) -> int:
+        """How many lower priorities there are than that of a queue's jobs."""
+        return self.levels.get(queue, self.levels[""])
 
     def closed_spans(self, node: int) -> list[tuple[int, int]]:
         """When the node is in maintenance: spans `[start, end)` that neither touch nor overlap, ascending."""

@@ -86,18 +86,18 @@ class Starts:
 
     def __init__(self, closed: Iterable[tuple[int, int]]) -> None:
         """The spans may touch and overlap."""
-        self.closed = united(closed)
-        self._edges = [edge for span in self.closed for edge in span]
+        self.edges = [edge for span in united(closed) for edge in span]
+        """When it is closed and opened in turn, ascending."""
 
     def opens(self, time: int) -> int:
         """The first time at which one may start, from `time` on (FOREVER: none)."""
-        place = bisect_right(self._edges, time)
-        return self._edges[place] if place % 2 else time
+        place = bisect_right(self.edges, time)
+        return self.edges[place] if place % 2 else time
 
     def changes(self, time: int) -> int:
         """When it is next open after being closed, or closed after being open, after `time` (FOREVER: never)."""
-        place = bisect_right(self._edges, time)
-        return self._edges[place] if place < len(self._edges) else FOREVER
+        place = bisect_right(self.edges, time)
+        return self.edges[place] if place < len(self.edges) else FOREVER
 
 
 ALWAYS = Starts(())

@@ -139,7 +139,7 @@ class NodePool:
         """Tell what the changed nodes can hold; all nodes, where what was told before may be lost."""
         self._heads = {place: head for place, head in self._heads.items() if head[-1] >= now}
         heads = [[place[0], *head.tolist()] for place, head in sorted(self._heads.items())]
-        standing = np.array(heads, dtype=np.int64).reshape(-1, 6)
+        standing = np.array(heads, dtype=np.int64).reshape(-1, 7)
         state = self.state
         nodes = state.published(now, whole=self._report_every > 0)
         answer = say.Published(self.host, self.incarnation, now, state.next_change(now), standing, *nodes)

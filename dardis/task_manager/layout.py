@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from dardis.model.addresses import HostId
 from dardis.model.arrays import Ints
+from dardis.model.job import Job
 from dardis.model.platform import Platform
+from dardis.model.queues import ALWAYS, Starts
 from dardis.model.target import DesiredProfile
 
 
@@ -24,6 +26,10 @@ class Layout:
     group_capacity: tuple[tuple[int, ...], ...]
     kinds: tuple[str, ...]
     has_desired: bool
+    hours: Mapping[str, Starts] = field(default_factory=dict)
+    """When jobs may start, by queue, for those that are not always open."""
+    levels: Mapping[str, int] = field(default_factory=lambda: {"": 0})
+    """How many lower priorities there are, by queue."""
     _cuts: Ints = field(init=False, compare=False, repr=False)
     """The bounds as an array: to make one of them at each question would take time of all hosts."""
 
@@ -63,6 +69,14 @@ class Layout:
         of_group = np.minimum(whole, 1) if distinct else np.array(whole)
         return int(of_group[np.searchsorted(np.cumsum(self.group_counts), nodes, side="right")].sum())
 
+    def starts_of(self, job: Job) -> Starts:
+        """When the job's queue lets it start."""
+        return self.hours.get(job.queue, ALWAYS)
+
+    def level_of(self, job: Job) -> int:
+        """The level of the priority of the job's queue."""
+        return self.levels.get(job.queue, self.levels[""])
+
     def asked(self, groups: int) -> int:
         """Nodes that a job may use, at least 1."""
         return max(sum(count for group, count in enumerate(self.group_counts) if groups >> group & 1), 1)
@@ -76,4 +90,6 @@ def layout_of(platform: Platform, bounds: tuple[int, ...], desired: DesiredProfi
         tuple(tuple(row) for row in platform.group_capacity.tolist()),
         platform.kinds,
         desired is not None,
+        platform.hours,
+        platform.levels,
     )

@@ -31,7 +31,7 @@ from dardis.task_manager.rounds import (
     starts_of,
 )  # fmt: skip
 from dardis.task_manager.sampling import Sampling, only
-from dardis.task_manager.search import Search, SearchRules, advance, begin, first_search
+from dardis.task_manager.search import Search, SearchRules, advance, begin, first_search, in_hours
 from dardis.task_manager.setups import BackfillScope, Reach, SetUp
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Rejected, SetTimer, ToHosts
@@ -55,7 +55,9 @@ class Negotiation:
         self._claims = claims
         self._conclude = conclude
         desired_binds = setup.profile is not ProfileRule.OFF and layout.has_desired
-        self.rules = SearchRules(setup.drawn, desired_binds, setup.profile is ProfileRule.SOFT, setup.grain)
+        self.rules = SearchRules(
+            setup.drawn, desired_binds, setup.profile is ProfileRule.SOFT, setup.grain, layout.hours
+        )
         self.outside_desired = outside_desired(setup.profile_split) if self.rules.hard else ""
         """Why a hard profile may allow a job no start; else empty."""
         self._asking = Asking(layout, reach, address, claims.resend, claims.gone)
@@ -140,9 +142,9 @@ class Negotiation:
         """Ask for what was chosen of a round as if all nodes were up, where one that is down could have held it."""
         state, desired_binds = this.states[chosen.place], this.searches[chosen.place].desired_binds
         first, last = max(now, state.job.earliest), min(chosen.start, this.down_until) - 1
-        if last < first:
+        search = in_hours(Search(0, first, last, first, last, desired_binds, quota=False), state.job, self.rules)
+        if search is None:
             return []
-        search = Search(0, first, last, first, last, desired_binds, quota=False)
         ask = make_ask(
             self._next_round, self._setup, [state], [search], [-1], asks_again=this.asks_again,
             held_only=this.ask.held_only, as_if_up=True, want=this.ask.want, sample=only(this.ask, chosen.place),
@@ -237,7 +239,7 @@ class Negotiation:
         if following is None:
             return []
         # Where answers take time, a window gets old.
-        first = max(following.first, self._claims.soonest(state.job, now))
+        first = self.rules.starts_of(state.job).opens(max(following.first, self._claims.soonest(state.job, now)))
         return self.ask_for(state, replace(following, first=first, last=max(following.last, first)), now)
 
     def _following(self, state: JobState, search: Search, this: Round, now: int) -> Search | None:

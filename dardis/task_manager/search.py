@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from dardis.model.job import SHORTEST_WINDOW_S, Job
+from dardis.model.queues import ALWAYS, Starts
 
 SHIFTS = 3
 """Shifted windows that are tried before the one after the last reservation's end (thesis 5.3.6)."""
@@ -48,6 +50,12 @@ class SearchRules:
     soft: bool
     grain: int = 1
     """Distance of the start times that are considered, in s."""
+    hours: Mapping[str, Starts] = field(default_factory=dict)
+    """When jobs may start, by queue, for those that are not always open."""
+
+    def starts_of(self, job: Job) -> Starts:
+        """When the job's queue lets it start."""
+        return self.hours.get(job.queue, ALWAYS)
 
     @property
     def hard(self) -> bool:
@@ -59,17 +67,40 @@ class SearchRules:
         return self.desired_binds and not (self.soft and job.latest is not None and now >= job.latest)
 
 
-def _limit(search: Search, rules: SearchRules, horizon: int) -> int:
+def _limit(search: Search, job: Job, rules: SearchRules, horizon: int) -> int:
     """Last start of the attempt's whole window; without a deadline the first of the grid after all changes."""
     if search.latest is not None:
         return search.latest
-    return max(horizon, search.earliest) + rules.grain - 1
+    return rules.starts_of(job).opens(max(horizon, search.earliest)) + rules.grain - 1
+
+
+def in_hours(search: Search, job: Job, rules: SearchRules) -> Search | None:
+    """Return the first part of the window in which the job's queue lets it start; None: there is none."""
+    starts = rules.starts_of(job)
+    first = starts.opens(search.first)
+    if first > search.last:
+        return None
+    return replace(search, first=first, last=min(search.last, starts.changes(first) - 1))
 
 
 def open_window(search: Search, job: Job, rules: SearchRules, horizon: int) -> Search:
-    """Return the search at the first window of its attempt."""
+    """Return the search at the first window of its attempt in which the job may start, or of the next that has one."""
+    found = _opened(_whole_window(search, job, rules, horizon), job, rules, horizon, search.earliest)
+    assert found is not None, "the last window of all holds an instant at which the job may start"
+    return found
+
+
+def _opened(search: Search | None, job: Job, rules: SearchRules, horizon: int, last_end: int) -> Search | None:
+    """Return the window, or where the job may not start in it the first after it in which it may."""
+    while search is not None and (found := in_hours(search, job, rules)) is None:
+        search = _next(replace(search, quota=False), job, rules, horizon, last_end)
+    return None if search is None else found
+
+
+def _whole_window(search: Search, job: Job, rules: SearchRules, horizon: int) -> Search:
+    """Return the search at the first window of its attempt, at whatever hour."""
     span = max(job.walltime, SHORTEST_WINDOW_S)
-    limit = _limit(search, rules, horizon)
+    limit = _limit(search, job, rules, horizon)
     if rules.drawn:
         last = limit if search.latest is not None else max(limit, search.earliest + span - 1)
     else:
@@ -102,16 +133,21 @@ def first_search(job: Job, soonest: int, now: int, rules: SearchRules, sample: i
 
 def advance(search: Search, job: Job, rules: SearchRules, horizon: int, last_end: int) -> Search | None:
     """Return the window to ask for after `search` brought no start; None when no window is left."""
+    return _opened(_next(search, job, rules, horizon, last_end), job, rules, horizon, last_end)
+
+
+def _next(search: Search, job: Job, rules: SearchRules, horizon: int, last_end: int) -> Search | None:
+    """Return the window after `search`, at whatever hour."""
     if search.once:
         return None
     if search.quota:
         return replace(search, quota=False)
-    limit = _limit(search, rules, horizon)
+    limit = _limit(search, job, rules, horizon)
     if search.last < limit:
         first = search.last + 1
         return replace(search, first=first, last=min(limit, first + 2 * (first - search.first) - 1), quota=rules.drawn)
     if search.desired_binds and rules.soft:
-        return open_window(replace(search, desired_binds=False), job, rules, horizon)
+        return _whole_window(replace(search, desired_binds=False), job, rules, horizon)
     # Where others claim between two rounds, the last reservation may end later than the last window was to begin.
     if search.latest is None or (search.attempt > SHIFTS and last_end <= search.earliest):
         return None
@@ -122,8 +158,8 @@ def advance(search: Search, job: Job, rules: SearchRules, horizon: int, last_end
         earliest = max(last_end, search.earliest)
         # A hard profile may allow the job only when it changes for the last time.
         free = max(earliest, horizon) if rules.hard else earliest
-        latest = free + max(length, rules.grain - 1)
+        latest = max(free + max(length, rules.grain - 1), rules.starts_of(job).opens(free) + rules.grain - 1)
     shifted = replace(
         search, attempt=search.attempt + 1, earliest=earliest, latest=latest, desired_binds=rules.desired_binds
     )
-    return open_window(shifted, job, rules, horizon)
+    return _whole_window(shifted, job, rules, horizon)

@@ -22,6 +22,7 @@ from dardis.model.choices import OnOff, ProfileRule, UnitsPerNode
 from dardis.model.codes import NODE_CHOICES
 from dardis.model.job import Actual
 from dardis.model.platform import Platform
+from dardis.model.queues import ALWAYS
 from dardis.model.target import DesiredProfile
 
 Claim = tuple[int, dict[int, int]]
@@ -61,13 +62,22 @@ class SlowDispatcher:
         self._group = platform.group_of_node
         last = [job.earliest for job in jobs] + [job.latest or 0 for job in jobs]
         last += [window.end for window in platform.maintenance] + [(desired and desired.last_breakpoint) or 0]
+        self._starts_of = platform.starts_of
+        self._edges = {edge for starts in platform.hours.values() for edge in starts.edges}
+        self._keeps_closed = setup.backfill is OnOff.ON and setup.backfill_depth == 0
+        last += [*self._edges]
         self._until = max(last) + sum(job.walltime for job in jobs) + 1
         self._nodes = dense_nodes(platform, desired, self._until)
         self._alone = dense_nodes(platform, desired, self._until)
         self._rules = [rule_of(name, platform) for name in (setup.rule, setup.order)]
         self._keys = {
             job.number: [
-                (rule(replace(job.asked, prediction=self._expected[job.number]), platform), job.submit, job.number)
+                (
+                    -platform.level_of(job.queue),
+                    rule(replace(job.asked, prediction=self._expected[job.number]), platform),
+                    job.submit,
+                    job.number,
+                )
                 for rule in self._rules
             ]
             for job in jobs
@@ -83,6 +93,7 @@ class SlowDispatcher:
 
     def _run(self, jobs: Sequence[Actual]) -> None:
         changes = {second + 1 for node in self._alone for second in _changes(node)}
+        changes |= self._edges
         arrivals = {job.earliest for job in jobs}
         now = -1
         while True:
@@ -139,13 +150,21 @@ class SlowDispatcher:
 
     def _decision(self, job: Actual, nodes: list[DenseNode]) -> Decision:
         eligible = [node for node in range(len(nodes)) if job.groups >> int(self._group[node]) & 1]
-        return Decision(job, 0, nodes, eligible, self._setup.units_per_node is UnitsPerNode.DISTINCT, 0)
+        starts = self._starts_of(job.queue) if nodes is self._nodes else ALWAYS
+        return Decision(job, 0, nodes, eligible, self._setup.units_per_node is UnitsPerNode.DISTINCT, 0, starts)
 
     def _decide(self, now: int, *, freed: bool) -> None:
         backfill = self._setup.backfill is OnOff.ON
         for waiting in self._queue if self._setup.backfill_depth > 0 or self._predicts else ():
             self._give_back(waiting, now)
-        in_order = sorted(self._queue, key=lambda waiting: self._keys[waiting.job.number][0])
+        waiting_now = []
+        for waiting in self._queue:
+            if self._keeps_closed or self._is_open(waiting, now):
+                waiting_now.append(waiting)
+            elif waiting.reserved is not None:
+                self._give_back(waiting, now)
+                freed = True
+        in_order = sorted(waiting_now, key=lambda waiting: self._keys[waiting.job.number][0])
         blocked = None
         for waiting in in_order:
             if not self._try(waiting, now, freed) and self._setup.ordering is Ordering.STRICT:
@@ -155,6 +174,9 @@ class SlowDispatcher:
             for waiting in sorted(in_order, key=lambda waiting: self._keys[waiting.job.number][1]):
                 if waiting is not blocked and waiting in self._queue:
                     self._try(waiting, now, freed)
+
+    def _is_open(self, waiting: Waiting, now: int) -> bool:
+        return self._starts_of(waiting.job.queue).opens(now) == now
 
     def _give_back(self, waiting: Waiting, now: int) -> None:
         if waiting.reserved is not None:
@@ -171,7 +193,7 @@ class SlowDispatcher:
         late = job.latest is not None and now >= job.latest
         binds = self._binds and not (self._soft and (waiting.ignores or late))
         offers = self._offers_now(decision, now, binds)
-        if len(choices.starts_that_count(offers, job.units, decision.distinct)):
+        if self._is_open(waiting, now) and len(choices.starts_that_count(offers, job.units, decision.distinct)):
             self._claim(waiting, offers, 0, now)
             self._running[job.number] = self.claims[job.number] = waiting.reserved
             self._held_until[job.number] = now + waiting.span

@@ -30,16 +30,17 @@ from dardis.task_manager import LateSetUp
 Claim = tuple[int, dict[int, int]]
 """Start, and node to units."""
 HEAD, AGED = 0, 1
-Key = tuple[bool, float, int, int]
+Key = tuple[bool, int, float, int, int]
 
 
-def key_of(job: Actual, now: int, aged_after_s: int, kinds: Sequence[str]) -> Key:
+def key_of(job: Actual, now: int, aged_after_s: int, kinds: Sequence[str], level: int = 0) -> Key:
     """What orders the waiting jobs; the least goes first."""
     wait = now - job.submit
     aged = wait > aged_after_s
+    level = 0 if aged else level
     cores = max(job.units * job.request[list(kinds).index("cores")], 1)
     key = 0.0 if aged else -(wait + 36_000) / (job.walltime * sqrt(cores))
-    return not aged, key, job.submit, job.number
+    return not aged, -level, key, job.submit, job.number
 
 
 @dataclass
@@ -63,8 +64,11 @@ class SlowLate:
         self._distinct = setup.units_per_node is UnitsPerNode.DISTINCT
         self._batched = setup.event_order is EventOrder.BATCHED
         self._group = platform.group_of_node
+        self._starts_of, self._level_of = platform.starts_of, platform.level_of
+        self._edges = sorted(edge for starts in platform.hours.values() for edge in starts.edges)
         last = [job.earliest for job in jobs] + [job.latest or 0 for job in jobs]
         last += [window.end for window in platform.maintenance] + [(desired and desired.last_breakpoint) or 0]
+        last += self._edges
         self._until = max(last) + sum(2 * job.walltime + job.think for job in jobs) + 1
         self._nodes = dense_nodes(platform, desired, self._until)
         self._empty = [node.copy() for node in self._nodes]
@@ -142,8 +146,8 @@ class SlowLate:
         ]
         if sum(min(f, 1) if self._distinct else f for f in fit) < job.units:
             self._settle(number, now)
-        elif job.earliest > now:
-            self._later.append((job.earliest, Waiting(job)))
+        elif (opens := self._starts_of(job.queue).opens(max(job.earliest, now))) > now:
+            self._later.append((opens, Waiting(job)))
         else:
             self._queue.append(Waiting(job))
 
@@ -154,7 +158,7 @@ class SlowLate:
     def _wake(self, now: int) -> int | None:
         times = [time for time, _ in self._later]
         if self._queue:
-            times += [time for time in self._static if time > now]
+            times += [time for time in (*self._static, *self._edges) if time > now]
             times += [start for _, (start, _) in self._held.values()]
             if self._binds and self._soft:
                 latest = [waiting.job.latest for waiting in self._queue]
@@ -162,20 +166,21 @@ class SlowLate:
         return min(times, default=None)
 
     def _key(self, job: Actual, now: int) -> Key:
-        return key_of(job, now, self._setup.aged_after_s, self._kinds)
+        return key_of(job, now, self._setup.aged_after_s, self._kinds, self._level_of(job.queue))
 
     def _wake_up(self, now: int, *, whole: bool) -> None:
         self._queue += [waiting for time, waiting in self._later if time <= now]
         self._later = [(time, waiting) for time, waiting in self._later if time > now]
         self._queue.sort(key=lambda waiting: self._key(waiting.job, now))
         worst = max((self._key(job, now) for job, _ in self._held.values()), default=None)
-        if worst is not None and any(self._key(w.job, now) < worst for w in self._queue if w.fresh):
+        open_now = [w for w in self._queue if self._starts_of(w.job.queue).opens(now) == now]
+        if worst is not None and any(self._key(w.job, now) < worst for w in open_now if w.fresh):
             whole = True
-        if whole:
+        if whole and open_now:
             for job, claim in self._held.values():
                 self._take(job, claim, claim[0], -1)
             self._held = {}
-        for waiting in list(self._queue):
+        for waiting in open_now:
             if waiting.fresh or whole:
                 self._try(waiting.job, now)
         asleep = {waiting.job.number for _, waiting in self._later} | self._lost
@@ -186,7 +191,7 @@ class SlowLate:
     def _try(self, job: Actual, now: int) -> None:
         """Let the job start, or reserve where it may."""
         eligible = [node for node in range(len(self._nodes)) if job.groups >> int(self._group[node]) & 1]
-        decision = Decision(job, 0, self._nodes, eligible, self._distinct, 0)
+        decision = Decision(job, 0, self._nodes, eligible, self._distinct, 0, self._starts_of(job.queue))
         binds = self._binds and not (self._soft and job.latest is not None and now >= job.latest)
         if decision.earliest(now, now, desired_binds=binds) is not None:
             self._claim(decision, now, now, None, binds)

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 from hypothesis import strategies as st
-from kit.actual import actual
+from kit.actual import actual, asking
 
 from dardis.model.job import Actual
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.profile import StepFunction
+from dardis.model.queues import Queue
 from dardis.model.target import DesiredProfile, Split
 
 KINDS = ("cores", "gpu", "memory")
@@ -85,6 +86,20 @@ def jobs(draw, platform: Platform, *, most: int = 10, until: int = 60, following
             job = replace(job, after=draw(st.integers(1, number - 1)), think=draw(st.integers(0, 9)))
         made.append(job)
     return sorted(made, key=lambda job: (job.submit, job.number))
+
+
+@st.composite
+def with_queues(draw, platform: Platform, listed: list[Actual], until: int = 60) -> tuple[Platform, list[Actual]]:
+    """Now and then two queues, with priorities and stopped now and then, and jobs in them or in none."""
+    if not draw(st.booleans()):
+        return platform, listed
+    spans = st.lists(st.tuples(st.integers(0, until), st.integers(1, until // 2)), max_size=3)
+    queues = tuple(
+        Queue(name, priority=draw(st.sampled_from((0, 0, 1, -3))), stopped=tuple((s, s + n) for s, n in draw(spans)))
+        for name in ("day", "night")
+    )
+    names = st.sampled_from(("day", "night", ""))
+    return replace(platform, queues=queues), [asking(job, queue=draw(names)) for job in listed]
 
 
 BUSY_UNTIL = 4000

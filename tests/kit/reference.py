@@ -35,6 +35,7 @@ class Reference:
         self._nodes = dense_nodes(platform, desired, self._until)
         self._capacity, self._group = platform.capacity, platform.group_of_node
         self._has_desired = desired is not None
+        self._starts_of = platform.starts_of
         self._waiting: list[int] = []
         self._ended: set[int] = set()
         self._run()
@@ -75,7 +76,7 @@ class Reference:
             for node, capacity in zip(self._nodes, self._capacity, strict=True)
         ]
         distinct = self._setup.units_per_node is UnitsPerNode.DISTINCT
-        return Decision(job, place, self._nodes, eligible, distinct, max(taken))
+        return Decision(job, place, self._nodes, eligible, distinct, max(taken), self._starts_of(job.queue))
 
     def _submit(self, place: int, now: int) -> None:
         decision = self._decision(place)

@@ -14,6 +14,7 @@ from kit.dense import ONE, DenseNode, dense_nodes
 from dardis.model.choices import EventOrder, ProfileRule, UnitsPerNode
 from dardis.model.job import Actual
 from dardis.model.platform import Platform
+from dardis.model.queues import ALWAYS, Starts
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile
 from dardis.task_manager import SetUp
@@ -29,6 +30,8 @@ class Decision:
     eligible: list[int]
     distinct: bool
     last_end: int
+    starts: Starts = ALWAYS
+    """When its queue lets it start."""
 
     def whole_units(self, first: int, last: int, *, desired_binds: bool) -> np.ndarray:
         """Units that the machine holds at each start from first to last."""
@@ -37,7 +40,8 @@ class Decision:
             request = np.array(self.job.request)
             index = self.nodes[node].index_of_starts(first, last, self.job.walltime, request, desired_binds) // ONE
             total += np.minimum(index, 1) if self.distinct else index
-        return total
+        open_ = [self.starts.opens(start) == start for start in range(first, last + 1)] if self.starts.edges else True
+        return np.where(open_, total, 0)
 
     def earliest(self, first: int, last: int, *, desired_binds: bool) -> int | None:
         """The earliest start in the window that the machine holds."""
@@ -50,6 +54,7 @@ def horizon_of(platform: Platform, jobs: Sequence[Actual], desired: DesiredProfi
     last = max([0, *(job.submit for job in jobs), *(job.earliest for job in jobs), *(job.latest or 0 for job in jobs)])
     last = max([last, *(window.end for window in platform.maintenance)])
     last = max(last, (desired.last_breakpoint if desired else None) or 0)
+    last = max([last, *(edge for starts in platform.hours.values() for edge in starts.edges)])
     # A window of at most 40 s, doubled three times; without a deadline drawn starts lie up to an hour ahead.
     return last + sum(job.walltime + 600 for job in jobs) + (3600 if any(job.latest is None for job in jobs) else 0)
 
@@ -74,7 +79,7 @@ def decisions(
             for node, units in placement(schedule, earlier).items():
                 nodes[node].take(start, end, units * schedule.request[earlier])
         eligible = [n for n in range(platform.node_count) if job.groups >> int(platform.group_of_node[n]) & 1]
-        yield Decision(job, place, nodes, eligible, distinct, last_end)
+        yield Decision(job, place, nodes, eligible, distinct, last_end, platform.starts_of(job.asked.queue))
 
 
 def placement(schedule: Schedule, place: int) -> dict[int, int]:

@@ -12,7 +12,7 @@ from kit.central_reference import SlowDispatcher
 from kit.dense import ONE, dense_nodes
 from kit.effort import examples
 from kit.foreseen import Foreseen
-from kit.machine import desired_profiles, jobs, platforms
+from kit.machine import desired_profiles, jobs, platforms, with_queues
 from kit.pool_reference import POLICIES, PoolJobs, starts
 from kit.replay import horizon_of, placement
 from kit.run import Run
@@ -68,7 +68,8 @@ def cases(draw, *, following: bool = False, wishes: bool = True, most: int = 10,
     """Any machine, jobs, wishes and set-up, with these settings fixed."""
     platform = draw(platforms())
     desired = draw(st.none() | desired_profiles(platform)) if wishes else None
-    return Case(platform, draw(jobs(platform, following=following, most=most)), draw(setups(**fixed)), desired)
+    platform, listed = draw(with_queues(platform, draw(jobs(platform, following=following, most=most))))
+    return Case(platform, listed, draw(setups(**fixed)), desired)
 
 
 @given(cases(following=True))

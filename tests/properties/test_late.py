@@ -14,7 +14,7 @@ from kit.dense import ONE, dense_nodes
 from kit.effort import examples
 from kit.late import LateRun, run_late
 from kit.late_reference import Key, SlowLate, key_of
-from kit.machine import desired_profiles, jobs, platforms
+from kit.machine import desired_profiles, jobs, platforms, with_queues
 from kit.replay import horizon_of, placement
 
 from dardis.kernels import job_table, placer
@@ -64,7 +64,8 @@ def cases(draw, *, following: bool = True, **fixed) -> Case:
     """Any machine, jobs, wishes and settings, some of them fixed."""
     platform = draw(platforms())
     desired = draw(st.none() | desired_profiles(platform))
-    return Case(platform, draw(jobs(platform, most=12, following=following)), draw(setups(**fixed)), desired)
+    platform, listed = draw(with_queues(platform, draw(jobs(platform, most=12, following=following))))
+    return Case(platform, listed, draw(setups(**fixed)), desired)
 
 
 @st.composite
@@ -142,7 +143,8 @@ class Promises:
 
     def key(self, number: int, now: int) -> Key:
         job = next(job for job in self.case.jobs if job.number == number)
-        return key_of(job, now, self.case.setup.aged_after_s, self.case.platform.kinds)
+        level = self.case.platform.level_of(job.queue)
+        return key_of(job, now, self.case.setup.aged_after_s, self.case.platform.kinds, level)
 
     def watch(self, now: int, reserved: dict[int, int], begun: list[int]) -> None:
         if len(reserved) > 2:

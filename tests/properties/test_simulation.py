@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kit.actual import actual
 from kit.dense import ONE, DenseNode, dense_nodes
 from kit.effort import examples
-from kit.machine import desired_profiles, jobs, platforms
+from kit.machine import desired_profiles, jobs, platforms, with_queues
 from kit.reference import Reference
 from kit.replay import decisions, earliest_by_the_rules, horizon_of, placement
 from kit.run import Run, simulate
@@ -75,7 +75,8 @@ def cases(draw, *, following: bool = False, **fixed) -> Case:
     platform = draw(platforms())
     desired = draw(st.none() | desired_profiles(platform))
     setup = draw(setups())
-    return Case(platform, draw(jobs(platform, following=following)), replace(setup, **fixed), desired)
+    platform, listed = draw(with_queues(platform, draw(jobs(platform, following=following))))
+    return Case(platform, listed, replace(setup, **fixed), desired)
 
 
 def legal(case: Case, run: Run) -> Schedule:

@@ -130,6 +130,11 @@ class LateByTimers:
         if self._order.is_aged(job, now) or self._is_best(job, now):
             return effects + self._negotiation.search(number, now)
         soonest = max(self._claims.soonest(job, now), job.earliest)
+        opens = self._rules.starts_of(job).opens(soonest)
+        if opens > soonest:
+            self._idle.add(number)
+            at_opening = SetTimer(opens - soonest + now, say.Timer(number, state.asks, RETRY))
+            return [*effects, Waiting(number, NO_START), at_opening]
         desired_binds = self._rules.binds_at(job, now)
         search = Search(0, soonest, soonest, soonest, soonest, desired_binds, quota=False, once=True)
         return effects + self._negotiation.ask_for(state, search, now)
@@ -234,14 +239,15 @@ class LateByTimers:
 
     def _delay(self, job: Job, now: int) -> int:
         """How much later a job speaks for its key: by its bucket of the key's logarithm."""
-        key = -self._key(job, now)[1]
+        key = -self._key(job, now)[2]
         bucket = 0 if self._order.is_aged(job, now) else min(max(int((BEST_KEY - log2(key)) / WIDTH), 0), BUCKETS - 1)
         return 1 + bucket * max(self._pace.resend // BUCKETS, 1)
 
     def _may_fit(self, job: Job, now: int) -> bool:
         """Whether what nodes have published lets it start at once."""
         soonest = self._claims.soonest(job, now)
-        return job.earliest <= soonest and self._view.fits(job.number, soonest)
+        may_start = job.earliest <= soonest == self._rules.starts_of(job).opens(soonest)
+        return may_start and self._view.fits(job.number, soonest)
 
     def _key(self, job: Job, now: int) -> Key:
         return self._order.key(self._order.head(job, 0), now)

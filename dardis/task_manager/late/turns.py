@@ -26,7 +26,7 @@ from dardis.task_manager.late.view import View
 from dardis.task_manager.layout import Layout
 from dardis.task_manager.negotiation import Negotiation
 from dardis.task_manager.rounds import JobState, Pick, Round
-from dardis.task_manager.search import Search, open_window
+from dardis.task_manager.search import Search, in_hours, open_window
 from dardis.task_manager.setups import EVERY_HOST, LateSetUp, Reach
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Rejected, SendAll, ToHosts
@@ -83,8 +83,9 @@ class LateByTurns:
         """Take a new job; it waits for its turn."""
         if rejected := self._negotiation.cannot_hold(self._negotiation.add(job)):
             return rejected
-        if job.earliest > now:
-            heappush(self._later, (job.earliest, job.number, job))
+        opens = self._rules.starts_of(job).opens(max(job.earliest, now))
+        if opens > now:
+            heappush(self._later, (opens, job.number, job))
         else:
             self._enlist(job)
         return []
@@ -125,8 +126,16 @@ class LateByTurns:
         if count == 0:
             return
         slots = queue.lists[columns.RULE, :count]
-        order, self._keys, self._aged = self._order.sort(queue.table[slots], now)
-        queue.lists[columns.RULE, :count] = slots[order]
+        closed = np.array([self._is_closed(slot, now) for slot in slots.tolist()]) if self._rules.hours else None
+        if closed is not None:  # they have no turns, and give back what they hold with the others
+            slots = np.concatenate([slots[~closed], slots[closed]])
+            count -= int(closed.sum())
+        order, self._keys, self._aged = self._order.sort(queue.table[slots[:count]], now)
+        queue.lists[columns.RULE, : len(slots)] = np.concatenate([slots[:count][order], slots[count:]])
+
+    def _is_closed(self, slot: int, now: int) -> bool:
+        """Whether the queue of a waiting job lets it not start now."""
+        return self._rules.starts_of(self._view.waiting.jobs[slot]).opens(now) > now
 
     def overtakes(self, now: int) -> bool:
         """Whether a new job goes before one that holds a reservation, so that all must have their turn again."""
@@ -226,7 +235,10 @@ class LateByTurns:
         queue = self._view.waiting.queue
         if not queue.size[0]:
             return soonest
-        soonest = min(soonest, *self._view.next_change.values())
+        # Where the queues of all that wait are closed, nodes do not publish what changes next.
+        changes = [change for change in self._view.next_change.values() if change > self._opened_at]
+        soonest = min([soonest, *changes])
+        soonest = min([soonest, *(starts.changes(self._opened_at) for starts in self._rules.hours.values())])
         soonest = min(soonest, self._view.next_up(self._opened_at))
         for head in self._heads.values():
             state = self._negotiation.states.get(JobId(int(head[0])))
@@ -245,7 +257,7 @@ class LateByTurns:
         search = Search(0, now, None, now, now, self._rules.binds_at(state.job, now), quota=False)
         search = open_window(search, state.job, self._rules, now)
         if state.claims and state.start > now:
-            search = replace(search, last=state.start)
+            search = in_hours(replace(search, last=state.start), state.job, self._rules) or search
         return self._negotiation.ask_for(state, search, now)
 
     def _conclude(self, this: Round, now: int) -> list[Effect]:

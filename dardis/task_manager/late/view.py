@@ -41,6 +41,7 @@ class View:
         self._boot: Ints = np.zeros(nodes, dtype=np.int64)
         """How long it takes from now on until it is up, where it is off and not asked to boot; else 0."""
         self._sleeps = False
+        self._layout = layout
         """Whether a node has ever been down."""
         self.rules = columns.Rules(
             strict=False, backfill=False, depth=1,
@@ -55,7 +56,7 @@ class View:
 
     def add(self, job: Job) -> int:
         """Let a job wait; return its slot."""
-        slot = self.slots[job.number] = self.waiting.add(job, job.walltime)
+        slot = self.slots[job.number] = self.waiting.add(job, job.walltime, self._layout.level_of(job))
         return slot
 
     def remove(self, number: JobId) -> Job:

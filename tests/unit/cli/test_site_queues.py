@@ -1,0 +1,133 @@
+"""Queues of a site from the command line: what runs when, what is refused, and mistakes."""
+
+import csv
+import json
+
+import pytest
+
+from dardis.cli.main import run
+
+PLATFORM = """name = "p"
+[[nodes]]
+count = 2
+prefix = "a"
+resources = { cores = 4 }
+[[nodes]]
+count = 2
+prefix = "b"
+resources = { cores = 4 }
+[prime]
+start = "08:00"
+end = "18:00"
+[[queues]]
+name = "day"
+max_units = 2
+[[queues]]
+name = "night"
+hours = "non-prime"
+groups = ["b"]
+[[queues]]
+name = "held"
+stopped = [{ start_s = 0, end_s = 500 }]
+"""
+JOBS = """job_id,submit_s,runtime_s,walltime_s,units,req_cores,queue
+1,0,50,60,1,4,day
+2,0,50,60,3,4,day
+3,0,50,60,1,4,night
+4,0,50,60,1,4,held
+5,0,50,60,1,4,
+6,10,50,60,4,4,night
+"""
+NINE, FIVE = "2023-07-03T09:00Z", "2023-07-03T17:00Z"
+
+
+@pytest.fixture
+def simulate(tmp_path, capsys):
+    (tmp_path / "p.toml").write_text(PLATFORM)
+    (tmp_path / "j.csv").write_text(JOBS)
+
+    def call(*more):
+        out = ["--out", str(tmp_path / "o"), "--force", "--no-report"]
+        status = run(["simulate", str(tmp_path / "j.csv"), "--platform", str(tmp_path / "p.toml"), *out, *more])
+        return status, capsys.readouterr().err.strip()
+
+    return call
+
+
+def rows(folder):
+    with (folder / "o" / "jobs.csv").open() as file:
+        return {int(row["job_id"]): row for row in csv.DictReader(file)}
+
+
+@pytest.mark.parametrize(
+    "dispatcher",
+    ["rules-fcfs", "easy", "conservative", "replan", "hcp19", "dardis-throughput", "dardis-balance", "dardis-late"],
+)
+def test_all_keep_to_what_queues_say(simulate, tmp_path, capsys, dispatcher):
+    assert simulate("--dispatcher", dispatcher, "--calendar-start", FIVE)[0] == 0
+    found = rows(tmp_path)
+    starts = {number: row["starting_time"] and int(row["starting_time"]) for number, row in found.items()}
+    assert starts[2] == starts[6] == ""
+    assert starts[1] == starts[5] == 0 or dispatcher == "dardis-balance"
+    assert starts[3] >= 3600
+    assert starts[4] >= 500
+    assert found[3]["allocated_resources"] in {"2", "3"}
+    reasons = {one["job"]: one["reason"] for one in json.loads((tmp_path / "o" / "run.json").read_text())["rejected"]}
+    assert reasons[2] == "asks for 3 units, queue day takes 2 at most"
+    assert "the machine holds 2" in reasons[6]
+    assert run(["audit", str(tmp_path / "o")]) == 0
+    capsys.readouterr()
+
+
+def test_the_audit_knows_the_hours_and_the_limits(simulate, tmp_path, capsys):
+    assert simulate("--dispatcher", "easy", "--calendar-start", NINE)[0] == 0
+    record = tmp_path / "o" / "run.json"
+    said = json.loads(record.read_text())
+    said["platform"]["queues"][0] |= {"max_walltime_s": 59, "stopped": [[0, 1]], "groups": [1]}
+    record.write_text(json.dumps(said))
+    assert run(["audit", str(tmp_path / "o")]) == 1
+    told = capsys.readouterr().out
+    assert "starts while queue day is closed" in told
+    assert "asks for more than the 59 s of walltime that its queue takes" in told
+    assert "is none that queue day may use" in told
+
+
+def test_hours_need_a_calendar(simulate):
+    status, said = simulate("--dispatcher", "easy")
+    assert (status, said.count("\n")) == (2, 0)
+    assert "--calendar-start" in said
+    assert "j.csv" in said
+
+
+def test_the_platform_may_say_when_the_trace_began(simulate, tmp_path):
+    (tmp_path / "p.toml").write_text(f'calendar_start = "{NINE}"\n' + PLATFORM)
+    assert simulate("--dispatcher", "easy")[0] == 0
+    assert int(rows(tmp_path)[3]["starting_time"]) == 9 * 3600
+    assert simulate("--dispatcher", "easy", "--calendar-start", FIVE)[0] == 0
+    assert int(rows(tmp_path)[3]["starting_time"]) == 3600
+
+
+def test_a_queue_that_nobody_declares_is_an_error(simulate, tmp_path):
+    (tmp_path / "j.csv").write_text(JOBS + "7,20,5,6,1,1,dya\n")
+    status, said = simulate("--dispatcher", "easy", "--calendar-start", NINE)
+    assert status == 2
+    assert "job 7" in said
+    assert "'dya' is not declared; expected one of day, night, held" in said
+
+
+@pytest.mark.parametrize("moment", ["noon", "1969-01-01T00:00Z"])
+def test_a_moment_that_is_none(simulate, moment):
+    status, said = simulate("--dispatcher", "easy", "--calendar-start", moment)
+    assert status == 2
+    assert said.startswith(f"dardis: --calendar-start: {moment!r}")
+
+
+@pytest.mark.parametrize("dispatcher", ["rules-fcfs", "easy", "conservative", "replan", "dardis-late"])
+def test_the_higher_priority_goes_first(simulate, tmp_path, dispatcher):
+    lines = [f"{n},{int(n > 1)},50,60,4,4,{'low' if n % 2 else 'high'}" for n in range(1, 6)]
+    (tmp_path / "j.csv").write_text("\n".join([JOBS.split("\n", maxsplit=1)[0], *lines, ""]))
+    queues = '[[queues]]\nname = "low"\n[[queues]]\nname = "high"\npriority = 2\n'
+    (tmp_path / "p.toml").write_text(PLATFORM.split("[prime]", maxsplit=1)[0] + queues)
+    assert simulate("--dispatcher", dispatcher)[0] == 0
+    order = sorted(rows(tmp_path).values(), key=lambda row: int(row["starting_time"]))
+    assert [int(row["job_id"]) for row in order] == [1, 2, 4, 3, 5]

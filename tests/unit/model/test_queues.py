@@ -1,0 +1,99 @@
+"""Prime time on clocks that people use, when a queue is open, and what it takes."""
+
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dardis.model.job import FOREVER, Job
+from dardis.model.platform import NodeGroup, Platform
+from dardis.model.platform_dict import platform_from_dict, platform_to_dict
+from dardis.model.queues import Hours, PrimeTime, Queue, Starts
+
+ROME = ZoneInfo("Europe/Rome")
+WORKING_DAYS = (0, 1, 2, 3, 4)
+SPANS = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 20)).map(lambda s: (s[0], s[0] + s[1])), max_size=5)
+
+
+@given(SPANS, st.integers(-5, 80))
+def test_a_queue_opens_at_the_first_instant_in_no_span(spans, time):
+    starts = Starts(spans)
+
+    def is_open(now):
+        return not any(start <= now < end for start, end in spans)
+
+    assert starts.opens(time) == next(now for now in range(time, 100) if is_open(now))
+    later = [now for now in range(time + 1, 100) if is_open(now) != is_open(now - 1)]
+    assert starts.changes(time) == (later[0] if later else FOREVER)
+
+
+def on_clock(begin: datetime, prime: PrimeTime) -> PrimeTime:
+    zero = int(begin.timestamp()) - 100
+    return Platform("p", (), prime=prime).on_clock(zero, 100).prime
+
+
+@pytest.mark.parametrize("hours", [Hours.PRIME, Hours.NON_PRIME])
+@pytest.mark.parametrize(("first", "last"), [(8, 18), (20, 4)])
+def test_prime_time_is_what_the_clocks_there_show(hours, first, last):
+    """Over a month in which clocks are put forward, hour by hour."""
+    begin = datetime(2023, 3, 10, 15, 30, tzinfo=ROME)
+    prime = on_clock(begin, PrimeTime(first * 3600, last * 3600, WORKING_DAYS, "Europe/Rome"))
+    starts = Starts(prime.closed(hours))
+    for hour in range(40 * 24):
+        moment = datetime.fromtimestamp(prime.unix_start + 100 + hour * 3600, ROME)
+        by_day = first <= moment.hour < last and moment.weekday() in WORKING_DAYS
+        evening = moment.hour >= first and moment.weekday() in WORKING_DAYS
+        morning = moment.hour < last and (moment.weekday() - 1) % 7 in WORKING_DAYS
+        is_prime = by_day if first < last else evening or morning
+        now = 100 + hour * 3600
+        assert (starts.opens(now) == now) == (is_prime == (hours is Hours.PRIME)), moment
+
+
+def test_without_a_calendar_nobody_can_tell():
+    prime = PrimeTime(0, 3600)
+    queue = Queue("q", hours=Hours.PRIME)
+    platform = Platform("p", (NodeGroup("n", 1, {"cores": 1}),), queues=(queue,), prime=prime)
+    assert platform.needs_calendar
+    with pytest.raises(ValueError, match="nobody knows"):
+        _ = platform.hours
+    dated = platform.on_clock(0, 0)
+    assert not dated.needs_calendar
+    assert dated.starts_of("q").opens(3600) == 86_400
+    assert dated.starts_of("").opens(3600) == 3600
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        ({"max_units": 4}, ""),
+        ({"max_units": 3}, "asks for 4 units, queue q takes 3 at most"),
+        ({"max_walltime_s": 59}, "asks for 60 s, queue q takes 59 s at most"),
+        ({"max_job": {"cores": 32, "gpu": 7}}, "asks for 8 gpu, queue q takes 7 gpu at most"),
+        ({"max_job": {"cores": 32, "gpu": 8, "mic": 0}}, ""),
+        ({"max_job": {"cores": 31}}, "asks for 32 cores, queue q takes 31 cores at most"),
+    ],
+)
+def test_a_queue_takes_what_is_within_its_limits(limits, said):
+    job = Job(1, 0, 0, None, 60, 4, (8, 2, 0), 1, queue="q")
+    queue = Queue("q", **limits)
+    assert queue.refusal(job, ("cores", "gpu", "mic")) == said
+    kinds = {"cores": 8, "gpu": 2, "mic": 0}
+    platform = Platform("p", (NodeGroup("n", 9, kinds),), queues=(queue, Queue("other", max_units=1)))
+    assert platform.refusal(job) == said
+
+
+def test_levels_count_the_lower_priorities():
+    queues = tuple(Queue(name, priority=priority) for name, priority in (("a", 7), ("b", -2), ("c", 0), ("d", 7)))
+    platform = Platform("p", (NodeGroup("n", 1, {"cores": 1}),), queues=queues)
+    assert [platform.level_of(name) for name in ("a", "b", "c", "d", "", "nobody's")] == [2, 0, 1, 2, 1, 1]
+
+
+def test_queues_and_prime_time_come_back_as_plain_data():
+    queue = Queue("q", 5, 6, -1, (0,), 3, 60, {"cores": 4}, Hours.NON_PRIME, ((1, 2), (5, 9)))
+    prime = PrimeTime(60, 120, (0, 6), "Europe/Rome", 77, 5)
+    platform = Platform("p", (NodeGroup("n", 1, {"cores": 1}),), queues=(queue, Queue("r")), prime=prime)
+    again = platform_from_dict(platform_to_dict(platform))
+    assert again == platform
+    assert again.queues[0].hours is Hours.NON_PRIME
