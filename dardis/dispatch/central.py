@@ -55,6 +55,7 @@ class CentralDispatcher:
             distinct=self._distinct,
             choice=NODE_CHOICES[setup.node_choice],
             seed=seed,
+            window=self._pass.window,
         )
         self._always_whole = setup.event_order is EventOrder.PER_EVENT
         kinds = len(platform.kinds)

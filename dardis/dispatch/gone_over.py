@@ -34,6 +34,10 @@ class Pass(Protocol):
     def depth(self) -> int:
         """Reservations that are held at once, 0 for all."""
 
+    @property
+    def window(self) -> int:
+        """Jobs that backfilling looks at, 0 for all."""
+
     def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
         """Take in what the queue's lists tell, and let start who is to: their slots are in the placer's room then.
 
@@ -49,6 +53,7 @@ class InOrder:
     strict: bool
     backfill: bool
     depth: int
+    window: int
 
     def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
         """Let each start, or reserve, or wait."""

@@ -82,6 +82,8 @@ class CentralSetUp(QueueSetUp):
     backfill: OnOff = OnOff.OFF
     backfill_depth: int = setting(1, zero="unlimited")
     """Reservations held for jobs that can't start; 0: for all."""
+    backfill_window: int = setting(0, zero="unlimited")
+    """Jobs that backfilling looks at, from the first on that can't start; 0: all."""
     profile: ProfileRule = ProfileRule.HARD
     profile_check: ProfileCheck = ProfileCheck.INSTANT
     node_choice: NodeChoice = NodeChoice.FIRST_FIT
@@ -92,10 +94,19 @@ class CentralSetUp(QueueSetUp):
             keys=(rule_of(self.rule, platform), rule_of(self.order, platform)),
             strict=self.ordering is Ordering.STRICT,
             backfill=self.backfill is OnOff.ON,
-            # What is only expected is no promise: then all reservations are worked out anew in every pass, so that none
-            # waits for something that no longer stands in its way (whoever is first waits for somebody who runs).
-            depth=self.backfill_depth or (0 if self.expected is Expecting.WALLTIME else FOREVER),
+            depth=self.backfill_depth or (0 if self._keeps_reservations else FOREVER),
+            window=self.backfill_window,
         )
+
+    @property
+    def _keeps_reservations(self) -> bool:
+        """Whether one that everybody has is kept from pass to pass.
+
+        What is only expected is no promise: then all reservations are worked out anew in every pass, so that none
+        waits for something that no longer stands in its way (whoever is first waits for somebody who runs). Nor may
+        somebody hold one at whom nobody looks any more.
+        """
+        return self.expected is Expecting.WALLTIME and self.backfill_window == 0
 
     def checked(self) -> CentralSetUp:
         """The set-up, if its settings go together; an order is the rule's where nobody is backfilled."""
@@ -112,11 +123,13 @@ class CentralSetUp(QueueSetUp):
             rule_of(name, platform)
 
 
-def _backfilling(depth: int, about: str) -> CentralSetUp:
+def _backfilling(depth: int, about: str, *, rule: str = "fcfs", window: int = 0) -> CentralSetUp:
     return CentralSetUp(
+        rule=rule,
         node_choice=NodeChoice.BEST_FIT,
         backfill=OnOff.ON,
         backfill_depth=depth,
+        backfill_window=window,
         profile=ProfileRule.SOFT,
         profile_check=ProfileCheck.SPAN,
         about=about,
@@ -132,4 +145,11 @@ CENTRAL_SETUPS: dict[str, CentralSetUp] = {
     "rules-profit": CentralSetUp(rule="profit", about=f"most profit per cost first (thesis 6.3): {_RULE}"),
     "easy": _backfilling(1, "FCFS with backfilling that never delays the first job that waits (thesis algorithm 3)"),
     "conservative": _backfilling(0, "FCFS with a reservation for every job, none is delayed (thesis algorithm 2)"),
-}
+    "pbs-fifo": _backfilling(
+        1, "EASY that backfills among the first 10 jobs of the queue: CINECA's set-up of PBS (thesis 4.5)", window=10
+    ),
+    "pbs-walltime": _backfilling(
+        1, "EASY, shortest walltime first, among the first 400 jobs: PBS set up for short waits (thesis 4.5)",
+        rule="wt", window=400,
+    ),
+}  # fmt: skip

@@ -27,6 +27,7 @@ from dardis.kernels.queue import (
     HOLD,
     IGNORES,
     LAPSES,
+    LAST,
     LATEST,
     LEVEL,
     LOOKED_AT,
@@ -84,6 +85,12 @@ def goes_before(queue: Queue, which: int, a: int, b: int) -> bool:
     if queue.table[a, SUBMIT] != queue.table[b, SUBMIT]:
         return queue.table[a, SUBMIT] < queue.table[b, SUBMIT]
     return queue.table[a, NUMBER] < queue.table[b, NUMBER]
+
+
+@inlined
+def beyond(queue: Queue, last: int, slot: int) -> bool:
+    """Whether a job is behind the last in the window (NONE: nobody is)."""
+    return last != NONE and goes_before(queue, RULE, last, slot)
 
 
 @inlined
@@ -285,6 +292,8 @@ def clear(rows: Rows, queue: Queue, rules: Rules, room: Room, now: int) -> int:
     if rules.backfill and (rules.depth > 1 or (rules.depth == 1 and table[queue.lists[RULE, 0], FRESH])):
         # A new first job takes the reservation from the old one; so may any, where there are several.
         state[WHOLE] = 1
+    if rules.backfill and rules.window > 0:  # whoever has started lets somebody in of whom nothing is known
+        state[WHOLE] = 1
     for place in range(count if state[WHOLE] else 0):
         slot = queue.lists[RULE, place]
         # Room that is held for a job which only the profile forbids to start must not forbid others before it.
@@ -296,7 +305,7 @@ def clear(rows: Rows, queue: Queue, rules: Rules, room: Room, now: int) -> int:
     count_free(rows, room.free, now)
     state[STARTED] = 0
     state[LOOKED_AT] = 0
-    state[BLOCKED] = NONE
+    state[BLOCKED] = state[LAST] = NONE
     return DONE
 
 
@@ -340,7 +349,7 @@ def _one_pass(rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, n
         which = RULE if state[PHASE] == IN_ORDER else BACK
         while state[PLACE] < queue.size[which]:
             slot = lists[which, state[PLACE]]
-            passes = table[slot, GONE] != 0 or slot == state[BLOCKED]
+            passes = table[slot, GONE] != 0 or slot == state[BLOCKED] or beyond(queue, state[LAST], slot)
             known = not state[WHOLE] and not table[slot, FRESH]
             outcome = STAYS
             if not passes and not known:
@@ -353,6 +362,9 @@ def _one_pass(rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, n
                 break
         if state[PHASE] == IN_ORDER and state[BLOCKED] != NONE and rules.backfill:
             state[PHASE] = BEHIND
+            last = state[PLACE] + rules.window - 2  # the first in the window is whoever is blocked
+            if rules.window > 0 and last < queue.size[RULE]:
+                state[LAST] = lists[RULE, last]
             state[PLACE] = 0
         else:
             state[PHASE] = CLOSE

@@ -20,15 +20,19 @@ RULE, BACK, ARRIVED, ENDED, OUTRUN = range(5)
 has ended and who runs longer than expected, of which no pass knows yet."""
 UNBOUND, BOUND_AT_START, BOUND_THROUGHOUT = 0, 1, 2
 """Whether the desired profile binds a run: not, at its start, all the time."""
-PHASE, PLACE, BLOCKED, RESERVED, STARTED, WHOLE, FREED, LOOKED_AT, FOLLOWING, LAPSES = range(10)
+PHASE, PLACE, BLOCKED, RESERVED, STARTED, WHOLE, FREED, LOOKED_AT, FOLLOWING, LAPSES, LAST = range(11)
 """Entries of a pass's state. `WHOLE`: all are to be tried, not only fresh ones; `FREED`: reservations may improve;
-`FOLLOWING`, `LAPSES`: when the next reservation begins, and when a profile binds somebody no more."""
+`FOLLOWING`, `LAPSES`: when the next reservation begins, and when a profile binds somebody no more; `LAST`: who is the
+last in the window."""
 REMEMBERED = 16
 """Failures that a pass remembers, so as not to try who asks for no less."""
 
 
 class Rules(NamedTuple):
-    """What of a set-up a pass depends on. `depth`: reservations held for jobs that can't start, 0 for all."""
+    """What of a set-up a pass depends on.
+
+    `depth`: reservations held for jobs that can't start, 0: all. `window`: jobs that backfilling looks at, 0: all.
+    """
 
     strict: bool
     backfill: bool
@@ -38,6 +42,7 @@ class Rules(NamedTuple):
     distinct: bool
     choice: int
     seed: int
+    window: int = 0
 
 
 class Queue(NamedTuple):
@@ -74,7 +79,7 @@ class Room(NamedTuple):
 def make_room(kinds: int, scratch: Scratch, rows: int, slots: int) -> Room:
     """Return room for `rows` offers and `slots` jobs that start in one pass."""
     return Room(
-        np.zeros(10, dtype=np.int64),
+        np.zeros(11, dtype=np.int64),
         np.zeros(slots, dtype=np.int64),
         np.zeros(REMEMBERED, dtype=np.int64),
         np.zeros(kinds, dtype=np.int64),

@@ -42,8 +42,15 @@ EXPECTED = (
     Mutation(
         "what is only expected is kept as if it were promised",
         "dardis/dispatch/setups.py",
-        "self.backfill_depth or (0 if self.expected is Expecting.WALLTIME else FOREVER)",
+        "self.backfill_depth or (0 if self._keeps_reservations else FOREVER)",
         "self.backfill_depth",
+        OF_QUEUE,
+    ),
+    Mutation(
+        "who is out of the window keeps his reservation",
+        "dardis/dispatch/setups.py",
+        "self.expected is Expecting.WALLTIME and self.backfill_window == 0",
+        "self.expected is Expecting.WALLTIME",
         OF_QUEUE,
     ),
     Mutation(

@@ -99,7 +99,7 @@ class SlowDispatcher:
         while True:
             ends = {self._end(number) for number in self._running}
             reserved = {w.reserved[0] for w in self._queue if w.reserved and not self._predicts}
-            lapses = not self._predicts or (self._soft and self._binds)
+            lapses = self._soft and self._binds
             latest = {w.job.latest for w in self._queue if w.job.latest is not None and lapses}
             ahead = [time for time in changes | arrivals | ends | reserved | latest if time > now]
             if not ahead:
@@ -113,8 +113,10 @@ class SlowDispatcher:
             if now in changes:
                 self._queue = [waiting for waiting in self._queue if self._has_hope(waiting, now)]
             new = [Waiting(job, job.walltime) for job in jobs if job.earliest == now]
-            self._queue += [waiting for waiting in new if self._has_hope(waiting, now)]
-            self._decide(now, freed=self._learn(now) or bool(ended))
+            new = [waiting for waiting in new if self._has_hope(waiting, now)]
+            self._queue += new
+            if new or ended or now in changes | reserved | latest:
+                self._decide(now, freed=self._learn(now) or bool(ended))
 
     def _learn(self, now: int) -> bool:
         """See for how long who waits and who runs holds nodes; whether reservations may improve by it."""
@@ -155,7 +157,8 @@ class SlowDispatcher:
 
     def _decide(self, now: int, *, freed: bool) -> None:
         backfill = self._setup.backfill is OnOff.ON
-        for waiting in self._queue if self._setup.backfill_depth > 0 or self._predicts else ():
+        window = self._setup.backfill_window
+        for waiting in self._queue if self._setup.backfill_depth > 0 or self._predicts or window else ():
             self._give_back(waiting, now)
         waiting_now = []
         for waiting in self._queue:
@@ -171,7 +174,9 @@ class SlowDispatcher:
                 blocked = waiting
                 break
         if blocked is not None and backfill:
-            for waiting in sorted(in_order, key=lambda waiting: self._keys[waiting.job.number][1]):
+            first = in_order.index(blocked)
+            looked_at = in_order[first : first + window] if window else in_order
+            for waiting in sorted(looked_at, key=lambda waiting: self._keys[waiting.job.number][1]):
                 if waiting is not blocked and waiting in self._queue:
                     self._try(waiting, now, freed)
 

@@ -50,6 +50,7 @@ def setups(draw, **fixed) -> CentralSetUp:
         ordering=draw(st.sampled_from(Ordering)),
         backfill=draw(st.sampled_from(OnOff)),
         backfill_depth=draw(st.sampled_from((0, 1, 1, 2, 3))),
+        backfill_window=draw(st.sampled_from((0, 0, 1, 2, 4))),
         profile=draw(st.sampled_from(ProfileRule)),
         profile_check=draw(st.sampled_from(ProfileCheck)),
         node_choice=draw(st.sampled_from(NodeChoice)),

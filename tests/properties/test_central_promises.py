@@ -16,7 +16,7 @@ from kit.machine import desired_profiles, jobs, platforms
 from dardis.dispatch import CENTRAL_SETUPS, CentralSetUp
 from dardis.dispatch.orders import RULES, rule_of
 from dardis.dispatch.setups import SAME_AS_RULE, ProfileCheck
-from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, UnitsPerNode
+from dardis.model.choices import EventOrder, NodeChoice, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.job import FOREVER, NO_TIME, Actual
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.target import DesiredProfile
@@ -93,6 +93,32 @@ def test_easy_never_delays_the_head(case):
     promises = Promises(ranks(case))
     dispatch(case.platform, case.jobs, case.setup, desired=case.desired, watch=promises.watch_head)
     assert promises.broken == []
+
+
+@given(backfillers("easy"), st.integers(0, 14))
+@examples(1)
+def test_a_window_is_all_between_a_strict_queue_and_easy(case, more):
+    """Of one job it is no backfilling; one that holds all jobs changes nothing."""
+
+    def under(**settings) -> str:
+        setup = replace(case.setup, **settings)
+        return dispatch(case.platform, case.jobs, setup, desired=case.desired).schedule.digest()
+
+    assert under(backfill_window=1) == under(backfill=OnOff.OFF)
+    assert under(backfill_window=len(case.jobs) + more) == under()
+
+
+@given(backfillers("pbs-fifo"), st.integers(2, 5))
+@examples(1)
+def test_nobody_overtakes_from_behind_the_window(case, window):
+    """Fewer than the window holds wait before whoever starts."""
+    setup = replace(case.setup, backfill_window=window, event_order=EventOrder.BATCHED)
+    schedule = dispatch(case.platform, case.jobs, setup, desired=case.desired).schedule
+    rank = ranks(case)
+    rows = zip(schedule.number.tolist(), schedule.earliest.tolist(), schedule.start.tolist(), strict=True)
+    ran = [(rank[number], ready, start) for number, ready, start in rows if start != NO_TIME]
+    for place, _, now in ran:
+        assert sum(before < place and ready <= now < start for before, ready, start in ran) < window
 
 
 @given(backfillers("conservative"))

@@ -42,6 +42,7 @@ class Asking:
     strict: Final = False
     backfill: Final = False
     depth: Final = 1
+    window: Final = 0
 
     def __init__(
         self, platform: Platform, model: Model, seed: int, *, distinct: bool, shortcuts: bool, takes_time: bool

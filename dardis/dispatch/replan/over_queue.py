@@ -29,6 +29,7 @@ class Replan:
     strict: Final = False
     backfill: Final = True
     depth: Final = 1
+    window: Final = 0
     """One reservation, for the first whose turn has come and who finds no nodes."""
 
     def __init__(self, planning: replan.Planning, effort: Effort, seed: int) -> None:

@@ -39,6 +39,8 @@ def binding(platform, first, *steps):
 
 BLOCKED = [job(1, 0, 10, 3), job(2, 1, 10, 4), job(3, 2, 30, 1), job(4, 3, 5, 1), job(5, 4, 3, 1)]
 AT_ONCE = [job(1, 0, 10, 3), job(2, 1, 10, 4), job(3, 2, 8, 1), job(4, 2, 6, 1)]
+IN_ORDER = [job(1, 0, 10, 1), job(2, 0, 10, 1), job(3, 0, 10, 4), job(4, 0, 5, 1)]
+TWO_FIT = [job(1, 0, 10, 2), job(2, 1, 10, 4), job(3, 2, 5, 1), job(4, 2, 3, 1)]
 THREE_WAIT = [job(1, 0, 10, 3), job(2, 1, 5, 2), job(3, 2, 5, 4), job(4, 3, 20, 1)]
 
 
@@ -55,6 +57,12 @@ THREE_WAIT = [job(1, 0, 10, 3), job(2, 1, 5, 2), job(3, 2, 5, 4), job(4, 3, 20, 
         (THREE_WAIT, "easy", (), [0, 10, 23, 3]),  # 4 fits beside 2, and then 3 has to wait for 4
         (THREE_WAIT, "easy", ("backfill_depth=2",), [0, 10, 15, 20]),
         (THREE_WAIT, "conservative", (), [0, 10, 15, 20]),
+        (BLOCKED, "easy", ("backfill_window=2",), [0, 10, 20, 20, 20]),  # 2 and 3, which can't start
+        (BLOCKED, "easy", ("backfill_window=3",), [0, 10, 20, 3, 20]),
+        (AT_ONCE, "easy", ("order=sjbf", "backfill_window=2"), [0, 10, 2, 20]),  # the first two by arrival, 2 and 3
+        (IN_ORDER, "easy", ("backfill_window=2",), [0, 0, 10, 0]),  # who starts in order does not count
+        (TWO_FIT, "easy", (), [0, 10, 2, 2]),
+        (TWO_FIT, "easy", ("backfill_window=2",), [0, 10, 2, 7]),  # 3 frees its place for the next pass
     ],
 )
 def test_one_queue_in_several_ways(jobs, name, settings, expected):

@@ -1,5 +1,7 @@
 """Central set-ups: what the names stand for, and which settings do not go together."""
 
+from dataclasses import replace
+
 import pytest
 from kit.central import setup_of
 
@@ -13,6 +15,7 @@ from dardis.model.platform import NodeGroup, Platform
 def test_names():
     assert list(CENTRAL_SETUPS) == [
         "rules-fcfs", "rules-df", "rules-wt", "rules-ljf", "rules-profit", "easy", "conservative",
+        "pbs-fifo", "pbs-walltime",
     ]  # fmt: skip
     for name in CENTRAL_SETUPS:
         if name.startswith("rules-"):
@@ -32,6 +35,15 @@ def test_backfilling_is_one_algorithm_with_a_depth():
     assert (easy.backfill_depth, conservative.backfill_depth) == (1, 0)
     assert setup_of("easy", "backfill_depth=unlimited", f"event_order={EventOrder.BATCHED}").backfill_depth == 0
     assert easy.profile_check is ProfileCheck.SPAN
+
+
+def test_pbs_looks_at_so_many_jobs():
+    """Thesis 4.5; in all else they are `easy`."""
+    fifo, walltime = setup_of("pbs-fifo"), setup_of("pbs-walltime")
+    assert (fifo.rule, fifo.backfill_window, walltime.rule, walltime.backfill_window) == ("fcfs", 10, "wt", 400)
+    assert replace(setup_of("easy", "backfill_window=10"), about=fifo.about) == fifo
+    assert replace(setup_of("easy", "rule=wt", "backfill_window=400"), about=walltime.about) == walltime
+    assert setup_of("pbs-fifo", "backfill_window=unlimited").backfill_window == setup_of("easy").backfill_window == 0
 
 
 def test_settings_by_name():
