@@ -15,7 +15,8 @@ from dardis.model.files import atomic_text
 KEYS: Final = (
     "makespan_s", "mean_wait_s", "p95_wait_s", "max_wait_s", "mean_bounded_slowdown", "utilisation", "tardiness_s",
     "late_jobs", "overutilisation_core_s", "dissimilarity", "dissimilarity_from_first_submission", "decision_mean_s",
-    "renegotiations_per_job", "profit_eur", "energy_kwh", "peak_kw", "rejected",
+    "renegotiations_per_job", "profit_eur", "energy_kwh", "peak_kw", "rejected", "queue_weighted_wait",
+    "queue_late_jobs", "queue_tardiness_s", "queue_weighted_tardiness",
 )  # fmt: skip
 """The figures of the table, in its order."""
 MORE_IS_BETTER: Final = frozenset({"utilisation", "profit_eur"})
@@ -23,6 +24,10 @@ OF_DEADLINES: Final = frozenset({"tardiness_s", "late_jobs", "dissimilarity", "d
 """Figures that say nothing beside those of a run with other deadlines, or none."""
 OF_POWER: Final = frozenset({"profit_eur", "energy_kwh", "peak_kw"})
 """Figures of platforms that say something of power."""
+OF_QUEUES: Final = frozenset(
+    {"queue_weighted_wait", "queue_late_jobs", "queue_tardiness_s", "queue_weighted_tardiness"}
+)
+"""Figures of platforms whose queues have longest waits."""
 OF_DECIDING: Final = frozenset({"decision_mean_s", "renegotiations_per_job"})
 """Figures that count something else under a central dispatcher than under a distributed one."""
 

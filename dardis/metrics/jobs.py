@@ -72,8 +72,29 @@ def job_metrics(schedule: Schedule, counted: Ints) -> dict[str, Number]:
     }
 
 
+def queue_metrics(schedule: Schedule, platform: Platform, counted: Ints) -> dict[str, Number]:
+    """Figures by the longest waits of the queues (thesis 4.5), over the jobs at `counted` that ran in such a queue.
+
+    None at all where the platform declares no queue with a longest wait.
+    """
+    longest = {queue.name: queue.longest_wait_s for queue in platform.queues if queue.longest_wait_s is not None}
+    if not longest:
+        return {}
+    ran = counted[schedule.ran[counted]]
+    bound = np.array([place for place in ran.tolist() if schedule.queue[place] in longest], dtype=np.int64)
+    most = np.array([longest[schedule.queue[place]] for place in bound.tolist()], dtype=np.int64)
+    wait = schedule.start[bound] - schedule.submit[bound]
+    delay = np.maximum(wait - most, 0)
+    return {
+        "queue_weighted_wait": _weighted(wait, most),
+        "queue_late_jobs": int(np.count_nonzero(delay)),
+        "queue_tardiness_s": int(delay.sum()),
+        "queue_weighted_tardiness": _weighted(delay, most),
+    }
+
+
 def _weighted(times: Ints, windows: Ints) -> float | None:
-    """Times in units of each job's window, added up in any order alike; None for no jobs."""
+    """Times in units of each job's own (a window or a longest wait), added up in any order alike; None for no jobs."""
     return math.fsum((times / windows).tolist()) if len(times) else None
 
 
@@ -88,6 +109,7 @@ def metrics_by(schedule: Schedule, platform: Platform, counted: Ints) -> Iterato
     for by, names in (("queue", schedule.queue), ("user", schedule.user)):
         for name, group in _groups(names, counted):
             row: dict[str, str | Number] = {"by": by, "name": name, **job_metrics(schedule, group)}
+            row |= queue_metrics(schedule, platform, group)
             row["utilisation"] = int(used[group].sum()) / (span * platform.cores) if span else None
             yield row
 
@@ -104,7 +126,8 @@ def _groups(names: Sequence[str], counted: Ints) -> Iterator[tuple[str, Ints]]:
 def write_metrics_by(path: Path, schedule: Schedule, platform: Platform, counted: Ints) -> None:
     """Write `metrics_by.csv`: `by` (queue or user), `name`, then the figures; empty where there is none."""
     nobody = np.empty(0, dtype=np.int64)
-    names = ["by", "name", *job_metrics(schedule, nobody), "utilisation"]
+    figures = job_metrics(schedule, nobody) | queue_metrics(schedule, platform, nobody)
+    names = ["by", "name", *figures, "utilisation"]
     with atomic_text(path) as file:
         writer = row_writer(file)
         writer.writerow(names)

@@ -13,6 +13,7 @@ from dardis.metrics.comparison import (
     OF_DEADLINES,
     OF_DECIDING,
     OF_POWER,
+    OF_QUEUES,
     Figure,
     Line,
     best,
@@ -29,6 +30,8 @@ _TITLES: Final = {
     "dissimilarity_from_first_submission": "dissimilarity from first submission",
     "decision_mean_s": "CPU a decision", "renegotiations_per_job": "renegotiations a job",
     "profit_eur": "profit", "energy_kwh": "IT energy", "peak_kw": "peak power", "rejected": "rejected",
+    "queue_weighted_wait": "waits by queue", "queue_late_jobs": "waited for too long",
+    "queue_tardiness_s": "waits beyond the longest", "queue_weighted_tardiness": "tardiness by queue",
 }  # fmt: skip
 _BRIEF: Final = ("mean_wait_s", "mean_bounded_slowdown", "max_wait_s", "utilisation", "profit_eur", "rejected")
 _UNITS: Final = {
@@ -70,7 +73,7 @@ def shown(lines: Sequence[Line]) -> Shown:
     """The table of all lines. A figure that is 0 or has no meaning for all of them is left out, and named."""
     told = [key for key in KEYS if any((figure := line.figure(key)) and figure.mean for line in lines)]
     known = {key for line in lines for run in line.done for key in run.metrics or {}}
-    left_out = [_TITLES[key] for key in KEYS if key not in told and (key in known or key not in OF_POWER)]
+    left_out = [_TITLES[key] for key in KEYS if key not in told and (key in known or key not in OF_POWER | OF_QUEUES)]
     return _table(lines, told, list(_notes(lines, left_out)))
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from dardis.model.resources import CORES
 from dardis.report import words
-from dardis.report.run_files import BY_COLUMNS, DEADLINE_COLUMNS, RunFiles
+from dardis.report.run_files import BY_COLUMNS, DEADLINE_COLUMNS, QUEUE_COLUMNS, RunFiles
 
 LISTED: Final = 12
 """Rows of a list that may be long (users, rejected jobs) before it is cut."""
@@ -40,6 +40,10 @@ _KNOWN: Final[dict[str, tuple[str, Say, str]]] = {
     "tardiness_s": ("Tardiness", words.duration, "starts after the latest start, added up"),
     "weighted_tardiness": ("Weighted tardiness", words.number, "late starts, each in windows of its job, added up"),
     "late_jobs": ("Late jobs", words.number, "started after their latest start"),
+    "queue_weighted_wait": ("Waits by queue", words.number, "each in longest waits of its queue, added up"),
+    "queue_late_jobs": ("Waited for too long", words.number, "longer than the longest wait of the queue"),
+    "queue_tardiness_s": ("Waits beyond the longest", words.duration, "of the queue, added up"),
+    "queue_weighted_tardiness": ("Tardiness by queue", words.number, "the same, each in longest waits of its queue"),
     "dissimilarity": ("Dissimilarity", words.number, "0: use has the shape of the desired profile; 1: nothing of it"),
     "dissimilarity_from_first_submission": ("Dissimilarity since the first submission", words.number, "the same"),
     "profit_eur": ("Profit", words.money, "income less IT energy, cooling and what else the contract charges"),
@@ -148,15 +152,16 @@ def setup(files: RunFiles) -> list[Row]:
 def group_table(files: RunFiles, by: str) -> tuple[list[str], list[list[str]], int]:
     """Header and rows of the figures by queue or by user, the groups with most jobs first, and how many were cut.
 
-    What deadlines mean for a group is told where any job has one.
+    What deadlines and the longest waits of queues mean for a group is told where any job has one.
     """
     groups = sorted((group for group in files.by if group.by == by), key=lambda group: -(group.figures["jobs"] or 0))
     columns = BY_COLUMNS + (DEADLINE_COLUMNS if files.metrics.get("weighted_queue_time") is not None else ())
+    columns += QUEUE_COLUMNS if files.metrics.get("queue_weighted_wait") is not None else ()
     header = [by, *(_KNOWN[key][0] for key in columns)]
     rows = [
         [
             group.name or "(none)",
-            *(words.NOTHING if (value := group.figures[key]) is None else _KNOWN[key][1](value) for key in columns),
+            *(words.NOTHING if (value := group.figures.get(key)) is None else _KNOWN[key][1](value) for key in columns),
         ]
         for group in groups[:LISTED]
     ]

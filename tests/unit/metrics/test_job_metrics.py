@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dardis.metrics.jobs import bounded_slowdown, job_metrics, write_metrics_by
+from dardis.metrics.jobs import bounded_slowdown, job_metrics, queue_metrics, write_metrics_by
 from dardis.model.job import Status
 from dardis.model.platform import NodeGroup, Platform
+from dardis.model.queues import Queue
 from dardis.model.schedule import Schedule
 
 PLATFORM = Platform("p", (NodeGroup("n", 4, {"cores": 2}),))
+
+WITH_QUEUES = replace(PLATFORM, queues=(Queue("a", longest_wait_s=8), Queue("b", longest_wait_s=40), Queue("c")))
 
 
 @pytest.fixture
@@ -75,3 +79,42 @@ def test_the_file_leaves_empty_what_has_no_meaning(schedule: Schedule, tmp_path:
     ]  # fmt: skip
     assert rows[2]["rejected"] == "1"
     assert {rows[2][name] for name in ("makespan_s", "mean_wait_s", "mean_bounded_slowdown")} == {""}
+
+
+def test_waits_are_weighed_by_the_longest_of_their_queues(schedule: Schedule) -> None:
+    """Thesis 4.5. In `a` 0 and 20 s with a longest wait of 8, in `b` 10 and 100 s with one of 40."""
+    assert queue_metrics(schedule, WITH_QUEUES, np.arange(5)) == {
+        "queue_weighted_wait": 0 / 8 + 10 / 40 + 20 / 8 + 100 / 40,
+        "queue_late_jobs": 2,
+        "queue_tardiness_s": 12 + 60,
+        "queue_weighted_tardiness": 12 / 8 + 60 / 40,
+    }
+    on_time = queue_metrics(schedule, WITH_QUEUES, np.array([0, 1]))
+    assert (on_time["queue_weighted_wait"], on_time["queue_weighted_tardiness"]) == (0.25, 0.0)
+
+
+def test_a_wait_as_long_as_the_longest_is_not_late(schedule: Schedule) -> None:
+    just = replace(PLATFORM, queues=(Queue("a", longest_wait_s=20), Queue("b", longest_wait_s=99)))
+    found = queue_metrics(schedule, just, np.arange(5))
+    assert (found["queue_late_jobs"], found["queue_tardiness_s"]) == (1, 1)
+
+
+def test_only_jobs_that_ran_in_queues_with_a_longest_wait_count(schedule: Schedule) -> None:
+    only_b = replace(PLATFORM, queues=(Queue("a"), Queue("b", longest_wait_s=40), Queue("c", longest_wait_s=1)))
+    assert queue_metrics(schedule, only_b, np.arange(5))["queue_weighted_wait"] == 110 / 40
+    assert queue_metrics(schedule, only_b, np.array([0, 2, 4])) == {
+        "queue_weighted_wait": None, "queue_late_jobs": 0, "queue_tardiness_s": 0, "queue_weighted_tardiness": None,
+    }  # fmt: skip
+    assert queue_metrics(schedule, replace(PLATFORM, queues=(Queue("a"),)), np.arange(5)) == {}
+    assert queue_metrics(schedule, PLATFORM, np.arange(5)) == {}
+
+
+def test_the_file_has_them_by_queue_where_there_are_any(schedule: Schedule, tmp_path: Path) -> None:
+    write_metrics_by(tmp_path / "by.csv", schedule, WITH_QUEUES, np.arange(5))
+    rows = list(csv.DictReader((tmp_path / "by.csv").read_text().splitlines()))
+    assert [(row["name"], row["queue_weighted_wait"], row["queue_late_jobs"], row["utilisation"]) for row in rows] == [
+        ("a", "2.5", "1", str(60 / 960)), ("b", "2.75", "1", str(30 / 960)), ("c", "", "0", "0.0"),
+        ("", "5.25", "2", str(90 / 960)),
+    ]  # fmt: skip
+    write_metrics_by(tmp_path / "by.csv", schedule, PLATFORM, np.arange(5))
+    assert ",queue_" not in (tmp_path / "by.csv").read_text()

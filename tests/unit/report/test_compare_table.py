@@ -180,3 +180,11 @@ def test_profit_is_shown_where_a_platform_says_what_power_costs_and_not_missed_e
     without = table(run("a", mean_wait_s=10))
     assert not any("profit" in note for note in without.notes)
     assert ("profit", "") not in brief(lines_of([run("a", mean_wait_s=10)])).columns
+
+
+def test_waits_by_queue_are_shown_where_queues_have_longest_waits_and_not_missed_elsewhere():
+    found = table(run("a", queue_weighted_wait=10, queue_late_jobs=0), run("b", queue_weighted_wait=9))
+    assert found.columns == [("waits by queue", "")]
+    assert [cell.best for row in found.rows for cell in row[3]] == [False, True]
+    assert any("waited for too long" in note for note in found.notes)
+    assert not any("queue" in note for note in table(run("a", mean_wait_s=10)).notes)

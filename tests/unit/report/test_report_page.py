@@ -23,6 +23,7 @@ from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.platform_dict import platform_to_dict
 from dardis.model.profile import StepFunction
+from dardis.model.queues import Queue
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile
 from dardis.report import chart
@@ -193,6 +194,17 @@ def test_groups_tell_what_deadlines_mean_where_there_are_any(tmp_path: Path) -> 
     free = read_run(write_run(tmp_path, replace(jobs, latest=np.full(60, NO_TIME)), SMALL))
     assert group_table(free, "queue")[0] == header[:-4]
     assert ("Weighted queue time", "–") in [row[:2] for row in figures(free.metrics)]
+
+
+def test_groups_tell_what_longest_waits_mean_where_queues_have_any(tmp_path: Path) -> None:
+    jobs = replace(one_node_jobs(4, SMALL, queues=2), latest=np.full(4, NO_TIME))  # waits of 0 to 3 s, by turns
+    site = replace(SMALL, queues=(Queue("q0"), Queue("q1", longest_wait_s=2)))
+    files = read_run(write_run(tmp_path, jobs, site))
+    header, rows, _ = group_table(files, "queue")
+    assert header[-4:] == ["Waited for too long", "Waits beyond the longest", "Waits by queue", "Tardiness by queue"]
+    assert [row[-4:] for row in rows] == [["0", "0 s", "–", "–"], ["1", "1 s", "2", "0.50"]]
+    assert ("Waited for too long", "1") in [row[:2] for row in figures(files.metrics)]
+    assert group_table(read_run(write_run(tmp_path, jobs, SMALL)), "queue")[0] == header[:-4]
 
 
 def test_the_same_files_give_the_same_bytes(tmp_path: Path) -> None:
