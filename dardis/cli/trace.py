@@ -93,13 +93,20 @@ def generate(
     jobs: Annotated[int, typer.Option(help="Number of jobs.")] = 1000,
     seed: Annotated[int, typer.Option(help="The same seed gives the same trace.")] = 1,
     days: Annotated[int | None, typer.Option(help="Days over which they are submitted.")] = None,
+    nodes: Annotated[int, typer.Option(help="eurora: nodes of the machine; no job asks for more than half.")] = 64,
+    kinds: Annotated[int, typer.Option(help="eurora: first of cores, memory, gpu, mic, ssd, fpga.")] = 4,
+    begin: Annotated[
+        str | None, typer.Option(metavar="DAY", help="UTC day that it begins with, as 2014-12-01; else nobody knows.")
+    ] = None,
     force: Force = False,
 ) -> None:
-    """Make a synthetic trace that fits the 64-node Eurora."""
+    """Make a synthetic trace that fits the 64-node Eurora, or one of as many nodes."""
+    from dardis.config.clocks import parse_utc
     from dardis.workload.generate import generate as make
 
     _check_out(out, force)
-    made = make(kind, jobs, seed, days)
+    midnight = None if begin is None else parse_utc(begin, "--begin")
+    made = make(kind, jobs, seed, days, nodes=nodes, kinds=kinds, begin=midnight)
     _write(made, out, None, None)
     typer.echo(f"{out}: {len(made)} jobs")
 

@@ -1,6 +1,7 @@
-"""Makes synthetic traces by name, and promises the same jobs for the same seed, all of which fit the 64-node Eurora.
+"""Makes synthetic traces by name, and promises the same jobs for the same seed, all of which fit the machine.
 
-`eurora` is the thesis's generator (4.5.2); `lublin` has the shape of Lublin and Feitelson's model. Both are job tables.
+That is the 64-node Eurora, or one of as many nodes as are asked for. `eurora` is the thesis's generator (4.5.2);
+`lublin` has the shape of Lublin and Feitelson's model. Both are job tables.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 
 from dardis.model.arrays import Ints
 from dardis.model.errors import InputError
+from dardis.model.moments import utc_text
 from dardis.model.randomness import stream
 from dardis.model.resources import CORES, MEMORY
 from dardis.workload.table import processors
@@ -21,7 +23,11 @@ from dardis.workload.units import in_units
 
 DAY = 86_400
 NODE_CORES = 16
-NODES = 64
+NODES, LEAST_NODES, MOST_NODES = 64, 2, 65
+KINDS, MOST_KINDS = 4, 6
+"""Resource kinds of the thesis's tables; those that can be asked for."""
+EARLIEST = 10_000 * DAY
+"""The first midnight (Unix s) at which a trace may begin: a clock that shows more is a calendar's."""
 MOST_JOBS = 1_000_000
 
 
@@ -46,27 +52,50 @@ EURORA_QUEUES = (
 DAYTIME = (8 * 3600, 18 * 3600)
 DAYTIME_SHARE = {1: 89, 0: 11}
 FULL_WALLTIME_SHARE = {1: 20, 0: 80}
+MORE_KINDS = {"ssd": {0: 50, 20: 25, 40: 15, 80: 10}, "fpga": {0: 95, 1: 5}}
+"""GiB of a local disk and whether an FPGA, a node: ours, since the thesis does not name its fifth and sixth kind."""
 
 
-def generate(kind: str, jobs: int, seed: int, days: int | None = None) -> Trace:
-    """A trace of `jobs` jobs submitted over `days` days from time 0 (midnight).
+class Wanted(NamedTuple):
+    """What is to be made. `nodes` and `kinds`: of the machine; `begin`: the midnight (s) from which times count."""
+
+    jobs: int
+    days: int | None
+    nodes: int
+    kinds: int
+    begin: int
+
+
+def generate(
+    kind: str, jobs: int, seed: int, days: int | None = None, *,
+    nodes: int = NODES, kinds: int = KINDS, begin: int | None = None,
+) -> Trace:  # fmt: skip
+    """A trace of `jobs` jobs submitted over `days` days from a midnight, which is `begin` (Unix s), else time 0.
 
     `days` None: one day for `eurora`, as many as give 0.7 of Eurora's cores work for `lublin`.
     """
     if kind not in GENERATORS:
         raise InputError("generator", repr(kind), "one of " + ", ".join(GENERATORS))
-    if not 1 <= jobs <= MOST_JOBS:
-        raise InputError("number of jobs", f"{jobs}", f"1 to {MOST_JOBS}")
-    if days is not None and not 1 <= days <= 36_500:
-        raise InputError("number of days", f"{days}", "1 to 36500")
-    return GENERATORS[kind](jobs, stream(seed, "generate", kind), days)
+    for name, number, least, most in (
+        ("jobs", jobs, 1, MOST_JOBS), ("days", days, 1, 36_500), ("nodes", nodes, LEAST_NODES, MOST_NODES),
+        ("kinds", kinds, 1, MOST_KINDS),
+    ):  # fmt: skip
+        if number is not None and not least <= number <= most:
+            raise InputError(f"number of {name}", f"{number}", f"{least} to {most}")
+    if begin is not None and (begin < EARLIEST or begin % DAY):
+        raise InputError("--begin", utc_text(begin), f"a midnight since {utc_text(EARLIEST)}")
+    if kind != "eurora" and (nodes, kinds) != (NODES, KINDS):
+        raise InputError("generator", f"{kind} makes jobs of {NODES} nodes, without resource kinds", "eurora")
+    return GENERATORS[kind](Wanted(jobs, days, nodes, kinds, begin or 0), stream(seed, "generate", kind))
 
 
-def _eurora(jobs: int, rng: np.random.Generator, days: int | None) -> Trace:
+def _eurora(wanted: Wanted, rng: np.random.Generator) -> Trace:
     """T 4.5.2. Every share is met as exactly as whole jobs allow, in a random order.
 
-    A node has GPUs or MICs, never both, so MICs go to jobs without GPUs; the share of MIC jobs stays as printed.
+    A node has GPUs or MICs, never both, so MICs go to jobs without GPUs; the share of MIC jobs stays as printed. The
+    jobs are Eurora's whatever the machine, but that none asks for more than half of its nodes: as many have GPUs.
     """
+    jobs = wanted.jobs
     queue = _apportion(rng, jobs, {index: q.share for index, q in enumerate(EURORA_QUEUES)})
     nodes, cores, walltime, gpu, mic, memory = (np.zeros(jobs, dtype=np.int64) for _ in range(6))
     for index, q in enumerate(EURORA_QUEUES):
@@ -76,20 +105,20 @@ def _eurora(jobs: int, rng: np.random.Generator, days: int | None) -> Trace:
         walltime[rows] = -(-q.volume // (nodes[rows] * cores[rows]))
         gpu[rows] = _apportion(rng, len(rows), q.gpus)
         memory[rows] = _apportion(rng, len(rows), q.memory_gib) * 1024
-        wanted = _apportion(rng, len(rows), q.mics)
-        wanted = wanted[wanted > 0]
-        free = rng.permutation(rows[gpu[rows] == 0])[: len(wanted)]
-        mic[free] = wanted[: len(free)]
+        mics = _apportion(rng, len(rows), q.mics)
+        mics = mics[mics > 0]
+        free = rng.permutation(rows[gpu[rows] == 0])[: len(mics)]
+        mic[free] = mics[: len(free)]
     full = _apportion(rng, jobs, FULL_WALLTIME_SHARE) == 1
     runtime = np.where(full, walltime, rng.integers(-(-walltime // 5), walltime))
     names = np.array([q.name for q in EURORA_QUEUES], dtype=object)[queue]
-    request = {CORES: cores, MEMORY: memory, "gpu": gpu, "mic": mic}
-    columns: dict[str, Any] = {
-        "submit": _eurora_arrivals(rng, jobs, days or 1),
-        "runtime": runtime,
-        "walltime": walltime,
-    }
-    columns |= {"units": nodes, "request": request, "procs": processors(nodes, request), "queue": names}
+    submit = _eurora_arrivals(rng, jobs, wanted.days or 1)
+    more = {kind: _apportion(rng, jobs, shares) for kind, shares in MORE_KINDS.items()}
+    request = {CORES: cores, MEMORY: memory, "gpu": gpu, "mic": mic, **more}
+    request = {kind: request[kind] for kind in list(request)[: wanted.kinds]}
+    units = np.minimum(nodes, wanted.nodes // 2)
+    columns: dict[str, Any] = {"submit": submit + wanted.begin, "runtime": runtime, "walltime": walltime}
+    columns |= {"units": units, "request": request, "procs": processors(units, request), "queue": names}
     return _finish("eurora", columns)
 
 
@@ -126,8 +155,9 @@ MEMORY_A_CORE_KIB = 512 * 1024
 LOAD = 0.7
 
 
-def _lublin(jobs: int, rng: np.random.Generator, days: int | None) -> Trace:
+def _lublin(wanted: Wanted, rng: np.random.Generator) -> Trace:
     """Sizes, runtimes that grow with them and a daily cycle, with the figures above."""
+    jobs, days = wanted.jobs, wanted.days
     low, middle, high = SIZE_LOG2
     log2 = np.where(rng.random(jobs) < SMALLER_SHARE, rng.uniform(low, middle, jobs), rng.uniform(middle, high, jobs))
     log2 = np.where(rng.random(jobs) < POWER_OF_TWO_SHARE / (1 - SERIAL_SHARE), np.round(log2), log2)
@@ -143,7 +173,7 @@ def _lublin(jobs: int, rng: np.random.Generator, days: int | None) -> Trace:
     weights = slots ** (shape - 1) * np.exp(-slots / scale)
     slot = rng.choice(48, jobs, p=weights / weights.sum())
     submit = np.sort(rng.integers(0, days, jobs) * DAY + slot * 1800 + rng.integers(0, 1800, jobs))
-    columns = {"submit": submit, "runtime": runtime, "walltime": walltime, "procs": procs}
+    columns = {"submit": submit + wanted.begin, "runtime": runtime, "walltime": walltime, "procs": procs}
     trace = _finish("lublin", columns | {"memory_kb": np.full(jobs, MEMORY_A_CORE_KIB)})
     return in_units(trace, None, NODE_CORES)
 
@@ -153,7 +183,7 @@ def _finish(name: str, columns: dict[str, Any]) -> Trace:
     return build_trace(Path(name), numbers, {"number": numbers} | columns, [], strict=True)
 
 
-GENERATORS: dict[str, Callable[[int, np.random.Generator, int | None], Trace]] = {
+GENERATORS: dict[str, Callable[[Wanted, np.random.Generator], Trace]] = {
     "eurora": _eurora,
     "lublin": _lublin,
 }

@@ -86,3 +86,13 @@ def test_generate_writes_the_same_bytes_for_the_same_seed(folder):
     assert first == second
     assert first != other
     assert len(read_trace(folder / "a.csv.gz", strict=True)) == 50
+
+
+def test_generate_for_four_nodes_on_a_calendar(folder):
+    more = ("--jobs", "50", "--nodes", "4", "--kinds", "2", "--begin", "2014-12-01")
+    run("generate", "eurora", folder / "four.csv", *more)
+    made = read_trace(folder / "four.csv", strict=True)
+    assert (made.units.max(), list(made.request)) == (2, ["cores", "memory"])
+    assert 1_417_392_000 <= made.submit.min() <= made.submit.max() < 1_417_392_000 + 86_400
+    with pytest.raises(InputError, match="--begin: 'monday'"):
+        run("generate", "eurora", folder / "none.csv", "--begin", "monday")

@@ -99,8 +99,22 @@ def test_the_shipped_platforms_are_valid_and_of_the_stated_size():
     expected = {
         "eurora": (64, 1024),
         "eurora-2014": (64, 1024),
+        "eurora-4": (4, 64),
+        "eurora-65": (65, 1036),
         "curie-fat": (300, 9600),
         "curie-thin": (5040, 80640),
         "hpc2n": (120, 240),
     }
     assert {name: sizes.get(name) for name in expected} == expected
+
+
+@pytest.mark.parametrize("name", ["eurora-4", "eurora-65"])
+def test_eurora_s_queues_have_the_longest_waits_of_thesis_4_5(name):
+    from pathlib import Path
+
+    platform = load_platform(Path(__file__).resolve().parents[3] / "launch" / "platforms" / f"{name}.toml")
+    waits = {queue.name: (queue.longest_wait_s, str(queue.hours)) for queue in platform.queues}
+    assert waits == {
+        "debug": (3600, "any"), "parallel": (5 * 3600, "any"), "np_longpar": (86_400, "non-prime"),
+    }  # fmt: skip
+    assert (platform.prime.start, platform.prime.end) == (8 * 3600, 18 * 3600)

@@ -1,3 +1,4 @@
+import hashlib
 from pathlib import Path
 
 import numpy as np
@@ -7,8 +8,28 @@ from dardis.config.platform import load_platform
 from dardis.model.errors import InputError
 from dardis.workload.generate import EURORA_QUEUES, generate
 from dardis.workload.jobs import to_jobs
+from dardis.workload.table import write_table
 
-EURORA = load_platform(Path(__file__).resolve().parents[3] / "launch" / "platforms" / "eurora.toml")
+PLATFORMS = Path(__file__).resolve().parents[3] / "launch" / "platforms"
+EURORA, EURORA_4, EURORA_65 = (
+    load_platform(PLATFORMS / f"{name}.toml") for name in ("eurora", "eurora-4", "eurora-65")
+)
+MONDAY = 1_417_392_000
+"""Midnight of 2014-12-01."""
+
+
+def see_that_all_fit(workload, platform):
+    """Every unit of a job has a node of its own, and its queue takes it."""
+    assert workload.notes == []
+    for job in workload.jobs:
+        holders = sum(
+            g.count
+            for g, c in zip(platform.groups, platform.group_capacity, strict=True)
+            if (np.array(job.request) <= c).all()
+        )
+        assert job.units <= holders
+        assert job.runtime <= job.walltime
+        assert platform.refusal(job.asked) == ""
 
 
 @pytest.mark.parametrize("kind", ["eurora", "lublin"])
@@ -16,15 +37,7 @@ EURORA = load_platform(Path(__file__).resolve().parents[3] / "launch" / "platfor
 def test_every_job_fits_eurora_and_a_seed_repeats_itself(kind, seed):
     trace = generate(kind, 1500, seed)
     workload = to_jobs(trace, EURORA)
-    assert workload.notes == []
-    for job in workload.jobs:
-        holders = sum(
-            g.count
-            for g, c in zip(EURORA.groups, EURORA.group_capacity, strict=True)
-            if (np.array(job.request) <= c).all()
-        )
-        assert job.units <= holders
-        assert job.runtime <= job.walltime
+    see_that_all_fit(workload, EURORA)
     assert to_jobs(generate(kind, 1500, seed), EURORA).jobs == workload.jobs
     assert to_jobs(generate(kind, 1500, seed + 2), EURORA).jobs != workload.jobs
 
@@ -49,6 +62,69 @@ def test_eurora_meets_the_printed_shares():
     assert not ((trace.request["gpu"] > 0) & (trace.request["mic"] > 0)).any(), "no node has both"
 
 
+@pytest.mark.parametrize(
+    ("jobs", "nodes", "platform"),
+    [(99, 4, EURORA_4), (100, 4, EURORA_4), (330, 65, EURORA_65), (700, 65, EURORA_65), (1600, 65, EURORA_65)],
+)
+def test_the_sizes_of_thesis_4_5_fit_their_machines(jobs, nodes, platform):
+    """All queues are there, in the printed shares of whole jobs; 65 nodes have the jobs of 64."""
+    trace = generate("eurora", jobs, 1, nodes=nodes, begin=MONDAY)
+    assert platform.node_count == nodes
+    see_that_all_fit(to_jobs(trace, platform), platform)
+    assert {queue.name for queue in platform.queues} == {*trace.queue.tolist()}
+    for queue in EURORA_QUEUES:
+        assert abs((trace.queue == queue.name).sum() - jobs * queue.share / 100) < 1
+    assert trace.units.max() == nodes // 2
+    assert (trace.units.tolist() == generate("eurora", jobs, 1).units.tolist()) is (nodes == 65)
+
+
+def test_jobs_of_few_nodes_are_eurora_s_cut_to_half_of_the_machine():
+    """Their walltimes are those of the nodes that are drawn for Eurora."""
+    few, many = generate("eurora", 500, 3, nodes=4), generate("eurora", 500, 3)
+    assert few.units.tolist() == np.minimum(many.units, 2).tolist()
+    assert few.procs.tolist() == (few.units * few.request["cores"]).tolist()
+    for column in ("submit", "walltime", "runtime", "queue"):
+        assert getattr(few, column).tolist() == getattr(many, column).tolist()
+
+
+@pytest.mark.parametrize("kinds", [1, 2, 3, 4, 6])
+def test_jobs_of_other_resource_kinds_differ_by_these_alone(kinds):
+    names = ["cores", "memory", "gpu", "mic", "ssd", "fpga"][:kinds]
+    trace, usual = generate("eurora", 100, 2, nodes=4, kinds=kinds), generate("eurora", 100, 2, nodes=4)
+    assert list(trace.request) == names
+    for kind in names[:4]:
+        assert trace.request[kind].tolist() == usual.request[kind].tolist()
+    for column in ("submit", "walltime", "runtime", "queue", "units"):
+        assert getattr(trace, column).tolist() == getattr(usual, column).tolist()
+    see_that_all_fit(to_jobs(trace, EURORA_4), EURORA_4)
+    for kind, shares in (("ssd", {0: 50, 20: 25, 40: 15, 80: 10}), ("fpga", {0: 95, 1: 5})):
+        if kind in names:
+            assert {amount: int((trace.request[kind] == amount).sum()) for amount in shares} == shares
+
+
+def test_a_day_ties_the_clock_to_a_calendar():
+    trace, clock = (generate("eurora", 50, 1, begin=begin) for begin in (MONDAY, None))
+    assert (trace.submit - MONDAY).tolist() == clock.submit.tolist()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "more", "sha256"),
+    [
+        (("eurora", 50, 4), {}, "a7011b8ad29fff5a20adbb7b693e77cb8bef15ecf244c79ab73fbcdaa44bd2fa"),
+        (("lublin", 50, 4), {}, "1b0b0b53cf4beb63ada7b8a5911ac68d12f767542c2cf6a098c2f7bc6dce9614"),
+        (
+            ("eurora", 99, 1),
+            {"nodes": 4, "kinds": 6, "begin": MONDAY},
+            "cbf3bd21646fdec6cd428b2283fe168336ea90ba1c6bef7391f5fbc933324db0",
+        ),
+    ],
+)
+def test_a_seed_is_the_same_bytes_for_ever(arguments, more, sha256, tmp_path):
+    """Traces that were made years ago are made again."""
+    write_table(generate(*arguments, **more), tmp_path / "t.csv")
+    assert hashlib.sha256((tmp_path / "t.csv").read_bytes()).hexdigest() == sha256
+
+
 def test_lublin_has_a_daily_cycle_and_runtimes_that_grow_with_size():
     trace = generate("lublin", 8000, 5)
     hour = trace.submit % 86400 // 3600
@@ -69,8 +145,15 @@ def test_days_spread_the_arrivals():
         (("x", 5, 1), "one of eurora, lublin"),
         (("eurora", 0, 1), "number of jobs"),
         (("eurora", 5, 1, 0), "number of days"),
+        (("eurora", 5, 1, {"nodes": 1}), "number of nodes: 1; expected 2 to 65"),
+        (("eurora", 5, 1, {"kinds": 7}), "number of kinds: 7; expected 1 to 6"),
+        (("lublin", 5, 1, {"nodes": 4}), "lublin makes jobs of 64 nodes"),
+        (("lublin", 5, 1, {"kinds": 1}), "lublin makes jobs of 64 nodes"),
+        (("eurora", 5, 1, {"begin": 0}), "begin: 1970-01-01T00:00Z; expected a midnight"),
+        (("eurora", 5, 1, {"begin": MONDAY + 3600}), "begin: 2014-12-01T01:00Z; expected a midnight"),
     ],
 )
 def test_bad_arguments_are_errors(arguments, message):
+    *arguments, more = arguments if isinstance(arguments[-1], dict) else (*arguments, {})
     with pytest.raises(InputError, match=message):
-        generate(*arguments)
+        generate(*arguments, **more)
