@@ -193,6 +193,8 @@ class SlowDispatcher:
         """Whether the job starts now; else it keeps, improves or gets a reservation, where it may have one."""
         if waiting.reserved is not None and waiting.reserved[0] > now and not freed:
             return False
+        if waiting.reserved is not None and waiting.reserved[0] == now and not (self._binds and self._instant):
+            return self._begin(waiting, waiting.reserved, now)
         self._give_back(waiting, now)
         job, decision = waiting.job, self._decision(waiting.spanned, self._nodes)
         late = job.latest is not None and now >= job.latest
@@ -204,10 +206,19 @@ class SlowDispatcher:
             self._held_until[job.number] = now + waiting.span
             self._queue = [other for other in self._queue if other is not waiting]
             return True
+        if len(choices.starts_that_count(offers, job.units, decision.distinct)):
+            return self._begin(waiting, self._claim(waiting, offers, 0, now), now)
         held = sum(other.reserved is not None for other in self._queue)
         if self._setup.backfill is OnOff.ON and (self._setup.backfill_depth == 0 or held < self._setup.backfill_depth):
             self._reserve(waiting, decision, now, spans=binds and not self._instant)
         return False
+
+    def _begin(self, waiting: Waiting, claim: Claim, now: int) -> bool:
+        """It starts where it has reserved."""
+        self._running[waiting.job.number] = self.claims[waiting.job.number] = claim
+        self._held_until[waiting.job.number] = now + waiting.span
+        self._queue = [other for other in self._queue if other is not waiting]
+        return True
 
     def _offers_now(self, decision: Decision, now: int, binds: bool) -> choices.Offers:
         request = np.array(decision.job.request)
@@ -230,13 +241,14 @@ class SlowDispatcher:
             offers: dict[int, dict[int, Offer]] = {n: self._nodes[n].offers(*asked) for n in decision.eligible}
             self._claim(waiting, offers, 0, start)
 
-    def _claim(self, waiting: Waiting, offers: choices.Offers, instant: int, start: int) -> None:
+    def _claim(self, waiting: Waiting, offers: choices.Offers, instant: int, start: int) -> Claim:
         job, distinct = waiting.spanned, self._setup.units_per_node is UnitsPerNode.DISTINCT
         key = (self._seed, job.number, 0)
         choice = NODE_CHOICES[self._setup.node_choice]
         taken = choices.choose_nodes(offers, instant, start, job.walltime, job.units, distinct, choice, key)
-        waiting.reserved = (start, taken)
+        waiting.reserved = claim = (start, taken)
         self._take(job, taken, start, start + job.walltime, 1)
+        return claim
 
     def _take(self, job: Actual, taken: dict[int, int], begin: int, end: int, sign: int) -> None:
         for node, units in taken.items() if begin < end else ():
