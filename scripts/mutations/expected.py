@@ -51,6 +51,13 @@ EXPECTED = (
         "dardis/dispatch/setups.py",
         "self.expected is Expecting.WALLTIME and self.backfill_window == 0",
         "self.expected is Expecting.WALLTIME",
+        ("tests/unit/dispatch/test_central_dispatcher.py",),
+    ),
+    Mutation(
+        "the window of backfilling is as wide as the queue",
+        "dardis/dispatch/setups.py",
+        "window=self.backfill_window,",
+        "window=0,",
         OF_QUEUE,
     ),
     Mutation(

@@ -41,6 +41,7 @@ BLOCKED = [job(1, 0, 10, 3), job(2, 1, 10, 4), job(3, 2, 30, 1), job(4, 3, 5, 1)
 AT_ONCE = [job(1, 0, 10, 3), job(2, 1, 10, 4), job(3, 2, 8, 1), job(4, 2, 6, 1)]
 IN_ORDER = [job(1, 0, 10, 1), job(2, 0, 10, 1), job(3, 0, 10, 4), job(4, 0, 5, 1)]
 TWO_FIT = [job(1, 0, 10, 2), job(2, 1, 10, 4), job(3, 2, 5, 1), job(4, 2, 3, 1)]
+OVERTAKEN = [job(1, 0, 10, 4), job(2, 1, 10, 4), job(3, 2, 3, 4)]
 THREE_WAIT = [job(1, 0, 10, 3), job(2, 1, 5, 2), job(3, 2, 5, 4), job(4, 3, 20, 1)]
 
 
@@ -63,6 +64,7 @@ THREE_WAIT = [job(1, 0, 10, 3), job(2, 1, 5, 2), job(3, 2, 5, 4), job(4, 3, 20, 
         (IN_ORDER, "easy", ("backfill_window=2",), [0, 0, 10, 0]),  # who starts in order does not count
         (TWO_FIT, "easy", (), [0, 10, 2, 2]),
         (TWO_FIT, "easy", ("backfill_window=2",), [0, 10, 2, 7]),  # 3 frees its place for the next pass
+        (OVERTAKEN, "conservative", ("rule=wt", "backfill_window=1"), [0, 13, 10]),  # 2 keeps no reservation
     ],
 )
 def test_one_queue_in_several_ways(jobs, name, settings, expected):
