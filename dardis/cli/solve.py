@@ -28,8 +28,10 @@ def solve(
     """Put decisions to a constraint model: objective, bound and time for each."""
     from dardis.engine.clock import cpu_timed
     from dardis.registry import find_dispatcher
-    from dardis.runs.instances import Solution, read_instances, setup_of, write_solutions
+    from dardis.runs.instances import Solution, check_table, read_instances, setup_of, write_solutions
 
+    if out is not None:
+        check_table(out)
     setup = setup_of(dispatcher, settings or ())
     problems, model = read_instances(instances, setup), setup.model()
     find_dispatcher(dispatcher, settings or ()).warm(wished=False)

@@ -101,7 +101,7 @@ class CentralDispatcher:
     @property
     def _keeps_closed(self) -> bool:
         """Whether those stay on the queue who may not start at this hour: where all who wait have reservations."""
-        return self._pass.backfill and self._pass.depth in (0, FOREVER)
+        return self._pass.backfill and self._pass.depth in (0, FOREVER) and not self._pass.window
 
     def occupy(self, nodes: Ints, units: Ints, request: Ints, start: int, end: int) -> None:
         """Count as taken what somebody else holds there over `[start, end)`; before any job is submitted."""

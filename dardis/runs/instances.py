@@ -111,6 +111,14 @@ class Solution:
         return [str(self.path), *row_of(self.moment, self.told), " ".join(map(str, self.starting))]
 
 
+def check_table(path: Path) -> None:
+    """See that a table can be written there, before any decision is made. Raises InputError."""
+    if path.is_dir():
+        raise InputError(f"--out {path}", "is a folder", "a file")
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"--out {path}", "its folder is not there", "a file in a folder that is")
+
+
 def write_solutions(path: Path, solutions: Sequence[Solution]) -> None:
     """Write a row for each as CSV."""
     with atomic_text(path) as file:

@@ -23,9 +23,11 @@ _REQUIRED = {"job_id": "number", "submit_s": "submit", "runtime_s": "runtime", "
 _OPTIONAL = {"walltime_s": "walltime", "wait_s": "wait", "after": "after", "think_s": "think"}
 _TIMES = {"est_s": "est", "lst_s": "lst"}
 _TEXTS = {"queue": "queue", "user": "user", "group": "group", "name": "name", "partition": "partition"}
+_ARRAY = "array"
+LARGEST_ARRAY = 10_000
 COLUMNS = (
     "job_id", "submit_s", "runtime_s", "walltime_s", "units", "req_<kind>", "est_s", "lst_s", "wait_s", "queue",
-    "user", "group", "name", "partition", "after", "think_s",
+    "user", "group", "name", "partition", "after", "think_s", "array",
 )  # fmt: skip
 
 
@@ -51,7 +53,16 @@ def parse_table(path: Path, text: str, *, strict: bool) -> Trace:
         else:
             lines.append(line_number)
     columns = {name: [row[place] for row in rows] for place, name in enumerate(header)}
-    return build_trace(path, lines, _columns(columns), problems, strict=strict)
+    sizes = np.array(columns.pop(_ARRAY, [1] * len(rows)), dtype=np.int64)
+    return build_trace(path, np.repeat(lines, sizes), _members(_columns(columns), sizes), problems, strict=strict)
+
+
+def _members(columns: dict[str, Any], sizes: Ints) -> dict[str, Any]:
+    """The columns with a row for each job of an array: alike, and numbered from the array's number on."""
+    request = {kind: np.repeat(amounts, sizes) for kind, amounts in columns["request"].items()}
+    each = {name: np.repeat(values, sizes) for name, values in columns.items() if name != "request"}
+    place = np.arange(len(each["number"])) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return each | {"number": each["number"] + place, "request": request}
 
 
 def _check_header(path: Path, header: list[str]) -> None:
@@ -79,6 +90,8 @@ def _converter(name: str) -> Callable[[str], Any]:
         return lambda text: _whole(text) if text else NO_TIME
     if name in _OPTIONAL:
         return lambda text: max(_whole(text), UNKNOWN) if text else UNKNOWN
+    if name == _ARRAY:
+        return lambda text: whole_number(text, 1, LARGEST_ARRAY) if text else 1
     kind = name.removeprefix(REQUEST)
     return lambda text: min(parse_amount(kind, text, round_up=True), LARGEST + 1) if text else 0
 

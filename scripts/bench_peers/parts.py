@@ -22,6 +22,7 @@ from scripts.bench_peers.measure import Cost, in_turns, output_of, run_once
 from scripts.bench_peers.plans import plans
 from scripts.bench_peers.rounds import rounds
 from scripts.bench_peers.rows import Row
+from scripts.kit.command import ROOT
 from scripts.kit.spread import Spread
 
 PEERS = Path(__file__).parent
@@ -66,18 +67,6 @@ class Case:
         """Return the command that replays all jobs in the bare loop, on `pool` cores."""
         script = str(PEERS / "bare_easy.py")
         return [sys.executable, script, str(self.trace), "--cores", str(pool), "--policy", policy]
-
-
-EURORA = """name = "eurora"
-[[nodes]]
-count = 32
-prefix = "m"
-resources = { cores = 16, mics = 2, memory_kb = 33554432 }
-[[nodes]]
-count = 32
-prefix = "g"
-resources = { cores = 16, gpus = 2, memory_kb = 33554432 }
-"""
 
 
 def prepare(
@@ -223,7 +212,7 @@ def constraint_solvers(bench: Bench) -> list[Row]:
         (eurora, "pcp19", 20),
         (eurora, "pcp20", 20),
     ]
-    eurora.platform.write_text(EURORA)
+    eurora.platform.write_bytes((ROOT / "launch" / "platforms" / "eurora-2014.toml").read_bytes())
     rows = []
     for case, dispatcher, goal in cases:
         one = f"{dispatcher}, one job"

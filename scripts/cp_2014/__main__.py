@@ -37,6 +37,12 @@ def options_of() -> argparse.Namespace:
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="runs at once (one a core)")
     parser.add_argument("--limit", type=float, metavar="S", help="begin no run after S s; the same command goes on")
     options = parser.parse_args()
+    if options.most_places < 0:
+        parser.error(f"--most-places {options.most_places}: expected at least 0")
+    known = {who.label for name in paper.TABLE_3_6 for who in contenders(name, options.most_places)}
+    for label in options.only or ():
+        if label not in known:
+            parser.error(f"--only {label!r}: expected one of {', '.join(sorted(known))}")
     if not (options.traces / TRACE).is_file():
         parser.error(f"{options.traces}: holds no {TRACE}; --traces names the folder that does")
     return options

@@ -46,8 +46,8 @@ TRACES = {
     ),
     "job table": _lines(
         "job_id,submit_s,runtime_s,walltime_s,units,req_cores,req_memory,req_gpu,est_s,lst_s,wait_s,queue,user,group,"
-        "partition,after,think_s\n",
-        '{n},{t},5{n},10{n},{b},{n},{n}GiB,{a},{t},99{t},3,debug,"ann, b",g,{a},{c},7',
+        "partition,after,think_s,array\n",
+        '{n},{t},5{n},10{n},{b},{n},{n}GiB,{a},{t},99{t},3,debug,"ann, b",g,{a},{c},7,1',
         range(1, 9),
     ),
     "Eurora CSV": _lines(

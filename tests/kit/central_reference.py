@@ -64,7 +64,7 @@ class SlowDispatcher:
         last += [window.end for window in platform.maintenance] + [(desired and desired.last_breakpoint) or 0]
         self._starts_of = platform.starts_of
         self._edges = {edge for starts in platform.hours.values() for edge in starts.edges}
-        self._keeps_closed = setup.backfill is OnOff.ON and setup.backfill_depth == 0
+        self._keeps_closed = setup.backfill is OnOff.ON and setup.backfill_depth == 0 and setup.backfill_window == 0
         last += [*self._edges]
         self._until = max(last) + sum(job.walltime for job in jobs) + 1
         self._nodes = dense_nodes(platform, desired, self._until)
@@ -200,13 +200,8 @@ class SlowDispatcher:
         late = job.latest is not None and now >= job.latest
         binds = self._binds and not (self._soft and (waiting.ignores or late))
         offers = self._offers_now(decision, now, binds)
-        if self._is_open(waiting, now) and len(choices.starts_that_count(offers, job.units, decision.distinct)):
-            self._claim(waiting, offers, 0, now)
-            self._running[job.number] = self.claims[job.number] = waiting.reserved
-            self._held_until[job.number] = now + waiting.span
-            self._queue = [other for other in self._queue if other is not waiting]
-            return True
-        if len(choices.starts_that_count(offers, job.units, decision.distinct)):
+        fits = len(choices.starts_that_count(offers, job.units, decision.distinct)) > 0
+        if fits and self._is_open(waiting, now):
             return self._begin(waiting, self._claim(waiting, offers, 0, now), now)
         held = sum(other.reserved is not None for other in self._queue)
         if self._setup.backfill is OnOff.ON and (self._setup.backfill_depth == 0 or held < self._setup.backfill_depth):

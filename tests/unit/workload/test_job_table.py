@@ -93,3 +93,39 @@ def test_what_is_written_reads_back_the_same(read, tmp_path):
         assert np.array_equal(getattr(again, column), getattr(trace, column)), column
     assert again.queue.tolist() == trace.queue.tolist()
     assert {k: v.tolist() for k, v in again.request.items()} == {k: v.tolist() for k, v in trace.request.items()}
+
+
+def test_an_array_is_as_many_jobs_alike(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "job_id,submit_s,runtime_s,units,req_cores,queue,array\n10,5,7,2,3,q,3\n2,1,4,1,1,,\n20,5,7,2,3,r,1\n"
+    )
+    trace = read_table(path)
+    assert trace.number.tolist() == [2, 10, 11, 12, 20]
+    assert trace.submit.tolist() == [1, 5, 5, 5, 5]
+    assert trace.units.tolist() == [1, 2, 2, 2, 2]
+    assert trace.request["cores"].tolist() == [1, 3, 3, 3, 3]
+    assert trace.queue.tolist() == ["", "q", "q", "q", "r"]
+    assert not trace.skipped
+    write_table(trace, path)
+    assert read_table(path).number.tolist() == trace.number.tolist()
+
+
+@pytest.mark.parametrize("size", ["0", "-1", "10001", "1.5", "x"])
+def test_what_is_no_size_of_an_array_is_malformed(tmp_path, size):
+    path = tmp_path / "t.csv"
+    path.write_text(f"job_id,submit_s,runtime_s,units,req_cores,array\n1,5,7,2,3,{size}\n9,5,7,2,3,\n")
+    trace = read_table(path)
+    assert trace.number.tolist() == [9]
+    ((line, reason, malformed),) = trace.skipped
+    assert (line, malformed) == (2, True)
+    assert "array" in reason
+
+
+def test_jobs_of_an_array_have_numbers_of_their_own(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("job_id,submit_s,runtime_s,units,req_cores,array\n1,5,7,2,3,3\n3,5,7,2,3,\n")
+    trace = read_table(path)
+    assert trace.number.tolist() == [1, 2, 3]
+    assert [skip.line for skip in trace.skipped] == [3]
+    assert "job number 3 again, as on line 2" in trace.skipped[0].reason
