@@ -56,7 +56,7 @@ TRACES = {
         range(10, 18),
     ),
 }
-SMALL_SWF = "".join(f"{n} {n - 1} 0 50 1 -1 -1 1 60 -1 1 1 1 -1 1 1 -1 -1\n" for n in range(1, 9))
+SMALL_SWF = "".join(f"{n} {n - 1} 0 50 1 -1 -1 1 60 -1 1 1 1 -1 -1 1 -1 -1\n" for n in range(1, 9))
 
 PLATFORM_TOML = """name = "grid"
 currency = "CHF"
