@@ -179,9 +179,8 @@ def _compare(
             raise InputError(error, "remove that file, and the same command does its run again") from None
     typer.echo(plain(brief(lines_of(results))) + "\n")
     for one in known:
-        if one.best_s is not None and one.bound_s is not None:
-            best = f"the best schedule found waits {one.best_s:.0f} s on average, none less than {one.bound_s:.0f} s"
-            typer.echo(f"  {one.trace}: with all jobs known, {best}")
+        if one.told:
+            typer.echo(f"  {one.told}")
     counts = [f"{len(todo)} now", f"{len(runs) - len(todo)} kept", f"{len(failed)} failed"]
     if others := state.others(runs):
         counts.append(f"{others} not asked for now (they stay in {RUNS}/, and out of the tables)")

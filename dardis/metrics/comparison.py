@@ -91,6 +91,14 @@ class Known:
     best_s: float | None
     """The mean wait of the best schedule found."""
 
+    @property
+    def told(self) -> str:
+        """It in a sentence for people; empty: there is nothing to tell."""
+        if self.best_s is None or self.bound_s is None:
+            return ""
+        best = f"the best schedule found waits {self.best_s:,.0f} s on average, none less than {self.bound_s:,.0f} s"
+        return f"{self.trace}: with all jobs known, {best}"
+
 
 def _value(run: RunResult, key: str) -> Number:
     metrics = run.metrics or {}

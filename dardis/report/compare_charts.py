@@ -73,14 +73,14 @@ def clairvoyant(lines: Sequence[Line], known: Known, title: str) -> Chart | None
     places = range(len(bars))
     colours = [chart.line_look(0)["color"]] * len(waits) + [chart.line_look(1)["color"]]
     axes.barh(places, [wait for _, wait in bars], color=colours, height=0.7)
-    axes.axvline(known.bound_s, color=chart.INK, linestyle="--", label="proven bound")
+    axes.axvline(known.bound_s, color=chart.INK, linestyle="--", label=f"proven bound: {known.bound_s:,.0f} s")
     for place, (_, wait) in zip(places, bars, strict=True):
-        above = f"  {wait / known.best_s:.2f} × best found" if known.best_s and place < len(waits) else ""
-        axes.annotate(above, (wait, place), va="center", fontsize=8)
+        above = f", {wait / known.best_s:.2f} × best found" if known.best_s and place < len(waits) else ""
+        axes.annotate(f"  {wait:,.0f} s{above}", (wait, place), va="center", fontsize=8)
     axes.set_yticks(places, [label for label, _ in bars])
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
-    axes.set_xlim(0, 1.2 * max(wait for _, wait in bars) or 1.0)
+    axes.set_xlim(0, 1.35 * max(wait for _, wait in bars) or 1.0)
     axes.xaxis.set_major_formatter(chart.amounts())
     axes.set_xlabel("mean wait (s)")
     axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2)

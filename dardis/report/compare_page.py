@@ -30,7 +30,7 @@ def write_comparison(
     over time. Raises InputError for a run whose files are damaged, OSError when writing fails.
     """
     lines = lines_of(results)
-    table = compare_table.shown(lines)
+    table = compare_table.shown(lines, [one.told for one in known if one.told])
     write_runs(out / "compare.csv", results)
     write_table(out / "table.csv", lines)
     write_text(out / "table.md", compare_table.markdown(table))

@@ -69,12 +69,12 @@ class Shown:
     """What the table says, which figures it leaves out, and of each failed run why."""
 
 
-def shown(lines: Sequence[Line]) -> Shown:
-    """The table of all lines. A figure that is 0 or has no meaning for all of them is left out, and named."""
+def shown(lines: Sequence[Line], more: Sequence[str] = ()) -> Shown:
+    """The table of all lines, with `more` notes. What is 0 or has no meaning for all of them is left out, and named."""
     told = [key for key in KEYS if any((figure := line.figure(key)) and figure.mean for line in lines)]
     known = {key for line in lines for run in line.done for key in run.metrics or {}}
     left_out = [_TITLES[key] for key in KEYS if key not in told and (key in known or key not in OF_POWER | OF_QUEUES)]
-    return _table(lines, told, list(_notes(lines, left_out)))
+    return _table(lines, told, [*_notes(lines, left_out), *more])
 
 
 def brief(lines: Sequence[Line]) -> Shown:

@@ -49,6 +49,7 @@ def test_everybody_lies_above_the_best_found_and_that_above_the_bound(compare, t
         assert float(row["above_best"]) == pytest.approx(wait / best)
         assert float(row["above_bound"]) == pytest.approx(wait / bound)
     assert int(told[0]["jobs"]) == sum(WIDTHS[n % 6] <= 32 for n in range(1, 41))
+    assert f"waits {float(told[0]['best_found_s']):,.0f} s on average" in (tmp_path / "o/table.md").read_text()
     assert "Mean waits beside clairvoyance" in (tmp_path / "o/report.html").read_text()
     with (tmp_path / "o/clairvoyant/t/jobs.csv").open() as file:
         kept = [row for row in csv.DictReader(file) if row["status"] != "rejected"]
