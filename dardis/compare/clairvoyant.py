@@ -13,6 +13,7 @@ from dardis.clairvoyant.bound import Demand, least_wait
 from dardis.clairvoyant.schedule import Improving, Progress, tries_for
 from dardis.compare.planned_runs import PlannedRun
 from dardis.config.comparison import Comparison, Contender, Workload
+from dardis.config.platform import load_platform
 from dardis.config.records import KnownRecord
 from dardis.config.toml_file import read_json
 from dardis.metrics.audit import audit
@@ -48,6 +49,8 @@ def check(comparison: Comparison) -> None:
             raise InputError("--clairvoyant", f"{workload.name} has think times", "jobs whose submissions are known")
         if workload.profile is not None:
             raise InputError("--clairvoyant", f"{workload.name} has a desired profile", "traces without one")
+        if any(queue.is_closed_at_times for queue in load_platform(workload.platform).queues):
+            raise InputError("--clairvoyant", f"{workload.name} has queues with hours", "queues that are always open")
     if len(units := {*map(_unit_cores, _known_contenders(comparison))}) > 1:
         told = ", ".join(map(str, sorted(units)))
         raise InputError(

@@ -124,6 +124,11 @@ class Queue:
     stopped: tuple[tuple[int, int], ...] = ()
     """When none of its jobs may start."""
 
+    @property
+    def is_closed_at_times(self) -> bool:
+        """Whether there are times at which none of its jobs may start."""
+        return self.hours is not Hours.ANY or bool(self.stopped)
+
     def refusal(self, job: Job, kinds: tuple[str, ...]) -> str:
         """Why it takes no such job, whose request is of these kinds; empty if it does."""
         if self.max_units is not None and job.units > self.max_units:

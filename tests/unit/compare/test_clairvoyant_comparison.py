@@ -100,3 +100,14 @@ def test_without_it_there_is_no_such_file(compare, tmp_path):
     assert run(["compare", str(tmp_path / "t.swf"), "--platform", str(tmp_path / "p.toml"), "--dispatchers", "easy",
                 "--out", str(tmp_path / "o")]) == 0  # fmt: skip
     assert not (tmp_path / "o/clairvoyant.csv").exists()
+
+
+def test_nobody_knows_the_best_where_queues_are_closed_at_times(compare, tmp_path):
+    stopped = "stopped = [{ start_s = 5, end_s = 9 }]"
+    (tmp_path / "p.toml").write_text(PLATFORM + f'[[queues]]\nname = "1"\nmax_units = 3\n{stopped}\n')
+    status, errors, _ = compare(dispatchers="easy")
+    assert status == 2
+    assert "--clairvoyant: t has queues with hours" in errors
+    (tmp_path / "p.toml").write_text(PLATFORM + '[[queues]]\nname = "1"\nmax_units = 3\n')
+    assert compare(dispatchers="easy")[0] == 0
+    assert int(rows(tmp_path)[0]["jobs"]) == sum(WIDTHS[n % 6] <= 24 for n in range(1, 41))
