@@ -92,7 +92,14 @@ def _machine(path: Path, record: AskedRecord | None, file: Path | None) -> Platf
     if file is not None:
         from dardis.config.platform import load_platform
 
-        return load_platform(file)
+        machine = load_platform(file)
+        known = None if record is None else record.machine(path).prime
+        if machine.needs_calendar and known is not None:
+            machine = machine.on_clock(known.unix_start, known.first)
+        if machine.needs_calendar:
+            found = "has queues with hours, and nobody says when the trace began"
+            raise InputError(f"--platform {file}", found, "the folder of a run on it, which knows")
+        return machine
     if record is None:
         from dardis.model.folders import RUN_FOLDER
 

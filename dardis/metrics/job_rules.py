@@ -66,10 +66,8 @@ class JobRules:
                 here = np.isin(group_of[np.where(known, s.placed.nodes, 0)], queue.groups)
                 yield _of_places(s, job, ran[job] & known & ~here, f"is none that queue {queue.name} may use")
             edges = self._platform.starts_of(queue.name).edges
-            closed = np.searchsorted(edges, s.start, side="right") % 2 == 1
-            yield _of_jobs(
-                s, ran & closed & (s.start != NO_TIME), f"starts while queue {queue.name} is closed", s.start
-            )
+            closed = ran & (s.start != NO_TIME) & (np.searchsorted(edges, s.start, side="right") % 2 == 1)
+            yield _of_jobs(s, closed, f"starts while queue {queue.name} is closed", s.start)
 
     def _placements(self, s: Schedule, job: Ints) -> Iterator[Iterator[Found]]:
         """A job that ran has all its units, on nodes that exist, each named once."""

@@ -9,6 +9,16 @@ from scripts.mutations.expected import EXPECTED
 from scripts.mutations.mutation import Mutation
 from scripts.mutations.planner import PLANNER
 from scripts.mutations.protocol import PROTOCOL
+from scripts.mutations.queues import QUEUES
 from scripts.mutations.switching import SWITCHING
 
-MUTATIONS: tuple[Mutation, ...] = (*PROTOCOL, *SWITCHING, *PLANNER, *ACCOUNT, *EXPECTED, *ASKING_MODELS, *CLAIRVOYANCE)
+MUTATIONS: tuple[Mutation, ...] = (
+    *PROTOCOL,
+    *SWITCHING,
+    *PLANNER,
+    *ACCOUNT,
+    *EXPECTED,
+    *ASKING_MODELS,
+    *CLAIRVOYANCE,
+    *QUEUES,
+)

@@ -131,3 +131,15 @@ def test_the_higher_priority_goes_first(simulate, tmp_path, dispatcher):
     assert simulate("--dispatcher", dispatcher)[0] == 0
     order = sorted(rows(tmp_path).values(), key=lambda row: int(row["starting_time"]))
     assert [int(row["job_id"]) for row in order] == [1, 2, 4, 3, 5]
+
+
+def test_the_audit_of_a_table_alone_cannot_know_the_hours(simulate, tmp_path, capsys):
+    assert simulate("--dispatcher", "easy", "--calendar-start", NINE)[0] == 0
+    folder, platform = tmp_path / "o", ["--platform", str(tmp_path / "p.toml")]
+    assert run(["audit", str(folder), *platform]) == 0
+    (folder / "run.json").unlink()
+    capsys.readouterr()
+    assert run(["audit", str(folder), *platform]) == 2
+    said = capsys.readouterr().err
+    assert "has queues with hours, and nobody says when the trace began" in said
+    assert said.count("\n") == 1
