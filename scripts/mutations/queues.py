@@ -13,7 +13,7 @@ QUEUES = (
         "dardis/dispatch/central.py",
         "        if self._platform.hours and not self._keeps_closed:\n            self._see_to_hours(now)\n",
         "",
-        ("tests/properties/test_central.py",),
+        COMMAND,
     ),
     Mutation(
         "a job asks beyond the hour at which its queue closes",
@@ -27,7 +27,7 @@ QUEUES = (
         "dardis/task_manager/asking_again.py",
         "if window is not None and window.last < last:",
         "if window is not None and window.last > last:",
-        ("tests/properties/test_simulation.py",),
+        COMMAND,
     ),
     Mutation(
         "late jobs have turns while their queue is closed",
@@ -37,11 +37,11 @@ QUEUES = (
         ("tests/properties/test_late.py",),
     ),
     Mutation(
-        "late jobs know no priority once somebody has reserved",
+        "late jobs know no priority",
         "dardis/task_manager/late/order.py",
-        "return (not aged, 0 if aged else -level, key, submit, number)",
-        "return (not aged, 0, key, submit, number)",
-        ("tests/properties/test_late.py",),
+        "level = np.where(aged, 0, -table[:, columns.LEVEL])",
+        "level = np.where(aged, 0, 0)",
+        COMMAND,
     ),
     Mutation(
         "what a queue does not take is taken",

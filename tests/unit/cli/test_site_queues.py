@@ -143,3 +143,24 @@ def test_the_audit_of_a_table_alone_cannot_know_the_hours(simulate, tmp_path, ca
     said = capsys.readouterr().err
     assert "has queues with hours, and nobody says when the trace began" in said
     assert said.count("\n") == 1
+
+
+def test_who_waits_for_a_closed_queue_keeps_nobody_else(simulate, tmp_path):
+    """In a strict order, too: 2 is first in the queue, which closes before there is room."""
+    lines = ["1,0,10,10,4,4,", "2,1,5,5,4,4,day", "3,2,5,5,4,4,"]
+    (tmp_path / "j.csv").write_text("\n".join([JOBS.split("\n", maxsplit=1)[0], *lines, ""]))
+    stopped = '[[queues]]\nname = "day"\nstopped = [{ start_s = 5, end_s = 50 }]\n'
+    (tmp_path / "p.toml").write_text(PLATFORM.split("[prime]", maxsplit=1)[0] + stopped)
+    for dispatcher in ("rules-fcfs", "easy", "dardis-late"):
+        assert simulate("--dispatcher", dispatcher)[0] == 0
+        assert [int(rows(tmp_path)[job]["starting_time"]) for job in (1, 2, 3)] == [0, 50, 10], dispatcher
+
+
+def test_a_job_asks_again_for_all_hours_before_its_own(simulate, tmp_path):
+    """1 ends early; before 2 has ended, too, the queue of 3 is closed and opened again."""
+    lines = ["1,0,10,100,2,4,", "2,0,45,45,2,4,", "3,1,5,5,4,4,day"]
+    (tmp_path / "j.csv").write_text("\n".join([JOBS.split("\n", maxsplit=1)[0], *lines, ""]))
+    stopped = '[[queues]]\nname = "day"\nstopped = [{ start_s = 20, end_s = 40 }]\n'
+    (tmp_path / "p.toml").write_text(PLATFORM.split("[prime]", maxsplit=1)[0] + stopped)
+    assert simulate("--dispatcher", "dardis-throughput")[0] == 0
+    assert int(rows(tmp_path)[3]["starting_time"]) == 45
