@@ -112,6 +112,7 @@ def load_platform(path: Path) -> Platform:
         for nodes in table.nodes
     )
     group_of = {group.prefix: index for index, group in enumerate(groups)}
+    kinds = dict.fromkeys(kind for group in groups for kind in group.resources)
     platform = Platform(
         name=table.name,
         groups=groups,
@@ -121,7 +122,7 @@ def load_platform(path: Path) -> Platform:
         income_per_core_h=table.income_eur_per_core_h,
         income_by_queue=dict(table.income_by_queue),
         facility=facility_of(path, table),
-        queues=queues_of(f"{path}: queues", table.queues, group_of, prime=table.prime is not None),
+        queues=queues_of(f"{path}: queues", table.queues, group_of, kinds, prime=table.prime is not None),
         prime=None if table.prime is None else table.prime.prime(),
     )
     check_platform(platform, f"{path}: nodes", f"{path}: maintenance")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
@@ -22,7 +23,7 @@ Limit = Annotated[int, Field(ge=1, le=LATEST)]
 
 def _second_of_day(value: object) -> int:
     """Read `"08:00"`; 24:00 is the day's end."""
-    if isinstance(value, str) and len(value) == 5 and value[2] == ":" and (value[:2] + value[3:]).isdecimal():
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{2}:[0-9]{2}", value):
         second = int(value[:2]) * 3600 + int(value[3:]) * 60
         if second <= 86_400 and int(value[3:]) < 60:
             return second
@@ -87,8 +88,13 @@ class QueueTable(Table):
     stopped: list[SpanTable] = Field(default_factory=list)
 
 
-def queues_of(place: str, tables: list[QueueTable], group_of: Mapping[str, int], *, prime: bool) -> tuple[Queue, ...]:
-    """The queues of a file; `place` is where they stand, `group_of` the node groups by prefix. Raises InputError."""
+def queues_of(
+    place: str, tables: list[QueueTable], group_of: Mapping[str, int], kinds: Collection[str], *, prime: bool
+) -> tuple[Queue, ...]:
+    """The queues of a file; `place` is where they stand, `group_of` the node groups by prefix. Raises InputError.
+
+    `kinds` are those that nodes have, `prime` says whether the file tells when prime time is.
+    """
     found: dict[str, Queue] = {}
     for index, table in enumerate(tables):
         here = f"{place}[{index}]"
@@ -97,6 +103,9 @@ def queues_of(place: str, tables: list[QueueTable], group_of: Mapping[str, int],
         for prefix in table.groups or ():
             if prefix not in group_of:
                 raise InputError(f"{here}.groups", f"no node group {prefix!r}", "one of " + ", ".join(group_of))
+        for kind in table.max_job:
+            if kind not in kinds:
+                raise InputError(f"{here}.max_job", f"no node has {kind!r}", "one of " + ", ".join(kinds))
         if table.hours is not Hours.ANY and not prime:
             raise InputError(f"{here}.hours", f"{table.hours}, and no prime time", "a table [prime] with start and end")
         stated = {name: getattr(table, name) for name in QueueTable.model_fields if name not in {"groups", "stopped"}}

@@ -19,7 +19,7 @@ from dardis.config.toml_file import Table, read_json
 from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
 from dardis.model.platform import MAX_GROUPS, Facility, Platform
 from dardis.model.platform_dict import platform_from_dict
-from dardis.model.queues import Hours
+from dardis.model.queues import LATEST_BEGIN, Hours
 
 COUNTS: Final = ("jobs", "completed", "killed", "rejected")
 """The counts of jobs in a metrics.json."""
@@ -136,6 +136,13 @@ class QueueRecord(Record):
     hours: Hours = Hours.ANY
     stopped: list[tuple[Time, Time]] = Field(default_factory=list)
 
+    @model_validator(mode="after")
+    def _spans_have_length(self) -> QueueRecord:
+        for start, end in self.stopped:
+            if end <= start:
+                raise ValueError(f"stopped until {end}, which is not after {start}")
+        return self
+
 
 class PrimeRecord(Record):
     """The hours of the working day."""
@@ -146,6 +153,12 @@ class PrimeRecord(Record):
     timezone: Annotated[str, AfterValidator(time_zone)]
     unix_start: Time | None = None
     first: Time = 0
+
+    @model_validator(mode="after")
+    def _begins_in_a_known_year(self) -> PrimeRecord:
+        if not 0 <= (self.unix_start or 0) + self.first <= LATEST_BEGIN:
+            raise ValueError("begins in a year that no calendar has")
+        return self
 
 
 class PlatformRecord(Record):

@@ -167,12 +167,13 @@ class CentralDispatcher:
         if now < self._busy_until:
             self._wake = self._busy_until
             return []
-        if self._platform.hours and not self._keeps_closed:
-            self._see_to_hours(now)
         while self._early and self._early[0][0] <= now:
             self._arrived.append(heappop(self._early)[2])
+        if self._platform.hours and not self._keeps_closed:
+            self._see_to_hours(now)
         lost: list[Rejected] = []
-        if self._passing and bisect_right(self._changes, now) > bisect_right(self._changes, self._asked_at):
+        has_changed = bisect_right(self._changes, now) > bisect_right(self._changes, self._asked_at)
+        if self._passing and (has_changed or not self._passing.isdisjoint(self._arrived)):
             lost = self._see_to_passing(now)
         self._asked_at = now
         whole = self._always_whole or now >= self._wake
@@ -276,7 +277,7 @@ class CentralDispatcher:
         """
         jobs, lost = self._queue, []
         waiting = jobs.lists[queue.RULE, : jobs.size[queue.RULE]]
-        for slot in sorted(self._passing.intersection(waiting.tolist())):
+        for slot in sorted(self._passing.intersection([*waiting.tolist(), *self._arrived])):
             job = self._table.jobs[slot]
             if self._fits_alone(job, now, now):
                 continue
@@ -286,6 +287,7 @@ class CentralDispatcher:
                 continue
             self._placer.change(passes.withdraw, jobs, slot, now)
             self._placer.room.state[queue.FREED] = 1
+            self._arrived = [other for other in self._arrived if other != slot]
             self._table.remove(slot)
             lost.append(Rejected(job.number, outside_desired(self._setup.profile_split)))
         return lost

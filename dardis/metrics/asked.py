@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dardis.metrics.violation import Found, Violation
 from dardis.model.arrays import Bools, Ints
@@ -30,6 +32,7 @@ class AskedJobs:
     duration: Ints
     killed: Bools
     follows: Bools
+    queue: NDArray[np.object_]
 
     @classmethod
     def of(cls, jobs: Sequence[Actual], kinds: tuple[str, ...]) -> AskedJobs:
@@ -49,6 +52,7 @@ class AskedJobs:
             column(job.duration for job in jobs),
             column(job.runtime > job.walltime for job in jobs).astype(np.bool_),
             column(job.after is not None for job in jobs).astype(np.bool_),
+            np.array([job.queue for job in jobs], dtype=object),
         )
 
     def broken(self, s: Schedule) -> list[Iterator[Found]]:
@@ -66,13 +70,16 @@ class AskedJobs:
                 text = f"{what(i)}, unlike the job of the trace"
                 yield int(known[i]), Violation(int(s.number[known[i]]), None, None, text)
 
-        def differs(name: str, of_row: Ints, of_trace: Ints, where: Bools | None = None) -> Iterator[Found]:
+        def differs(
+            name: str, of_row: NDArray[Any], of_trace: NDArray[Any], where: Bools | None = None
+        ) -> Iterator[Found]:
             other = of_row != of_trace
             return found(other if where is None else where & other, lambda i: f"{name} {of_row[i]}, not {of_trace[i]}")
 
         return [
             found(wrong, lambda i: f"was submitted at {submit[i]}, not {asked[i]}"),
             differs("has walltime", s.walltime[known], self.walltime[place]),
+            differs("is in queue", np.array(s.queue, dtype=object)[known], self.queue[place]),
             differs("has units", s.units[known], self.units[place]),
             *(
                 differs(f"asks for {kind}", s.request[known, s.kinds.index(kind)], self.request[place, at])

@@ -13,6 +13,8 @@ from dardis.model.job import FOREVER, Job
 from dardis.model.resources import amount_in_words
 from dardis.model.spans import united
 
+LATEST_BEGIN = 221_845_392_000
+"""Unix s of the year 9000: what begins later has no calendar."""
 PRIME_YEARS = 20
 """For how long after the first submission prime time is kept apart; later all hours are alike."""
 _DAY = timedelta(days=1)
@@ -70,7 +72,8 @@ class PrimeTime:
             if day.weekday() in self.days:
                 following = day if self.end > self.start else day + _DAY
                 begin, end = _moment(day, self.start, zone), _moment(following, self.end, zone)
-                spans.append((begin - unix_start, end - unix_start))
+                if begin < end:  # else clocks are put forward over all of it
+                    spans.append((begin - unix_start, end - unix_start))
             day += _DAY
         return [span for span in united(spans) if span[0] < last and span[1] > first]
 

@@ -18,6 +18,7 @@ from dardis.model.choices import Expecting, ProfileRule
 from dardis.model.errors import InputError
 from dardis.model.job import Actual
 from dardis.model.platform import Platform
+from dardis.model.queues import LATEST_BEGIN
 from dardis.model.target import Target
 from dardis.registry import Dispatcher, dispatchers_that, find_dispatcher, taken
 from dardis.runs.request import RunRequest
@@ -27,6 +28,7 @@ from dardis.workload.read import read_trace
 from dardis.workload.trace import Skipped, Trace
 from dardis.workload.transform import first_jobs, submitted
 
+LONGEST_CLOSED_S = 366 * 86_400
 LINES_SHOWN = 5
 """Line numbers that a warning names for each kind of reason."""
 _QUOTED = re.compile(r"'.*'|\d+")
@@ -91,6 +93,7 @@ def load_inputs(request: RunRequest) -> Inputs:
     if platform.needs_calendar:
         found = f"not given, and {request.trace} does not say when it began; prime time needs it"
         raise InputError("--calendar-start", found, "the UTC moment of its first submission")
+    _see_hours(request, platform, int(whole.submit.min()))
     skipped = _skipped_lines(whole)
     warnings = [str(mistake) for mistake in taken(request.dispatcher)]
     warnings += [f"{request.trace}: {line}" for line in skipped] + workload.notes
@@ -127,6 +130,18 @@ def load_inputs(request: RunRequest) -> Inputs:
         platform, dispatcher, jobs, request.deadlines or setup.deadlines, request.deadlines is None, target, unix_start,
         skipped, warnings, record, power,
     )  # fmt: skip
+
+
+def _see_hours(request: RunRequest, platform: Platform, first: int) -> None:
+    """See that the queues have hours that a calendar has, and in which somebody may start. Raises InputError."""
+    if not any(queue.is_closed_at_times for queue in platform.queues):
+        return
+    if platform.prime is not None and not 0 <= (platform.prime.unix_start or 0) + first <= LATEST_BEGIN:
+        raise InputError(request.trace, "begins in a year that prime time knows not", "a year from 1970 to 9000")
+    for name, starts in platform.hours.items():
+        if starts.opens(first) > first + LONGEST_CLOSED_S:
+            found = f"queue {name!r} is closed for over a year from the first submission on"
+            raise InputError(f"{request.platform}: queues", found, "hours in which its jobs may start")
 
 
 def _walltimes_that_tell(trace: Path, jobs: Sequence[Actual]) -> list[str]:

@@ -35,6 +35,8 @@ class Search:
     """How many nodes are asked; 0: all."""
     draw: int = 0
     """Keys the draw of the sample."""
+    is_last: bool = False
+    """Whether it begins where nothing changes any more, as the last window of an attempt in hours does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ def _whole_window(search: Search, job: Job, rules: SearchRules, horizon: int) ->
     else:
         last = search.earliest + span - 1
         last = last if search.latest is None else min(last, search.latest)
-    return replace(search, first=search.earliest, last=last, quota=rules.drawn)
+    return replace(search, first=search.earliest, last=last, quota=rules.drawn, is_last=False)
 
 
 def begin(job: Job, now: int, rules: SearchRules, horizon: int) -> Search:
@@ -146,6 +148,10 @@ def _next(search: Search, job: Job, rules: SearchRules, horizon: int, last_end: 
     if search.last < limit:
         first = search.last + 1
         return replace(search, first=first, last=min(limit, first + 2 * (first - search.first) - 1), quota=rules.drawn)
+    # In hours windows begin anew, and so does the grid: the last of all begins where nothing changes any more.
+    if rules.starts_of(job).edges and not search.is_last and (search.latest is None or search.attempt > SHIFTS):
+        first = rules.starts_of(job).opens(max(horizon, last_end, search.earliest))
+        return replace(search, first=first, last=first + rules.grain - 1, quota=rules.drawn, is_last=True)
     if search.desired_binds and rules.soft:
         return _whole_window(replace(search, desired_binds=False), job, rules, horizon)
     # Where others claim between two rounds, the last reservation may end later than the last window was to begin.

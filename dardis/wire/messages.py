@@ -288,8 +288,8 @@ class Later:
 class Announce:
     """Task manager to all node managers: a job holds one of the few reservations, or, if not `standing`, not any more.
 
-    `head` has the columns job, submission, walltime and cores, from which everybody works out its key, and until when
-    it holds if nothing more is heard.
+    `head` has the columns job, submission, walltime, cores and level of priority, from which everybody works out
+    its key, and until when it holds if nothing more is heard.
     """
 
     label: int
@@ -318,7 +318,7 @@ class Published:
     next_change: int
     """When capacity or what is wished changes by itself next."""
     heads: Ints
-    """Who holds reservations, as announced: rows (label, job, submission, walltime, cores, until)."""
+    """Who holds reservations, as announced: rows (label, job, submission, walltime, cores, level, until)."""
     node: Ints
     offset: Ints
     time: Ints

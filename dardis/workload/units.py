@@ -57,7 +57,8 @@ def _node_cores(trace: Trace, platform: Platform) -> Ints:
             fits &= _shape(trace, here)[2] <= platform.group_capacity[group, platform.kinds.index(MEMORY)]
         chosen[may & ~settled] = cores_of[group]
         settled |= fits
-    return chosen
+    # Who may use no group at all is rejected, whatever his units are.
+    return np.where(chosen > 0, chosen, cores_of.max())
 
 
 def groups_of(trace: Trace, platform: Platform) -> Ints:

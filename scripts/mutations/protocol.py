@@ -122,7 +122,7 @@ PROTOCOL = (
     ),
     Mutation(
         "those that came after one that moved ask again the other way round", f"{TASKS}/asking_again.py",
-        "extendleft(reversed(later))", "extendleft(later)", OF_TASKS,
+        "for state in reversed(distinct.values())", "for state in distinct.values()", OF_TASKS,
     ),
     Mutation(
         "a window begins at the last start of the one before it", f"{TASKS}/search.py",
@@ -135,8 +135,8 @@ PROTOCOL = (
     ),
     Mutation(
         "of equals the one with the lower number goes first, whenever it was submitted", f"{TASKS}/late/order.py",
-        "(table[:, columns.NUMBER], table[:, columns.SUBMIT], key, ~aged)",
-        "(table[:, columns.SUBMIT], table[:, columns.NUMBER], key, ~aged)", LATE,
+        "(table[:, columns.NUMBER], table[:, columns.SUBMIT], key, level, ~aged)",
+        "(table[:, columns.SUBMIT], table[:, columns.NUMBER], key, level, ~aged)", LATE,
     ),
     Mutation(
         "a second aged job takes the reservation of the first", f"{TASKS}/late/turns.py",
@@ -144,7 +144,7 @@ PROTOCOL = (
     ),
     Mutation(
         "a job that waits has no turn when the profile changes", f"{TASKS}/late/turns.py",
-        "        soonest = min(soonest, *self._view.next_change.values())\n", "", LATE,
+        "        soonest = min([soonest, *changes])\n", "", LATE,
     ),
     Mutation(
         "what a host published before, and comes late, replaces what is known of it", f"{TASKS}/late/timers.py",

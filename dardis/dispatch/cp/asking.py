@@ -165,10 +165,11 @@ class Asking:
         queue = jobs.queue
         running = {job.number for job in jobs.jobs.values()} if self._positions else set()
         self._positions = {job: at for job, at in self._positions.items() if job in running}
+        waiting = {*queue.lists[RULE, : queue.size[RULE]].tolist()}
         for begin in begins:
             slot = begin.slot
-            if slot not in jobs.jobs or jobs.jobs[slot].number != begin.job:
-                continue  # it has been rejected meanwhile
+            if slot not in waiting or jobs.jobs[slot].number != begin.job:
+                continue  # it has been rejected meanwhile, or its queue has been closed
             # What was decided a while ago may not be wished any more.
             if begin.where is None or (now > self._asked_at and placer.rules.binding != UNBOUND):
                 placer.run(chosen.begin_if_it_fits, queue, slot, now)

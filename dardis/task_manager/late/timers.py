@@ -21,7 +21,7 @@ from dardis.task_manager.late.view import View
 from dardis.task_manager.layout import Layout
 from dardis.task_manager.negotiation import Negotiation
 from dardis.task_manager.rounds import JobState, Pick, Round
-from dardis.task_manager.search import Search
+from dardis.task_manager.search import Search, in_hours
 from dardis.task_manager.setups import EVERY_HOST, LateSetUp, Reach
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Send, SendAll, SetTimer, Waiting
@@ -127,14 +127,14 @@ class LateByTimers:
         self._idle.discard(number)
         self._mine.pop(number, None)
         effects: list[Effect] = [Send(host, say.Look()) for host in self._hosts if host not in self._view.incarnations]
-        if self._order.is_aged(job, now) or self._is_best(job, now):
-            return effects + self._negotiation.search(number, now)
         soonest = max(self._claims.soonest(job, now), job.earliest)
         opens = self._rules.starts_of(job).opens(soonest)
         if opens > soonest:
             self._idle.add(number)
             at_opening = SetTimer(opens - soonest + now, say.Timer(number, state.asks, RETRY))
             return [*effects, Waiting(number, NO_START), at_opening]
+        if self._order.is_aged(job, now) or self._is_best(job, now):
+            return effects + self._negotiation.search(number, now)
         desired_binds = self._rules.binds_at(job, now)
         search = Search(0, soonest, soonest, soonest, soonest, desired_binds, quota=False, once=True)
         return effects + self._negotiation.ask_for(state, search, now)
@@ -220,11 +220,12 @@ class LateByTimers:
     def _peek(self, state: JobState, start: int, now: int) -> list[Effect]:
         """Ask whether a head could start earlier than it has reserved."""
         first = max(self._claims.soonest(state.job, now), state.job.earliest)
-        if first >= start:
+        search = Search(0, first, start - 1, first, start - 1, self._rules.desired_binds, quota=False)
+        window = in_hours(search, state.job, self._rules)
+        if window is None:
             return []
         self._peeking.add(state.job.number)
-        search = Search(0, first, start - 1, first, start - 1, self._rules.desired_binds, quota=False)
-        return self._negotiation.ask([state], [search], [-1], now, asks_again=True)
+        return self._negotiation.ask([state], [window], [-1], now, asks_again=True)
 
     def _peeked(self, this: Round, chosen: Pick | None, now: int) -> list[Effect]:
         """Let a head that could start earlier reserve anew; its announcement stands, so that nobody worse does."""
@@ -252,6 +253,10 @@ class LateByTimers:
     def _key(self, job: Job, now: int) -> Key:
         return self._order.key(self._order.head(job, 0), now)
 
+    def _is_open(self, number: JobId, now: int) -> bool:
+        """Whether the queue of a job lets it start now."""
+        return self._rules.starts_of(self._negotiation.states[number].job).opens(now) == now
+
     def _is_outranked(self, job: Job, now: int) -> bool:
         """Whether another task manager has announced a better head."""
         key = self._key(job, now)
@@ -261,7 +266,7 @@ class LateByTimers:
     def _is_best(self, job: Job, now: int) -> bool:
         """Whether it goes before all that wait here, and no better one is known to hold a reservation."""
         key = self._key(job, now)
-        waiting = self._idle | set(self._mine)
+        waiting = {number for number in self._idle if self._is_open(number, now)} | set(self._mine)
         return not self._is_outranked(job, now) and all(
             key <= self._key(self._negotiation.states[number].job, now) for number in waiting
         )

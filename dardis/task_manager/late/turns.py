@@ -198,7 +198,8 @@ class LateByTurns:
         number = waiting.jobs[slot].number
         state = self._negotiation.states[number]
         state.if_all_were_up = min(state.if_all_were_up, now)
-        if self._view.fits(number, now, delay):
+        opens = self._rules.starts_of(state.job).opens(now + delay)
+        if opens == now + delay and self._view.fits(number, now, delay):
             self._waking.add(number)
         return number in self._waking
 

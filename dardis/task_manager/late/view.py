@@ -40,8 +40,8 @@ class View:
         """When each node is up at the soonest, as published."""
         self._boot: Ints = np.zeros(nodes, dtype=np.int64)
         """How long it takes from now on until it is up, where it is off and not asked to boot; else 0."""
-        self._sleeps = False
         self._layout = layout
+        self._sleeps = False
         """Whether a node has ever been down."""
         self.rules = columns.Rules(
             strict=False, backfill=False, depth=1,

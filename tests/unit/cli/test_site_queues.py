@@ -164,3 +164,90 @@ def test_a_job_asks_again_for_all_hours_before_its_own(simulate, tmp_path):
     (tmp_path / "p.toml").write_text(PLATFORM.split("[prime]", maxsplit=1)[0] + stopped)
     assert simulate("--dispatcher", "dardis-throughput")[0] == 0
     assert int(rows(tmp_path)[3]["starting_time"]) == 45
+
+
+HEAD = JOBS.split("\n", maxsplit=1)[0]
+STOPPED = '[[queues]]\nname = "s"\nstopped = [{ start_s = 20, end_s = 150 }]\n'
+ONE_NODE = 'name = "p"\n[[nodes]]\ncount = 1\nprefix = "a"\nresources = { cores = 4 }\n'
+
+
+@pytest.mark.parametrize("dispatcher", ["rules-fcfs", "easy", "replan", "hcp19", "conservative", "dardis-late"])
+@pytest.mark.parametrize("rule", ["soft", "hard"])
+def test_a_profile_that_falls_while_a_queue_is_closed_loses_nobody(simulate, tmp_path, dispatcher, rule):
+    """2 would fit before 100 alone, when its queue is closed: it is rejected, or a soft profile gives way."""
+    (tmp_path / "p.toml").write_text(ONE_NODE + STOPPED)
+    (tmp_path / "j.csv").write_text(f"{HEAD}\n1,0,30,30,1,2,\n2,10,5,5,1,4,s\n3,200,5,5,1,1,\n")
+    (tmp_path / "cap.csv").write_text("time_s,node,kind,value\n0,*,cores,4\n100,*,cores,2\n")
+    profile = ("--profile", str(tmp_path / "cap.csv"), "--set", f"profile={rule}", "--dispatcher", dispatcher)
+    assert simulate(*profile)[0] == 0
+    found = rows(tmp_path)
+    assert found[2]["status"] == ("completed" if rule == "soft" else "rejected")
+    assert int(found[3]["starting_time"]) >= 200
+    assert run(["audit", str(tmp_path / "o")]) == 0
+
+
+@pytest.mark.parametrize("dispatcher", ["hcp19", "pcp19"])
+def test_a_queue_that_closes_while_a_decision_takes_its_time(simulate, tmp_path, dispatcher):
+    (tmp_path / "p.toml").write_text(
+        ONE_NODE.replace("count = 1", "count = 2")
+        + '[[queues]]\nname = "s"\nstopped = [{ start_s = 11, end_s = 1000 }]\n'
+        '[[queues]]\nname = "g"\nstopped = [{ start_s = 0, end_s = 12 }, { start_s = 13, end_s = 2000 }]\n'
+    )
+    jobs = [f"{n},10,{20 + n},50,1,3,s" for n in range(1, 7)]
+    jobs += ["9,10,30,40,1,2,", "8,5,30,40,1,1,g", "7,1100,5000,6000,1,1,"]
+    (tmp_path / "j.csv").write_text("\n".join([HEAD, *jobs, ""]))
+    cost = ("--set", "decision_cost=deterministic", "--set", "shortcuts=off")
+    assert simulate("--dispatcher", dispatcher, *cost)[0] == 0
+    assert run(["audit", str(tmp_path / "o")]) == 0
+
+
+@pytest.mark.parametrize("dispatcher", ["dardis-profile", "dardis-balance"])
+def test_drawn_starts_come_even_where_open_spans_are_shorter_than_the_grain(simulate, tmp_path, dispatcher):
+    spans = ", ".join(f"{{ start_s = {s}, end_s = {s + 37} }}" for s in range(0, 2000, 41))
+    (tmp_path / "p.toml").write_text(ONE_NODE + f'[[queues]]\nname = "s"\nstopped = [{spans}]\n')
+    jobs = [f"{n},{7 * n},{n + 20},{30 + 11 * n},1,{1 + n % 4},s" for n in range(12)]
+    (tmp_path / "j.csv").write_text("\n".join([HEAD, *jobs, ""]))
+    for rule in ("none", "factor:1"):
+        assert simulate("--dispatcher", dispatcher, "--deadlines", rule)[0] == 0
+        assert {row["status"] for row in rows(tmp_path).values()} == {"completed"}
+        assert run(["audit", str(tmp_path / "o")]) == 0
+
+
+def test_groups_that_partition_and_queue_have_not_in_common_hold_nothing(simulate, tmp_path):
+    text = (
+        PLATFORM.split("[prime]", maxsplit=1)[0] + '[partitions]\n1 = ["a"]\n[[queues]]\nname = "1"\ngroups = ["b"]\n'
+    )
+    (tmp_path / "p.toml").write_text(text + '[[queues]]\nname = "2"\n')
+    lines = (f"{n} {n} 0 5 2 -1 -1 2 9 -1 1 1 1 -1 {queue} 1 -1 -1" for n, queue in ((1, 1), (2, 2)))
+    (tmp_path / "j.csv").write_text("\n".join([*lines, ""]))
+    status, said = simulate("--dispatcher", "easy")
+    assert status == 0
+    assert "job 1 rejected" in said
+    assert [row["status"] for row in rows(tmp_path).values()] == ["rejected", "completed"]
+
+
+@pytest.mark.parametrize(
+    ("change", "moment", "said"),
+    [
+        ({}, "9985-01-01T00:00Z", "a year that prime time knows not"),
+        ({'"18:00"': '"24:00"', '"08:00"': '"00:00"'}, NINE, "queue 'night' is closed for over a year"),
+        ({"end_s = 500": "end_s = 1000000000"}, NINE, "queue 'held' is closed for over a year"),
+    ],
+)
+def test_hours_that_make_no_sense_are_mistakes(simulate, tmp_path, change, moment, said):
+    text = PLATFORM
+    for old, new in change.items():
+        text = text.replace(old, new)
+    (tmp_path / "p.toml").write_text(text)
+    status, told = simulate("--dispatcher", "easy", "--calendar-start", moment)
+    assert (status, told.count("\n")) == (2, 0)
+    assert said in told
+
+
+def test_the_audit_compares_queues_with_the_trace(simulate, tmp_path, capsys):
+    assert simulate("--dispatcher", "easy", "--calendar-start", NINE)[0] == 0
+    path = tmp_path / "o" / "jobs.csv"
+    path.write_text(path.read_text().replace(",held,", ",,"))
+    capsys.readouterr()
+    assert run(["audit", str(tmp_path / "o")]) == 1
+    assert "job 4: is in queue" in capsys.readouterr().out

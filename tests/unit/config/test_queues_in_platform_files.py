@@ -25,11 +25,11 @@ def test_all_keys(tmp_path):
         tmp_path,
         PRIME + 'days = ["sun", "mon"]\ntimezone = "Europe/Rome"\n' + QUEUE
         + 'expected_wait_s = 60\nlongest_wait_s = 3600\npriority = -3\ngroups = ["b"]\nmax_units = 32\n'
-        'max_walltime_s = 21600\nmax_job = { cores = 512, gpu = 64, memory = "1GiB" }\nhours = "non-prime"\n'
+        'max_walltime_s = 21600\nmax_job = { cores = 512, gpu = 64 }\nhours = "non-prime"\n'
         "stopped = [{ start_s = 0, end_s = 9 }, { start_s = 20, end_s = 30 }]\n"
         '[[queues]]\nname = "r"\n',
     )  # fmt: skip
-    most = {"cores": 512, "gpu": 64, "memory": 1024}
+    most = {"cores": 512, "gpu": 64}
     first = Queue("q", 60, 3600, -3, (1,), 32, 21_600, most, Hours.NON_PRIME, ((0, 9), (20, 30)))
     assert platform.queues == (first, Queue("r"))
     assert platform.prime == PrimeTime(8 * 3600, 18 * 3600 + 1800, (0, 6), "Europe/Rome")
@@ -44,6 +44,7 @@ def test_all_keys(tmp_path):
         (QUEUE + 'hours = "night"\n', ["queues[0].hours", "'night'", "any, prime, non-prime"]),
         (QUEUE + "max_units = 0\n", ["queues[0].max_units", "0"]),
         (QUEUE + "max_job = { Cores = 5 }\n", ["queues[0].max_job", "'Cores'"]),
+        (QUEUE + "max_job = { mic = 5 }\n", ["queues[0].max_job", "no node has 'mic'", "cores, gpu"]),
         (QUEUE + "longest_wait = 5\n", ["queues[0].longest_wait", "unknown key", "longest_wait_s"]),
         (QUEUE + "stopped = [{ start_s = 5, end_s = 5 }]\n", ["queues[0].stopped[0]", "not after"]),
         (QUEUE + "priority = 1.5\n", ["queues[0].priority", "1.5"]),

@@ -98,3 +98,10 @@ def test_queues_and_prime_time_come_back_as_plain_data():
     again = platform_from_dict(platform_to_dict(platform))
     assert again == platform
     assert again.queues[0].hours is Hours.NON_PRIME
+
+
+def test_prime_time_in_an_hour_that_clocks_leave_out_is_none():
+    begin = datetime(2023, 3, 20, 0, 0, tzinfo=ROME)
+    edges = Starts(on_clock(begin, PrimeTime(9000, 10_800, timezone="Europe/Rome")).closed(Hours.NON_PRIME)).edges
+    assert edges == sorted(edges)
+    assert len(edges) == len(set(edges))

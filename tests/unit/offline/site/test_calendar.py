@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.past_jobs import trace_of
 
+from dardis.config.clocks import parse_utc
 from dardis.model.errors import InputError
-from offline.site.calendar import DAY_S, Calendar, calendar_of, parse_utc
+from offline.site.calendar import DAY_S, Calendar, calendar_of
 
 JULY_3 = 1_688_342_400  # 2023-07-03T00:00Z
 

@@ -19,9 +19,9 @@ from kit.small_site import (
     write_site,
 )
 
+from dardis.config.clocks import parse_utc
 from dardis.model.errors import InputError
 from dardis.workload.trace import UNKNOWN
-from offline.site.calendar import parse_utc
 from offline.site.history import replayed
 from offline.site.site import SiteRequest, load_site
 
