@@ -14,7 +14,7 @@ from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
     from dardis.config.records import AskedRecord
-    from dardis.metrics.asked import AskedJobs
+    from dardis.metrics.asked import AskedJobs, Changed
     from dardis.metrics.audit import Audit
     from dardis.metrics.violation import Violation
     from dardis.model.platform import Platform
@@ -129,4 +129,10 @@ def _asked(path: Path, record: AskedRecord | None) -> tuple[AskedJobs | None, st
         trace, machine, record.unit_cores, start=record.from_s, end=record.to_s, count=record.jobs,
         think_times=record.think_times, strict=record.strict,
     )  # fmt: skip
-    return AskedJobs.of(found.workload.jobs, machine.kinds), ""
+    return AskedJobs.of(found.jobs, machine.kinds).changed(_changed(record)), ""
+
+
+def _changed(record: AskedRecord) -> list[Changed]:
+    from dardis.metrics.asked import Changed
+
+    return [Changed(one.job, one.walltime_s, one.queue, one.ran_s) for one in record.changed]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dardis.cli.options import CalendarStart, FirstJobs, SubmittedBefore, SubmittedFrom
+from dardis.cli.options import CalendarStart, Events, FirstJobs, SubmittedBefore, SubmittedFrom
 from dardis.cli.simulate import trim_of
 from dardis.cli.texts import whole_of
 from dardis.model.errors import InputError
@@ -53,6 +53,7 @@ def compare(
         bool, typer.Option("--think-times", help="Submit a job after the one it follows (SWF fields 17, 18).")
     ] = False,
     calendar_start: CalendarStart = None,
+    events: Events = None,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse a trace with a malformed line.")] = False,
     gantt: Annotated[
         str | None, typer.Option(metavar="A,B", help="The two to draw over time (default: first and last).")
@@ -68,7 +69,7 @@ def compare(
         "--platform": platform, "--dispatchers": dispatchers, "--seeds": seeds, "--jobs": jobs, "--from": start,
         "--to": end, "--profile": profile, "--deadlines": deadlines, "--set": settings, "--trim": trim,
         "--task-managers": task_managers, "--arity": arity, "--sample": sample, "--think-times": think_times,
-        "--strict": strict, "--calendar-start": calendar_start,
+        "--strict": strict, "--calendar-start": calendar_start, "--events": events,
     }  # fmt: skip
     comparison = _of_file(what[0], options) if _is_file(what) else _of_options(what, options)
     if _compare(comparison, out, _pair(comparison, gantt), processes, clairvoyant=clairvoyant, force=force):
@@ -104,7 +105,7 @@ def _of_options(traces: list[Path], said: dict[str, Any]) -> Comparison:
             start=said["--from"], end=said["--to"], profile=said["--profile"], deadlines=said["--deadlines"],
             trim=trim_of(said["--trim"]), task_managers=said["--task-managers"] or 1,
             think_times=said["--think-times"], strict=said["--strict"],
-            calendar_start=said["--calendar-start"],
+            calendar_start=said["--calendar-start"], events=said["--events"],
             arity=reach_value("arity", said["--arity"] or "flat"),
             sample=reach_value("sample", said["--sample"] or "all"),
         )

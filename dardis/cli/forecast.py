@@ -47,7 +47,7 @@ def forecast(
     """Forecast what will be submitted in a day or two from what was submitted before."""
     from dardis.config.clocks import parse_utc
     from dardis.config.platform import load_platform
-    from dardis.workload.read import read_trace
+    from dardis.workload.read import read_equal_units
     from offline.forecast.donors import DEFAULT
     from offline.forecast.forecast import HORIZONS, forecast
     from offline.site.calendar import calendar_of
@@ -60,7 +60,7 @@ def forecast(
         files = None if out is None else held.enter_context(_held(out, force=force))
         machine = load_platform(platform)
         start = machine.facility.calendar_start if calendar_start is None else parse_utc(calendar_start)
-        history = read_trace(trace, strict=strict)
+        history = read_equal_units(trace, strict=strict)
         calendar, assumed = calendar_of(history, start)
         jobs, left_out = trace_that_fits(history, machine)
         _notes(assumed, left_out)

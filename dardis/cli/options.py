@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,4 +20,8 @@ SubmittedBefore = Annotated[
 ]
 CalendarStart = Annotated[
     str | None, typer.Option(metavar="UTC", help="When the trace's first job was submitted: 2023-07-03T00:00Z.")
+]
+Events = Annotated[
+    Path | None,
+    typer.Option(metavar="E.toml", help="What happens beside jobs: queues, nodes, reservations, changed asks."),
 ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dardis.cli.options import CalendarStart, FirstJobs, SubmittedBefore, SubmittedFrom
+from dardis.cli.options import CalendarStart, Events, FirstJobs, SubmittedBefore, SubmittedFrom
 from dardis.cli.texts import whole_of
 from dardis.model.errors import InputError
 
@@ -54,6 +54,7 @@ def simulate(
         bool, typer.Option("--think-times", help="Submit a job after the one it follows (SWF fields 17, 18).")
     ] = False,
     calendar_start: CalendarStart = None,
+    events: Events = None,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse a trace with a malformed line.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the run that DIR holds.")] = False,
     save_instances: Annotated[
@@ -72,7 +73,7 @@ def simulate(
         profile=profile, deadlines=deadlines, settings=tuple(settings or ()), think_times=think_times,
         task_managers=task_managers, trim=trim_of(trim), strict=strict, force=force,
         arity=reach_value("arity", arity), sample=reach_value("sample", sample),
-        save_instances=save_instances, calendar_start=calendar_start,
+        save_instances=save_instances, calendar_start=calendar_start, events=events,
     )  # fmt: skip
     draw = None if no_report else _draw
     if launched_by_mpi():

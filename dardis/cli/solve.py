@@ -16,7 +16,7 @@ def solve(
     instances: Annotated[
         list[Path], typer.Argument(metavar="INSTANCE…", help="Files of `dardis simulate --save-instances`, or folders.")
     ],
-    dispatcher: Annotated[str, typer.Option(metavar="NAME", help="Whose model: pcp14, pcp19, hcp19 or pcp20.")],
+    dispatcher: Annotated[str, typer.Option(metavar="NAME", help="Whose model: pcp14, hcp19, cp-eurora, ...")],
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the dispatcher; repeatable.")
     ] = None,

@@ -32,6 +32,7 @@ from dardis.registry import dispatcher_names, find_dispatcher
 from dardis.runs.inputs import load_inputs
 from dardis.runs.play import play
 from dardis.sim.recorder import Recorder
+from dardis.workload.read import read_equal_units
 
 FOLDER: Final = "clairvoyant"
 """Where the best schedules lie, a folder a trace."""
@@ -49,8 +50,15 @@ def check(comparison: Comparison) -> None:
             raise InputError("--clairvoyant", f"{workload.name} has think times", "jobs whose submissions are known")
         if workload.profile is not None:
             raise InputError("--clairvoyant", f"{workload.name} has a desired profile", "traces without one")
-        if any(queue.is_closed_at_times for queue in load_platform(workload.platform).queues):
+        platform = load_platform(workload.platform)
+        if any(queue.is_closed_at_times for queue in platform.queues):
             raise InputError("--clairvoyant", f"{workload.name} has queues with hours", "queues that are always open")
+        if platform.reservations or workload.events is not None:
+            raise InputError("--clairvoyant", f"{workload.name} has reservations or events", "traces without them")
+        try:
+            read_equal_units(workload.trace, strict=workload.strict)
+        except InputError as error:
+            raise InputError("--clairvoyant", str(error)) from None
     if len(units := {*map(_unit_cores, _known_contenders(comparison))}) > 1:
         told = ", ".join(map(str, sorted(units)))
         raise InputError(

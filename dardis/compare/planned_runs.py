@@ -12,7 +12,7 @@ from dardis.config.reach import REACH
 from dardis.config.set_up import AnySetUp
 from dardis.model.errors import InputError
 from dardis.registry import dispatcher_names, find_dispatcher
-from dardis.runs.inputs import check_reach, load_inputs
+from dardis.runs.inputs import check_reach, load_inputs, see_failures, see_shapes
 from dardis.runs.request import RunRequest
 
 RUNS: Final = "runs"
@@ -86,5 +86,11 @@ def check(comparison: Comparison, runs: list[PlannedRun]) -> list[str]:
         except InputError as error:
             raise InputError(f"dispatcher {contender.label}", str(error)) from None
     first = {run.workload.name: run for run in reversed(runs)}
-    warnings += [warning for run in reversed(first.values()) for warning in load_inputs(run.request()).warnings]
+    for run in reversed(first.values()):
+        inputs = load_inputs(run.request())
+        warnings += inputs.warnings
+        for contender in comparison.contenders:
+            setup = find_dispatcher(contender.dispatcher, contender.settings).setup
+            see_shapes(run.workload.trace, inputs.jobs, contender.dispatcher, setup, inputs.target)
+            see_failures(run.workload.events, inputs.events, contender.dispatcher, setup)
     return list(dict.fromkeys(warnings))

@@ -43,6 +43,7 @@ class Workload:
     think_times: bool = False
     strict: bool = False
     calendar_start: str | None = None
+    events: Path | None = None
     arity: int = 0
     sample: int = 0
 
@@ -162,6 +163,7 @@ class TraceTable(Table):
     think_times: bool = False
     strict: bool = False
     calendar_start: str | None = None
+    events: _File | None = None
     arity: _Arity = 0
     sample: _Sample = 0
 
@@ -184,6 +186,7 @@ class TraceTable(Table):
             think_times=self.think_times,
             strict=self.strict,
             calendar_start=self.calendar_start,
+            events=folder / self.events if self.events else None,
             arity=self.arity,
             sample=self.sample,
         )

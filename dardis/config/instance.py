@@ -9,7 +9,8 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from dardis.config.platform import LARGEST_AMOUNT, MOST_NODES
+from dardis.config.nodes import MOST_NODES
+from dardis.config.platform import LARGEST_AMOUNT
 from dardis.config.records import MachineRecord, Record
 from dardis.config.times import LATEST
 from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
@@ -38,6 +39,7 @@ class JobRecord(Record):
     request: _Amounts
     groups: Annotated[list[Annotated[int, Field(ge=0, lt=MAX_GROUPS)]], Field(min_length=1)]
     prediction: _Duration | None = None
+    queue: str = ""
 
 
 class RunningRecord(Record):
@@ -63,7 +65,8 @@ class BlockedRecord(Record):
 
     node: _Node
     start: _Moment
-    end: _Moment
+    end: _Moment | None
+    """None: for ever."""
     amounts: _Amounts
 
 
@@ -74,6 +77,7 @@ class InstanceRecord(MachineRecord):
     version: Literal[1]
     now: _Moment
     distinct: bool = False
+    keeps_hours: bool = False
     running: list[RunningRecord]
     waiting: Annotated[list[WaitingRecord], Field(min_length=1)]
     blocked: list[BlockedRecord] = Field(default_factory=list)

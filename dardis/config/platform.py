@@ -9,18 +9,18 @@ from pydantic import BeforeValidator, Field
 
 from dardis.config.amounts import read_amounts
 from dardis.config.facility import FacilityKeys, facility_of
+from dardis.config.nodes import MOST_NODES, node_numbers
 from dardis.config.queues import PrimeTable, QueueTable, queues_of
+from dardis.config.reservations import ReservationTable, check_reservations, places_of, reservations_of
 from dardis.config.times import Seconds, SpanTable
 from dardis.config.toml_file import Table, read_toml
 from dardis.model.errors import InputError
-from dardis.model.numbers import whole_number
 from dardis.model.platform import MAX_GROUPS, Maintenance, NodeGroup, NodePower, Platform
 from dardis.model.resources import CORES
 
 LARGEST_AMOUNT = (1 << 31) - 1
 """Of one kind on one node: the fixed-point fitting index (2^20 a unit) then fits 64 bits."""
 LARGEST_CORES = 1 << 20
-MOST_NODES = 10_000_000
 
 _Watts = Annotated[float, Field(ge=0, le=1e9)]
 
@@ -35,25 +35,6 @@ def _amounts(value: object) -> dict[str, int]:
     if amounts.get(CORES, 0) < 1:
         raise ValueError("no cores; expected at least 1 core a node")
     return amounts
-
-
-def _node_numbers(value: object) -> list[int]:
-    """Read `"0-3 7"` or `[0, 1, 2, 3, 7]`."""
-    expected = 'an interval set such as "0-3 7" or a list of node numbers'
-    if isinstance(value, list) and all(type(number) is int and number >= 0 for number in value) and value:
-        return sorted(set(value))
-    if not isinstance(value, str) or not value.split():
-        raise ValueError(f"{value!r}; expected {expected}")
-    numbers: set[int] = set()
-    for part in value.split():
-        first, dash, last = part.partition("-")
-        try:
-            low = whole_number(first, 0, MOST_NODES - 1)
-            high = whole_number(last, low, MOST_NODES - 1) if dash else low
-        except ValueError:
-            raise ValueError(f"{part!r}; expected {expected}") from None
-        numbers.update(range(low, high + 1))
-    return sorted(numbers)
 
 
 class PowerTable(Table):
@@ -81,7 +62,7 @@ class NodesTable(Table):
 class MaintenanceTable(SpanTable):
     """`[[maintenance]]`: nodes that hold nothing during the span."""
 
-    nodes: Annotated[list[int], BeforeValidator(_node_numbers)]
+    nodes: Annotated[list[int], BeforeValidator(node_numbers)]
 
 
 class PlatformFile(FacilityKeys):
@@ -96,6 +77,7 @@ class PlatformFile(FacilityKeys):
     income_by_queue: dict[str, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
     queues: list[QueueTable] = Field(default_factory=list)
     prime: PrimeTable | None = None
+    reservations: list[ReservationTable] = Field(default_factory=list)
 
 
 def load_platform(path: Path) -> Platform:
@@ -124,8 +106,10 @@ def load_platform(path: Path) -> Platform:
         facility=facility_of(path, table),
         queues=queues_of(f"{path}: queues", table.queues, group_of, kinds, prime=table.prime is not None),
         prime=None if table.prime is None else table.prime.prime(),
+        reservations=reservations_of(f"{path}: reservations", table.reservations),
     )
     check_platform(platform, f"{path}: nodes", f"{path}: maintenance")
+    check_reservations(platform, places_of(f"{path}: reservations", platform))
     return platform
 
 

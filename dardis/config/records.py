@@ -14,10 +14,11 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, JsonVal
 from dardis.config.facility import Amount, FacilityKeys
 from dardis.config.platform import NodesTable, PowerTable, check_platform
 from dardis.config.queues import Limit, Priority, time_zone
+from dardis.config.reservations import check_reservations, places_of
 from dardis.config.times import LATEST, Time
 from dardis.config.toml_file import Table, read_json
 from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
-from dardis.model.platform import MAX_GROUPS, Facility, Platform
+from dardis.model.platform import MAX_GROUPS, NOBODY_KNOWS, Facility, Platform
 from dardis.model.platform_dict import platform_from_dict
 from dardis.model.queues import LATEST_BEGIN, Hours
 
@@ -62,6 +63,8 @@ Figure = Annotated[Any, BeforeValidator(_figure)]
 Plain = Annotated[JsonValue, AfterValidator(_plain)]
 """Whatever JSON can say; its numbers are finite."""
 Count = Annotated[int, Field(ge=0, le=LATEST)]
+Until = Annotated[int, Field(ge=-LATEST, le=NOBODY_KNOWS)]
+"""A time, or that nobody knows it."""
 Bound = Annotated[int, Field(ge=LEAST_INT64, le=LARGEST_INT64)]
 """A time that jobs are cut at: any that `--from` and `--to` take."""
 
@@ -85,7 +88,9 @@ class MaintenanceRecord(Record):
 
     nodes: Annotated[list[Count], Field(min_length=1)]
     start: Time
-    end: Time
+    end: Until
+    less: list[Count] | None = None
+    foreseen: bool = True
 
     @model_validator(mode="after")
     def _has_length(self) -> MaintenanceRecord:
@@ -134,7 +139,7 @@ class QueueRecord(Record):
     max_walltime_s: Limit | None = None
     max_job: dict[str, Count] = Field(default_factory=dict)
     hours: Hours = Hours.ANY
-    stopped: list[tuple[Time, Time]] = Field(default_factory=list)
+    stopped: list[tuple[Time, Until]] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _spans_have_length(self) -> QueueRecord:
@@ -161,6 +166,27 @@ class PrimeRecord(Record):
         return self
 
 
+class ReservationRecord(Record):
+    """What is kept on some nodes for the jobs of a queue."""
+
+    name: Annotated[str, Field(min_length=1)]
+    queue: Annotated[str, Field(min_length=1)]
+    nodes: Annotated[list[Count], Field(min_length=1)]
+    spans: Annotated[list[tuple[Time, Time]], Field(min_length=1)]
+    resources: dict[str, Count] | None = None
+    users: list[str] | None = None
+    stands: bool = True
+
+    @model_validator(mode="after")
+    def _spans_have_length(self) -> ReservationRecord:
+        for (start, end), (following, _) in zip(self.spans, [*self.spans[1:], (LATEST + 1, 0)], strict=True):
+            if not start < end < following:
+                raise ValueError(f"from {start} to {end}, then from {following}; expected spans in order")
+        if self.nodes != sorted(set(self.nodes)):
+            raise ValueError("nodes are not in order")
+        return self
+
+
 class PlatformRecord(Record):
     """A machine, as `platform_to_dict` tells it."""
 
@@ -174,6 +200,7 @@ class PlatformRecord(Record):
     facility: FacilityRecord = Field(default_factory=FacilityRecord)
     queues: list[QueueRecord] = Field(default_factory=list)
     prime: PrimeRecord | None = None
+    reservations: list[ReservationRecord] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _groups_that_exist(self) -> PlatformRecord:
@@ -198,7 +225,17 @@ class MachineRecord(Record):
         """The machine; `path` is where it was read. Raises InputError for parts that do not go together."""
         platform = platform_from_dict(self.platform.model_dump())
         check_platform(platform, f"{path}: platform.groups", f"{path}: platform.maintenance")
+        check_reservations(platform, places_of(f"{path}: platform.reservations", platform))
         return platform
+
+
+class ChangedRecord(Record):
+    """What events have made of a job: what it asked for in the end, and how long it ran before its nodes failed."""
+
+    job: int
+    walltime_s: Count
+    queue: str
+    ran_s: Count | None = None
 
 
 class AskedRecord(MachineRecord):
@@ -212,6 +249,7 @@ class AskedRecord(MachineRecord):
     think_times: bool = False
     strict: bool = False
     trim: tuple[Count, Count] | None = None
+    changed: list[ChangedRecord] = Field(default_factory=list)
     settings: Annotated[dict[str, Annotated[Any, BeforeValidator(_setting)]], BeforeValidator(_by_key)] = Field(
         default_factory=dict
     )

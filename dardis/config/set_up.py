@@ -26,6 +26,11 @@ class AnySetUp:
     """Whether a job asks and is answered by itself: then rounds may overlap, and `dardis scale` measures them."""
     switches: ClassVar[bool] = False
     """Whether nodes may be shut down and booted under it."""
+    obeys_shapes: ClassVar[bool] = False
+    """Whether jobs may have parts, exact or neighbouring nodes, or alternatives."""
+
+    bears_failures: ClassVar[bool] = False
+    """Whether nodes may fail, and reservations be made, while it decides."""
 
     units_per_node: UnitsPerNode = UnitsPerNode.PACK
     profile: ProfileRule = ProfileRule.SOFT

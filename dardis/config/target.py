@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from dardis.config.platform import MOST_NODES
+from dardis.config.nodes import MOST_NODES
 from dardis.config.profile import load_profile
 from dardis.config.times import LATEST
 from dardis.config.toml_file import Table, read_json

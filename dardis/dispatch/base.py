@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from dardis.model.addresses import JobId
+from dardis.model.changes import Change
 from dardis.model.job import Job
 from dardis.wire.effects import Placed, Rejected, Solved
 
@@ -19,6 +20,10 @@ class Decider(Protocol):
 
     def ended(self, number: JobId, now: int) -> None:
         """A job has ended, at its walltime or before."""
+        ...
+
+    def changed(self, change: Change, now: int) -> None:
+        """Something else is no more as it was; what of that matters is told in `dardis.model.changes`."""
         ...
 
     def decide(self, now: int) -> Sequence[Placed | Rejected | Solved]:

@@ -8,19 +8,21 @@ is what it must be told, and when it is worth while.
 from __future__ import annotations
 
 from bisect import bisect_right
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from math import ceil
 
 import numpy as np
 
 from dardis.dispatch.setups import ProfileCheck, QueueSetUp
+from dardis.dispatch.shapes import Shapes
 from dardis.kernels import passes, queue, search
 from dardis.kernels.job_table import JobTable
 from dardis.kernels.placer import Placer
 from dardis.kernels.profiles import NodeProfiles
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
-from dardis.model.capacity import could_hold, outside_desired, too_large
+from dardis.model.capacity import could_hold, no_place, outside_desired, too_large
+from dardis.model.changes import Change, LaidOutAnew
 from dardis.model.choices import EventOrder, Expecting, ProfileRule, UnitsPerNode
 from dardis.model.codes import NODE_CHOICES
 from dardis.model.errors import ProtocolError
@@ -38,12 +40,24 @@ class CentralDispatcher:
     def __init__(self, setup: QueueSetUp, platform: Platform, desired: DesiredProfile | None, seed: int) -> None:
         """Hold empty nodes and an empty queue."""
         self._setup = setup
+        self._desired = desired
+        self._seed = seed
+        self._distinct = setup.units_per_node is UnitsPerNode.DISTINCT
+        self._predicts = setup.expected is not Expecting.WALLTIME
+        self._always_whole = setup.event_order is EventOrder.PER_EVENT
+        self._lay_out(platform)
+        self._wake = FOREVER
+        self._asked_at = NO_TIME
+        self._busy_until = NO_TIME
+        """Until when it is about the last decision, where that takes time."""
+
+    def _lay_out(self, platform: Platform) -> None:
+        """Hold the empty nodes of this machine, and an empty queue."""
+        setup, desired = self._setup, self._desired
         self._platform = platform
         self._capacity = platform.group_capacity.tolist()
         self._counts = [group.count for group in platform.groups]
-        self._distinct = setup.units_per_node is UnitsPerNode.DISTINCT
-        self._predicts = setup.expected is not Expecting.WALLTIME
-        self._pass = setup.new_pass(platform, seed)
+        self._pass = setup.new_pass(platform, self._seed)
         self._rules = rules = queue.Rules(
             strict=self._pass.strict,
             backfill=self._pass.backfill,
@@ -54,10 +68,9 @@ class CentralDispatcher:
             soft=setup.profile is ProfileRule.SOFT,
             distinct=self._distinct,
             choice=NODE_CHOICES[setup.node_choice],
-            seed=seed,
+            seed=self._seed,
             window=self._pass.window,
         )
-        self._always_whole = setup.event_order is EventOrder.PER_EVENT
         kinds = len(platform.kinds)
         self._nodes = NodeProfiles(platform, 0, platform.node_count, desired)
         self._changes = self._nodes.changes
@@ -70,9 +83,13 @@ class CentralDispatcher:
         self._probe = JobTable(kinds, platform.node_count)
         """A job that is looked at as if it were alone."""
         self._placer = Placer(self._nodes, rules, kinds, self._table.slots)
-        empty = NodeProfiles(platform, 0, platform.node_count, desired) if rules.binding else None
-        self._alone = None if empty is None else Placer(empty, rules, kinds)
+        self._pass.see_empty(self._placer)
+        self._alone = (
+            Placer(NodeProfiles(platform, 0, platform.node_count, desired), rules, kinds) if rules.binding else None
+        )
         """The empty machine."""
+        self._shapes = Shapes(platform, rules)
+        """What of jobs that ask for more than units on any nodes it holds."""
         self._most: dict[tuple[tuple[int, ...], int], int] = {}
         """Units that the empty machine would hold, by request and node groups."""
         self._running: dict[JobId, int] = {}
@@ -89,10 +106,6 @@ class CentralDispatcher:
         self._arrived: list[int] = []
         self._ended: list[int] = []
         """Slots of the jobs that no pass has been told of."""
-        self._wake = FOREVER
-        self._asked_at = NO_TIME
-        self._busy_until = NO_TIME
-        """Until when it is about the last decision, where that takes time."""
 
     @property
     def _queue(self) -> queue.Queue:
@@ -100,8 +113,8 @@ class CentralDispatcher:
 
     @property
     def _keeps_closed(self) -> bool:
-        """Whether those stay on the queue who may not start at this hour: where all who wait have reservations."""
-        return self._pass.backfill and self._pass.depth in (0, FOREVER) and not self._pass.window
+        """Whether those stay on the queue who may not start at this hour."""
+        return self._pass.keeps_closed
 
     def occupy(self, nodes: Ints, units: Ints, request: Ints, start: int, end: int) -> None:
         """Count as taken what somebody else holds there over `[start, end)`; before any job is submitted."""
@@ -111,9 +124,10 @@ class CentralDispatcher:
 
     def submit(self, job: Job, now: int) -> Rejected | None:
         """Take a new job; say if it can never run."""
+        if job.requests:
+            return self._submit_shaped(job, now)
         if job.units > self._could_hold(job):
             return Rejected(job.number, too_large(job, self._platform.kinds, self._could_hold(job)))
-        starts = self._platform.starts_of(job.queue)
         soonest = max(job.earliest, now)
         passes_by = ignores = False
         if self._alone is not None and not self._fits_alone(job, max([soonest, *self._changes[-1:]]), now):
@@ -121,25 +135,46 @@ class CentralDispatcher:
             ignores = not passes_by and self._rules.soft
             if not passes_by and not ignores:
                 return Rejected(job.number, outside_desired(self._setup.profile_split))
-        level, hours = self._platform.level_of(job.queue), self._platform.hours_of(job.queue)
-        slot = self._table.add(job, job.expected, level, hours)
-        if self._predicts:
-            if slot >= len(self._durations):
-                self._durations = np.concatenate([self._durations, np.zeros_like(self._durations)])
-            self._durations[slot] = job.expected, job.walltime
+        slot = self._enter(job, job.expected)
         self._queue.table[slot, queue.IGNORES] = ignores
         if passes_by:
             self._passing.add(slot)
+        self._enqueue(job, slot, soonest, now)
+        return None
+
+    def _enqueue(self, job: Job, slot: int, soonest: int, now: int) -> None:
+        """Let a job that has its row wait, from `soonest` on."""
         self._placer.see_slots(self._table.slots)
         rule, back = self._pass.keys
         self._queue.keys[slot] = rule(job, self._platform), back(job, self._platform)
         if not self._keeps_closed:
-            soonest = starts.opens(soonest)
+            soonest = self._platform.starts_of(job.queue).opens(soonest)
         if soonest > now:
             heappush(self._early, (soonest, job.number, slot))
         else:
             self._arrived.append(slot)
+
+    def _submit_shaped(self, job: Job, now: int) -> Rejected | None:
+        """Take a new job that asks for more than units on any nodes; say if it can never run."""
+        if self._alone is not None or self._predicts or not self._setup.obeys_shapes:
+            raise ProtocolError(f"job {job.number} has parts, nodes, contiguous or alternatives, which are not obeyed")
+        orders = self._shapes.held(job)
+        if not orders:
+            return Rejected(job.number, no_place(job, self._platform.kinds))
+        level, hours = self._platform.level_of(job.queue), self._platform.hours_of(job.queue)
+        slot = self._table.add_shaped(job, orders, level, hours)
+        self._enqueue(job, slot, max(job.earliest, now), now)
         return None
+
+    def _enter(self, job: Job, span: int) -> int:
+        """Write a job's row, who is to hold his nodes for `span` s; return its slot."""
+        level, hours = self._platform.level_of(job.queue), self._platform.hours_of(job.queue)
+        slot = self._table.add(job, span, level, hours)
+        if self._predicts:
+            if slot >= len(self._durations):
+                self._durations = np.concatenate([self._durations, np.zeros_like(self._durations)])
+            self._durations[slot] = job.expected, job.walltime
+        return slot
 
     def _could_hold(self, job: Job) -> int:
         """Units of the job that the empty machine would hold."""
@@ -161,6 +196,48 @@ class CentralDispatcher:
     def ended(self, number: JobId, now: int) -> None:  # noqa: ARG002 (a pass frees it from its own time on)
         """A job has ended, at its walltime or before."""
         self._ended.append(self._running.pop(number))
+
+    def changed(self, change: Change, now: int) -> None:
+        """Jobs wait no more, or nodes are closed at other times."""
+        self._wake = now  # so that all are looked at
+        if isinstance(change, LaidOutAnew):
+            self._go_on_with(change.machine, now)
+            return
+        for number in change.jobs:
+            if number in self._running:  # it was to start in this very instant
+                self.ended(number, now)
+        waiting = {job.number: slot for slot, job in self._table.jobs.items() if slot not in self._ended}
+        gone = {waiting[number] for number in change.jobs if number in waiting}
+        self._early = [early for early in self._early if early[2] not in gone]
+        heapify(self._early)
+        for slot in sorted(gone):
+            self._drop(slot, now)
+
+    def _go_on_with(self, machine: Platform, now: int) -> None:
+        """Go on with who runs, on the same nodes of a machine that is another."""
+        old = self._table
+        held = [(old.jobs[slot], int(self._queue.table[slot, queue.START]), self._held(slot)) for slot in
+                self._running.values()]  # fmt: skip
+        self._lay_out(machine)
+        for job, start, (taken, parts) in held:
+            # Until it ends nobody relies on its ending sooner than it must: another window may be there then.
+            if job.requests:
+                slot = self._table.add_shaped(job, {taken: range(len(parts))}, 0, 0)
+            else:
+                slot = self._enter(job, job.walltime)
+            self._running[job.number] = slot
+            end = start + job.taking(taken).walltime
+            rows = self._table.run_on(slot, start, taken, parts)
+            for row, (nodes, units) in zip(rows, parts, strict=True):
+                request = self._queue.table[row, queue.REQUEST :]
+                if now < end and not self._nodes.reserve(nodes, units, request, now, end, now):
+                    raise ProtocolError(f"job {job.number} runs where nodes are closed")
+
+    def _held(self, slot: int) -> tuple[int, tuple[tuple[Ints, Ints], ...]]:
+        """As which of its requests a running job has nodes, and those of each part with their units."""
+        if self._table.jobs[slot].requests:
+            return self._table.parts_of(slot)
+        return 0, (self._table.nodes_of(slot),)
 
     def decide(self, now: int) -> list[Placed | Rejected | Solved]:
         """Say which waiting jobs start now, and where, and which have waited for too long."""
@@ -285,12 +362,17 @@ class CentralDispatcher:
             if self._rules.soft:
                 jobs.table[slot, queue.IGNORES] = 1
                 continue
-            self._placer.change(passes.withdraw, jobs, slot, now)
-            self._placer.room.state[queue.FREED] = 1
-            self._arrived = [other for other in self._arrived if other != slot]
-            self._table.remove(slot)
+            self._drop(slot, now)
             lost.append(Rejected(job.number, outside_desired(self._setup.profile_split)))
         return lost
+
+    def _drop(self, slot: int, now: int) -> None:
+        """Let a job wait no more, whom what he held may let start."""
+        self._placer.change(passes.withdraw, self._queue, slot, now)
+        self._placer.room.state[queue.FREED] = 1
+        self._arrived = [other for other in self._arrived if other != slot]
+        self._passing.discard(slot)
+        self._table.remove(slot)
 
     def _begun(self, slot: int, now: int) -> Placed:
         number = self._table.jobs[slot].number
@@ -298,7 +380,16 @@ class CentralDispatcher:
         self._passing.discard(slot)
         if self._predicts:
             self._expect_end(slot)
+        if self._table.jobs[slot].requests:
+            return self._begun_in_parts(slot, now)
         return Placed(number, now, *self._table.nodes_of(slot))
+
+    def _begun_in_parts(self, slot: int, now: int) -> Placed:
+        taken, parts = self._held(slot)
+        nodes, place = np.unique(np.concatenate([nodes for nodes, _ in parts]), return_inverse=True)
+        units = np.bincount(place, np.concatenate([units for _, units in parts])).astype(np.int64)
+        several = parts if len(parts) > 1 else ()
+        return Placed(self._table.jobs[slot].number, now, nodes, units, taken=taken, parts=several)
 
     def _next_change(self, now: int) -> int:
         soonest = self._early[0][0] if self._early else FOREVER

@@ -12,6 +12,7 @@ from dardis.kernels.job_table import JobTable
 from dardis.kernels.placer import Placer
 from dardis.kernels.profile import DONE
 from dardis.model.errors import ProtocolError
+from dardis.model.job import FOREVER
 from dardis.wire.effects import Solved
 
 
@@ -38,6 +39,13 @@ class Pass(Protocol):
     def window(self) -> int:
         """Jobs that backfilling looks at, 0 for all."""
 
+    @property
+    def keeps_closed(self) -> bool:
+        """Whether those stay on the queue who may not start at this hour; else they come when it opens."""
+
+    def see_empty(self, placer: Placer) -> None:
+        """Look at the machine while nobody runs."""
+
     def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
         """Take in what the queue's lists tell, and let start who is to: their slots are in the placer's room then.
 
@@ -54,6 +62,14 @@ class InOrder:
     backfill: bool
     depth: int
     window: int
+
+    @property
+    def keeps_closed(self) -> bool:
+        """Where all who wait have reservations."""
+        return self.backfill and self.depth in (0, FOREVER) and not self.window
+
+    def see_empty(self, placer: Placer) -> None:
+        """There is nothing to know of it."""
 
     def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
         """Let each start, or reserve, or wait."""

@@ -21,7 +21,7 @@ MOST = "most:"
 
 
 def _cores(job: Job, platform: Platform) -> int:
-    return job.units * job.request[platform.kinds.index(CORES)]
+    return job.amounts[platform.kinds.index(CORES)]
 
 
 def _area(job: Job, platform: Platform) -> int:
@@ -30,8 +30,8 @@ def _area(job: Job, platform: Platform) -> int:
 
 def _watts(job: Job, platform: Platform) -> float:
     """What the job draws: what it states, or what its cores add on the nodes that may run it."""
-    if POWER in platform.kinds and (stated := job.request[platform.kinds.index(POWER)]):
-        return float(job.units * stated)
+    if POWER in platform.kinds and (stated := job.amounts[platform.kinds.index(POWER)]):
+        return float(stated)
     groups = [group for place, group in enumerate(platform.groups) if job.groups >> place & 1] or platform.groups
     a_core = np.average([(g.power or NodePower()).core_w for g in groups], weights=[g.count for g in groups])
     return float(_cores(job, platform) * a_core)
@@ -76,4 +76,4 @@ def rule_of(name: str, platform: Platform) -> Rule:
     if kind not in platform.kinds:
         raise InputError(f"order {name}", f"the platform declares no {kind!r}", "|".join(platform.kinds))
     place = platform.kinds.index(kind)
-    return lambda job, _: -job.units * job.request[place]
+    return lambda job, _: -job.amounts[place]

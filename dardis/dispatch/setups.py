@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import ClassVar
 
 from dardis.config.set_up import AnySetUp
 from dardis.config.settings import setting
@@ -45,6 +46,7 @@ def _order_or_same(text: str) -> str:
 class QueueSetUp(AnySetUp):
     """What all have who keep one queue and know all nodes, however they go over it."""
 
+    bears_failures: ClassVar[bool] = True
     profile_check: ProfileCheck = ProfileCheck.SPAN
     node_choice: NodeChoice = NodeChoice.BEST_FIT
     expected: Expecting = Expecting.WALLTIME
@@ -73,6 +75,8 @@ class QueueSetUp(AnySetUp):
 @dataclass(frozen=True, slots=True)
 class CentralSetUp(QueueSetUp):
     """A queue in some order, with reservations or without. Field names are the keys of `--set`."""
+
+    obeys_shapes: ClassVar[bool] = True
 
     rule: str = setting("fcfs", values=KNOWN, parse=order_name)
     """The order of the queue."""

@@ -7,7 +7,7 @@ from dardis.kernels.passes import BEGUN, STAYS, begin, clear, hopeless, mark_beg
 from dardis.kernels.profile import DONE, FULL
 from dardis.kernels.queue import GONE, LOOKED_AT, REMEMBERED, RULE, WHOLE, Queue, Room, Rules
 from dardis.kernels.rows import Rows
-from dardis.kernels.search import FOUND, NOTHING, fits_now, take
+from dardis.kernels.search import FOUND, NOTHING, fits_now, opens, take
 from dardis.model.arrays import Ints
 
 __all__ = ["BEGUN", "anybody_could_start", "begin_if_it_fits", "begin_there", "open_pass"]
@@ -30,7 +30,8 @@ def anybody_could_start(rows: Rows, group: Ints, queue: Queue, rules: Rules, roo
     state[LOOKED_AT] = 0
     for place in range(queue.size[RULE]):
         slot = queue.lists[RULE, place]
-        if queue.table[slot, GONE] == 0 and not hopeless(queue.table, slot, room):
+        may = queue.table[slot, GONE] == 0 and opens(queue, slot, now) == now
+        if may and not hopeless(queue.table, slot, room):
             if fits_now(rows, group, queue.table, slot, rules, now, 0):
                 return FOUND
             room.failed[state[LOOKED_AT] % REMEMBERED] = slot
@@ -40,8 +41,11 @@ def anybody_could_start(rows: Rows, group: Ints, queue: Queue, rules: Rules, roo
 
 @kernel
 def begin_if_it_fits(rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, slot: int, now: int) -> int:
-    """Start a job now on the nodes that suit it best. Answers BEGUN, STAYS if none hold it, FULL or ROOM."""
-    if not fits_now(rows, group, queue.table, slot, rules, now, 0):
+    """Start a job now on the nodes that suit it best. Answers BEGUN, FULL or ROOM.
+
+    STAYS: none hold it, or its queue is closed.
+    """
+    if opens(queue, slot, now) > now or not fits_now(rows, group, queue.table, slot, rules, now, 0):
         return STAYS
     return begin(rows, group, queue, slot, rules, room, now)
 

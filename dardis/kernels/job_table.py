@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dardis.kernels.queue import GONE, HELD, HOLD, Queue, make_queue, wider_queue
+from dardis.kernels.queue import GONE, HELD, HOLD, PART, START, Queue, make_queue, wider_queue
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.model.queues import Starts
@@ -29,6 +29,10 @@ class JobTable:
         self._unused = list(range(FIRST_SLOTS - 1, -1, -1))
         self._held = 0
         """How much of the room for nodes is given away."""
+        self._room: dict[int, int] = {}
+        """How much of it each row has."""
+        self._parts: dict[int, dict[int, list[int]]] = {}
+        """The rows of the parts of each request of the jobs that have such, by the job's own."""
 
     @property
     def slots(self) -> int:
@@ -40,27 +44,62 @@ class JobTable:
 
         `level` is that of its priority; `hours` says which are its own, from 1 on (0: it may start at any time).
         """
+        slot = self._write(
+            job, min(job.units, self._nodes), (span, job.units, job.groups), level, hours, (0, 0, 0, 0), job.request
+        )
+        self.jobs[slot] = job
+        return slot
+
+    def add_shaped(self, job: Job, orders: Mapping[int, Sequence[int]], level: int, hours: int) -> int:
+        """Write the rows of a job that may run as some of its requests; return the slot of its own.
+
+        `orders` are those requests, by place, each with the order in which its parts take their nodes.
+        """
+        rows: dict[int, list[int]] = {}
+        after_request = 0
+        for place, order in reversed(orders.items()):
+            request, after = job.requests[place], 0
+            rows[place] = [0] * len(order)
+            for at in reversed(order):
+                part = request.parts[at]
+                links = (after, after_request if at == order[0] else 0, part.nodes, int(request.contiguous))
+                what = request.walltime, part.units, part.groups
+                slot = self._write(job, min(part.units, self._nodes), what, level, hours, links, part.request)
+                rows[place][at] = slot
+                after = slot + 1
+            after_request = after
+        first = job.requests[next(iter(orders))]
+        own = self._write(job, 0, (first.walltime, 1, 0), level, hours, (0, after_request, 0, 0), first.amounts)
+        self.jobs[own] = job
+        self._parts[own] = rows
+        return own
+
+    def _write(
+        self, job: Job, most: int, what: tuple[int, int, int], level: int, hours: int, links: tuple[int, int, int, int],
+        request: tuple[int, ...],
+    ) -> int:  # fmt: skip
+        """Write a row that no pass has seen, with room for `most` nodes; return its slot."""
         if not self._unused:
             slots = self.slots
             self.queue = wider_queue(self.queue, 2 * slots)
             self._unused = list(range(2 * slots - 1, slots - 1, -1))
-        most = min(job.units, self._nodes)
         if self._held + most > len(self.queue.hold_node):
             self._pack(most)
         slot = self._unused.pop()
         latest = FOREVER if job.latest is None else job.latest
         self.queue.table[slot] = (
-            job.number, job.submit, span, job.units, job.groups, latest, level, hours, 0, 1, NO_TIME, self._held, 0, 0,
-            *job.request,
+            job.number, job.submit, *what, latest, level, hours, 0, 1, NO_TIME, self._held, 0, 0, *links, *request,
         )  # fmt: skip
         self._held += most
-        self.jobs[slot] = job
+        self._room[slot] = most
         return slot
 
     def remove(self, slot: int) -> Job:
-        """Take a job's row back."""
-        self.queue.table[slot, GONE] = 1
-        self._unused.append(slot)
+        """Take a job's rows back."""
+        for row in (slot, *(row for rows in self._parts.pop(slot, {}).values() for row in rows)):
+            self.queue.table[row, GONE] = 1
+            self._unused.append(row)
+            del self._room[row]
         job = self.jobs.pop(slot)
         if not self.jobs:
             self._held = 0
@@ -72,13 +111,32 @@ class JobTable:
         high = low + int(self.queue.table[slot, HELD])
         return self.queue.hold_node[low:high].copy(), self.queue.hold_units[low:high].copy()
 
+    def parts_of(self, slot: int) -> tuple[int, tuple[tuple[Ints, Ints], ...]]:
+        """As which of its requests a job of `add_shaped` has nodes, and those of each part with their units."""
+        first = int(self.queue.table[slot, PART]) - 1
+        taken, rows = next((place, rows) for place, rows in self._parts[slot].items() if first in rows)
+        return taken, tuple(map(self.nodes_of, rows))
+
+    def run_on(self, slot: int, start: int, taken: int, held: Sequence[tuple[Ints, Ints]]) -> list[int]:
+        """Let a job that has just been entered run since `start`, on the nodes and units of each of its parts.
+
+        `taken` is the place of its request, where it has several. Answers the row of each part.
+        """
+        rows, table = self._parts[slot][taken] if slot in self._parts else [slot], self.queue.table
+        table[slot, [START, GONE]] = start, 1
+        if slot in self._parts:
+            table[slot, PART] = rows[0] + 1
+        for row, (nodes, units) in zip(rows, held, strict=True):
+            low = table[row, HOLD]
+            self.queue.hold_node[low : low + len(nodes)] = nodes
+            self.queue.hold_units[low : low + len(nodes)] = units
+            table[row, [START, HELD, GONE]] = start, len(nodes), 1
+        return rows
+
     def _pack(self, more: int) -> None:
         """Make room for the nodes of a job of at most `more`, and drop that of the jobs that have gone."""
         old, table = self.queue, self.queue.table
-        sizes = {
-            slot: int(table[slot, HELD]) if table[slot, GONE] else min(job.units, self._nodes)
-            for slot, job in self.jobs.items()
-        }
+        sizes = {slot: int(table[slot, HELD]) if table[slot, GONE] else most for slot, most in self._room.items()}
         total = max(len(old.hold_node), 2 * (sum(sizes.values()) + more))
         node, units = np.zeros(total, dtype=np.int64), np.zeros(total, dtype=np.int64)
         self._held = 0

@@ -6,11 +6,10 @@ it stopped when it is called again, so nothing is decided twice.
 
 from __future__ import annotations
 
-import numpy as np
-
+from dardis.kernels.in_order import beyond, enqueue
 from dardis.kernels.jit import Fields, bare, folded, inlined, kernel
 from dardis.kernels.offers import Scratch
-from dardis.kernels.profile import DONE, FULL, reserve
+from dardis.kernels.profile import DONE, FULL, REFUSED, reserve
 from dardis.kernels.queue import (
     ARRIVED,
     BACK,
@@ -29,9 +28,8 @@ from dardis.kernels.queue import (
     LAPSES,
     LAST,
     LATEST,
-    LEVEL,
     LOOKED_AT,
-    NUMBER,
+    OTHER,
     OUTRUN,
     PHASE,
     PLACE,
@@ -42,7 +40,6 @@ from dardis.kernels.queue import (
     SPAN,
     START,
     STARTED,
-    SUBMIT,
     UNBOUND,
     UNITS,
     WHOLE,
@@ -65,6 +62,7 @@ from dardis.kernels.search import (
     take,
 )
 from dardis.kernels.selection import NONE
+from dardis.kernels.shapes import take_earliest, take_now
 from dardis.model.arrays import Ints
 from dardis.model.codes import FIRST_FIT
 from dardis.model.job import FOREVER, NO_TIME
@@ -73,42 +71,6 @@ CLEAR, IN_ORDER, BEHIND, CLOSE = range(4)
 """Phases of a pass."""
 BEGUN, STAYS = 10, 11
 """What became of a job that was tried: started, or did not."""
-
-
-@inlined
-def goes_before(queue: Queue, which: int, a: int, b: int) -> bool:
-    """Whether slot a comes before slot b in a list: by priority, then key, then submission, then job number."""
-    if queue.table[a, LEVEL] != queue.table[b, LEVEL]:
-        return queue.table[a, LEVEL] > queue.table[b, LEVEL]
-    if queue.keys[a, which] != queue.keys[b, which]:
-        return queue.keys[a, which] < queue.keys[b, which]
-    if queue.table[a, SUBMIT] != queue.table[b, SUBMIT]:
-        return queue.table[a, SUBMIT] < queue.table[b, SUBMIT]
-    return queue.table[a, NUMBER] < queue.table[b, NUMBER]
-
-
-@inlined
-def beyond(queue: Queue, last: int, slot: int) -> bool:
-    """Whether a job is behind the last in the window (NONE: nobody is)."""
-    return last != NONE and goes_before(queue, RULE, last, slot)
-
-
-@inlined
-def enqueue(queue: Queue, slot: int) -> None:
-    """Put a slot whose row and keys are written where it belongs in both orders."""
-    for which in (RULE, BACK):
-        count = queue.size[which]
-        low, high = np.int64(0), count
-        while low < high:
-            middle = (low + high) >> 1
-            if goes_before(queue, which, slot, queue.lists[which, middle]):
-                high = middle
-            else:
-                low = middle + 1
-        for place in range(count, low, -1):
-            queue.lists[which, place] = queue.lists[which, place - 1]
-        queue.lists[which, low] = slot
-        queue.size[which] = count + 1
 
 
 @bare
@@ -198,6 +160,27 @@ def hopeless(table: Ints, slot: int, room: Room) -> bool:
     return False
 
 
+@bare
+def try_shape(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: Room, now: int) -> int:
+    """Let a job that has no reservation, and asks for more than units on any nodes, start, or get one (`shapes`)."""
+    table, state = queue.table, room.state
+    if opens(queue, slot, now) == now:
+        taken = take_now(rows, group, queue, slot, rules.distinct, room, now)
+        if taken == DONE:
+            for k in range(len(room.free)):
+                room.free[k] -= table[slot, REQUEST + k] * table[slot, UNITS]
+            return mark_begun(table, slot, room)
+        if taken != REFUSED:
+            return taken
+    if rules.backfill and (rules.depth == 0 or state[RESERVED] < rules.depth):
+        taken = take_earliest(rows, group, queue, slot, rules.distinct, room, now)
+        if taken == DONE:
+            state[RESERVED] += 1
+        elif taken != REFUSED:
+            return taken
+    return STAYS
+
+
 @folded
 def try_job(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: Room, now: int) -> int:
     """Let one job start, keep or improve its reservation, or get one while there are any left."""
@@ -214,6 +197,8 @@ def try_job(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room
         state[LOOKED_AT] = 0
         for k in range(len(room.free) if reserved <= now else 0):
             room.free[k] += table[slot, REQUEST + k] * table[slot, UNITS]
+    if table[slot, OTHER] != 0:
+        return try_shape(rows, group, queue, slot, rules, room, now)
     if opens(queue, slot, now) == now and not hopeless(table, slot, room):
         if fits_now(rows, group, table, slot, rules, now, 0):
             return begin(rows, group, queue, slot, rules, room, now)

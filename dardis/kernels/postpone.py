@@ -1,17 +1,31 @@
 """Schedule-or-postpone on node profiles (PCP'19, section 2.2), without a step back: who fits starts, others wait.
 
 That is a walk through time: at each instant all who fit start, by their order; then on to the next instant at which
-something becomes free. What falls free is all that can help somebody who did not fit before.
+something becomes free, or somebody's queue opens. That is all that can help somebody who could not start before.
+
+Beside it, a list schedule: each job, in some order, starts as early as it can beside those before it.
 """
 
 from __future__ import annotations
 
 from dardis.kernels.jit import bare, inlined, kernel
-from dardis.kernels.passes import BEGUN, begin, count_free, hopeless
+from dardis.kernels.passes import BEGUN, begin, count_free, hopeless, mark_begun
 from dardis.kernels.profile import DONE, apply
-from dardis.kernels.queue import GONE, GROUPS, LOOKED_AT, REMEMBERED, REQUEST, SPAN, UNBOUND, Queue, Room, Rules
-from dardis.kernels.rows import Rows, make_room
-from dardis.kernels.search import FOUND, ROOM, find, fits_now, units_now
+from dardis.kernels.queue import (
+    GONE,
+    GROUPS,
+    HOURS,
+    LOOKED_AT,
+    REMEMBERED,
+    REQUEST,
+    SPAN,
+    UNBOUND,
+    Queue,
+    Room,
+    Rules,
+)
+from dardis.kernels.rows import Rows, make_room, next_rise
+from dardis.kernels.search import FOUND, ROOM, find_in_hours, fits_now, next_edge, opens, take, units_now
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER
 
@@ -49,10 +63,10 @@ def earliest_starts(
     for place in range(len(slots)):
         slot = slots[place]
         out[place] = FOREVER
-        if fits_now(rows, group, queue.table, slot, rules, now, 0):
+        if opens(queue, slot, now) == now and fits_now(rows, group, queue.table, slot, rules, now, 0):
             out[place] = now
         elif last > now:
-            found = find(rows, group, queue, rules, room, slot, UNBOUND, now, last, now)
+            found = find_in_hours(rows, group, queue, rules, room, slot, UNBOUND, last, now)
             if found == ROOM:
                 return ROOM
             if found == FOUND:
@@ -61,20 +75,18 @@ def earliest_starts(
 
 
 @inlined
-def next_rise(rows: Rows, node: int, now: int) -> int:
-    """When the node next becomes freer after `now`, which its first entry holds; FOREVER: never."""
-    head = rows.head[node]
-    for place in range(head + 1, head + rows.size[node]):
-        if rows.time[place] > now:
-            for k in range(rows.value.shape[1]):
-                if rows.value[place, k] > rows.value[place - 1, k]:
-                    return rows.time[place]
-    return FOREVER
+def opens_next(queue: Queue, slot: int, now: int) -> int:
+    """When the job's queue opens next after `now`, whether or not it is open then (FOREVER: never)."""
+    if queue.table[slot, HOURS] == 0:
+        return FOREVER
+    place = next_edge(queue, slot, now)
+    opening = place + (place - queue.edges_at[queue.table[slot, HOURS]] + 1) % 2
+    return queue.edges[opening] if opening < queue.edges_at[queue.table[slot, HOURS] + 1] else FOREVER
 
 
 @bare
-def go_on(rows: Rows, freer: Ints, walk: Ints) -> bool:
-    """Go to the next instant at which nodes become freer, and note which; False: there is none."""
+def go_on(rows: Rows, queue: Queue, order: Ints, freer: Ints, walk: Ints) -> bool:
+    """Go to the next instant at which nodes become freer, and note which, or a queue opens; False: there is none."""
     now = walk[INSTANT]
     following = FOREVER
     for node in range(len(rows.size)):
@@ -85,6 +97,12 @@ def go_on(rows: Rows, freer: Ints, walk: Ints) -> bool:
         if rise == following and rise != FOREVER:
             freer[walk[FREER]] = node
             walk[FREER] += 1
+    for place in range(len(order)):
+        if queue.table[order[place], HOURS] > 0 and queue.table[order[place], GONE] == 0:
+            opening = opens_next(queue, order[place], now)
+            if opening < following:
+                following = opening
+                walk[FREER] = 0
     walk[INSTANT] = following
     walk[PLACE] = 0
     return following != FOREVER
@@ -92,7 +110,12 @@ def go_on(rows: Rows, freer: Ints, walk: Ints) -> bool:
 
 @bare
 def gains(rows: Rows, group: Ints, queue: Queue, slot: int, freer: Ints, walk: Ints) -> bool:
-    """Whether a node that has become freer holds a unit of the job: else it fits no more than it did before."""
+    """Whether a node that has become freer holds a unit of the job: else it fits no more than it did before.
+
+    Unless its queue has just opened.
+    """
+    if queue.table[slot, HOURS] > 0 and opens_next(queue, slot, walk[INSTANT] - 1) == walk[INSTANT]:
+        return True
     request = queue.table[slot, REQUEST:]
     until = walk[INSTANT] + queue.table[slot, SPAN]
     for place in range(walk[FREER]):
@@ -121,7 +144,7 @@ def start_or_postpone(
             room.state[LOOKED_AT] = 0
         while walk[PLACE] < len(order):
             slot = order[walk[PLACE]]
-            waits = queue.table[slot, GONE] == 0
+            waits = queue.table[slot, GONE] == 0 and opens(queue, slot, now) == now
             if waits and gains(rows, group, queue, slot, freer, walk) and not hopeless(queue.table, slot, room):
                 if fits_now(rows, group, queue.table, slot, rules, now, 0):
                     begun = begin(rows, group, queue, slot, rules, room, now)
@@ -132,6 +155,27 @@ def start_or_postpone(
                     room.failed[room.state[LOOKED_AT] % REMEMBERED] = slot
                     room.state[LOOKED_AT] += 1
             walk[PLACE] += 1
-        if left > 0 and not go_on(rows, freer, walk):
+        if left > 0 and not go_on(rows, queue, order, freer, walk):
             return DONE
+    return DONE
+
+
+@kernel
+def start_in_turn(
+    rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, order: Ints, now: int
+) -> int:  # fmt: skip
+    """Give jobs nodes and starts, each as early as it finds them; those that have them are in `room.started`, in turn.
+
+    Answers DONE, FULL or ROOM.
+    """
+    for slot in order:
+        if queue.table[slot, GONE] == 0:
+            found = find_in_hours(rows, group, queue, rules, room, slot, UNBOUND, FOREVER, now)
+            if found == ROOM:
+                return ROOM
+            if found == FOUND:
+                taken = take(rows, queue, slot, room.result[1], now)
+                if taken != DONE:
+                    return taken
+                mark_begun(queue.table, slot, room)
     return DONE

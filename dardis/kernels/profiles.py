@@ -9,7 +9,7 @@ from dardis.kernels.rows import grown, make_rows
 from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
 from dardis.model.job import NO_TIME
-from dardis.model.platform import Platform
+from dardis.model.platform import Maintenance, Platform
 from dardis.model.target import DesiredProfile
 
 _ALL: Ints = np.zeros(0, dtype=np.int64)
@@ -50,6 +50,18 @@ class NodeProfiles:
                 # Nothing fits then: all that the node holds is taken.
                 if not self.reserve(place, one, self.capacity[node - self.first], start, end, NO_TIME):
                     raise ProtocolError(f"node {node}: its maintenance from {start} to {end} s cannot be reserved")
+        for window in platform.maintenance:
+            if window.less is not None:
+                self._take_less(window, window.less)
+
+    def _take_less(self, window: Maintenance, less: tuple[int, ...]) -> None:
+        """Let nodes hold so much less for a while."""
+        mine = np.array([node for node in window.nodes if self.first <= node < self.first + self.count], dtype=np.int64)
+        amounts = np.array(less, dtype=np.int64)
+        if len(mine) and not self.reserve(
+            mine - self.first, np.ones_like(mine), amounts, window.start, window.end, NO_TIME
+        ):
+            raise ProtocolError(f"nodes hold less than nothing from {window.start} to {window.end} s")
 
     def _times(self) -> list[int]:
         rows = self.profiles

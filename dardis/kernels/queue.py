@@ -10,11 +10,20 @@ from dardis.kernels.offers import Scratch
 from dardis.model.arrays import Floats, Ints
 from dardis.model.offer_rows import OFFER_COLUMNS
 
-NUMBER, SUBMIT, SPAN, UNITS, GROUPS, LATEST, LEVEL, HOURS, IGNORES, FRESH, START, HOLD, HELD, GONE, REQUEST = range(15)
+(
+    NUMBER, SUBMIT, SPAN, UNITS, GROUPS, LATEST, LEVEL, HOURS, IGNORES, FRESH, START, HOLD, HELD, GONE, PART, OTHER,
+    NODES, ADJACENT, REQUEST,
+) = range(19)  # fmt: skip
 """Columns of the table: of the job (`SPAN`: for how long its nodes are reserved; `LEVEL`: of its priority; `HOURS`:
 which hours are its queue's), then whether the desired profile does not bind it, whether no pass has seen it, its
 reserved start, where its nodes are written and how many they are, whether it has started; from `REQUEST` on, what a
-unit asks for."""
+unit asks for.
+
+A job that asks for more than units on any nodes has no nodes in its own row, but in those of the parts of one of its
+requests (`kernels.shapes`). `PART` and `OTHER` lead to them, each one more than a slot (0: none): of the job itself, to
+the first part of what is taken, and to that of the first request; of a part, to the next one, and of a first part to
+that of the next request. `NODES`: on how many nodes a part is (0: any number); `ADJACENT`: whether they are neighbours.
+"""
 RULE, BACK, ARRIVED, ENDED, OUTRUN = range(5)
 """The lists of slots: who waits in the order of the rule, and in that of the backfilled part; then who has arrived, who
 has ended and who runs longer than expected, of which no pass knows yet."""

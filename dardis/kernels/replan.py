@@ -25,6 +25,7 @@ from dardis.kernels.passes import (
     close,
     reserve_earliest,
     take_in,
+    try_shape,
 )
 from dardis.kernels.profile import DONE, FULL
 from dardis.kernels.queue import (
@@ -32,6 +33,7 @@ from dardis.kernels.queue import (
     GONE,
     LEVEL,
     NUMBER,
+    OTHER,
     PHASE,
     PLACE,
     REQUEST,
@@ -48,6 +50,7 @@ from dardis.kernels.queue import (
 )
 from dardis.kernels.rows import Rows
 from dardis.kernels.search import binding_of, fits_now
+from dardis.kernels.shapes import suppose
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME
 
@@ -214,6 +217,9 @@ def begin_order(ahead: Ahead, table: Ints, count: int, now: int) -> float:
 def look_ahead(queue: Queue, rules: Rules, room: Room, planning: Planning, ahead: Ahead, now: int) -> None:
     """Plan those who wait, and write to `chosen` who is to start now."""
     ahead.count[:] = 0
+    for place in range(queue.size[RULE]):
+        if queue.table[queue.lists[RULE, place], OTHER] != 0:
+            suppose(queue.table, queue.lists[RULE, place], room.free)
     if not anybody_fits(queue, room):
         return
     table = queue.table
@@ -266,7 +272,9 @@ def _one_pass(
     while state[PLACE] < ahead.count[0]:
         slot = ahead.chosen[state[PLACE]]
         outcome = STAYS
-        if sums_hold(queue.table, slot, room) and fits_now(rows, group, queue.table, slot, rules, now, 0):
+        if queue.table[slot, OTHER] != 0:
+            outcome = try_shape(rows, group, queue, slot, rules, room, now)
+        elif sums_hold(queue.table, slot, room) and fits_now(rows, group, queue.table, slot, rules, now, 0):
             outcome = begin(rows, group, queue, slot, rules, room, now)
         elif state[RESERVED] < rules.depth:
             # Its turn has come, but what is free lies scattered: nodes are kept for it, or it would wait for ever.

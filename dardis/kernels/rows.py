@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dardis.kernels.jit import inlined
 from dardis.model.arrays import Ints
+from dardis.model.job import FOREVER
 
 SLACK = 6
 """Free slots that every row has after `grown`: what one call of any kernel needs in place."""
@@ -131,3 +132,18 @@ def close_slot(rows: Rows, node: int, place: int) -> None:
         for c in range(rows.value.shape[1]):
             rows.value[i, c] = rows.value[i + 1, c]
     rows.size[node] -= 1
+
+
+@inlined
+def next_rise(rows: Rows, node: int, now: int) -> int:
+    """When a node next becomes freer by its profile after `now`, which its first entry or a later one holds.
+
+    FOREVER: never.
+    """
+    head = rows.head[node]
+    for place in range(head + 1, head + rows.size[node]):
+        if rows.time[place] > now:
+            for k in range(rows.value.shape[1]):
+                if rows.value[place, k] > rows.value[place - 1, k]:
+                    return rows.time[place]
+    return FOREVER

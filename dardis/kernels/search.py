@@ -6,7 +6,7 @@ import numpy as np
 
 from dardis.kernels.jit import bare, folded, inlined, kernel
 from dardis.kernels.offers import OUT_OF_SPACE, Asked, Batch, Held, Nodes, OfferRules, Question, answer
-from dardis.kernels.profile import DONE, release, reserve
+from dardis.kernels.profile import DONE, FULL, release, reserve
 from dardis.kernels.queue import (
     BOUND_AT_START,
     BOUND_THROUGHOUT,
@@ -17,6 +17,7 @@ from dardis.kernels.queue import (
     IGNORES,
     LATEST,
     NUMBER,
+    PART,
     REQUEST,
     SPAN,
     START,
@@ -265,9 +266,9 @@ def take(rows: Rows, queue: Queue, slot: int, start: int, now: int) -> int:
     return done
 
 
-@bare
-def give_back(rows: Rows, queue: Queue, slot: int, now: int) -> int:
-    """Drop a job's reservation. Answers DONE or FULL."""
+@inlined
+def give_back_row(rows: Rows, queue: Queue, slot: int, now: int) -> int:
+    """Drop what is reserved for a row. Answers DONE or FULL."""
     table = queue.table
     low = table[slot, HOLD]
     high = low + table[slot, HELD]
@@ -280,3 +281,15 @@ def give_back(rows: Rows, queue: Queue, slot: int, now: int) -> int:
     if done == DONE:
         table[slot, START] = NO_TIME
     return done
+
+
+@bare
+def give_back(rows: Rows, queue: Queue, slot: int, now: int) -> int:
+    """Drop a job's reservation, with all parts. Answers DONE or FULL."""
+    table = queue.table
+    part = table[slot, PART]
+    while part != 0:
+        if table[part - 1, START] != NO_TIME and give_back_row(rows, queue, part - 1, now) == FULL:
+            return FULL
+        part = table[part - 1, PART]
+    return give_back_row(rows, queue, slot, now)

@@ -20,6 +20,7 @@ from dardis.kernels import (
     sample,
     search,
     selection,
+    shapes,
     sums,
     view,
 )  # fmt: skip
@@ -90,7 +91,7 @@ def _two_wait(strict: bool) -> tuple[Rows, Ints, queue.Queue, queue.Rules, queue
     room = queue.make_room(1, offers.make_scratch(8, rows, 0, 0), 16, 2)
     rules = queue.Rules(strict, True, 1, queue.UNBOUND, False, False, FIRST_FIT, 1)
     for slot, units in enumerate((2, 8)):
-        waiting.table[slot] = (slot, 0, 5, units, 1, FOREVER, 0, 0, 0, 1, NO_TIME, 0, 0, 0, 1)
+        waiting.table[slot] = (slot, 0, 5, units, 1, FOREVER, 0, 0, 0, 1, NO_TIME, 0, 0, 0, 0, 0, 0, 0, 1)
         waiting.lists[queue.ARRIVED, slot] = slot
     waiting.size[queue.ARRIVED] = 2
     return rows, group, waiting, rules, room
@@ -106,6 +107,7 @@ def warm_queue(*, wished: bool = True) -> None:
     """The same for a run of a central dispatcher, with what only a desired profile needs if one is `wished`."""
     nodes_and_jobs = _two_wait(strict=True)
     passes.pass_over(*nodes_and_jobs, 0)
+    shapes.holds_alone(*nodes_and_jobs, 1, 0)
     if wished:
         _warm_wishes(*nodes_and_jobs)
 
@@ -148,7 +150,7 @@ def warm_late() -> None:
     waiting = queue.make_queue(2, 1)
     room = queue.make_room(1, offers.make_scratch(8, rows, 0, 0), 16, 2)
     rules = queue.Rules(False, False, 1, queue.UNBOUND, False, False, BEST_FIT, 1)
-    waiting.table[0] = (0, 0, 5, 2, 1, FOREVER, 0, 0, 0, 1, NO_TIME, 0, 0, 0, 1)
+    waiting.table[0] = (0, 0, 5, 2, 1, FOREVER, 0, 0, 0, 1, NO_TIME, 0, 0, 0, 0, 0, 0, 0, 1)
     passes.count_free(rows, room.free, 0)
     search.fits_now(rows, group, waiting.table, 0, rules, 0, 0)
     late.take_turn(rows, group, waiting, rules, room, group, 0, 1, 1)
@@ -165,7 +167,7 @@ def warm_planner() -> None:
     jobs = queue.make_queue(1, 1)
     room = queue.make_room(1, offers.make_scratch(8, rows, 0, 0), 16, 1)
     rules = queue.Rules(True, True, 0, queue.UNBOUND, False, False, BEST_FIT, 1)
-    jobs.table[0] = (0, 0, 5, 1, 1, FOREVER, 0, 0, 0, 1, NO_TIME, 0, 0, 0, 1)
+    jobs.table[0] = (0, 0, 5, 1, 1, FOREVER, 0, 0, 0, 1, NO_TIME, 0, 0, 0, 0, 0, 0, 0, 1)
     search.find(rows, group, jobs, rules, room, 0, queue.UNBOUND, 0, FOREVER, 0)
     search.take(rows, jobs, 0, 0, 0)
     grid = day_profit.Grid(np.array([0, 99], dtype=np.int64), np.zeros(1), np.zeros((1, 2)), np.ones(1))
@@ -184,11 +186,12 @@ def warm_first() -> None:
     room = queue.make_room(1, offers.make_scratch(8, rows, 0, 0), 16, 2)
     rules = queue.Rules(False, False, 0, queue.UNBOUND, False, False, BEST_FIT, 1)
     for slot, units in enumerate((2, 8)):
-        waiting.table[slot] = (slot, 0, 5, units, 1, FOREVER, 0, 0, 0, 1, NO_TIME, 2 * slot, 0, 0, 1)
+        waiting.table[slot] = (slot, 0, 5, units, 1, FOREVER, 0, 0, 0, 1, NO_TIME, 2 * slot, 0, 0, 0, 0, 0, 0, 1)
     slots = np.arange(2)
     postpone.earliest_starts(rows, group, waiting, rules, room, 0, slots, slots.copy(), FOREVER)
     walk = np.array([0, 0, 2], dtype=np.int64)
     postpone.start_or_postpone(rows, group, waiting, rules, room, slots, slots.copy(), walk)
+    postpone.start_in_turn(rows, group, waiting, rules, room, slots, 0)
 
 
 def warm_positions() -> None:

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dardis.metrics.shapes import broken_shapes, place_taken
 from dardis.metrics.violation import Found, Violation
 from dardis.model.arrays import Bools, Ints
 from dardis.model.job import Actual, Status
 from dardis.model.schedule import Schedule
+
+
+class Changed(NamedTuple):
+    """What events have made of a job: what it asked for in the end, and how long it ran before its nodes failed."""
+
+    number: int
+    walltime: int
+    queue: str
+    ran: int | None
 
 
 @dataclass(frozen=True)
@@ -33,6 +43,9 @@ class AskedJobs:
     killed: Bools
     follows: Bools
     queue: NDArray[np.object_]
+    runtime: Ints
+    shaped: Mapping[int, Actual] = field(default_factory=dict)
+    """Those that ask for more than units on any nodes, by number."""
 
     @classmethod
     def of(cls, jobs: Sequence[Actual], kinds: tuple[str, ...]) -> AskedJobs:
@@ -53,10 +66,44 @@ class AskedJobs:
             column(job.runtime > job.walltime for job in jobs).astype(np.bool_),
             column(job.after is not None for job in jobs).astype(np.bool_),
             np.array([job.queue for job in jobs], dtype=object),
+            column(job.runtime for job in jobs),
+            {job.number: job for job in jobs if job.asked.requests},
         )
 
-    def broken(self, s: Schedule) -> list[Iterator[Found]]:
+    def changed(self, jobs: Sequence[Changed]) -> AskedJobs:
+        """The jobs as events have made them; numbers that nobody asked for are left out."""
+        walltime, queue, duration, killed = (
+            self.walltime.copy(), self.queue.copy(), self.duration.copy(), self.killed.copy()
+        )  # fmt: skip
+        for one in jobs:
+            for place in np.flatnonzero(self.number == one.number).tolist():
+                walltime[place], queue[place] = one.walltime, one.queue
+                runs = int(self.runtime[place])
+                duration[place] = min(runs, one.walltime) if one.ran is None else one.ran
+                killed[place] = one.ran is not None or runs > one.walltime
+        return replace(self, walltime=walltime, queue=queue, duration=duration, killed=killed)
+
+    def as_taken(self, s: Schedule) -> AskedJobs:
+        """The same, those of several requests as if they had asked for nothing but what they were run as."""
+        several = {number: job for number, job in self.shaped.items() if len(job.asked.requests) > 1}
+        if not several:
+            return self
+        walltime, units, request = self.walltime.copy(), self.units.copy(), self.request.copy()
+        duration, killed = self.duration.copy(), self.killed.copy()
+        for row, number in enumerate(s.number.tolist()):
+            taken = place_taken(s, row)
+            if number in several and taken < len(several[number].asked.requests):
+                job, place = several[number].taking(taken), np.searchsorted(self.number, number)
+                walltime[place], units[place], request[place] = job.walltime, job.units, job.request
+                duration[place], killed[place] = job.duration, job.runtime > job.walltime
+        return replace(self, walltime=walltime, units=units, request=request, duration=duration, killed=killed)
+
+    def broken(self, s: Schedule, group_of_node: Ints) -> list[Iterator[Found]]:
         """For each thing that was asked, the jobs of a block that have another; numbers that nobody asked for not."""
+        return [*self.as_taken(s).differing(s), broken_shapes(s, self.shaped, self.kinds, group_of_node)]
+
+    def differing(self, s: Schedule) -> list[Iterator[Found]]:
+        """The same of times, units and amounts, where each has one request."""
         place = np.minimum(np.searchsorted(self.number, s.number), max(len(self.number) - 1, 0))
         known = np.flatnonzero(self.number[place] == s.number) if len(self.number) else np.zeros(0, dtype=np.int64)
         place = place[known]

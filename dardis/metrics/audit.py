@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,26 +14,28 @@ from numpy.typing import DTypeLike, NDArray
 from dardis.metrics.asked import AskedJobs
 from dardis.metrics.capacities import Capacities, Tell
 from dardis.metrics.contradictions import contradictions
-from dardis.metrics.job_rules import JobRules, exist
+from dardis.metrics.job_rules import JobRules, exist, of_jobs
 from dardis.metrics.system import counted_jobs
 from dardis.metrics.table import read_blocks
 from dardis.metrics.violation import Found, Violation, in_order
 from dardis.model.arrays import Ints
 from dardis.model.downtime import Downtime, boot_and_shutdown
-from dardis.model.job import Status
+from dardis.model.job import FOREVER, Status
+from dardis.model.laid_out import lay_out
 from dardis.model.platform import Platform
+from dardis.model.reservations import Reservation
 from dardis.model.schedule import Schedule
 
 
 def audit(
     schedule: Schedule, platform: Platform, *, reserved: bool = True, expected: Collection[int] | None = None,
-    downtime: Downtime | None = None,
+    downtime: Downtime | None = None, asked: AskedJobs | None = None,
 ) -> list[Violation]:  # fmt: skip
     """Everything that makes `schedule` illegal on `platform`, in the order of `Audit`; empty when it is legal.
 
-    `expected` are the numbers of all jobs that were handed in, each to be there once.
+    `expected` are the numbers of all jobs that were handed in, each to be there once; `asked` is what they asked for.
     """
-    with closing(Audit(platform, reserved=reserved, downtime=downtime)) as judge:
+    with closing(Audit(platform, reserved=reserved, downtime=downtime, asked=asked)) as judge:
         return [*judge.jobs(schedule), *judge.rest(expected)]
 
 
@@ -55,7 +58,10 @@ class Audit:
         self, platform: Platform, *, reserved: bool = True, downtime: Downtime | None = None,
         asked: AskedJobs | None = None,
     ) -> None:  # fmt: skip
-        self._platform = platform
+        self._reservations = platform.reservations
+        self._reserved = reserved
+        self._laid_out = lay_out(platform)
+        self._platform = platform = self._laid_out.machine
         self._downtime = downtime if downtime is not None else Downtime.none()
         known = exist(self._downtime.node, platform)
         self._possible = Downtime(*(x[known] for x in (self._downtime.node, self._downtime.down, self._downtime.up)))
@@ -80,9 +86,19 @@ class Audit:
         self._numbers.append(block.number)
         self._submits.append(block.submit)
         self._statuses.append(block.status)
-        self._capacities.add(block)
-        asked = self._asked.broken(block) if self._asked is not None else ()
-        return in_order([*self._rules.broken(block), *asked, others])
+        laid_out = self._laid_out.on_stand_ins(block)
+        self._capacities.add(laid_out)
+        asked = self._asked.broken(laid_out, self._platform.group_of_node) if self._asked is not None else ()
+        rules = [
+            *self._rules.broken(laid_out),
+            *_within_reservations(self._reservations, block, reserved=self._reserved),
+        ]
+        return map(self._on_own_node, in_order([*rules, *asked, others]))
+
+    def _on_own_node(self, violation: Violation) -> Violation:
+        """The same, with the machine's own node where it is about one that stands for what is reserved."""
+        node, own = violation.node, self._laid_out.node
+        return replace(violation, node=int(own[node])) if node is not None and 0 <= node < len(own) else violation
 
     def file(self, path: Path, tell: Tell | None = None) -> Iterator[Violation]:
         """What is wrong with the jobs of a `jobs.csv`, contradictions too; `tell` is told of MB. Raises InputError."""
@@ -102,7 +118,7 @@ class Audit:
         if expected is None and self._asked is not None:
             expected = self._asked.number.tolist()
         yield from _identities(_joined(self._numbers, np.int64), expected)
-        yield from self._capacities.exceeded(tell)
+        yield from map(self._on_own_node, self._capacities.exceeded(tell))
         yield from self._times_down()
 
     def _times_down(self) -> Iterator[Violation]:
@@ -124,6 +140,22 @@ class Audit:
         for broken, text in rules:
             for place in np.flatnonzero(broken).tolist():
                 yield Violation(None, int(node[place]), int(down[place]), text)
+
+
+def _within_reservations(
+    reservations: Iterable[Reservation], s: Schedule, *, reserved: bool
+) -> Iterator[Iterator[Found]]:  # fmt: skip
+    """Who ran in a reservation's queue is one of its users, and ran within one of its spans."""
+    end = s.start + s.walltime if reserved else s.finish
+    for reservation in reservations:
+        ran = s.ran & (np.asarray(s.queue) == reservation.queue)
+        if reservation.users is not None:
+            strange = ran & ~np.isin(s.user, reservation.users)
+            yield of_jobs(s, strange, f"is of nobody who may use reservation {reservation.name}")
+        begins, ends = np.array(reservation.spans if reservation.stands else [(FOREVER, FOREVER)], dtype=np.int64).T
+        place = np.searchsorted(begins, s.start, side="right") - 1
+        outside = ran & ((place < 0) | (end > ends[place]))
+        yield of_jobs(s, outside, f"is not within reservation {reservation.name}", s.start)
 
 
 def _joined(parts: list[NDArray[Any]], kind: DTypeLike) -> NDArray[Any]:

@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from dardis.metrics.job_rules import exist, timed_jobs
 from dardis.metrics.placements import PlacementsByNode
 from dardis.metrics.violation import Found, Violation, in_order
-from dardis.model.arrays import Ints
+from dardis.model.arrays import Integers, Ints
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 
+NOBODY = -1
+"""The number of what is kept for a reservation."""
 Tell = Callable[[int, int], object]
 """Is told of progress: how much is done, and how much there is in all."""
 
@@ -30,6 +32,11 @@ class Capacities:
         self._jobs = 0
         self._columns: list[Ints] = []
         """For each block: number, start, finish and the request of each kind, shape (3 + kinds, jobs)."""
+        for window in platform.maintenance:
+            if window.less is not None:
+                column = np.array([[NOBODY], [window.start], [window.end], *([amount] for amount in window.less)])
+                nodes = np.unique(np.array(window.nodes, dtype=np.int64))
+                self._put(column, nodes, np.zeros_like(nodes), np.ones_like(nodes))
 
     def close(self) -> None:
         """Give up the temporary file."""
@@ -37,11 +44,17 @@ class Capacities:
 
     def add(self, s: Schedule) -> None:
         """Take the next jobs."""
-        self._columns.append(np.stack([s.number, s.start, s.finish, *_request_of_platform(s, self._platform)]))
+        s = s.by_part
+        columns = np.stack([s.number, s.start, s.finish, *_request_of_platform(s, self._platform)])
         job, nodes, units = s.placed.job_of, s.placed.nodes, s.placed.units
         judged = (timed_jobs(s) & (s.finish > s.start))[job] & exist(nodes, self._platform) & (units > 0)
-        self._placements.add(nodes[judged], self._jobs + job[judged], units[judged])
-        self._jobs += len(s.number)
+        self._put(columns, nodes[judged], job[judged], units[judged])
+
+    def _put(self, columns: Ints, nodes: Integers, job: Ints, units: Integers) -> None:
+        """Take who holds something: their columns, and the nodes of each by his place in them."""
+        self._columns.append(columns)
+        self._placements.add(nodes, self._jobs + job, units)
+        self._jobs += columns.shape[1]
 
     def exceeded(self, tell: Tell | None = None) -> Iterator[Violation]:
         """By node and kind, the first instant where the node holds too much. `tell` is told of nodes."""
@@ -81,6 +94,8 @@ def _sweep(platform: Platform, columns: Ints, block: NDArray[np.void]) -> list[I
         _, first = np.unique(node[over], return_index=True)
         for event in over[first].tolist():
             text = f"holds more than its {capacity[event]} {platform.kinds[kind]}"
-            yield int(node[event]), Violation(int(number[job[event]]), int(node[event]), int(time[event]), text)
+            who = int(number[job[event]])
+            told = Violation(None if who == NOBODY else who, int(node[event]), int(time[event]), text)
+            yield int(node[event]), told
 
     return [excesses(kind) for kind in range(len(platform.kinds))]

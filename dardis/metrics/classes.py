@@ -61,7 +61,7 @@ def job_classes(schedule: Schedule) -> list[JobClass]:
     ran = schedule.ran
     wait = (schedule.start - schedule.submit)[ran]
     slowdown = bounded_slowdown(wait, (schedule.finish - schedule.start)[ran])
-    cores = (schedule.units * schedule.request[:, schedule.kinds.index(CORES)])[ran]
+    cores = schedule.asked_of(CORES)[ran]
     places = {
         WIDTH: np.searchsorted(1 << np.arange(62), cores),
         WALLTIME: np.searchsorted([longest for longest, _ in _WALLTIMES], schedule.walltime[ran]),

@@ -21,14 +21,23 @@ BATSIM: Final = (
 )  # fmt: skip
 """What Batsim writes and evalys reads, in their order."""
 
+PARTS: Final = "parts"
+"""Of a job of several parts, units and what one asks for: `2:cores=4,memory=1024 1:cores=1,gpu=2`."""
+UNITS_BY_PART: Final = "units_by_part"
+"""Where the units of its parts are, part after part: `0:1 1:1;0:1`."""
+ALTERNATIVE: Final = "alternative"
+"""Which of several requests was run, from 1."""
+
 _UNITS_BY_NODE: Final = re.compile(r"\s*(?:-?\d{1,9}:-?\d{1,9}(?:\s+|\Z))*+", re.ASCII)
 
 
-def header(kinds: tuple[str, ...]) -> tuple[str, ...]:
-    """All columns of `jobs.csv` for these resource kinds, in the order they are written."""
-    requests = (REQUEST_PREFIX + kind for kind in kinds)
+def header(schedule: Schedule) -> tuple[str, ...]:
+    """All columns of the `jobs.csv` of a schedule, in the order they are written."""
+    requests = (REQUEST_PREFIX + kind for kind in schedule.kinds)
+    more = (*(() if schedule.parts is None else (PARTS, UNITS_BY_PART)),
+            *(() if schedule.taken is None else (ALTERNATIVE,)))  # fmt: skip
     return (*BATSIM, "units", "units_by_node", *requests, "earliest_start", "latest_start", "attempts", "status",
-            "queue", "user")  # fmt: skip
+            "queue", "user", *more)  # fmt: skip
 
 
 def interval_sets(schedule: Schedule, first: int, last: int) -> list[str]:

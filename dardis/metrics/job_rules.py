@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from dardis.metrics.shapes import inconsistent_parts
 from dardis.metrics.violation import Found, Violation
 from dardis.model.arrays import Bools, Integers, Ints
 from dardis.model.downtime import Downtime
@@ -23,7 +24,8 @@ class JobRules:
     def __init__(self, platform: Platform, *, reserved: bool, downtime: Downtime) -> None:
         self._platform = platform
         self._reserved = reserved
-        self._closed = [(w.start, w.end, np.unique(np.array(w.nodes, dtype=np.int64))) for w in platform.maintenance]
+        closed = [window for window in platform.maintenance if window.less is None]
+        self._closed = [(w, np.unique(np.array(w.nodes, dtype=np.int64))) for w in closed]
         self._spans = downtime
         self._moments, place = np.unique(downtime.down, return_inverse=True)
         self._span_keys = self._keys(downtime.node, place)
@@ -32,19 +34,20 @@ class JobRules:
         """For each rule, the jobs of the block that break it, by their place in the block."""
         job = s.placed.job_of
         return [
-            *_times(s),
+            *_times(s, self._may_be_cut(s, job)),
             *self._kinds(s),
             *self._queues(s, job),
             *self._placements(s, job),
             *self._maintenance(s, job),
             self._on_nodes_down(s, job),
+            inconsistent_parts(s),
         ]
 
     def _kinds(self, s: Schedule) -> Iterator[Iterator[Found]]:
         """What ran asks for nothing that the machine does not have."""
         for kind in sorted(set(s.kinds) - set(self._platform.kinds)):
-            asks = s.ran & (s.request[:, s.kinds.index(kind)] > 0)
-            yield _of_jobs(s, asks, f"asks for {kind}, which the machine does not have")
+            asks = s.ran & (s.asked_of(kind) > 0)
+            yield of_jobs(s, asks, f"asks for {kind}, which the machine does not have")
 
     def _queues(self, s: Schedule, job: Ints) -> Iterator[Iterator[Found]]:
         """What ran keeps to its queue's limits, node groups and hours."""
@@ -53,28 +56,23 @@ class JobRules:
             ran = s.ran & (np.asarray(s.queue) == queue.name)
             if not ran.any():
                 continue
-            in_all = s.request * s.units[:, None]
             limits = [(queue.max_units, s.units, "units"), (queue.max_walltime_s, s.walltime, "s of walltime")]
-            limits += [(queue.max_job.get(kind), in_all[:, k], kind) for k, kind in enumerate(s.kinds)]
+            limits += [(queue.max_job.get(kind), s.asked_of(kind), kind) for kind in s.kinds]
             for most, asked, what in limits:
                 if most is not None:
-                    yield _of_jobs(
-                        s, ran & (asked > most), f"asks for more than the {most} {what} that its queue takes"
-                    )
+                    yield of_jobs(s, ran & (asked > most), f"asks for more than the {most} {what} that its queue takes")
             if queue.groups is not None:
                 known = exist(s.placed.nodes, self._platform)
                 here = np.isin(group_of[np.where(known, s.placed.nodes, 0)], queue.groups)
                 yield _of_places(s, job, ran[job] & known & ~here, f"is none that queue {queue.name} may use")
             edges = self._platform.starts_of(queue.name).edges
             closed = ran & (s.start != NO_TIME) & (np.searchsorted(edges, s.start, side="right") % 2 == 1)
-            yield _of_jobs(s, closed, f"starts while queue {queue.name} is closed", s.start)
+            yield of_jobs(s, closed, f"starts while queue {queue.name} is closed", s.start)
 
     def _placements(self, s: Schedule, job: Ints) -> Iterator[Iterator[Found]]:
         """A job that ran has all its units, on nodes that exist, each named once."""
         placed = s.placed.units_of_jobs
-        yield _of_jobs(
-            s, s.ran & (placed != s.units), lambda i: f"has {placed[i]} units placed instead of {s.units[i]}"
-        )
+        yield of_jobs(s, s.ran & (placed != s.units), lambda i: f"has {placed[i]} units placed instead of {s.units[i]}")
         again = np.zeros(len(job), dtype=np.bool_)
         again[1:] = (job[1:] == job[:-1]) & (s.placed.nodes[1:] <= s.placed.nodes[:-1])
         yield _of_places(s, job, ~exist(s.placed.nodes, self._platform), "does not exist")
@@ -84,13 +82,22 @@ class JobRules:
     def _maintenance(self, s: Schedule, job: Ints) -> Iterator[Iterator[Found]]:
         """No job is on a node during its maintenance."""
         timed = timed_jobs(s)
-        end = s.start + s.walltime if self._reserved else s.finish
-        for since, until, nodes in self._closed:
+        for window, nodes in self._closed:
+            since, until = window.start, window.end
+            end = s.start + s.walltime if self._reserved and window.foreseen else s.finish
             met = timed & (s.start < until) & (end > since)
             if met.any():
                 closed = np.searchsorted(nodes, s.placed.nodes, side="right") > np.searchsorted(nodes, s.placed.nodes)
                 text = f"is in maintenance from {since} s to {until} s"
                 yield _of_places(s, job, met[job] & closed, text, np.maximum(s.start, since)[job])
+
+    def _may_be_cut(self, s: Schedule, job: Ints) -> Bools:
+        """Whose end is when one of their nodes fails."""
+        found = np.zeros(len(s.number), dtype=np.bool_)
+        for window, nodes in self._closed:
+            if not window.foreseen:
+                found[job[np.isin(s.placed.nodes, nodes) & (s.finish == window.start)[job]]] = True
+        return found
 
     def _keys(self, node: Integers, place: Integers) -> Ints:
         """Node and place among the moments in one number, ascending by (node, place)."""
@@ -123,7 +130,7 @@ def exist(nodes: Integers, platform: Platform) -> Bools:
     return np.asarray((nodes >= 0) & (nodes < platform.node_count))
 
 
-def _times(s: Schedule) -> Iterator[Iterator[Found]]:
+def _times(s: Schedule, may_be_cut: Bools) -> Iterator[Iterator[Found]]:
     """What ran has a start and an end that keep its rules; what was rejected has neither, nor nodes."""
     ran, timed = s.ran, timed_jobs(s)
     length = np.where(timed, s.finish - s.start, 0)
@@ -136,20 +143,24 @@ def _times(s: Schedule) -> Iterator[Iterator[Found]]:
         (timed & (s.start < s.submit), s.start, "starts before its submission"),
         (timed & (s.start < s.earliest), s.start, "starts before its earliest start"),
         (sound & (length > s.walltime), s.finish, "runs longer than its walltime"),
-        (sound & (s.status == Status.KILLED) & (length < s.walltime), s.finish, "is killed before its walltime ends"),
+        (
+            sound & (s.status == Status.KILLED) & (length < s.walltime) & ~may_be_cut,
+            s.finish,
+            "is killed before its walltime ends",
+        ),
         (s.walltime < 1, None, "has no walltime"),
         (s.units < 1, None, "has no units"),
         (np.asarray((s.request < 0).any(axis=1)), None, "asks for less than nothing"),
         (s.request.sum(axis=1) == 0, None, "asks for nothing"),
     )
-    return (_of_jobs(s, broken, text, times) for broken, times, text in rules)
+    return (of_jobs(s, broken, text, times) for broken, times, text in rules)
 
 
 Text = str | Callable[[int], str]
 """Why it is wrong, always the same or by the index of what is wrong."""
 
 
-def _of_jobs(s: Schedule, broken: Bools, text: Text, times: Ints | None = None) -> Iterator[Found]:
+def of_jobs(s: Schedule, broken: Bools, text: Text, times: Ints | None = None) -> Iterator[Found]:
     """The jobs that break a rule, at times of shape (jobs,)."""
     for index in np.flatnonzero(broken).tolist():
         why = text if isinstance(text, str) else text(index)

@@ -33,7 +33,7 @@ def bounded_slowdown(wait: Ints, run: Ints) -> Floats:
 
 def core_seconds(schedule: Schedule) -> Ints:
     """Core-seconds that each job used, 0 for one that did not run; shape (jobs,)."""
-    cores = schedule.units * schedule.request[:, schedule.kinds.index(CORES)]
+    cores = schedule.asked_of(CORES)
     return np.where(schedule.ran, cores * (schedule.finish - schedule.start), 0)
 
 

@@ -29,7 +29,7 @@ def used_profile(schedule: Schedule, kind: str) -> StepFunction:
     if kind not in schedule.kinds:
         return ZERO
     ran = schedule.ran
-    amounts = (schedule.units * schedule.request[:, schedule.kinds.index(kind)])[ran]
+    amounts = schedule.asked_of(kind)[ran]
     return StepFunction.from_spans(schedule.start[ran], schedule.finish[ran], amounts)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from io import TextIOWrapper
 from itertools import chain
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from dardis.metrics import columns
+from dardis.metrics import columns, part_columns
 from dardis.model.arrays import Bools, Floats, Ints
 from dardis.model.cells import as_cell, from_cell, row_writer
 from dardis.model.errors import InputError
@@ -55,7 +55,7 @@ def write_jobs(schedule: Schedule, path: Path, workload: str = "") -> None:
     """
     with atomic_text(path) as file:
         writer = row_writer(file)
-        writer.writerow(columns.header(schedule.kinds))
+        writer.writerow(columns.header(schedule))
         for first in range(0, len(schedule.number), BLOCK_JOBS):
             writer.writerows(rows(schedule, first, min(first + BLOCK_JOBS, len(schedule.number)), workload))
 
@@ -83,7 +83,11 @@ def rows(schedule: Schedule, first: int, last: int, workload: str = "") -> Itera
         "queue": [*map(as_cell, schedule.queue[span])],
         "user": [*map(as_cell, schedule.user[span])],
     }
-    return zip(*(values[name] for name in columns.header(schedule.kinds)), strict=True)
+    if schedule.parts is not None:
+        values |= part_columns.texts(schedule, schedule.parts, first, last)
+    if schedule.taken is not None:
+        values[columns.ALTERNATIVE] = _where(schedule.taken[span] >= 0, schedule.taken[span] + 1)
+    return zip(*(values[name] for name in columns.header(schedule)), strict=True)
 
 
 def derived(schedule: Schedule, first: int, last: int) -> dict[str, list[Value]]:
@@ -92,7 +96,7 @@ def derived(schedule: Schedule, first: int, last: int) -> dict[str, list[Value]]
     ran = schedule.ran[span]
     submit, start, finish = schedule.submit[span], schedule.start[span], schedule.finish[span]
     execution, turnaround = finish - start, finish - submit
-    cores = schedule.units[span] * schedule.request[span, schedule.kinds.index(CORES)]
+    cores = schedule.asked_of(CORES)[span]
     return {
         "requested_number_of_resources": cores.tolist(),
         "success": (schedule.status[span] == Status.COMPLETED).astype(np.int64).tolist(),
@@ -197,6 +201,11 @@ _COLUMNS: Final = {
     "attempts": _AMOUNT._replace(needed=False),
     "queue": _TEXT,
     "user": _TEXT,
+    columns.PARTS: _Column(part_columns.checked_parts, "parts like 2:cores=4 1:cores=1,gpu=2", needed=False),
+    columns.UNITS_BY_PART: _Column(
+        part_columns.checked_units, "node:units pairs by part like 0:1 1:1;0:1", needed=False
+    ),
+    columns.ALTERNATIVE: _Column(_whole(1, _AMOUNT_LIMIT), "a whole number from 1", empty=0, needed=False),
 }
 
 
@@ -223,7 +232,17 @@ def _block(
         name: _parse(path, name, column, [(line, row[place]) for line, row in chunk])
         for name, (place, column) in found.items()
     }
-    return Block(_schedule(values, len(chunk)), names, [row for _, row in chunk])
+    schedule = _schedule(values, len(chunk))
+    if columns.PARTS in values and columns.UNITS_BY_PART in values:
+        try:
+            parts = part_columns.parts_of(schedule, values[columns.PARTS], values[columns.UNITS_BY_PART])
+        except part_columns.WrongPartsError as error:
+            line = chunk[error.place][0]
+            raise InputError(f"{path} line {line}", str(error), "parts that go with the other columns") from None
+        schedule = replace(schedule, parts=parts)
+    if columns.ALTERNATIVE in values:
+        schedule = replace(schedule, taken=np.array(values[columns.ALTERNATIVE], dtype=np.int64) - 1)
+    return Block(schedule, names, [row for _, row in chunk])
 
 
 def _parse(path: Path, name: str, column: _Column, texts: list[tuple[int, str]]) -> list[Any]:
@@ -269,8 +288,10 @@ def _schedule(values: dict[str, list[Any]], count: int) -> Schedule:
 def _joined(parts: list[Schedule]) -> Schedule:
     """The jobs of all parts, at least one, that have the same kinds, as one schedule."""
     whole: dict[str, Any] = {"kinds": parts[0].kinds}
-    for name in (field.name for field in fields(Schedule) if field.name not in {"kinds", "placed"}):
+    apart = {"kinds", "placed", "parts"} if parts[0].taken is not None else {"kinds", "placed", "parts", "taken"}
+    for name in (field.name for field in fields(Schedule) if field.name not in apart):
         columns_of_parts = [getattr(part, name) for part in parts]
         texts = isinstance(columns_of_parts[0], list)
         whole[name] = list(chain.from_iterable(columns_of_parts)) if texts else np.concatenate(columns_of_parts)
+    whole["parts"] = part_columns.joined([part.parts for part in parts if part.parts is not None])
     return Schedule(**whole, placed=Placements.of_parts([part.placed for part in parts]))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from dardis.model.addresses import JobId
+from dardis.model.shapes import Request
 
 NO_TIME = -(1 << 62)
 """Stands where a time is unknown or has no meaning."""
@@ -22,6 +23,9 @@ class Job:
     `request` is what one unit needs, in the order of the platform's kinds; `groups` the bit set of node groups
     that may run it; `latest` its latest start (lst) or None. It is killed at its walltime; `name` is its own or its
     application's. How long it really runs is not in it; `prediction`, in s, is what somebody makes of others alike.
+
+    Where it asks for more than that, `requests` are what it may be run as, one of them: the first one's walltime, units
+    of all parts, and request and groups of the first part are then its own.
     """
 
     number: JobId
@@ -36,6 +40,28 @@ class Job:
     user: str = ""
     name: str = ""
     prediction: int | None = None
+    requests: tuple[Request, ...] = ()
+
+    @property
+    def amounts(self) -> tuple[int, ...]:
+        """What it asks for as a whole, by kind; of several requests, the first."""
+        return self.requests[0].amounts if self.requests else tuple(self.units * amount for amount in self.request)
+
+    @property
+    def least_walltime(self) -> int:
+        """Of all its requests."""
+        return min((request.walltime for request in self.requests), default=self.walltime)
+
+    def taking(self, place: int) -> Job:
+        """The job as if it asked for nothing but one of its requests, by place."""
+        if len(self.requests) < 2:
+            return self
+        taken = self.requests[place]
+        first = taken.parts[0]
+        return replace(
+            self, walltime=taken.walltime, units=taken.units, request=first.request, groups=first.groups,
+            requests=(taken,),
+        )  # fmt: skip
 
     @property
     def expected(self) -> int:
@@ -50,6 +76,8 @@ class Job:
             raise ValueError(f"job {self.number}: earliest start lies before its submission")
         if min(self.request) < 0 or max(self.request) == 0:
             raise ValueError(f"job {self.number}: a unit must ask for something")
+        if self.requests and (self.units, self.walltime) != (self.requests[0].units, self.requests[0].walltime):
+            raise ValueError(f"job {self.number}: its units and walltime are not those of its first request")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +92,20 @@ class Actual:
     runtime: int
     after: JobId | None = None
     think: int = 0
+    runtimes: tuple[int, ...] = ()
+    """What it really runs as each of its requests, where they differ; the first is `runtime`."""
 
     def __post_init__(self) -> None:
         """Refuse what no scheduler could make sense of."""
-        if self.runtime < 1:
+        if min((self.runtime, *self.runtimes)) < 1:
             raise ValueError(f"job {self.number}: its runtime must be at least 1")
+
+    def taking(self, place: int) -> Actual:
+        """The job as if it had asked for nothing but one of its requests, by place."""
+        if len(self.asked.requests) < 2:
+            return self
+        runtime = self.runtimes[place] if self.runtimes else self.runtime
+        return replace(self, asked=self.asked.taking(place), runtime=runtime, runtimes=())
 
     @property
     def duration(self) -> int:

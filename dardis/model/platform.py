@@ -8,8 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from dardis.model.arrays import Ints
-from dardis.model.job import Job
+from dardis.model.job import FOREVER, Job
 from dardis.model.queues import ALWAYS, Hours, PrimeTime, Queue, Starts
+from dardis.model.reservations import Reservation
 from dardis.model.resources import CORES, amount_in_words
 from dardis.model.spans import united
 
@@ -17,6 +18,8 @@ MAX_GROUPS = 62
 """Node groups a platform may have: a job's eligible groups are bits of one signed 64-bit integer."""
 
 
+NOBODY_KNOWS = 1 << 50
+"""When something ends of which nobody has said so: later than all times that files may state."""
 MODELLED_PLANTS = ("air", "hybrid")
 """Names of cooling plants that are no file of a measured one."""
 
@@ -47,11 +50,15 @@ class NodeGroup:
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """Nodes that hold nothing during `[start, end)`."""
+    """Nodes that hold nothing during `[start, end)`, or so much less, by kind in the platform's order."""
 
     nodes: tuple[int, ...]
     start: int
     end: int
+    less: tuple[int, ...] | None = None
+    """Of each node; None: they hold nothing."""
+    foreseen: bool = True
+    """Whether that was known before; else they failed, and what ran on them was killed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +124,11 @@ class Platform:
     queues: tuple[Queue, ...] = ()
     """Those of the site; where none is declared a job's queue is only a name."""
     prime: PrimeTime | None = None
+    reservations: tuple[Reservation, ...] = ()
+    kept_groups: int = 0
+    """How many of the groups, the last ones, stand for what is reserved: only jobs of its queue may use such a one."""
+    ends: int | None = None
+    """When the last span of the reservation is over that the whole machine stands for (None: it stands for none)."""
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:
@@ -156,8 +168,8 @@ class Platform:
 
     @property
     def all_groups(self) -> int:
-        """The bit set of every group."""
-        return (1 << len(self.groups)) - 1
+        """The bit set of every group that stands for nothing reserved."""
+        return (1 << (len(self.groups) - self.kept_groups)) - 1
 
     @cached_property
     def queue_of(self) -> dict[str, Queue]:
@@ -176,10 +188,25 @@ class Platform:
         unknown = self.prime is not None and self.prime.unix_start is None
         return unknown and any(queue.hours is not Hours.ANY for queue in self.queues)
 
+    @cached_property
+    def reservation_of(self) -> dict[str, Reservation]:
+        """The reservations by the names of their queues."""
+        return {reservation.queue: reservation for reservation in self.reservations}
+
     def refusal(self, job: Job) -> str:
         """Why the job's queue takes no such job; empty if it does."""
-        queue = self.queue_of.get(job.queue)
-        return "" if queue is None else queue.refusal(job, self.kinds)
+        queue, reservation = self.queue_of.get(job.queue), self.reservation_of.get(job.queue)
+        refused = "" if queue is None else queue.refusal(job, self.kinds)
+        return refused or ("" if reservation is None else reservation.refusal(job))
+
+    def last_start(self, job: Job) -> int:
+        """The last time at which the job may start, which is not refused (FOREVER: it may at any)."""
+        reservation = self.reservation_of.get(job.queue)
+        return FOREVER if reservation is None else reservation.last_start(job.least_walltime)
+
+    def too_late(self, job: Job) -> str:
+        """Why a job that has not started by then never does."""
+        return f"has not started in time to end within reservation {self.reservation_of[job.queue].name}"
 
     @cached_property
     def hours(self) -> dict[str, Starts]:
@@ -214,7 +241,16 @@ class Platform:
 
     def closed_spans(self, node: int) -> list[tuple[int, int]]:
         """When the node is in maintenance: spans `[start, end)` that neither touch nor overlap, ascending."""
-        return united((window.start, window.end) for window in self.maintenance if node in window.nodes)
+        return self._closed_spans.get(node, [])
+
+    @cached_property
+    def _closed_spans(self) -> dict[int, list[tuple[int, int]]]:
+        """The same of all nodes that are ever in maintenance."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        for window in self.maintenance:
+            for node in window.nodes if window.less is None else ():
+                found.setdefault(node, []).append((window.start, window.end))
+        return {node: united(spans) for node, spans in found.items()}
 
     def open_spans(self, node: int, start: int, end: int) -> list[tuple[int, int]]:
         """The parts of `[start, end)` in which the node is not in maintenance, ascending."""

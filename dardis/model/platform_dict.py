@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, fields
 from typing import Any, TypeVar
 
 from dardis.model.platform import Facility, GridLimit, Maintenance, NodeGroup, NodePower, Platform
 from dardis.model.queues import Hours, PrimeTime, Queue
+from dardis.model.reservations import Reservation
 
 T = TypeVar("T")
 
@@ -23,9 +25,7 @@ def platform_from_dict(data: dict[str, Any]) -> Platform:
             _build(NodeGroup, group | {"power": _build(NodePower, group["power"]) if group.get("power") else None})
             for group in data["groups"]
         )
-        closed = tuple(
-            _build(Maintenance, window | {"nodes": tuple(window["nodes"])}) for window in data["maintenance"]
-        )
+        closed = tuple(_build(Maintenance, window | _tuples(window, "nodes", "less")) for window in data["maintenance"])
         partitions = {name: tuple(indices) for name, indices in data["partitions"].items()}
         around = data.get("facility") or {}
         limits = tuple(_build(GridLimit, limit) for limit in around.get("limits", ()))
@@ -33,6 +33,7 @@ def platform_from_dict(data: dict[str, Any]) -> Platform:
         prime = data.get("prime")
         built: dict[str, Any] = {
             "queues": tuple(_queue(queue) for queue in data.get("queues", ())),
+            "reservations": tuple(_reservation(one) for one in data.get("reservations", ())),
             "prime": prime and _build(PrimeTime, prime | {"days": tuple(prime["days"])}),
         }
         built |= {"groups": groups, "maintenance": closed, "partitions": partitions, "facility": facility}
@@ -42,9 +43,21 @@ def platform_from_dict(data: dict[str, Any]) -> Platform:
 
 
 def _queue(data: dict[str, Any]) -> Queue:
-    groups, stopped = data["groups"], tuple((start, end) for start, end in data["stopped"])
-    tuples = {"groups": None if groups is None else tuple(groups), "stopped": stopped}
+    tuples = _tuples(data, "groups") | {"stopped": _spans(data["stopped"])}
     return _build(Queue, data | tuples | {"hours": Hours(data["hours"])})
+
+
+def _reservation(data: dict[str, Any]) -> Reservation:
+    return _build(Reservation, data | _tuples(data, "nodes", "users") | {"spans": _spans(data["spans"])})
+
+
+def _spans(spans: Iterable[Iterable[int]]) -> tuple[tuple[int, int], ...]:
+    return tuple((start, end) for start, end in spans)
+
+
+def _tuples(data: dict[str, Any], *keys: str) -> dict[str, Any]:
+    """Of these keys, what is there as tuples."""
+    return {key: tuple(data[key]) for key in keys if data.get(key) is not None}
 
 
 def _build(what: type[T], values: dict[str, Any]) -> T:

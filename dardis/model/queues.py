@@ -97,6 +97,20 @@ class Starts:
         place = bisect_right(self.edges, time)
         return self.edges[place] if place % 2 else time
 
+    def open_spans(self, start: int, end: int) -> list[tuple[int, int]]:
+        """The parts of `[start, end)` in which one may start, ascending."""
+        spans, time = [], self.opens(start)
+        while time < end:
+            closes = self.changes(time)
+            spans.append((time, min(closes, end)))
+            time = self.opens(closes)
+        return spans
+
+    def longest_closed(self, time: int) -> int:
+        """How long one has to wait at most until it is open, from `time` on, in s."""
+        pairs = zip(self.edges[::2], self.edges[1::2], strict=True)
+        return max((opened - max(closed, time) for closed, opened in pairs if opened > time), default=0)
+
     def changes(self, time: int) -> int:
         """When it is next open after being closed, or closed after being open, after `time` (FOREVER: never)."""
         place = bisect_right(self.edges, time)
@@ -133,14 +147,16 @@ class Queue:
         return self.hours is not Hours.ANY or bool(self.stopped)
 
     def refusal(self, job: Job, kinds: tuple[str, ...]) -> str:
-        """Why it takes no such job, whose request is of these kinds; empty if it does."""
+        """Why it takes no such job, whose request is of these kinds; empty if it does. No request may be too much."""
+        if len(job.requests) > 1:
+            return next(filter(None, (self.refusal(job.taking(i), kinds) for i in range(len(job.requests)))), "")
         if self.max_units is not None and job.units > self.max_units:
             return f"asks for {job.units} units, queue {self.name} takes {self.max_units} at most"
         if self.max_walltime_s is not None and job.walltime > self.max_walltime_s:
             return f"asks for {job.walltime} s, queue {self.name} takes {self.max_walltime_s} s at most"
-        for kind, amount in zip(kinds, job.request, strict=True):
+        for kind, amount in zip(kinds, job.amounts, strict=True):
             most = self.max_job.get(kind)
-            if most is not None and amount * job.units > most:
-                asks, takes = amount_in_words(kind, amount * job.units), amount_in_words(kind, most)
+            if most is not None and amount > most:
+                asks, takes = amount_in_words(kind, amount), amount_in_words(kind, most)
                 return f"asks for {asks}, queue {self.name} takes {takes} at most"
         return ""

@@ -14,6 +14,20 @@ from dardis.model.arrays import Bools, Ints
 from dardis.model.job import Status
 from dardis.model.placements import Placements
 
+
+@dataclass(frozen=True, slots=True)
+class PartsOfJobs:
+    """Job i has the parts `[offsets[i], offsets[i+1])`, at least one, in the order in which it states them.
+
+    `units` has shape (parts,), `request` (parts, kinds); `placed` says where the units of each part are.
+    """
+
+    offsets: Ints
+    units: Ints
+    request: Ints
+    placed: Placements
+
+
 _BLOCK: Final = 8192
 """Jobs whose nodes are made text at a time, so that they never fill the memory as numbers of Python."""
 
@@ -41,6 +55,34 @@ class Schedule:
     placed: Placements
     queue: list[str]
     user: list[str]
+    parts: PartsOfJobs | None = None
+    """Where a job has several parts; of those `units` and `placed` are the sums, and `request` that of the first."""
+    taken: Ints | None = None
+    """Where a job may run as one of several requests: the place of that which was taken, from 0; -1 without any."""
+
+    @property
+    def by_part(self) -> Schedule:
+        """The same with an entry a part, as if each were a job; itself where no job has several."""
+        if self.parts is None:
+            return self
+        job = np.repeat(np.arange(len(self.number)), np.diff(self.parts.offsets))
+        columns = {
+            name: getattr(self, name)[job]
+            for name in ("number", "submit", "earliest", "latest", "walltime", "status", "start", "finish", "attempts")
+        }
+        queue, user = ([texts[i] for i in job.tolist()] for texts in (self.queue, self.user))
+        units, request, placed = self.parts.units, self.parts.request, self.parts.placed
+        return Schedule(
+            kinds=self.kinds, **columns, units=units, request=request, placed=placed, queue=queue, user=user
+        )
+
+    def asked_of(self, kind: str) -> Ints:
+        """What each whole job asks for of a kind, shape (jobs,)."""
+        place = self.kinds.index(kind)
+        if self.parts is None:
+            return np.asarray(self.units * self.request[:, place])
+        sums = np.concatenate([[0], np.cumsum(self.parts.units * self.parts.request[:, place])])
+        return np.diff(sums[self.parts.offsets])
 
     @property
     def ran(self) -> Bools:

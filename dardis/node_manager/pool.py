@@ -7,6 +7,7 @@ waiting can form.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -16,7 +17,7 @@ from dardis.model.addresses import FIRST_HOST, HostId, JobId
 from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER
-from dardis.model.platform import Platform
+from dardis.model.platform import Maintenance, Platform
 from dardis.model.ragged import offsets_of
 from dardis.model.target import DesiredProfile
 from dardis.node_manager.state import Claim, PoolState, VirtualHosts
@@ -48,6 +49,8 @@ class NodePool:
         virtual_hosts: VirtualHosts | None = None,
     ) -> None:
         """Hold empty nodes. With `report_every` s, messages may be lost: ends are told until noted."""
+        self._platform = platform
+        self._desired = desired
         self.state = PoolState(platform, first, last, desired, virtual_hosts)
         self.host = host
         self._seed = seed
@@ -92,11 +95,31 @@ class NodePool:
                 return [self._publish(now)]
             case say.Announce():
                 return self._announced(message, now)
-            case say.Switch():
-                self.state.switch(message)
-                return []
+            case say.Switch() | say.Closures():
+                return self._nodes_change(message, now)
             case _:
                 raise ProtocolError(f"a node manager got {type(message).__name__}")
+
+    def _nodes_change(self, message: say.Switch | say.Closures, now: int) -> list[Effect]:
+        if isinstance(message, say.Switch):
+            self.state.switch(message)
+        else:
+            self._lay_out_anew(message, now)
+        return []
+
+    def _lay_out_anew(self, closures: say.Closures, now: int) -> None:
+        """Hold what is held now on nodes that are closed at other times."""
+        rows = zip(closures.node.tolist(), closures.span.tolist(), closures.less.tolist(), strict=True)
+        windows = tuple(
+            Maintenance((node,), start, end, tuple(less) if min(less) >= 0 else None)
+            for node, (start, end), less in rows
+        )
+        old, claims = self.state, self._claims
+        machine = replace(self._platform, maintenance=windows)
+        self.state = PoolState(machine, old.first, old.first + old.count, self._desired, old.virtual_hosts)
+        self._claims = {}
+        for job, claim in claims.items():
+            self._hold(job, replace(claim, start=max(claim.start, now)), now)
 
     def _offer(self, ask: say.Ask, now: int) -> Effect:
         held = self._held(ask.job)
@@ -203,7 +226,8 @@ class NodePool:
         return Launch(job, claim.attempt, claim.nodes + self.state.first, claim.units, claim.start, claim.end)
 
     def _hold(self, job: JobId, claim: Claim, now: int) -> None:
-        if not self.state.reserve(claim.nodes, claim.units, claim.request, claim.start, claim.end, now):
+        over = claim.start >= claim.end
+        if not over and not self.state.reserve(claim.nodes, claim.units, claim.request, claim.start, claim.end, now):
             raise ProtocolError(f"job {job}: a reservation that was just given back does not fit any more")
         self._claims[job] = claim
         self.state.book(claim.nodes, job, claim.start, now)

@@ -149,6 +149,7 @@ def work_of(schedule: Schedule, platform: Platform) -> Work:
     What a job earns is by queue where the platform says so. A job that states watts (resource kind `power`) draws them
     with its share of idle power in them, so that it adds the rest; any other adds its nodes' `core_w` for every core.
     """
+    schedule = schedule.by_part
     ran = schedule.ran
     cores = schedule.request[:, schedule.kinds.index(CORES)]
     by_queue = platform.income_by_queue

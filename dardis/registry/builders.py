@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from dardis.config.set_up import AnySetUp
 from dardis.dispatch import CentralDispatcher
+from dardis.dispatch.apart import Apart
 from dardis.dispatch.base import Decider
 from dardis.kernels.warm import warm_asking, warm_late, warm_pool, warm_queue, warm_replan
 from dardis.model.platform import Platform
@@ -85,8 +86,12 @@ class Central(Builder):
 
     def turns(self, setup: AnySetUp, cluster: Cluster) -> Turns:
         """When anything has happened."""
-        decides = self._make(setup, cluster.platform, cluster.desired, cluster.seed)
-        return CentralTurns(setup.event_order, decides)
+
+        def make(platform: Platform) -> Decider:
+            return self._make(setup, platform, cluster.desired, cluster.seed)
+
+        machine = cluster.platform
+        return CentralTurns(setup.event_order, Apart(make, machine) if machine.kept_groups else make(machine))
 
 
 PLANNED, LATE, CENTRAL = Planned(), Late(), Central(CentralDispatcher)

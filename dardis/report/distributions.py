@@ -95,7 +95,7 @@ def waits_by_width(schedule: Schedule) -> Chart:
     """Waits of narrow and wide jobs: median, middle half, and from the 5th to the 95th percentile."""
     ran = schedule.ran
     wait = np.maximum(schedule.start - schedule.submit, 1)[ran]
-    cores = (schedule.units * schedule.request[:, schedule.kinds.index(CORES)])[ran]
+    cores = schedule.asked_of(CORES)[ran]
     bounds = [1]
     while bounds[-1] < cores.max(initial=1):
         bounds.append(bounds[-1] * _WIDTHS)

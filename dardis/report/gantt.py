@@ -76,6 +76,7 @@ def node_use(schedule: Schedule, platform: Platform, edges: Floats, rows: int) -
     """Mean share of cores in use, of nodes gathered into `rows` and in the equal steps between `edges`."""
     steps = len(edges) - 1
     width = (edges[-1] - edges[0]) / steps or 1.0
+    schedule = schedule.by_part
     row_of_node = np.arange(platform.node_count) * rows // platform.node_count
     capacity = np.bincount(row_of_node, weights=platform.capacity[:, platform.kinds.index(CORES)], minlength=rows)
     job = schedule.placed.job_of
@@ -97,7 +98,8 @@ def node_use(schedule: Schedule, platform: Platform, edges: Floats, rows: int) -
 
 
 def _bars(axes: Axes, schedule: Schedule, platform: Platform, axis: TimeAxis) -> None:
-    """One bar a job and node, stacked where jobs share a node."""
+    """One bar a job (or part of it) and node, stacked where jobs share a node."""
+    schedule = schedule.by_part
     cores = schedule.request[:, schedule.kinds.index(CORES)]
     capacity = platform.capacity[:, platform.kinds.index(CORES)]
     lanes: dict[int, list[tuple[int, int, float, float]]] = {}

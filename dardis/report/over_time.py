@@ -95,7 +95,7 @@ def queue(schedule: Schedule, axis: TimeAxis) -> Chart:
     """Jobs that wait, and the cores they ask for, over time."""
     ran = schedule.ran
     submit, start = schedule.submit[ran], schedule.start[ran]
-    cores = (schedule.units * schedule.request[:, schedule.kinds.index(CORES)])[ran]
+    cores = schedule.asked_of(CORES)[ran]
     drawing, panels = chart.figure(chart.FULL, 4.0, 2)
     for axes, amounts, name in zip(panels, (np.ones_like(cores), cores), ("jobs", "cores"), strict=True):
         waiting = StepFunction.from_spans(submit, start, amounts)

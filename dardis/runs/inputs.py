@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from dardis.config.clocks import parse_utc
+from dardis.config.events import SiteStory, load_events
 from dardis.config.platform import load_platform
 from dardis.config.set_up import AnySetUp
 from dardis.config.target import read_profile
@@ -16,7 +19,9 @@ from dardis.metrics.power import PowerTerms, power_terms
 from dardis.metrics.system import trim_window
 from dardis.model.choices import Expecting, ProfileRule
 from dardis.model.errors import InputError
+from dardis.model.events import JobChanged, NodesDown, NodesUp, ReservationMade, SiteEvent
 from dardis.model.job import Actual
+from dardis.model.laid_out import lay_out
 from dardis.model.platform import Platform
 from dardis.model.queues import LATEST_BEGIN
 from dardis.model.target import Target
@@ -25,8 +30,10 @@ from dardis.runs.request import RunRequest
 from dardis.workload.deadlines import deadlines_asked
 from dardis.workload.jobs import Workload, to_jobs
 from dardis.workload.read import read_trace
+from dardis.workload.stated import told_of
 from dardis.workload.trace import Skipped, Trace
 from dardis.workload.transform import first_jobs, submitted
+from dardis.workload.units import groups_of
 
 LONGEST_CLOSED_S = 366 * 86_400
 LINES_SHOWN = 5
@@ -55,26 +62,41 @@ class Inputs:
     """The request's, of the files as they were before they were read."""
     power: PowerTerms | None = None
     """What the platform says of power and money; None where that is nothing."""
+    events: Sequence[SiteEvent] = ()
+    """What happens at the site beside jobs."""
 
 
 class Asked(NamedTuple):
-    """A trace, and the jobs of the part of it that is run."""
+    """A trace, and the part of it that is run."""
 
     whole: Trace
-    workload: Workload
+    part: Trace
 
 
-def asked_jobs(
-    path: Path, platform: Platform, unit_cores: int | None, *, start: int | None, end: int | None, count: int | None,
-    think_times: bool, strict: bool,
+def asked_part(
+    path: Path, *, start: int | None, end: int | None, count: int | None, strict: bool
 ) -> Asked:  # fmt: skip
-    """The jobs that a run is asked for, with the deadlines that the trace states. Raises InputError."""
+    """Read a trace and take the part of it that is asked for. Raises InputError."""
     part = whole = read_trace(path, strict=strict)
     if start is not None or end is not None:
         part = submitted(part, start, end)
     if count is not None:
         part = first_jobs(part, count)
-    return Asked(whole, to_jobs(part, platform, unit_cores=unit_cores, think_times=think_times))
+    return Asked(whole, part)
+
+
+def jobs_of(part: Trace, platform: Platform, unit_cores: int | None, *, think_times: bool) -> Workload:
+    """The jobs of a trace on a machine, with the deadlines that the trace states. Raises InputError."""
+    return to_jobs(part, lay_out(platform).machine, unit_cores=unit_cores, think_times=think_times)
+
+
+def asked_jobs(
+    path: Path, platform: Platform, unit_cores: int | None, *, start: int | None, end: int | None, count: int | None,
+    think_times: bool, strict: bool,
+) -> Workload:  # fmt: skip
+    """The jobs that a run is asked for. Raises InputError."""
+    part = asked_part(path, start=start, end=end, count=count, strict=strict).part
+    return jobs_of(part, platform, unit_cores, think_times=think_times)
 
 
 def load_inputs(request: RunRequest) -> Inputs:
@@ -84,10 +106,12 @@ def load_inputs(request: RunRequest) -> Inputs:
     record = request.record()
     platform = load_platform(request.platform)
     setup.check_platform(platform)
-    whole, workload = asked_jobs(
-        request.trace, platform, setup.unit_cores or None, start=request.start, end=request.end, count=request.jobs,
-        think_times=request.think_times, strict=request.strict,
-    )  # fmt: skip
+    whole, part = asked_part(
+        request.trace, start=request.start, end=request.end, count=request.jobs, strict=request.strict
+    )
+    story = _story(request, platform, setup, whole, part)
+    platform = story.platform
+    workload = jobs_of(part, platform, setup.unit_cores or None, think_times=request.think_times)
     unix_start = _unix_start(request, whole, platform)
     platform = platform.on_clock(unix_start, int(whole.submit.min()))
     if platform.needs_calendar:
@@ -106,7 +130,27 @@ def load_inputs(request: RunRequest) -> Inputs:
         warnings += _walltimes_that_tell(request.trace, jobs)
     if request.trim is not None:
         trim_window(jobs[0].submit, jobs[-1].submit, request.trim)
-    target = Target() if request.profile is None else read_profile(request.profile, platform, setup.profile_split)
+    target = _target(request, story, setup, warnings, jobs[-1].submit)
+    see_shapes(request.trace, jobs, request.dispatcher, setup, target)
+    warnings += check_reach(request, setup)
+    power = power_terms(platform, unix_start, jobs[0].submit, jobs[-1].submit)
+    warnings += power.warnings if power else ()
+    events = _with_groups(request, story.events, part, lay_out(platform).machine)
+    return Inputs(
+        platform, dispatcher, jobs, request.deadlines or setup.deadlines, request.deadlines is None, target, unix_start,
+        skipped, warnings, record, power, events,
+    )  # fmt: skip
+
+
+def _target(request: RunRequest, story: SiteStory, setup: AnySetUp, warnings: list[str], last_submit: int) -> Target:
+    """What is wished of the machine; more may be said in `warnings`. Raises InputError."""
+    if request.profile is None:
+        return Target()
+    platform = story.platform
+    target = read_profile(request.profile, platform, setup.profile_split)
+    if target.switching is not None and story.events:
+        found = f"switches nodes, and {request.events} lets the site change"
+        raise InputError(f"--profile {request.profile}", found, "one of the two")
     if target.switching is not None and not setup.switches:
         found = f"switches nodes, which {request.dispatcher} does not obey"
         expected = f"one of {dispatchers_that(lambda setup: setup.switches)}, or another profile"
@@ -114,22 +158,69 @@ def load_inputs(request: RunRequest) -> Inputs:
     desired = target.desired
     if desired is not None:
         last = desired.last_breakpoint
-        if last is not None and last < jobs[-1].submit:
+        if last is not None and last < last_submit:
             warnings.append(
-                f"{request.profile}: the desired profile ends at {last} s, the trace at {jobs[-1].submit} s; "
+                f"{request.profile}: the desired profile ends at {last} s, the trace at {last_submit} s; "
                 "its last value holds"
             )
         if setup.profile is ProfileRule.OFF:
             warnings.append(f"{request.profile}: read for the metrics only, since profile=off")
-    warnings += check_reach(request, setup)
+        if platform.reservations:
+            found = f"and {request.platform} has reservations, whose room a profile does not tell apart"
+            raise InputError(f"--profile {request.profile}", found, "one of the two")
     if desired is not None and setup.checks_starts_only:
         warnings.append(f"{request.profile}: {STARTS_ONLY}")
-    power = power_terms(platform, unix_start, jobs[0].submit, jobs[-1].submit)
-    warnings += power.warnings if power else ()
-    return Inputs(
-        platform, dispatcher, jobs, request.deadlines or setup.deadlines, request.deadlines is None, target, unix_start,
-        skipped, warnings, record, power,
-    )  # fmt: skip
+    return target
+
+
+def _story(request: RunRequest, platform: Platform, setup: AnySetUp, whole: Trace, part: Trace) -> SiteStory:
+    """What happens at the site, and the platform with all that may come to stand there. Raises InputError."""
+    if request.events is None:
+        return SiteStory(platform, ())
+    story = load_events(request.events, platform, {*part.number.tolist()}, int(whole.submit.min()))
+    see_failures(request.events, story.events, request.dispatcher, setup)
+    return story
+
+
+def see_failures(path: Path | None, events: Sequence[SiteEvent], dispatcher: str, setup: AnySetUp) -> None:
+    """See that nodes that fail, and reservations that are made, are borne, if there are any. Raises InputError."""
+    changes_nodes = any(isinstance(event, NodesDown | NodesUp | ReservationMade) for event in events)
+    if changes_nodes and not setup.bears_failures:
+        found = f"nodes fail or reservations are made, which {dispatcher} does not bear"
+        raise InputError(f"--events {path}", found, f"one of {dispatchers_that(lambda setup: setup.bears_failures)}")
+
+
+def _with_groups(
+    request: RunRequest, events: Sequence[SiteEvent], part: Trace, machine: Platform
+) -> list[SiteEvent]:  # fmt: skip
+    """The events, with the node groups of who is moved to another queue. Raises InputError."""
+    found: list[SiteEvent] = []
+    for event in events:
+        if isinstance(event, JobChanged) and event.job in part.requests:
+            what = f"job {event.job} has parts, nodes, contiguous or alternatives"
+            raise InputError(f"--events {request.events}", what, "a job of equal units where one is changed")
+        if isinstance(event, JobChanged) and event.queue is not None:
+            row = part.take(np.flatnonzero(part.number == event.job))
+            moved = replace(row, queue=np.array([event.queue], dtype=object))
+            found.append(replace(event, groups=int(groups_of(moved, machine)[0])))
+        else:
+            found.append(event)
+    return found
+
+
+def see_shapes(trace: Path, jobs: Sequence[Actual], dispatcher: str, setup: AnySetUp, target: Target) -> None:
+    """See that what jobs ask for beside units on any nodes is obeyed, if any does. Raises InputError."""
+    shaped = [job.number for job in jobs if job.asked.requests]
+    if not shaped:
+        return
+    what = told_of(shaped[0])
+    if not setup.obeys_shapes:
+        expected = f"one of {dispatchers_that(lambda setup: setup.obeys_shapes)}"
+        raise InputError(trace, f"{what}, which {dispatcher} does not obey", expected)
+    if setup.expecting not in (None, Expecting.WALLTIME):
+        raise InputError(trace, f"{what}, and expected={setup.expecting} predicts none of them", "expected=walltime")
+    if target.desired is not None and setup.profile is not ProfileRule.OFF:
+        raise InputError(trace, f"{what}, for which no desired profile is obeyed", "profile=off, or no --profile")
 
 
 def _see_hours(request: RunRequest, platform: Platform, first: int) -> None:

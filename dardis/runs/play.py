@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from dardis.model.addresses import FIRST_HOST
 from dardis.model.choices import Expecting, ProfileRule
 from dardis.model.errors import ProtocolError
+from dardis.model.events import SiteEvent
 from dardis.model.job import Actual
+from dardis.model.laid_out import LaidOut, lay_out
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile, Target
@@ -19,6 +22,7 @@ from dardis.runs.blamed import blamed
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
 from dardis.sim.recorder import Keep, Recorder
 from dardis.sim.simulation import NO_HOSTS, Progress, Simulation
+from dardis.sim.site import Site
 from dardis.task_manager import EVERY_HOST, Reach
 from dardis.transport.base import Hosts
 from dardis.transport.local import LocalHosts
@@ -31,12 +35,17 @@ class Played:
     jobs: Sequence[Actual]
     recorder: Recorder
     figures: dict[str, int]
-    kinds: tuple[str, ...]
+    laid_out: LaidOut
+    site: Site
 
     @property
     def schedule(self) -> Schedule:
-        """The record as a schedule."""
-        return self.recorder.schedule(self.jobs, self.kinds)
+        """The record as a schedule of the machine's own nodes."""
+        return _schedule(self.recorder, self.jobs, self.laid_out)
+
+
+def _schedule(recorder: Recorder, jobs: Sequence[Actual], laid_out: LaidOut) -> Schedule:
+    return laid_out.on_own_nodes(recorder.schedule(jobs, laid_out.machine.kinds))
 
 
 def heeded(dispatcher: Dispatcher, target: Target) -> DesiredProfile | None:
@@ -47,18 +56,19 @@ def heeded(dispatcher: Dispatcher, target: Target) -> DesiredProfile | None:
 def play(
     platform: Platform, jobs: Sequence[Actual], dispatcher: Dispatcher, target: Target, seed: int, *,
     task_managers: int = 1, reach: Reach = EVERY_HOST, progress: Progress | None = None,
-    keep: Keep | None = None,
+    keep: Keep | None = None, events: Sequence[SiteEvent] = (),
 ) -> Played:  # fmt: skip
     """Run the jobs, in (submit, number) order, in this process."""
-    bounds = even_bounds(platform.node_count, 1)
+    machine = lay_out(platform).machine
+    bounds = even_bounds(machine.node_count, 1)
     hosts: Hosts = NO_HOSTS
     if dispatcher.setup.asks_nodes:
-        plan = host_plan(platform, heeded(dispatcher, target), bounds, seed)
+        plan = host_plan(machine, heeded(dispatcher, target), bounds, seed)
         with blamed(dispatcher):
             hosts = LocalHosts([host_from_plan(plan, FIRST_HOST, dispatcher.pool)])
     return play_over(
-        hosts, bounds, platform, jobs, dispatcher, target, seed, task_managers=task_managers, reach=reach,
-        progress=progress, keep=keep,
+        Hosting(hosts, bounds), platform, jobs, dispatcher, target, seed, task_managers=task_managers, reach=reach,
+        progress=progress, keep=keep, events=events,
     )  # fmt: skip
 
 
@@ -72,23 +82,32 @@ def _predictor(dispatcher: Dispatcher, jobs: Sequence[Actual], seed: int) -> Pre
     return new_predictor(expecting, truth, seed)
 
 
+class Hosting(NamedTuple):
+    """The hosts that hold the nodes: host h has [bounds[h], bounds[h+1]) of them, as they are laid out."""
+
+    hosts: Hosts
+    bounds: tuple[int, ...]
+
+
 def play_over(
-    hosts: Hosts, bounds: tuple[int, ...], platform: Platform, jobs: Sequence[Actual], dispatcher: Dispatcher,
+    over: Hosting, platform: Platform, jobs: Sequence[Actual], dispatcher: Dispatcher,
     target: Target, seed: int, *, task_managers: int, reach: Reach, progress: Progress | None,
-    keep: Keep | None = None,
+    keep: Keep | None = None, events: Sequence[SiteEvent] = (),
 ) -> Played:  # fmt: skip
-    """Run the jobs over hosts that hold the nodes: host h has [bounds[h], bounds[h+1])."""
+    """Run the jobs over hosts."""
+    hosts, bounds = over
+    laid_out = lay_out(platform)
     switching = target.switching if dispatcher.setup.switches else None
     cluster = Cluster(
-        platform, bounds, seed, desired=heeded(dispatcher, target), switching=switching,
+        laid_out.machine, bounds, seed, desired=heeded(dispatcher, target), switching=switching,
         begin=jobs[0].submit if jobs else 0, task_managers=task_managers, reach=reach,
     )  # fmt: skip
     with blamed(dispatcher):
         turns = dispatcher.turns(cluster)
-        simulation = Simulation(jobs, turns, hosts, _predictor(dispatcher, jobs, seed), keep, platform.refusal)
+        simulation = Simulation(jobs, turns, hosts, _predictor(dispatcher, jobs, seed), keep, platform, events)
         simulation.run(progress)
         if dispatcher.origin:
-            _see_that_it_is_legal(simulation, platform, switched=switching is not None)
+            _see_that_it_is_legal(simulation, laid_out, switched=switching is not None)
     simulation.recorder.upkeep_ns += hosts.close()
     figures = {
         "ranks": len(bounds) - 1,
@@ -97,16 +116,16 @@ def play_over(
         "message_bytes": hosts.message_bytes,
         "renegotiations": turns.renegotiations,
     }
-    return Played(simulation.jobs, simulation.recorder, figures, platform.kinds)
+    return Played(simulation.jobs, simulation.recorder, figures, laid_out, simulation.site)
 
 
-def _see_that_it_is_legal(simulation: Simulation, platform: Platform, *, switched: bool) -> None:
+def _see_that_it_is_legal(simulation: Simulation, laid_out: LaidOut, *, switched: bool) -> None:
     """See that what has been decided keeps to the rules. Raises ProtocolError."""
     from dardis.metrics.audit import audit
 
     jobs, recorder = simulation.jobs, simulation.recorder
     downtime = recorder.downtime() if switched else None
-    schedule = recorder.schedule(jobs, platform.kinds)
-    found = audit(schedule, platform, expected=[job.number for job in jobs], downtime=downtime)
+    schedule = _schedule(recorder, jobs, laid_out)
+    found = audit(schedule, simulation.site.as_it_became, expected=[job.number for job in jobs], downtime=downtime)
     if found:
         raise ProtocolError(f"it makes an illegal schedule ({len(found)} findings): {found[0]}")

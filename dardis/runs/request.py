@@ -45,6 +45,8 @@ class RunRequest:
     """Nodes asked first for each unit; 0: all."""
     calendar_start: str | None = None
     """The UTC moment of the trace's first submission; None: what the platform says, or the trace."""
+    events: Path | None = None
+    """What happens at the site; None: nothing but jobs."""
     save_instances: Path | None = None
     """The folder for what models were asked; None: nobody keeps it."""
 
@@ -75,6 +77,7 @@ class RunRequest:
                 "platform": digest(self.platform),
                 "platform_files": [digest(Path(file)) for file in load_platform(self.platform).facility.files],
                 "profile": digest(self.profile),
+                "events": digest(self.events),
                 "deadlines": self.deadlines and (digest(Path(self.deadlines)) or self.deadlines),
                 "settings": list(self.settings),
                 "trim": self.trim and list(self.trim),

@@ -26,8 +26,10 @@ from dardis.metrics.power import power_report
 from dardis.metrics.system import trimmed
 from dardis.model.addresses import FIRST_HOST, HostId, JobId
 from dardis.model.choices import Expecting
+from dardis.model.events import JobChanged
 from dardis.model.files import sha256_of, write_json
 from dardis.model.folders import RUN_FOLDER
+from dardis.model.laid_out import lay_out
 from dardis.model.platform_dict import platform_to_dict
 from dardis.model.schedule import Schedule
 from dardis.registry import find_dispatcher
@@ -36,7 +38,7 @@ from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
 from dardis.runs.inputs import Inputs, load_inputs
 from dardis.runs.instances import check_folder, keeper
 from dardis.runs.outputs import RUN_FILE, Report, decision_figures, write_decisions, write_tables
-from dardis.runs.play import Played, heeded, play, play_over
+from dardis.runs.play import Hosting, Played, heeded, play, play_over
 from dardis.runs.request import RunRequest
 from dardis.runs.solved import SOLVER_FILE, solver_figures, write_solved
 from dardis.sim.recorder import Keep, Recorder
@@ -67,7 +69,8 @@ def run(request: RunRequest, progress: Progress | None = None, report: Report | 
         inputs = _prepare(request)
         played = play(
             inputs.platform, inputs.jobs, inputs.dispatcher, inputs.target, request.seed,
-            task_managers=request.task_managers, reach=request.reach, progress=progress, keep=_keeper(request),
+            task_managers=request.task_managers, reach=request.reach, progress=progress,
+            keep=_keeper(request), events=inputs.events,
         )  # fmt: skip
         return _write(request, inputs, played, report)
 
@@ -86,24 +89,26 @@ def run_over_ranks(
     def prepare(stack: ExitStack) -> tuple[Any, Callable[[], Outcome]]:
         stack.enter_context(RUN_FOLDER.held(request.out, force=request.force))
         inputs = _prepare(request)
-        bounds = even_bounds(inputs.platform.node_count, comm.size)
+        machine = lay_out(inputs.platform).machine
+        bounds = even_bounds(machine.node_count, comm.size)
         dispatcher = inputs.dispatcher
         if not dispatcher.setup.asks_nodes:
             played = play(
                 inputs.platform, inputs.jobs, dispatcher, inputs.target, request.seed, progress=progress,
-                keep=_keeper(request),
+                keep=_keeper(request), events=inputs.events,
             )  # fmt: skip
             outcome = _write(request, inputs, played, report)
             return 0, lambda: outcome
-        plan = host_plan(inputs.platform, heeded(dispatcher, inputs.target), bounds, request.seed)
+        plan = host_plan(machine, heeded(dispatcher, inputs.target), bounds, request.seed)
         plan["dispatcher"] = [request.dispatcher, list(request.settings)]
 
         def lead() -> Outcome:
             with blamed(dispatcher):
                 mine = host_from_plan(plan, FIRST_HOST, dispatcher.pool)
             played = play_over(
-                MpiHosts(comm, mine), bounds, inputs.platform, inputs.jobs, dispatcher, inputs.target, request.seed,
-                task_managers=request.task_managers, reach=request.reach, progress=progress,
+                Hosting(MpiHosts(comm, mine), bounds), inputs.platform, inputs.jobs, dispatcher, inputs.target,
+                request.seed, task_managers=request.task_managers, reach=request.reach, progress=progress,
+                events=inputs.events,
             )  # fmt: skip
             return _write(request, inputs, played, report)
 
@@ -146,7 +151,10 @@ def _tell(line: str) -> None:
 def _write(request: RunRequest, inputs: Inputs, played: Played, report: Report | None) -> Outcome:
     """Write what came of the run to its folder, and draw the report."""
     jobs, recorder, figures = played.jobs, played.recorder, played.figures
-    schedule = played.schedule
+    schedule, platform = played.schedule, played.site.as_it_became
+    for note in played.site.notes:
+        _tell(note)
+        inputs.warnings.append(note)
     more = decision_figures(recorder.decision_ns, recorder.upkeep_ns) | figures
     rejected = [(jobs[place].number, reason) for place, reason in sorted(recorder.reasons.items())]
     for number, reason in rejected[:REJECTIONS_SHOWN]:
@@ -160,7 +168,7 @@ def _write(request: RunRequest, inputs: Inputs, played: Played, report: Report |
         _tell(f"warning: {warning}")
         inputs.warnings.append(warning)
     delays = None if inputs.dispatcher.setup.drawn else np.array(recorder.boot_delay, dtype=np.int64)
-    more |= switching_metrics(schedule, inputs.platform, downtime, delays) if downtime else {}
+    more |= switching_metrics(schedule, platform, downtime, delays) if downtime else {}
     expected = _expectations(inputs, recorder, schedule)
     if expected is not None:
         more |= expectation_metrics(schedule, expected.duration, trimmed(schedule, request.trim)[0])
@@ -174,12 +182,12 @@ def _write(request: RunRequest, inputs: Inputs, played: Played, report: Report |
         if downtime:
             write_downtime(part / DOWNTIME_FILE, downtime)
         metrics = write_tables(
-            part, schedule, inputs.platform, inputs.target.desired, request.trim, request.trace.name, more, power
+            part, schedule, platform, inputs.target.desired, request.trim, request.trace.name, more, power
         )
         write_decisions(part / "decisions.csv", recorder.decision_ns)
         if recorder.solved:
             write_solved(part / SOLVER_FILE, recorder.solved)
-        write_json(part / RUN_FILE, _run_record(request, inputs, figures["ranks"], rejected))
+        write_json(part / RUN_FILE, _run_record(request, inputs, played, rejected))
     if report is not None:
         report(request.out)
     return Outcome(request.out, metrics, expected.rules() if expected and predicts else {})
@@ -195,7 +203,9 @@ def _expectations(inputs: Inputs, recorder: Recorder, schedule: Schedule) -> Exp
     return Expectations(np.array(recorder.expected, dtype=np.int64), recorder.rules)
 
 
-def _run_record(request: RunRequest, inputs: Inputs, ranks: int, rejected: list[tuple[JobId, str]]) -> dict[str, Any]:
+def _run_record(
+    request: RunRequest, inputs: Inputs, played: Played, rejected: list[tuple[JobId, str]]
+) -> dict[str, Any]:
     """Everything needed to run it again."""
     return {
         "dardis_version": __version__,
@@ -210,12 +220,15 @@ def _run_record(request: RunRequest, inputs: Inputs, ranks: int, rejected: list[
         "to_s": request.end,
         "think_times": request.think_times,
         "platform_file": str(request.platform.resolve()),
-        "platform": platform_to_dict(inputs.platform),
+        "platform": platform_to_dict(played.site.as_it_became),
         "platform_files_sha256": dict(
             zip(inputs.platform.facility.files, inputs.record["platform_files"], strict=True)
         ),
         "profile_file": str(request.profile.resolve()) if request.profile else None,
         "profile_sha256": inputs.record["profile"],
+        "events_file": str(request.events.resolve()) if request.events else None,
+        "events_sha256": inputs.record["events"],
+        "changed": _changed(inputs, played),
         "deadlines": inputs.deadlines,
         "deadlines_stated": inputs.deadlines_stated,
         "deadlines_sha256": sha256_of(Path(inputs.deadlines)),
@@ -224,7 +237,7 @@ def _run_record(request: RunRequest, inputs: Inputs, ranks: int, rejected: list[
         "arity": request.arity or "flat",
         "sample": request.sample or None,
         "trim": request.trim,
-        "ranks": ranks,
+        "ranks": played.figures["ranks"],
         "unix_start": inputs.unix_start,
         "warnings": inputs.warnings,
         "skipped": inputs.skipped,
@@ -232,3 +245,13 @@ def _run_record(request: RunRequest, inputs: Inputs, ranks: int, rejected: list[
         "started_utc": utc_now(),
         "request": inputs.record,
     }
+
+
+def _changed(inputs: Inputs, played: Played) -> list[dict[str, Any]]:
+    """What events have made of single jobs: what they asked for in the end, and how long their nodes let them run."""
+    named = {event.job for event in inputs.events if isinstance(event, JobChanged)}
+    return [
+        {"job": job.number, "walltime_s": job.walltime, "queue": job.queue, "ran_s": played.recorder.cut.get(place)}
+        for place, job in enumerate(played.jobs)
+        if job.number in named or place in played.recorder.cut
+    ]

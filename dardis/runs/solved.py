@@ -19,10 +19,12 @@ Decisions = Sequence[tuple[int, Solved]]
 """When, in s of the trace's clock, and what came of it."""
 _LATEST: Final = 1 << 60
 _LARGEST_GAP: Final = 1e9
+PHASES: Final = ("update_cpu_s", "check_cpu_s", "first_cpu_s", "build_cpu_s", "solver_cpu_s", "commit_cpu_s")
+"""CPU time by phase (thesis table 4.16): taking in what has happened, who could ever start, our own answer, ..."""
 _PROVEN: Final = {SolverStatus.OPTIMAL, SolverStatus.INFEASIBLE}
 COLUMNS = (
     "time", "waiting", "planned", "started", "status", "stopped_by", "objective", "bound", "gap", "variables",
-    "deterministic_s", "first_cpu_s", "build_cpu_s", "solver_cpu_s", "too_large",
+    "deterministic_s", *PHASES, "too_large",
 )  # fmt: skip
 
 
@@ -39,7 +41,7 @@ def row_of(moment: int, one: Solved) -> list[object]:
     return [
         moment, one.waiting, one.planned, one.started, one.status, _stopped_by(one), _short(one.objective),
         _short(one.bound), _short(gap(one.objective, one.bound)), one.variables, _short(one.deterministic_s),
-        _short(one.first_cpu_s), _short(one.build_cpu_s), _short(one.solver_cpu_s), int(one.too_large),
+        *(_short(getattr(one, phase)) for phase in PHASES), int(one.too_large),
     ]  # fmt: skip
 
 
@@ -102,12 +104,14 @@ def solver_figures(decisions: Decisions) -> dict[str, Any]:
         "solver_proven": sum(one.status == SolverStatus.OPTIMAL for one in asked),
         "solver_too_large": sum(one.too_large for _, one in decisions),
         "solver_gap_mean": sum(gaps) / len(gaps) if gaps else None,
-        "solver_first_cpu_s": sum(one.first_cpu_s for _, one in decisions),
-        "solver_build_cpu_s": sum(one.build_cpu_s for _, one in decisions),
-        "solver_cpu_s": sum(one.solver_cpu_s for _, one in decisions),
+        **{f"solver_{phase}".replace("solver_solver", "solver"): _sum(phase, decisions) for phase in PHASES},
         "solver_deterministic_s": sum(one.deterministic_s for _, one in decisions),
         "stopped_by": "time" if any(one.ended == Ended.GUARD for one in asked) else None,
     }
+
+
+def _sum(phase: str, decisions: Decisions) -> float:
+    return float(sum(getattr(one, phase) for _, one in decisions))
 
 
 def _stopped_by(decision: Solved) -> str:

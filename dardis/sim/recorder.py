@@ -13,7 +13,7 @@ from dardis.model.downtime import Downtime
 from dardis.model.job import FOREVER, NO_TIME, Actual, Status
 from dardis.model.placements import Placements
 from dardis.model.ragged import indexes_of, offsets_of
-from dardis.model.schedule import Schedule
+from dardis.model.schedule import PartsOfJobs, Schedule
 from dardis.wire.effects import Plain, Solved
 
 Keep = Callable[[int, Plain], None]
@@ -48,8 +48,14 @@ class Recorder:
         self.expected = [NO_TIME] * count
         self.rules = [""] * count
         """How long each job was expected to run, and by which rule, where somebody has said so."""
+        self.cut: dict[int, int] = {}
+        """How long those ran whose nodes failed, in s."""
         self.boot_delay = [0] * count
         """How much earlier each job could have started, had no node been down."""
+        self.taken: dict[int, int] = {}
+        """Which of its requests a job of several is run as."""
+        self.parts: dict[int, tuple[tuple[Ints, Ints], ...]] = {}
+        """Where the units of each part are of a job that has several."""
         self._down: dict[int, int] = {}
         """Since when nodes are down that are not booted yet."""
         self._downtime: list[tuple[int, int, int]] = []
@@ -71,10 +77,21 @@ class Recorder:
         self._first[place], self._count[place] = self._used, len(nodes)
         self._used = end
 
+    def withdrawn(self, place: int) -> None:
+        """A job has no reservation any more, if it had one."""
+        self.start[place] = NO_TIME
+        self._count[place] = 0
+
     def nodes_of(self, place: int) -> NDArray[np.int32]:
         """The nodes of a job's reservation, ascending; none without one."""
         first = self._first[place]
         return self._placed[0, first : first + self._count[place]]
+
+    def placement(self, place: int) -> tuple[Ints, Ints]:
+        """The nodes of a job's reservation and its units on them."""
+        span = slice(self._first[place], self._first[place] + self._count[place])
+        nodes, units = self._placed[:, span].astype(np.int64)
+        return nodes, units
 
     def switched(self, nodes: Ints, moments: Ints, *, up: bool) -> None:
         """The nodes are shut down from these moments on, or are to be up at them."""
@@ -105,6 +122,11 @@ class Recorder:
         """A job's units have ended."""
         self.finish[place] = now
         self.settled += 1
+
+    def failed(self, place: int, now: int) -> None:
+        """A job's nodes have failed, and it with them."""
+        self.cut[place] = now - self.start[place]
+        self.ended(place, now)
 
     def rejected(self, place: int, reason: str) -> None:
         """A job will never run, and why."""
@@ -137,7 +159,7 @@ class Recorder:
             Status.REJECTED
             if place in self.reasons
             else Status.KILLED
-            if job.runtime > job.walltime
+            if place in self.cut or job.runtime > job.walltime
             else Status.COMPLETED
             for place, job in enumerate(jobs)
         ]
@@ -162,4 +184,33 @@ class Recorder:
             placed=Placements(offsets, self._gathered(0, offsets), self._gathered(1, offsets)),
             queue=[job.queue for job in jobs],
             user=[job.user for job in jobs],
+            parts=self._parts_of(jobs),
+            taken=column([self.taken.get(place, -1) for place in range(len(jobs))]) if self._chose(jobs) else None,
+        )
+
+    def _chose(self, jobs: Sequence[Actual]) -> bool:
+        """Whether any job had several requests; those that were rejected have them still."""
+        return bool(self.taken) or any(len(job.asked.requests) > 1 for job in jobs)
+
+    def _parts_of(self, jobs: Sequence[Actual]) -> PartsOfJobs | None:
+        """The parts of all jobs, if any has several."""
+        of_jobs = [job.asked.requests[0].parts if job.asked.requests else () for job in jobs]
+        if max(map(len, of_jobs), default=0) < 2:
+            return None
+        nothing = np.zeros(0, dtype=np.int64)
+        where: list[tuple[Ints, Ints]] = []
+        asked: list[tuple[int, tuple[int, ...]]] = []
+        for place, (job, parts) in enumerate(zip(jobs, of_jobs, strict=True)):
+            asked += [(part.units, part.request) for part in parts] or [(job.units, job.request)]
+            if len(parts) > 1:
+                where += self.parts.get(place, [(nothing, nothing)] * len(parts))
+            else:
+                mine = slice(self._first[place], self._first[place] + self._count[place])
+                where.append((self._placed[0, mine].astype(np.int64), self._placed[1, mine].astype(np.int64)))
+        nodes, units = (np.concatenate([nothing, *(pair[i] for pair in where)]) for i in range(2))
+        return PartsOfJobs(
+            offsets_of([max(len(parts), 1) for parts in of_jobs]),
+            np.array([count for count, _ in asked], dtype=np.int64),
+            np.array([request for _, request in asked], dtype=np.int64),
+            Placements(offsets_of([len(pair[0]) for pair in where]), nodes, units),
         )

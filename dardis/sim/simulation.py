@@ -12,10 +12,14 @@ from dataclasses import replace
 from dardis.engine.clock import cpu_ns
 from dardis.engine.queue import Event, EventQueue
 from dardis.model.addresses import Address, JobId
+from dardis.model.changes import Change, Withdrawn
 from dardis.model.errors import ProtocolError
-from dardis.model.job import FOREVER, NO_TIME, Actual, Job
+from dardis.model.events import SiteEvent
+from dardis.model.job import FOREVER, NO_TIME, Actual
+from dardis.model.platform import NOBODY_KNOWS, Platform
 from dardis.predict import Predictor
 from dardis.sim.recorder import Keep, Recorder
+from dardis.sim.site import Site
 from dardis.transport.base import Hosts
 from dardis.transport.local import LocalHosts
 from dardis.transport.lockstep import Lockstep
@@ -30,29 +34,35 @@ NO_HOSTS = LocalHosts(())
 MOST_WAKES = 1_000_000
 """How often turns may want to be had where nothing is left to happen but what they do: a year has half as many minutes.
 """
+NO_SITE = Platform("", ())
+"""One that takes whatever is submitted."""
 
 
 class Simulation:
     """One run of jobs in (submit, number) order.
 
-    At one instant ends come first, then arrivals (batched); or arrivals, then each end by itself.
+    At one instant ends come first, then what else happens at the site, then arrivals (batched); or first what happens
+    at the site, then arrivals, then each end by itself.
     """
 
     def __init__(
         self, jobs: Sequence[Actual], turns: Turns, hosts: Hosts = NO_HOSTS, predictor: Predictor | None = None,
-        keep: Keep | None = None, refusal: Callable[[Job], str] = lambda _: "",
+        keep: Keep | None = None, site: Platform = NO_SITE, happens: Sequence[SiteEvent] = (),
     ) -> None:  # fmt: skip
-        """Fill the queue of events with the arrivals of all jobs that follow no other.
+        """Fill the queue of events with the arrivals of all jobs that follow no other, and what `happens` at the site.
 
-        `refusal` says why a job that is submitted is not taken, whoever decides; nothing where it is.
+        The site says what its users may do, whoever decides when and where jobs run.
         """
         self.jobs = list(jobs)
         self.recorder = Recorder(len(self.jobs), keep)
         self._turns = turns
         self._predictor = predictor
-        self._refusal = refusal
+        self.site = Site(site)
+        self._happens = happens
+        self._in: set[int] = set()
+        """Places of the jobs that have been taken and have come to no end."""
         self._lockstep = Lockstep(hosts, self)
-        self._arrival, self._ending = (1, 0) if turns.batched else (0, 1)
+        self._ending, self._happening, self._lapsing, self._arrival = (0, 1, 2, 3) if turns.batched else (3, 0, 1, 2)
         self._events = EventQueue()
         self._place = {job.number: place for place, job in enumerate(self.jobs)}
         self._version = [0] * len(self.jobs)
@@ -66,18 +76,44 @@ class Simulation:
             else:
                 first.append((job.submit, self._arrival, job.number, place))
         self._events.fill(first)
+        self._events.fill((event.at, self._happening, place, place) for place, event in enumerate(happens))
         self._begun = self._decided = 0
         """Since when CPU time is counted nowhere yet, in ns of the clock; what of it is the instant's decision so far.
         """
 
     def run(self, progress: Progress | None = None) -> None:
         """Run until every job has ended or been rejected."""
+        now = self._run_on(progress)
+        while self._give_up(now):
+            now = self._run_on(progress)
+        if self.recorder.settled != len(self.jobs):  # a machine has forgotten one: a defect, not a result
+            raise ProtocolError(f"{len(self.jobs) - self.recorder.settled} jobs neither ran nor were rejected")
+
+    def _give_up(self, now: int) -> bool:
+        """Reject who waits for what will not happen; whether there was anybody.
+
+        First those whom the nodes that are left don't hold: the others may have waited behind them alone.
+        """
+        reasons = {place: self.site.why_never(place, self.jobs[place].asked) for place in sorted(self._in)}
+        vain = [place for place, reason in reasons.items() if reason]
+        lacking = [place for place in vain if self.site.is_held(place) or self.site.lacks_nodes(self.jobs[place].asked)]
+        rejected = lacking or vain
+        if not rejected:
+            return False
+        self.withdraw([place for place in rejected if not self.site.let_go(place)], now)
+        for place in rejected:
+            self._reject(place, reasons[place], now)
+        self._take(self._turns.over(now, last=False), now)
+        return True
+
+    def _run_on(self, progress: Progress | None) -> int:
+        """Run until nothing more happens; when that is."""
         events, turns = self._events, self._turns
         alone, last = 0, NO_TIME
         while True:
             following, wake = events.next_time(), turns.wake()
-            if following is None and wake == FOREVER:
-                break
+            if min(wake, FOREVER if following is None else following) >= NOBODY_KNOWS:
+                return last
             now = wake if following is None else min(following, wake)
             switches = turns.switches()
             if switches < now:
@@ -102,8 +138,6 @@ class Simulation:
                 self.recorder.upkeep_ns += self._settle()
             if progress is not None:
                 progress(self.recorder.settled, len(self.jobs))
-        if self.recorder.settled != len(self.jobs):  # a machine has forgotten one: a defect, not a result
-            raise ProtocolError(f"{len(self.jobs) - self.recorder.settled} jobs neither ran nor were rejected")
 
     def _see_that_time_goes_on(self, alone: int, last: int, now: int) -> None:
         """Raise ProtocolError for turns that want to be had for ever: so often nothing else has happened."""
@@ -117,14 +151,95 @@ class Simulation:
         """Let all events of an instant happen."""
         while (event := self._events.pop_before((now + 1,))) is not None:
             if event[1] == self._arrival:
-                place = event[3]
-                job = self._arriving(place, now)
-                if reason := self._refusal(job):
-                    self._reject(place, reason, now)
-                else:
-                    self._take(self._turns.submitted(job, place, now), now)
+                self._arrive(event[3], now)
+                self.submit(event[3], now)
+            elif event[1] == self._happening:
+                self.site.happen(self._happens[event[3]], self, now)
+            elif event[1] == self._lapsing:
+                self._lapse(event[2], now)
             elif ended := self._ends(event, now):
                 self._take(self._turns.ended(ended, now), now)
+
+    def submit(self, place: int, now: int) -> None:
+        """Hand a job in, if the site takes it."""
+        asked = self.jobs[place].asked
+        if reason := self.site.refusal(asked):
+            self._reject(place, reason, now)
+            return
+        self._in.add(place)
+        last = self.site.last_start(asked)
+        if last < FOREVER:
+            self._events.put(last + 1, self._lapsing, place, 0)
+        if not self.site.holds(place, asked):
+            self.hand_in(place, now)
+
+    def _lapse(self, place: int, now: int) -> None:
+        """A job that has not begun by now does so never."""
+        asked = self.jobs[place].asked
+        if self.has_begun(place, now) or now <= self.site.last_start(asked):
+            return
+        if not self.site.let_go(place):
+            self.withdraw([place], now)
+        self._reject(place, self.site.too_late(asked), now)
+
+    # ------------------------------------------------------------------------------------------------------------------
+    # What events of the site do to jobs.
+
+    def place_of(self, job: JobId) -> int:
+        """Its place among all jobs."""
+        return self._place[job]
+
+    def is_in(self, place: int) -> bool:
+        """Whether a job has been taken and has come to no end."""
+        return place in self._in
+
+    def has_begun(self, place: int, now: int) -> bool:
+        """Whether a job runs, or will no more."""
+        start = self.recorder.start[place]
+        is_over = self.recorder.finish[place] != NO_TIME or place in self.recorder.reasons
+        return is_over or (start != NO_TIME and start < now)
+
+    def waiting(self, now: int) -> list[int]:
+        """Places of the jobs that those who decide have and that have not begun, in the order of submission."""
+        return [place for place in sorted(self._in) if not self.site.is_held(place) and not self.has_begun(place, now)]
+
+    def withdraw(self, places: Sequence[int], now: int) -> None:
+        """Let jobs that have not begun wait no more."""
+        for place in places:
+            self._version[place] += 1
+            self.recorder.withdrawn(place)
+        if places:
+            self.tell(Withdrawn(tuple(self.jobs[place].number for place in places)), now)
+
+    def tell(self, change: Change, now: int) -> None:
+        """Tell those who decide."""
+        self._take(self._turns.changed(change, now), now)
+
+    def running(self, now: int) -> list[int]:
+        """Places of the jobs that run."""
+        return [place for place in sorted(self._in) if self.has_begun(place, now)]
+
+    def kill(self, places: Sequence[int], now: int) -> None:
+        """Let the nodes of jobs fail."""
+        for place in places:
+            self._version[place] += 1
+            self.recorder.failed(place, now)
+            self._in.discard(place)
+            self._submit_followers(place, now)
+        if places:
+            self._take(self._turns.ended([self.jobs[place].number for place in places], now), now)
+
+    def hand_in(self, place: int, now: int) -> None:
+        """Submit a job to those who decide, with how long it is expected to run, where somebody predicts that."""
+        asked = self.jobs[place].asked
+        if self._predictor is not None:
+            begun = cpu_ns()
+            duration, rule = self._predictor.predict(asked, now)
+            self._count_prediction(begun)
+            self.recorder.predicted(place, duration, rule)
+            if duration != asked.walltime:
+                asked = replace(asked, prediction=duration)
+        self._take(self._turns.submitted(asked, place, now), now)
 
     def _take(self, turns: Iterable[Turn], now: int) -> None:
         """Take turns, each to its end.
@@ -150,24 +265,14 @@ class Simulation:
         self._decided = 0
         return spent
 
-    def _arriving(self, place: int, now: int) -> Job:
-        """What the job asks for that arrives, with its own times if it arrives later than its trace says.
-
-        And for how long it is expected to run, where somebody predicts that.
-        """
+    def _arrive(self, place: int, now: int) -> None:
+        """Give a job that arrives its own times, if it arrives later than its trace says."""
         asked = self.jobs[place].asked
         if now > asked.submit:
             # A job that follows another is submitted when its user has seen the result.
             late = None if asked.latest is None else asked.latest + now - asked.submit
             asked = replace(asked, submit=now, earliest=max(asked.earliest, now), latest=late)
             self.jobs[place] = replace(self.jobs[place], asked=asked)
-        if self._predictor is None:
-            return asked
-        begun = cpu_ns()
-        duration, rule = self._predictor.predict(asked, now)
-        self._count_prediction(begun)
-        self.recorder.predicted(place, duration, rule)
-        return asked if duration == asked.walltime else replace(asked, prediction=duration)
 
     def _ends(self, event: Event | None, now: int) -> list[JobId]:
         """Let this end happen, and where they are told together all of this instant; the jobs that have ended."""
@@ -176,6 +281,7 @@ class Simulation:
             _, _, place, version = event
             if version == self._version[place]:
                 self.recorder.ended(place, now)
+                self._in.discard(place)
                 self._submit_followers(place, now)
                 job = self.jobs[place]
                 ended.append(job.number)
@@ -194,7 +300,17 @@ class Simulation:
 
     def _reject(self, place: int, reason: str, now: int) -> None:
         self.recorder.rejected(place, reason)
+        self._in.discard(place)
         self._submit_followers(place, now)
+
+    def _take_shape(self, place: int, placed: Placed) -> None:
+        """Go on with the job as what it is run as."""
+        job = self.jobs[place]
+        if len(job.asked.requests) > 1:
+            self.recorder.taken[place] = placed.taken
+            self.jobs[place] = job.taking(placed.taken)
+        if placed.parts:
+            self.recorder.parts[place] = placed.parts
 
     def _submit_followers(self, place: int, now: int) -> None:
         for follower in self._followers.pop(place, ()):
@@ -206,6 +322,8 @@ class Simulation:
         match deed:
             case Placed():
                 place = self._place[deed.job]
+                if self.jobs[place].asked.requests:
+                    self._take_shape(place, deed)
                 self.recorder.placed(place, deed.start, deed.nodes, deed.units)
                 self.recorder.boot_delay[place] = deed.boot_delay
                 self.recorder.attempts[place] = deed.attempts

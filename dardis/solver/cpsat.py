@@ -9,7 +9,7 @@ import math
 import resource
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,6 +35,7 @@ __all__ = [
     "IntVar",
     "IntervalVar",
     "LinearExpr",
+    "begin_with",
     "domain",
     "new_model",
     "solve",
@@ -56,11 +57,11 @@ class Answer:
     """A run's result, and the values of all variables by their index; no values where nothing was found."""
 
     result: Result
-    _values: Ints
+    all_values: Ints
 
     def values(self, variables: Iterable[IntVar]) -> Ints:
         """Values of variables in the solution, which there must be."""
-        return self._values[np.fromiter((variable.index for variable in variables), np.int64)]
+        return self.all_values[np.fromiter((variable.index for variable in variables), np.int64)]
 
 
 def new_model() -> CpModel:
@@ -84,15 +85,31 @@ def weighted_sum(parts: Iterable[LinearExpr | int], weights: Iterable[int]) -> L
     return cp_model.LinearExpr.weighted_sum(list(parts), list(weights))
 
 
+def begin_with(model: CpModel, answer: Answer) -> None:
+    """Let the next run of a model begin with an answer's values, all of them."""
+    model.clear_hints()  # type: ignore[no-untyped-call]
+    for index, value in enumerate(answer.all_values.tolist()):
+        model.add_hint(model.get_int_var_from_proto_index(index), value)
+
+
 def solve(
-    model: CpModel, budget: Budget, *, progress: BoundProgress | None = None, stop: Callable[[], bool] | None = None
+    model: CpModel,
+    budget: Budget,
+    *,
+    progress: BoundProgress | None = None,
+    stop: Callable[[], bool] | None = None,
+    notes_when: bool = False,
 ) -> Answer:
-    """Run a model within a budget. `stop` is asked many times a second; Ctrl-C ends the run at once and goes on up."""
+    """Run a model within a budget. `stop` is asked many times a second; Ctrl-C ends the run at once and goes on up.
+
+    `notes_when`: the result tells when solutions were found.
+    """
     solver = _solver(budget)
     stopped = False
+    moments: list[float] = []
     # The run has a thread of its own: OR-Tools holds back Ctrl-C until it is done.
     with ThreadPoolExecutor(max_workers=1) as pool:
-        run = pool.submit(_timed, solver, model, _callback(progress))
+        run = pool.submit(_timed, solver, model, _callback(progress, moments if notes_when else None))
         try:
             while not wait([run], timeout=_POLL_S).done:
                 if stop is not None and not stopped and stop():
@@ -102,7 +119,8 @@ def solve(
             solver.stop_search()
             raise
         name, cpu_s = run.result()
-    return _answer(solver, _STATUS[name], budget, stopped, cpu_s)
+    answer = _answer(solver, _STATUS[name], budget, stopped, cpu_s)
+    return replace(answer, result=replace(answer.result, found_at=tuple(moments))) if moments else answer
 
 
 def _timed(solver: CpSolver, model: CpModel, callback: CpSolverSolutionCallback | None) -> tuple[str, float]:
@@ -142,22 +160,25 @@ def _solver(budget: Budget) -> CpSolver:
         parameters.linearization_level = budget.linear
     if not budget.probing:
         parameters.cp_model_probing_level = 0
+    parameters.stop_after_first_solution = budget.first_only
     if budget.guard_s < math.inf:
         parameters.max_time_in_seconds = budget.guard_s
     parameters.catch_sigint_signal = False
     return solver
 
 
-def _callback(progress: BoundProgress | None) -> CpSolverSolutionCallback | None:
+def _callback(progress: BoundProgress | None, moments: list[float] | None) -> CpSolverSolutionCallback | None:
     from ortools.sat.python import cp_model
 
-    if progress is None:
+    if progress is None and moments is None:
         return None
-    tell = progress
 
     class Told(cp_model.CpSolverSolutionCallback):
         def on_solution_callback(self) -> None:
-            tell(self.objective_value, self.best_objective_bound)
+            if progress is not None:
+                progress(self.objective_value, self.best_objective_bound)
+            if moments is not None:
+                moments.append(self.deterministic_time)
 
     return Told()
 
@@ -173,6 +194,7 @@ def _answer(solver: CpSolver, status: SolverStatus, budget: Budget, stopped: boo
         # The wall clock may stop a run a little early; what has not spent its budget was stopped by it.
         spent = response.deterministic_time >= 0.99 * budget.deterministic_s
         spent = spent or (budget.conflicts is not None and response.num_conflicts >= budget.conflicts)
+        spent = spent or (budget.first_only and found)
         ended = Ended.BUDGET if spent or budget.guard_s == math.inf else Ended.GUARD
     result = Result(
         status=status,

@@ -50,6 +50,8 @@ class Budget:
     """Whether the solver first looks for a simpler model, as long as that may take: no bound here holds for it."""
     probing: bool = True
     """Whether the solver may try every choice before it searches: that is hardly counted as deterministic time."""
+    first_only: bool = False
+    """Whether the run ends with its first solution."""
 
     def __post_init__(self) -> None:
         """Refuse a run without bounds."""
@@ -77,6 +79,8 @@ class Result:
     """Work that was done, where the solver tells."""
     cpu_s: float = 0.0
     """CPU time of the run, where the solver tells."""
+    found_at: tuple[float, ...] = ()
+    """When solutions were found, each better than the one before, in deterministic s, where somebody has asked."""
 
     @property
     def found(self) -> bool:

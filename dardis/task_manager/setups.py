@@ -50,6 +50,7 @@ class SetUp(AnySetUp):
     samples: ClassVar[bool] = True
     rounds: ClassVar[bool] = True
     switches: ClassVar[bool] = True
+    bears_failures: ClassVar[bool] = True
 
     generator: Generator
     selection: Selection
@@ -119,6 +120,7 @@ class LateSetUp(AnySetUp):
 
     asks_nodes: ClassVar[bool] = True
     switches: ClassVar[bool] = True
+    bears_failures: ClassVar[bool] = True
 
     aged_after_s: int = 86_400
     """How long a job waits until it goes before all that have waited less, in s."""

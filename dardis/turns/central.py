@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from dardis.dispatch.base import Decider
 from dardis.model.addresses import JobId
+from dardis.model.changes import Change, Withdrawn
 from dardis.model.choices import EventOrder
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, Job
@@ -44,6 +45,13 @@ class CentralTurns:
         """It is told."""
         for job in jobs:
             self._dispatcher.ended(job, now)
+        return () if self.batched else self._decide(now)
+
+    def changed(self, change: Change, now: int) -> Iterable[Turn]:
+        """It is told."""
+        if isinstance(change, Withdrawn):
+            self._waiting.difference_update(change.jobs)
+        self._dispatcher.changed(change, now)
         return () if self.batched else self._decide(now)
 
     def over(self, now: int, *, last: bool) -> Iterable[Turn]:  # noqa: ARG002 (who waits for a change has told when)

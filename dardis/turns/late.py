@@ -11,13 +11,14 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from dardis.model.addresses import JobId
+from dardis.model.changes import Change, LaidOutAnew
 from dardis.model.choices import EventOrder
 from dardis.model.errors import ProtocolError
 from dardis.model.job import Job
 from dardis.node_manager.switching import Switcher
 from dardis.task_manager import LateByTurns
 from dardis.turns.switches import Switches
-from dardis.turns.turn import Turn, manager_of, talk
+from dardis.turns.turn import Turn, lay_out_anew, manager_of, talk
 from dardis.wire.effects import Effect, Placed, Rejected, Send, SendAll, Talk
 from dardis.wire.messages import Ended, Look, Published, Release
 
@@ -84,6 +85,22 @@ class LateTurns:
         manager.forget(job)
         self._news = True
         yield [Send(host, Ended(job, 0)) for host in hosts]
+
+    def changed(self, change: Change, now: int) -> Iterable[Turn]:
+        """Jobs wait no more: all that wait are to have a turn."""
+        self._whole = self._news = True
+        if isinstance(change, LaidOutAnew):
+            yield lay_out_anew(change.machine)
+            return
+        for job in change.jobs:
+            manager = self._homes[job]
+            if manager.hosts(job) and not manager.waits(job):
+                yield Turn(self._free(job, now))
+            else:
+                del self._homes[job]
+                yield Turn(talk(manager, manager.withdraw(job), self._heed, now))
+        if not self.batched:
+            yield from self._turns_of_all(now, whole=True)
 
     def over(self, now: int, *, last: bool) -> Iterable[Turn]:  # noqa: ARG002 (who waits for a change has told when)
         """The waiting jobs have their turns; nodes are switched."""

@@ -13,6 +13,7 @@ from itertools import chain, groupby
 import numpy as np
 
 from dardis.model.addresses import JobId
+from dardis.model.changes import Change, LaidOutAnew
 from dardis.model.choices import EventOrder, OnOff
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, NO_TIME, Job
@@ -20,7 +21,7 @@ from dardis.node_manager.switching import Switcher
 from dardis.task_manager import PlannedManager, SetUp
 from dardis.task_manager.setups import BackfillScope
 from dardis.turns.switches import Switches
-from dardis.turns.turn import Turn, manager_of, talk
+from dardis.turns.turn import Turn, lay_out_anew, manager_of, talk
 from dardis.wire.effects import Effect, Placed, Rejected, Send, Talk, Waiting
 from dardis.wire.messages import Ended, Later
 
@@ -92,9 +93,20 @@ class PlannedTurns:
             reserved_until = agent.start + agent.walltime
             freed_until = max(freed_until, reserved_until)
             yield Turn(self._free(job, agent, reserved_until, later, now), upkeep=True)
+        later.intersection_update(self._agents)
         # What one job leaves when it moves may be of use to those before it only at the next end, however on time.
         if freed_until >= (now if self._of_all_nodes else now + 1):
             yield from self._repair(later, freed_until, now)
+
+    def changed(self, change: Change, now: int) -> Iterable[Turn]:
+        """Jobs wait no more: what they have reserved is free, as after an early end."""
+        if isinstance(change, LaidOutAnew):
+            yield lay_out_anew(change.machine)
+            return
+        for job in change.jobs:
+            if self._waiting.pop(job, None) is not None:
+                self._agents.pop(job).manager.forget(job)
+        yield from self.ended([job for job in change.jobs if job in self._agents], now)
 
     def _free(self, job: JobId, agent: _Agent, reserved_until: int, later: set[JobId], now: int) -> Talk:
         """End a job on its nodes; add to `later` whom these tell."""

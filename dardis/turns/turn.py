@@ -6,10 +6,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
 from dardis.model.addresses import JobId
+from dardis.model.arrays import Ints
+from dardis.model.changes import Change
 from dardis.model.job import Job
-from dardis.wire.effects import Effect, Talk
-from dardis.wire.messages import Message
+from dardis.model.platform import Platform
+from dardis.wire.effects import Effect, SendAll, Talk
+from dardis.wire.messages import Closures, Message
 
 
 def manager_of(place: int, managers: int) -> int:
@@ -40,6 +45,27 @@ def talk(manager: Speaker, effects: list[Effect], heed: Callable[[list[Effect]],
         effects = [effect for answer in answers for effect in manager.handle(answer, now)]
 
 
+def lay_out_anew(machine: Platform) -> Turn:
+    """A turn to tell all hosts when their nodes are closed, or hold less."""
+    return Turn(_tell_closures(machine), upkeep=True)
+
+
+def _tell_closures(machine: Platform) -> Talk:
+    kinds = len(machine.kinds)
+    rows = [(node, window) for window in machine.maintenance for node in window.nodes]
+    nothing = (-1,) * kinds
+
+    def table(values: list[tuple[int, ...]], columns: int) -> Ints:
+        return np.array(values, dtype=np.int64).reshape(-1, columns)
+
+    told = Closures(
+        np.array([node for node, _ in rows], dtype=np.int64),
+        table([(window.start, window.end) for _, window in rows], 2),
+        table([nothing if window.less is None else window.less for _, window in rows], kinds),
+    )
+    yield [SendAll(told)]
+
+
 class Turns(Protocol):
     """Who has a turn when something happens. Turns are taken one after the other, each before the next is asked for."""
 
@@ -67,6 +93,9 @@ class Turns(Protocol):
 
     def ended(self, jobs: Sequence[JobId], now: int) -> Iterable[Turn]:
         """These have ended, in this order: at their walltimes or before."""
+
+    def changed(self, change: Change, now: int) -> Iterable[Turn]:
+        """Something else is no more as it was."""
 
     def over(self, now: int, *, last: bool) -> Iterable[Turn]:
         """All that happens in this instant has happened; `last`: and so far nothing is to happen after it."""

@@ -89,6 +89,10 @@ class Placed:
     """How much earlier it could have started, had all nodes been up, as far as its task manager knows."""
     attempts: int = 1
     """Windows that it has tried (thesis 5.3.6), the first included."""
+    taken: int = 0
+    """Which of its requests it is run as, by place."""
+    parts: tuple[tuple[Ints, Ints], ...] = ()
+    """Nodes and units of each part, where it has several; `nodes` and `units` are then those of all together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +150,10 @@ class Solved:
     solver_cpu_s: float
     too_large: bool
     """Whether the model was too large to be built."""
+    update_cpu_s: float = 0.0
+    """CPU time of more phases: of taking in what has happened; of seeing who could ever start; of starting jobs."""
+    check_cpu_s: float = 0.0
+    commit_cpu_s: float = 0.0
     asked: Plain | None = None
     """What was to be decided; no record keeps it."""
 

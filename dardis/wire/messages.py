@@ -343,6 +343,17 @@ class Switch:
 
 
 @dataclass(frozen=True, slots=True)
+class Closures:
+    """To a host: from now on nodes are closed, or hold less, in these spans and in no others."""
+
+    node: Ints
+    span: Ints
+    """`[start, end)` each, shape (spans, 2)."""
+    less: Ints
+    """By how much less the node holds, shape (spans, kinds); less than 0: it holds nothing."""
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """A host to the task manager: the job's units here have ended by themselves or at their walltime."""
 
@@ -386,8 +397,8 @@ class Reminder:
 
 Message = (
     Ask | Offers | JointAsk | JointOffers | Sums | Candidates | Relay | Gathered | Confirm | Reserved | Refused | Commit
-    | Committed | Release | Released | Ended | Later | Announce | Look | Published | Switch | Finished | Noted
-    | HostDown | Timer | Reminder
+    | Committed | Release | Released | Ended | Later | Announce | Look | Published | Switch | Closures | Finished
+    | Noted | HostDown | Timer | Reminder
 )  # fmt: skip
 Parcel = tuple[HostId, int, Message]
 """A message that travels with another: its host, its time, itself."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from operator import attrgetter
 
 import numpy as np
@@ -11,8 +12,10 @@ from dardis.model.addresses import JobId
 from dardis.model.errors import InputError
 from dardis.model.job import NO_TIME, Actual, Job
 from dardis.model.platform import Platform
+from dardis.model.shapes import Part, Request
+from dardis.workload.stated import StatedRequest
 from dardis.workload.trace import UNKNOWN, Trace
-from dardis.workload.units import groups_of, in_units
+from dardis.workload.units import groups_of, groups_of_one, in_units
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +50,29 @@ def to_jobs(trace: Trace, platform: Platform, *, unit_cores: int | None = None, 
     asked = zip(number, submit, est, latest, walltime, units, request, group_bits, *names, strict=True)
     truth = zip(asked, runtime, after, pause, strict=True)
     jobs = [Actual(Job(*row), run, leader, think) for row, run, leader, think in truth]
+    if trace.requests:
+        jobs = [_with_requests(job, trace.requests.get(job.number, ()), platform) for job in jobs]
     jobs.sort(key=attrgetter("submit", "number"))
     return Workload(jobs, notes)
+
+
+def _with_requests(job: Actual, stated: Sequence[StatedRequest], platform: Platform) -> Actual:
+    """The job with what its trace says that it may be run as. Raises InputError."""
+    if not stated:
+        return job
+    requests = []
+    for request in stated:
+        parts = []
+        for part in request.parts:
+            amounts = tuple(part.request.get(kind, 0) for kind in platform.kinds)
+            if not any(amounts):
+                found = "has a part that asks for nothing that the platform declares"
+                raise InputError(f"job {job.number}", found, ", ".join(platform.kinds))
+            groups = groups_of_one(part.partition, job.queue, platform)
+            parts.append(Part(part.units, amounts, groups, part.nodes))
+        requests.append(Request(tuple(parts), request.walltime, request.contiguous))
+    asked = replace(job.asked, requests=tuple(requests))
+    return replace(job, asked=asked, runtimes=tuple(request.runtime for request in stated))
 
 
 def _see_queues(trace: Trace, platform: Platform) -> None:

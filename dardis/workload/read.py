@@ -8,6 +8,7 @@ from pathlib import Path
 from dardis.model.errors import InputError
 from dardis.model.files import read_text
 from dardis.workload.eurora import ALLOCATION, parse_eurora
+from dardis.workload.stated import told_of
 from dardis.workload.swf import parse_swf
 from dardis.workload.table import parse_table
 from dardis.workload.trace import Trace
@@ -34,3 +35,12 @@ def read_trace(path: Path, *, strict: bool = False) -> Trace:
         expected = "SWF, a job table (job_id,submit_s,runtime_s,units,req_cores,…) or the Eurora CSV"
         raise InputError(f"{path}:1", f"columns of no known trace ({first[:60].strip()})", expected)
     return parse_swf(path, text, strict=strict)
+
+
+def read_equal_units(path: Path, *, strict: bool = False) -> Trace:
+    """The same for whoever knows nothing but equal units on any nodes. InputError, too, where a job asks for more."""
+    trace = read_trace(path, strict=strict)
+    for number in trace.number.tolist() if trace.requests else ():
+        if number in trace.requests:
+            raise InputError(path, told_of(number), "jobs of equal units")
+    return trace

@@ -223,6 +223,8 @@ def _lost(trace: Trace) -> list[str]:
     lost = [f"{kind}: SWF has no column for it" for kind in trace.request if kind not in (CORES, MEMORY)]
     if (trace.est != trace.submit).any() or (trace.lst != NO_TIME).any():
         lost.append("est_s, lst_s: SWF has no columns for them")
+    if shaped := sum(number in trace.requests for number in trace.number.tolist()):
+        lost.append(f"parts, nodes, contiguous and alternatives of {shaped} jobs: SWF has no columns for them")
     if _numbered(trace.name)[1]:
         lost.append("name: SWF has numbers for it, and no legend")
     if (trace.procs <= 0).any():

@@ -16,6 +16,8 @@ from dardis.model.files import csv_rows, read_text, write_text
 from dardis.model.job import NO_TIME
 from dardis.model.numbers import whole_number
 from dardis.model.resources import CORES, KIND_NAME, parse_amount
+from dardis.workload import shapes
+from dardis.workload.stated import StatedRequest
 from dardis.workload.trace import LARGEST, UNKNOWN, Skipped, Trace, build_trace
 
 REQUEST = "req_"
@@ -27,7 +29,7 @@ _ARRAY = "array"
 LARGEST_ARRAY = 10_000
 COLUMNS = (
     "job_id", "submit_s", "runtime_s", "walltime_s", "units", "req_<kind>", "est_s", "lst_s", "wait_s", "queue",
-    "user", "group", "name", "partition", "after", "think_s", "array",
+    "user", "group", "name", "partition", "after", "think_s", "array", *shapes.COLUMNS,
 )  # fmt: skip
 
 
@@ -45,16 +47,59 @@ def parse_table(path: Path, text: str, *, strict: bool) -> Trace:
     lines: list[int] = []
     rows: list[list[Any]] = []
     problems: list[Skipped] = []
+    may_go_on = not {*shapes.COLUMNS}.isdisjoint(header)
+    asked = shapes.Rows(path)
     for line_number, fields in table:
+        if may_go_on and shapes.is_further(header, fields):
+            asked.go_on(line_number, _further(path, line_number, header, converters, fields))
+            continue
         try:
             rows.append(_values(header, converters, fields))
         except ValueError as error:
             problems.append(Skipped(line_number, str(error), malformed=True))
+            asked.forget()
         else:
             lines.append(line_number)
-    columns = {name: [row[place] for row in rows] for place, name in enumerate(header)}
+            if may_go_on:
+                asked.begin(line_number, dict(zip(header, rows[-1], strict=True)))
+    asked.end()
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(header) if name not in shapes.COLUMNS}
     sizes = np.array(columns.pop(_ARRAY, [1] * len(rows)), dtype=np.int64)
-    return build_trace(path, np.repeat(lines, sizes), _members(_columns(columns), sizes), problems, strict=strict)
+    members = _with_requests(_members(_columns(columns), sizes), asked.requests)
+    return build_trace(path, np.repeat(lines, sizes), members, problems, strict=strict)
+
+
+def _further(
+    path: Path, line: int, header: list[str], converters: list[Callable[[str], Any]], fields: list[str]
+) -> shapes.Cells:
+    """What a row says that is not the first of its job, None where it says nothing. Raises InputError."""
+    says = [name for name, cell in zip(header, fields, strict=False) if cell]
+    try:
+        values = _values(
+            header, [convert if name in says else _nothing for name, convert in zip(header, converters, strict=True)],
+            fields,
+        )  # fmt: skip
+    except ValueError as error:
+        raise InputError(f"{path}:{line}", str(error), "a further part or alternative of a job") from None
+    return dict(zip(header, values, strict=True))
+
+
+def _nothing(cell: str) -> None:
+    """A cell that says nothing."""
+
+
+def _with_requests(columns: dict[str, Any], requests: dict[int, tuple[StatedRequest, ...]]) -> dict[str, Any]:
+    """The columns of Trace with the units, processors and times of the first request of those that name some."""
+    if not requests:
+        return columns
+    units, procs = columns["units"].copy(), columns["procs"].copy()
+    walltime = columns.get("walltime", np.full(len(units), UNKNOWN, dtype=np.int64)).copy()
+    for place, number in enumerate(columns["number"].tolist()):
+        if number in requests:
+            first = requests[number][0]
+            units[place], procs[place] = min(first.units, LARGEST + 1), min(first.cores, LARGEST + 1)
+            walltime[place] = first.walltime
+    return columns | {"units": units, "procs": procs, "walltime": walltime, "requests": requests}
 
 
 def _members(columns: dict[str, Any], sizes: Ints) -> dict[str, Any]:
@@ -90,6 +135,8 @@ def _converter(name: str) -> Callable[[str], Any]:
         return lambda text: _whole(text) if text else NO_TIME
     if name in _OPTIONAL:
         return lambda text: max(_whole(text), UNKNOWN) if text else UNKNOWN
+    if name in shapes.COLUMNS:
+        return shapes.converter(name)
     if name == _ARRAY:
         return lambda text: whole_number(text, 1, LARGEST_ARRAY) if text else 1
     kind = name.removeprefix(REQUEST)
@@ -154,8 +201,12 @@ def write_table(trace: Trace, path: Path) -> None:
         columns[name] = ["" if value in (NO_TIME, UNKNOWN) else value for value in values.tolist()]
     columns |= {name: [*map(as_cell, getattr(trace, field).tolist())] for name, field in _TEXTS.items()}
     stated = [name for name in columns if name not in {*optional, *_TEXTS} or any(v != "" for v in columns[name])]
+    rows = [dict(zip(stated, row, strict=True)) for row in zip(*(columns[name] for name in stated), strict=True)]
+    if any(number in trace.requests for number in columns["job_id"]):
+        rows = [written for row in rows for written in shapes.written(row, trace.requests.get(row["job_id"], ()))]
+        stated += [name for name in ("partition", *shapes.COLUMNS) if name not in stated]
     text = io.StringIO()
     writer = row_writer(text)
     writer.writerow(stated)
-    writer.writerows(zip(*(columns[name] for name in stated), strict=True))
+    writer.writerows([row.get(name, "") for name in stated] for row in rows)
     write_text(path, text.getvalue())

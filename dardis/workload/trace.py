@@ -6,7 +6,7 @@ shifted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from dardis.model.arrays import Bools, Ints
 from dardis.model.errors import InputError, one_line
 from dardis.model.job import NO_TIME
 from dardis.model.numbers import whole_number
+from dardis.workload.stated import StatedRequest
 
 Texts = NDArray[np.object_]
 
@@ -46,7 +47,8 @@ class Trace:
     A job table states `units`, and in `request` what one unit asks for by kind (memory in MiB); its `procs` are units
     times cores. A trace that counts processors (SWF) has `units` 0 and no `request`; `memory_kb` is KiB a processor.
     `lst` is `NO_TIME` without a deadline. Texts are "" where unknown; `name` is the job's, or its application's.
-    `comments` are the header's lines.
+    `comments` are the header's lines. `requests` are those of jobs, by number, that ask for more than units on any
+    nodes: `units`, `procs`, `walltime` and `runtime` are then those of the first, `request` that of its first part.
     """
 
     number: Ints
@@ -67,6 +69,7 @@ class Trace:
     lst: Ints
     units: Ints
     request: dict[str, Ints] = field(default_factory=dict)
+    requests: Mapping[int, tuple[StatedRequest, ...]] = field(default_factory=dict)
     comments: tuple[str, ...] = ()
     skipped: tuple[Skipped, ...] = ()
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
 from dardis.model.arrays import Ints
 from dardis.model.errors import InputError
 from dardis.model.platform import Platform
+from dardis.model.queues import Queue
 from dardis.model.resources import CORES, MEMORY
 from dardis.workload.trace import Trace
 
 MOST_UNIT_CORES = 1 << 20
+Bits = TypeVar("Bits", int, Ints)
 
 
 def in_units(trace: Trace, platform: Platform | None, unit_cores: int | None = None) -> Trace:
@@ -64,15 +67,31 @@ def _node_cores(trace: Trace, platform: Platform) -> Ints:
 def groups_of(trace: Trace, platform: Platform) -> Ints:
     """Bit set of the groups that may run each job: its partition's, all for a partition that has no entry.
 
-    Of these only its queue's, where that names some.
+    Of these only its queue's, where that names some; of a reservation's queue those that stand for it.
     """
     bits = np.full(len(trace), platform.all_groups, dtype=np.int64)
     for name, groups in platform.partitions.items():
         bits[trace.partition == name] = sum(1 << group for group in groups)
     for queue in platform.queues:
-        if queue.groups is not None:
-            bits[trace.queue == queue.name] &= sum(1 << group for group in queue.groups)
+        here = trace.queue == queue.name
+        bits[here] = _within(bits[here], queue, platform)
     return bits
+
+
+def groups_of_one(partition: str, queue: str, platform: Platform) -> int:
+    """The same of one job, or of a part of it."""
+    bits = platform.all_groups
+    if partition in platform.partitions:
+        bits = sum(1 << group for group in platform.partitions[partition])
+    return _within(bits, platform.queue_of[queue], platform) if queue in platform.queue_of else bits
+
+
+def _within(bits: Bits, queue: Queue, platform: Platform) -> Bits:
+    """Of these groups the queue's; of a reservation's queue those that stand for it."""
+    if queue.groups is None:
+        return bits
+    mine = sum(1 << group for group in queue.groups)
+    return bits & mine if mine & platform.all_groups else bits * 0 + mine
 
 
 def _shape(trace: Trace, largest: Ints) -> tuple[Ints, Ints, Ints]:

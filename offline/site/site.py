@@ -26,7 +26,7 @@ from dardis.power.cooling import Cooling, Plant
 from dardis.power.nodes import MachinePower, full_watts
 from dardis.power.tariff import Tariff
 from dardis.workload.jobs import to_jobs
-from dardis.workload.read import read_trace
+from dardis.workload.read import read_equal_units
 from dardis.workload.trace import UNKNOWN, Trace
 from offline.site.calendar import Calendar, calendar_of
 from offline.site.fitting import trace_that_fits
@@ -110,6 +110,8 @@ class Site:
 def load_site(request: SiteRequest) -> Site:
     """Read everything that the request names. Raises InputError for whatever is wrong with it."""
     platform = load_platform(request.platform)
+    if platform.reservations:
+        raise InputError(f"{request.platform}: reservations", "a plan ahead knows of none", "a machine without them")
     facility = platform.facility
     stated = parse_utc(request.calendar_start) if request.calendar_start else facility.calendar_start
     weather = str(request.weather) if request.weather else facility.weather
@@ -118,7 +120,7 @@ def load_site(request: SiteRequest) -> Site:
     for name, value in (("weather", weather), ("prices", prices)):
         if value is None:
             raise InputError(f"--{name}", "not given, and the platform names none", f"--{name} FILE.csv")
-    whole = read_trace(request.history, strict=request.strict)
+    whole = read_equal_units(request.history, strict=request.strict)
     calendar, assumed = calendar_of(whole, stated)
     platform = platform.on_clock(calendar.offset, calendar.first_submit)
     trace, left_out = trace_that_fits(whole, platform)

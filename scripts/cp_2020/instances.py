@@ -118,5 +118,5 @@ def _played(trace: Path, expected: str, jobs: int | None) -> dict[str, np.ndarra
     setup = _BothSetUp(expected=Expecting(EXPECTED[expected]))
     dispatcher = Dispatcher("pcp19 and pcp20", setup, ASKING)
     dispatcher.warm(wished=False)
-    play(platform, asked.workload.jobs, dispatcher, Target(), SEED)
+    play(platform, asked.jobs, dispatcher, Target(), SEED)
     return of_rows(setup.both.rows)

@@ -13,6 +13,7 @@ import numpy as np
 
 from dardis.model.addresses import JobId
 from dardis.model.capacity import could_hold, too_large
+from dardis.model.changes import Change
 from dardis.model.job import FOREVER, Job
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
@@ -51,6 +52,10 @@ class PlainRules:
         """A job has ended."""
         job, _, nodes = self._running.pop(number)
         self._free(job, nodes)
+
+    def changed(self, change: Change, now: int) -> None:
+        """Nothing changes in what it is measured on."""
+        raise NotImplementedError
 
     def wake(self) -> int:
         """The next time at which the desired profile changes, while somebody waits."""

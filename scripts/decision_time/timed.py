@@ -13,6 +13,7 @@ from enum import Enum, auto
 from dardis.dispatch.base import Decider
 from dardis.engine.clock import cpu_ns
 from dardis.model.addresses import JobId
+from dardis.model.changes import Change
 from dardis.model.job import Job
 from dardis.task_manager import PlannedManager
 from dardis.transport.local import LocalHosts
@@ -137,6 +138,12 @@ class TimedDispatcher:
         """A job has ended."""
         begun = cpu_ns()
         self.inner.ended(number, now)
+        self.told_ns += cpu_ns() - begun
+
+    def changed(self, change: Change, now: int) -> None:
+        """Something else is no more as it was."""
+        begun = cpu_ns()
+        self.inner.changed(change, now)
         self.told_ns += cpu_ns() - begun
 
     def decide(self, now: int) -> Sequence[Placed | Rejected | Solved]:

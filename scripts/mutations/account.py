@@ -119,7 +119,7 @@ ACCOUNT = (
     ),
     Mutation(
         "a job whose walltime reaches into a maintenance passes the audit", "dardis/metrics/job_rules.py",
-        "end = s.start + s.walltime if self._reserved else s.finish", "end = s.finish", AUDIT,
+        "end = s.start + s.walltime if self._reserved and window.foreseen else s.finish", "end = s.finish", AUDIT,
     ),
     Mutation(
         "a job that begins as its node comes up is told to be on a node that is down", "dardis/metrics/job_rules.py",

@@ -10,6 +10,7 @@ from scripts.mutations.mutation import Mutation
 from scripts.mutations.planner import PLANNER
 from scripts.mutations.protocol import PROTOCOL
 from scripts.mutations.queues import QUEUES
+from scripts.mutations.site import SITE
 from scripts.mutations.switching import SWITCHING
 
 MUTATIONS: tuple[Mutation, ...] = (
@@ -21,4 +22,5 @@ MUTATIONS: tuple[Mutation, ...] = (
     *ASKING_MODELS,
     *CLAIRVOYANCE,
     *QUEUES,
+    *SITE,
 )

@@ -46,8 +46,8 @@ QUEUES = (
     Mutation(
         "what a queue does not take is taken",
         "dardis/model/platform.py",
-        'return "" if queue is None else queue.refusal(job, self.kinds)',
-        'return ""',
+        'refused = "" if queue is None else queue.refusal(job, self.kinds)',
+        'refused = ""',
         MODEL,
     ),
     Mutation(

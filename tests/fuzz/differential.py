@@ -25,7 +25,7 @@ from dardis.model.platform import Maintenance
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Switching, Target
 from dardis.runs.hosts import host_from_plan, host_plan
-from dardis.runs.play import Played, heeded, play, play_over
+from dardis.runs.play import Hosting, Played, heeded, play, play_over
 from dardis.task_manager import Reach, SetUp
 from dardis.task_manager.setups import Generator, Selection
 from dardis.transport.local import LocalHosts
@@ -212,13 +212,13 @@ def played(name: str, instance: Instance, later: int = 0) -> Result:
 def _spread(
     name: str, instance: Instance, bounds: tuple[int, ...], managers: int, arity: int = 0, *, encoded: bool = True
 ) -> Result:
-    """Over hosts, every message through the wire's encoding."""
+    """Hosting hosts, every message through the wire's encoding."""
     plan = host_plan(instance.platform, heeded(instance.player, instance.target), bounds, instance.seed)
     hosts = LocalHosts(
         [host_from_plan(plan, host, instance.player.pool) for host in range(len(bounds) - 1)], encoded=encoded
     )
     run = play_over(
-        hosts, bounds, instance.platform, instance.jobs, instance.player, instance.target, instance.seed,
+        Hosting(hosts, bounds), instance.platform, instance.jobs, instance.player, instance.target, instance.seed,
         task_managers=managers, reach=Reach(arity, instance.sample), progress=None,
     )  # fmt: skip
     return _result(f"{name} {bounds}, {managers} task managers", instance, run)

@@ -33,7 +33,7 @@ NUMBERS = (1, 2, 3, 7, 60, 300, 86_400)
 DECIMALS = (0.001, 0.01, 0.05)
 """For settings that take a number of any kind: what their values are called is said in words."""
 
-LIKELY = {"profile": 0.9, "delta": 1.0, "delta_max": 1.0}
+LIKELY = {"profile": 0.9, "delta": 1.0, "delta_max": 1.0, "k1": 1.0}
 """How often a setting is drawn, where that is not as often as others: there is a wish in most instances, and searches
 are short.
 """

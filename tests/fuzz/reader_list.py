@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ from fuzz.sample_files import MAY, PLATFORM
 from dardis.config.carbon import load_carbon
 from dardis.config.comparison import load_comparison
 from dardis.config.cooling import load_pue_table
+from dardis.config.events import load_events
 from dardis.config.platform import load_platform
 from dardis.config.prices import load_prices
 from dardis.config.target import read_profile
@@ -28,6 +29,7 @@ from dardis.model.errors import InputError
 from dardis.model.files import read_text
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.platform_dict import platform_from_dict, platform_to_dict
+from dardis.model.queues import Queue
 from dardis.model.series import Series
 from dardis.model.target import Split
 from dardis.report.run_files import read_run
@@ -74,6 +76,7 @@ def readers() -> list[Reader]:
     return [
         *(Reader(name, "t", (text,), _read_trace) for name, text in files.TRACES.items()),
         Reader("platform", "p.toml", machines, _read_platform, files.write_beside),
+        Reader("events", "e.toml", (files.EVENTS_TOML,), _read_events),
         Reader("comparison", "spec.toml", (files.SPEC_TOML,), load_comparison),
         Reader("cooling", "pue.csv", (files.PUE,), load_pue_table),
         Reader("weather", "w", files.WEATHER, _reads_series(load_weather)),
@@ -84,7 +87,7 @@ def readers() -> list[Reader]:
         Reader("target", "target.json", (files.TARGET,), _read_profile),
         Reader("deadlines", "d.csv", (files.DEADLINES,), _read_deadlines),
         Reader("names", "names.txt", files.NAMES, lambda path: hostlist(node_names(PLATFORM, path))),
-        Reader("jobs.csv", "jobs.csv", (files.JOBS,), _read_jobs),
+        Reader("jobs.csv", "jobs.csv", (files.JOBS, files.JOBS_OF_PARTS), _read_jobs),
         Reader("switching.csv", "switching.csv", (files.SWITCHING,), read_downtime),
         Reader("scale.csv", "scale.csv", (files.SCALE,), lambda path: medians(read_rows(path))),
         Reader("predictions.csv", "predictions.csv", (files.PREDICTIONS,), read_predictions),
@@ -157,6 +160,8 @@ def _check_copies(trace: Trace, path: Path) -> None:
     again = read_table(table)
     for name in ("number", "submit", "wait", "runtime", "walltime", "units", "after", "est", "lst"):
         assert getattr(again, name).tolist() == getattr(placed, name).tolist(), name
+    for number in placed.number.tolist():
+        assert again.requests.get(number) == placed.requests.get(number), number
     if not write_swf(trace, swf):
         assert read_swf(swf).number.tolist() == trace.number.tolist()
 
@@ -165,6 +170,11 @@ def _small_trace(path: Path) -> Trace:
     beside = path.with_name("small.swf")
     beside.write_text(files.SMALL_SWF)
     return read_trace(beside)
+
+
+def _read_events(path: Path) -> object:
+    machine = replace(PLATFORM, queues=(Queue("day"), Queue("night"), Queue("course")))
+    return load_events(path, machine, range(100), 0)
 
 
 def _read_platform(path: Path) -> object:

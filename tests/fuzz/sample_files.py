@@ -50,6 +50,11 @@ TRACES = {
         '{n},{t},5{n},10{n},{b},{n},{n}GiB,{a},{t},99{t},3,debug,"ann, b",g,{a},{c},7,1',
         range(1, 9),
     ),
+    "job table of parts": _lines(
+        "job_id,part,alternative,submit_s,runtime_s,walltime_s,units,nodes,contiguous,req_cores,req_gpu,partition\n",
+        "{n},1,1,{t},5{n},10{n},{b},{b},{a},{n},{a},\n{n},2,1,,,,{b},,,1,,debug\n{n},1,2,,9{n},,2,,1,{n},0,",
+        range(1, 6),
+    ),
     "Eurora CSV": _lines(
         "job_id,queue,submit,start,end,req_nodes,req_walltime_s,predicted_power_w,alloc(node:cores:gpus:mics:mem_kb)\n",
         "{n},debug,2014-03-31 08:{n}:10,2014-03-31 09:00:00,2014-03-31 09:{n}:00,2,1800,{n}.5,3:4:1:0:1025 4:2:1:0:500",
@@ -190,6 +195,12 @@ status,queue,user,attempts,latest_start
 2,10,60,,,2,,99,0,rejected,debug,bob,1,
 3,20.0,60,30.0,80,3,1:3,4,0,completed,,,2,
 """
+JOBS_OF_PARTS = """job_id,submission_time,requested_time,starting_time,finish_time,units,units_by_node,req_cores,\
+req_gpu,status,parts,units_by_part,alternative
+1,0,60,5,65,3,0:2 3:1,4,0,killed,"2:cores=4 1:cores=1,gpu=2",0:1 3:1;0:1,
+2,10,60,,,2,,99,0,rejected,1:cores=3 1:gpu=7,,
+3,20,60,30,80,3,1:3,4,0,completed,,,2
+"""
 SWITCHING = "node,down_s,up_s\n0,0,900\n0,5000,\n3,100,7000\n"
 SCALE = _lines(
     ",".join(ONE) + "\n", ",".join("{n}" if name == "ranks" else str(cell) for name, cell in ONE.items()), range(1, 4)
@@ -234,3 +245,27 @@ def write_beside(folder: Path) -> None:
     (folder / "pue.csv").write_text(PUE)
     (folder / "prices.csv").write_text(_hours("start_utc,price_eur_per_mwh", "{utc},{v}"))
     (folder / "weather.csv").write_text(_hours("start_utc,temp_c", "{utc},{v}"))
+
+
+EVENTS_TOML = """# what happens
+[[events]]
+at_s = 100
+stop_queue = "day"
+[[events]]
+at_s = 2000
+start_queue = "day"
+[[events]]
+at_s = 150
+job = 3
+walltime_s = 7200
+queue = "night"
+[[events]]
+at_s = 300
+nodes_down = "0-1"
+[[events]]
+at_s = 900
+nodes_up = [1]
+[[events]]
+at_s = 50
+reservation = { name = "c", queue = "course", nodes = "0", start_s = 60, end_s = 99, repeat = "hourly", times = 2 }
+"""

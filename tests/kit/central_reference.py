@@ -6,6 +6,7 @@ durations are predicted, nobody looks again when a reservation begins, only when
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,6 +15,7 @@ from kit import choices
 from kit.actual import asking
 from kit.dense import ONE, DenseNode, Offer, dense_nodes
 from kit.replay import Decision
+from kit.shapes_reference import Pieces, ShapeSearch
 
 from dardis.dispatch import CentralSetUp
 from dardis.dispatch.orders import rule_of
@@ -38,6 +40,8 @@ class Waiting:
     """For how long it is to hold its nodes."""
     reserved: Claim | None = None
     ignores: bool = False
+    taken: int = 0
+    """Which of its requests it has reserved for."""
 
     @property
     def spanned(self) -> Actual:
@@ -53,6 +57,10 @@ class SlowDispatcher:
         seed: int, expected: Mapping[int, int] | None = None,
     ) -> None:  # fmt: skip
         self.claims: dict[int, Claim] = {}
+        self.pieces: dict[int, Pieces] = {}
+        """Where each part is of a job that has requests, and which of them it runs as."""
+        self.taken: dict[int, int] = {}
+        self._shapes = ShapeSearch(platform, distinct=setup.units_per_node is UnitsPerNode.DISTINCT)
         self._setup, self._seed = setup, seed
         self._jobs = {job.number: job for job in jobs}
         self._predicts, self._expected = expected is not None, expected or {job.number: job.walltime for job in jobs}
@@ -66,7 +74,8 @@ class SlowDispatcher:
         self._edges = {edge for starts in platform.hours.values() for edge in starts.edges}
         self._keeps_closed = setup.backfill is OnOff.ON and setup.backfill_depth == 0 and setup.backfill_window == 0
         last += [*self._edges]
-        self._until = max(last) + sum(job.walltime for job in jobs) + 1
+        longest = [max([job.walltime, *(request.walltime for request in job.asked.requests)]) for job in jobs]
+        self._until = max(last) + sum(longest) + 1
         self._nodes = dense_nodes(platform, desired, self._until)
         self._alone = dense_nodes(platform, desired, self._until)
         self._rules = [rule_of(name, platform) for name in (setup.rule, setup.order)]
@@ -122,6 +131,8 @@ class SlowDispatcher:
         """See for how long who waits and who runs holds nodes; whether reservations may improve by it."""
         learned = False
         for waiting in self._queue:
+            if waiting.job.asked.requests:
+                continue
             expected, walltime = self._expected[waiting.job.number], waiting.job.walltime
             span = walltime if any(now < bound < now + walltime for bound in self._bounds) else expected
             if span != waiting.span:
@@ -141,6 +152,8 @@ class SlowDispatcher:
 
     def _has_hope(self, waiting: Waiting, now: int) -> bool:
         """Whether the job, were it alone, would ever start; a soft profile gives way to it if it would not."""
+        if waiting.job.asked.requests:
+            return any(map(self._shapes.order, waiting.job.asked.requests))
         if self._decision(waiting.job, self._alone).earliest(now, self._until, desired_binds=False) is None:
             return False
         if not self._binds or waiting.ignores:
@@ -196,6 +209,8 @@ class SlowDispatcher:
         if waiting.reserved is not None and waiting.reserved[0] == now and not (self._binds and self._instant):
             return self._begin(waiting, waiting.reserved, now)
         self._give_back(waiting, now)
+        if waiting.job.asked.requests:
+            return self._try_shape(waiting, now)
         job, decision = waiting.job, self._decision(waiting.spanned, self._nodes)
         late = job.latest is not None and now >= job.latest
         binds = self._binds and not (self._soft and (waiting.ignores or late))
@@ -208,8 +223,43 @@ class SlowDispatcher:
             self._reserve(waiting, decision, now, spans=binds and not self._instant)
         return False
 
+    def _try_shape(self, waiting: Waiting, now: int) -> bool:
+        """The same of a job with requests: as the first that finds nodes now, else as that which ends first."""
+        requests = waiting.job.asked.requests
+        held = [place for place, request in enumerate(requests) if self._shapes.order(request)]
+        for place in held if self._is_open(waiting, now) else ():
+            if self._shapes.place(requests[place], self._nodes, now) is not None:
+                return self._begin(waiting, self._claim_shape(waiting, place, now), now)
+        reserved = sum(other.reserved is not None for other in self._queue)
+        if self._setup.backfill is OnOff.OFF or 0 < self._setup.backfill_depth <= reserved:
+            return False
+        starts = self._starts_of(waiting.job.queue)
+        ends = []
+        for place in held:
+            start = self._shapes.earliest(requests[place], self._nodes, starts, now, self._until)
+            if start is not None:
+                ends.append((start + requests[place].walltime, place, start))
+        if ends:
+            self._claim_shape(waiting, *min(ends)[1:])
+        return False
+
+    def _claim_shape(self, waiting: Waiting, place: int, start: int) -> Claim:
+        request = waiting.job.asked.requests[place]
+        pieces = self._shapes.place(request, self._nodes, start)
+        assert pieces is not None
+        self.pieces[waiting.job.number] = pieces
+        where: Counter[int] = Counter()
+        for _, units in pieces:
+            where.update(units)
+        waiting.span, waiting.taken = request.walltime, place
+        waiting.reserved = claim = (start, dict(sorted(where.items())))
+        self._take(waiting.job, claim[1], start, start + waiting.span, 1)
+        return claim
+
     def _begin(self, waiting: Waiting, claim: Claim, now: int) -> bool:
         """It starts where it has reserved."""
+        self.taken[waiting.job.number] = waiting.taken
+        self._jobs[waiting.job.number] = waiting.job.taking(waiting.taken)
         self._running[waiting.job.number] = self.claims[waiting.job.number] = claim
         self._held_until[waiting.job.number] = now + waiting.span
         self._queue = [other for other in self._queue if other is not waiting]
@@ -246,8 +296,9 @@ class SlowDispatcher:
         return claim
 
     def _take(self, job: Actual, taken: dict[int, int], begin: int, end: int, sign: int) -> None:
-        for node, units in taken.items() if begin < end else ():
-            self._nodes[node].take(begin, end, sign * units * np.array(job.request))
+        for request, where in self.pieces.get(job.number, [(job.request, taken)]) if begin < end else ():
+            for node, units in where.items():
+                self._nodes[node].take(begin, end, sign * units * np.array(request))
 
 
 def _changes(node: DenseNode) -> list[int]:

@@ -13,9 +13,10 @@ from itertools import permutations, product
 import numpy as np
 from hypothesis import strategies as st
 
-from dardis.dispatch.cp.problem import Blocked, Problem, Running, Waiting
+from dardis.dispatch.cp.problem import Answer, Blocked, Problem, Running, Waiting
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
+from dardis.model.queues import Queue
 
 Where = tuple[tuple[int, int], ...]
 """Nodes, ascending, and units."""
@@ -70,9 +71,29 @@ def allotments(problem: Problem, job: Job) -> Iterator[Where]:
                 yield where
 
 
+def is_open(problem: Problem, job: Job, start: int) -> bool:
+    """Whether the job's queue lets it start then, s from now: by its stopped spans, second by second."""
+    queue = problem.platform.queue_of.get(job.queue) if problem.keeps_hours else None
+    return queue is None or not any(a <= problem.now + start < b for a, b in queue.stopped)
+
+
 def fits_somewhere(problem: Problem, free: np.ndarray, waiting: Waiting, start: int) -> bool:
     """Whether a job could start then, s from now, on any nodes."""
-    return any(fits(free, waiting.job, where, start, waiting.duration) for where in allotments(problem, waiting.job))
+    return is_open(problem, waiting.job, start) and any(
+        fits(free, waiting.job, where, start, waiting.duration) for where in allotments(problem, waiting.job)
+    )
+
+
+def see_that_starts_fit(problem: Problem, answer: Answer) -> None:
+    free = empty_floor(problem, seconds_of(problem))
+    assert answer.where is not None
+    assert sorted(answer.where) == sorted(job for job, start in answer.starts.items() if start == problem.now)
+    for job, (nodes, units) in answer.where.items():
+        where = tuple(zip(nodes.tolist(), units.tolist(), strict=True))
+        waiting = problem.waiting[job]
+        assert sum(units.tolist()) == waiting.job.units
+        put(free, waiting.job, where, 0, waiting.duration)
+    assert (free >= 0).all()
 
 
 @dataclass
@@ -103,7 +124,11 @@ class Search:
             return
         waiting = self.problem.waiting[order[0]]
         for where in ways[order[0]]:
-            start = next(s for s in range(free.shape[2]) if fits(free, waiting.job, where, s, waiting.duration))
+            start = next(
+                s
+                for s in range(free.shape[2])
+                if is_open(self.problem, waiting.job, s) and fits(free, waiting.job, where, s, waiting.duration)
+            )
             put(free, waiting.job, where, start, waiting.duration)
             self._go_on(free, order[1:], ways, self.total(cost, self.cost(waiting, now + start, now)))
             put(free, waiting.job, where, start, waiting.duration, sign=1)
@@ -148,6 +173,30 @@ def could_start(problem: Problem) -> Problem:
     """The problem without those who could not start now even alone."""
     free = empty_floor(problem, seconds_of(problem))
     return replace(problem, waiting=tuple(w for w in problem.waiting if fits_somewhere(problem, free, w, 0)))
+
+
+def queue_cost(platform: Platform) -> Cost:
+    """What objective 4.2 of the thesis makes of a start."""
+    return lambda waiting, start, _: (
+        (start - waiting.job.submit) / (platform.queue_of[waiting.job.queue].expected_wait_s or 1)
+    )
+
+
+@st.composite
+def with_queues(draw, drawn: Problem) -> Problem:
+    """The problem, with jobs of queues that are stopped at times."""
+    queues = []
+    for name in ("a", "b"):
+        spans = []
+        for _ in range(draw(st.integers(0, 2))):
+            start = drawn.now + draw(st.integers(-3, 9))
+            spans.append((start, start + draw(st.integers(1, 5))))
+        queues.append(Queue(name, expected_wait_s=draw(st.integers(1, 7)), stopped=tuple(spans)))
+    waiting = tuple(
+        replace(one, job=replace(one.job, queue=draw(st.sampled_from(["a", "b"])))) for one in drawn.waiting
+    )
+    platform = replace(drawn.platform, queues=tuple(queues))
+    return replace(drawn, platform=platform, waiting=waiting, keeps_hours=True)
 
 
 @st.composite

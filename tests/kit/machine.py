@@ -8,10 +8,16 @@ import numpy as np
 from hypothesis import strategies as st
 from kit.actual import actual, asking
 
+from dardis.config.reservations import check_reservations, places_of
+from dardis.model.errors import InputError
 from dardis.model.job import Actual
+from dardis.model.laid_out import lay_out
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.queues import Queue
+from dardis.model.reservations import Reservation
+from dardis.model.shapes import Part, Request
+from dardis.model.spans import united
 from dardis.model.target import DesiredProfile, Split
 
 KINDS = ("cores", "gpu", "memory")
@@ -100,6 +106,72 @@ def with_queues(draw, platform: Platform, listed: list[Actual], until: int = 60)
     )
     names = st.sampled_from(("day", "night", ""))
     return replace(platform, queues=queues), [asking(job, queue=draw(names)) for job in listed]
+
+
+@st.composite
+def with_reservations(draw, platform: Platform, listed: list[Actual], until: int = 60) -> tuple[Platform, list[Actual]]:
+    """One or two reservations that the machine can keep, with queues of their own, and jobs in these or in others."""
+    kept: tuple[Reservation, ...] = ()
+    for name in ("first", "second")[: draw(st.integers(1, 2))]:
+        nodes = sorted(draw(st.sets(st.integers(0, platform.node_count - 1), min_size=1)))
+        spans = draw(st.lists(st.tuples(st.integers(0, until), st.integers(5, until)), min_size=1, max_size=3))
+        amounts = {kind: draw(st.integers(0, 5)) for kind in platform.kinds}
+        one = Reservation(
+            name, name, tuple(nodes), tuple(united((s, s + n) for s, n in spans)),
+            draw(st.none() | st.just(amounts)), draw(st.none() | st.just(("ann",))),
+        )  # fmt: skip
+        site = replace(platform, queues=tuple(map(Queue, ("first", "second", "all"))), reservations=(*kept, one))
+        try:
+            check_reservations(site, places_of("here", site))
+        except InputError:
+            continue
+        kept = site.reservations
+    site = replace(platform, queues=tuple(map(Queue, ("first", "second", "all"))), reservations=kept)
+    names = st.sampled_from((*(one.queue for one in kept), "all", ""))
+    users = st.sampled_from(("ann", "bob"))
+    groups_of = {queue.name: queue.groups for queue in lay_out(site).machine.queues}
+    in_queues = []
+    for job in listed:
+        asks = asking(job, queue=draw(names), user=draw(users))
+        if asks.queue in site.reservation_of:
+            asks = asking(asks, groups=sum(1 << group for group in groups_of[asks.queue] or ()))
+        in_queues.append(asks)
+    return site, in_queues
+
+
+@st.composite
+def parts(draw, platform: Platform) -> Part:
+    """A part, on an exact number of nodes now and then."""
+    units = draw(st.integers(1, 4))
+    nodes = draw(st.sampled_from((0, 0, 1, 2, 3)))
+    share = draw(st.integers(1, 3))
+    request = tuple(-(-amount // share) for amount in draw(requests(platform)))
+    groups = draw(st.sampled_from((platform.all_groups, platform.all_groups, 1, 2))) & platform.all_groups
+    return Part(units, request, groups or 1, min(nodes, units))
+
+
+@st.composite
+def with_shapes(draw, platform: Platform, listed: list[Actual]) -> list[Actual]:
+    """Most jobs with parts, exact or neighbouring nodes, or alternatives."""
+    made = []
+    for job in listed:
+        asked = tuple(
+            Request(
+                tuple(draw(parts(platform)) for _ in range(draw(st.sampled_from((1, 1, 2, 3))))),
+                job.walltime if place == 0 else draw(st.integers(1, 30)),
+                contiguous=draw(st.booleans()),
+            )
+            for place in range(draw(st.sampled_from((0, 1, 1, 2, 3))))
+        )
+        if asked:
+            first = asked[0].parts[0]
+            runtimes = (job.runtime, *(draw(st.integers(1, request.walltime + 2)) for request in asked[1:]))
+            job = asking(  # noqa: PLW2901
+                job, requests=asked, units=asked[0].units, request=first.request, groups=first.groups
+            )
+            job = replace(job, runtimes=runtimes)  # noqa: PLW2901
+        made.append(job)
+    return made
 
 
 BUSY_UNTIL = 4000

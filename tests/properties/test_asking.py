@@ -15,7 +15,7 @@ from kit.machine import desired_profiles, jobs, platforms
 
 from dardis.dispatch import CP_SETUPS
 from dardis.dispatch.cp.nodes import Aim
-from dardis.dispatch.cp.setups import DecisionCost, Hcp19SetUp, Pcp14SetUp, Pcp19SetUp
+from dardis.dispatch.cp.setups import DecisionCost, Hcp19SetUp, Pcp14SetUp, Pcp19SetUp, WithEuroraSetUp
 from dardis.model.choices import EventOrder, Expecting, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.job import NO_TIME
 from dardis.model.platform import Maintenance, NodeGroup, Platform
@@ -29,6 +29,13 @@ SETUPS = [
     *(Hcp19SetUp(version=version, model_jobs=3) for version in range(4)),
     CP_SETUPS["pcp14"],
 ]
+
+
+def short_searches(setup, seconds):
+    """The settings by which searches of a set-up have so long."""
+    if isinstance(setup, WithEuroraSetUp):
+        return {"k1": seconds, "k2": 1.0, "exchanges": 20}
+    return {"delta": seconds, "delta_max": seconds}
 
 
 @st.composite
@@ -50,9 +57,8 @@ def asking(draw):
         decision_cost=draw(st.sampled_from(DecisionCost)),
         expected=draw(st.sampled_from([Expecting.WALLTIME, Expecting.LAST_TWO, Expecting.REAL])),
         shortcuts=draw(st.sampled_from(OnOff)),
-        delta=0.01,
-        delta_max=0.01,
         conflicts=50,
+        **short_searches(setup, 0.01),
     ).checked()
     return setup, platform, listed, draw(st.none() | desired_profiles(platform))
 
@@ -73,11 +79,11 @@ def test_all_run_or_are_rejected_and_again_the_same(case):
 @given(asking())
 def test_nobody_waits_for_ever_though_the_solver_finds_nothing(case):
     setup, platform, listed, desired = case
-    hasty = replace(setup, shortcuts=OnOff.OFF, delta=1e-9, delta_max=1e-9, conflicts=1, expected=Expecting.WALLTIME)
+    hasty = replace(setup, shortcuts=OnOff.OFF, conflicts=1, expected=Expecting.WALLTIME, **short_searches(setup, 1e-9))
     dispatch(platform, listed, hasty, desired=desired)
 
 
-@pytest.mark.parametrize("name", ["pcp19", "hcp19", "pcp20"])
+@pytest.mark.parametrize("name", ["pcp19", "hcp19", "pcp20", "cp-eurora"])
 @examples(0.2)
 @given(platforms(), st.data())
 def test_whoever_is_alone_starts_at_once(name, platform, data):
@@ -87,7 +93,7 @@ def test_whoever_is_alone_starts_at_once(name, platform, data):
     assert starts == [job.earliest for job in listed if job.number in run.schedule.number[run.schedule.ran]]
 
 
-@pytest.mark.parametrize("name", ["pcp14", "pcp19", "hcp19", "pcp20"])
+@pytest.mark.parametrize("name", ["pcp14", "pcp19", "hcp19", "pcp20", "cp-eurora"])
 @pytest.mark.parametrize("wish", [False, True])
 def test_nobody_is_started_who_would_run_into_what_is_closed_or_not_wished(name, wish):
     """Of two who fit side by side one is over by then; the other waits until it is over, or its wish is."""

@@ -18,8 +18,10 @@ from kit.cp_brute_force import (
     problems,
     put,
     seconds_of,
+    see_that_starts_fit,
     slowdown_cost,
     tardiness_cost,
+    with_queues,
 )
 from kit.effort import examples
 
@@ -56,19 +58,10 @@ def see_that_it_fits(problem: Problem, plan: Plan) -> None:
     assert (free >= 0).all()
 
 
-def see_that_starts_fit(problem: Problem, answer: Answer) -> None:
-    free = empty_floor(problem, seconds_of(problem))
-    assert answer.where is not None
-    assert sorted(answer.where) == sorted(job for job, start in answer.starts.items() if start == problem.now)
-    for job, (nodes, units) in answer.where.items():
-        where = tuple(zip(nodes.tolist(), units.tolist(), strict=True))
-        waiting = problem.waiting[job]
-        assert sum(units.tolist()) == waiting.job.units
-        put(free, waiting.job, where, 0, waiting.duration)
-    assert (free >= 0).all()
+ANY_PROBLEM = problems(most_jobs=5) | problems(most_jobs=5).flatmap(with_queues)
 
 
-@given(problems(most_jobs=5), st.randoms(use_true_random=False))
+@given(ANY_PROBLEM, st.randoms(use_true_random=False))
 def test_the_first_answer_starts_all_who_fit_and_nobody_else(problem, chance):
     order = list(range(len(problem.waiting)))
     chance.shuffle(order)
@@ -90,7 +83,22 @@ def test_the_first_answer_starts_all_who_fit_and_nobody_else(problem, chance):
             assert not fits_somewhere(problem, free, problem.waiting[job], instant)
 
 
-@given(problems(most_jobs=3))
+@given(ANY_PROBLEM, st.randoms(use_true_random=False))
+def test_a_list_schedule_starts_each_as_early_as_it_can_beside_those_before_it(problem, chance):
+    order = list(range(len(problem.waiting)))
+    chance.shuffle(order)
+    plan = Machine(problem, problem.waiting).put(order)
+    assert plan is not None
+    see_that_it_fits(problem, plan)
+    assert [*plan.order] == order
+    free = empty_floor(problem, seconds_of(problem))
+    for job in order:
+        waiting, start = problem.waiting[job], int(plan.starts[job])
+        assert start == next(s for s in range(free.shape[2]) if fits_somewhere(problem, free, waiting, s))
+        put(free, waiting.job, where_of(plan, job), start, waiting.duration)
+
+
+@given(ANY_PROBLEM)
 def test_earliest_starts_are_those_of_a_look_at_every_second(problem):
     free = empty_floor(problem, seconds_of(problem))
     found = Machine(problem, problem.waiting).earliest().tolist()

@@ -76,6 +76,7 @@ ON_NODES = {
     "pcp14, late jobs first": ["objective=late"],
     **{f"pcp19, version {version}": [f"version={version}"] for version in range(4)},
     "pcp20": [],
+    "cp-eurora": [],
 }
 """Dispatchers (the settings are told after the comma) whose models know on which nodes units run."""
 ON_SUMS = {**{f"hcp19, version {version}": [f"version={version}"] for version in range(4)}, "replan": []}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Final
 
@@ -45,12 +45,21 @@ class Asking:
     window: Final = 0
 
     def __init__(
-        self, platform: Platform, model: Model, seed: int, *, distinct: bool, shortcuts: bool, takes_time: bool
+        self,
+        platform: Platform,
+        model: Model,
+        seed: int,
+        *,
+        distinct: bool,
+        shortcuts: bool,
+        takes_time: bool,
+        keeps_closed: bool = False,
     ) -> None:
         """Ask a model about this machine.
 
         `distinct`: units of a job are on different nodes. `shortcuts`: it is asked only where somebody who waits could
-        start. `takes_time`: what it decides begins when its deterministic seconds are over.
+        start. `takes_time`: what it decides begins when its deterministic seconds are over. `keeps_closed`: jobs whose
+        queues are closed are part of the problem.
         """
         self._platform = platform
         self._model = model
@@ -58,7 +67,8 @@ class Asking:
         self._distinct = distinct
         self._shortcuts = shortcuts
         self._takes_time = takes_time
-        self._blocked: list[Blocked] | None = None
+        self.keeps_closed: Final = keeps_closed
+        self._blocked: list[Blocked] = []
         """What the empty machine may not be used for."""
         self._positions: dict[JobId, Ints] = {}
         """Of those who run, where the model cares for them."""
@@ -66,25 +76,35 @@ class Asking:
         """Who is to start when the time that the last decision takes is over; None: none takes time now."""
         self._asked_at = NO_TIME
 
+    def see_empty(self, placer: Placer) -> None:
+        """See what nobody may use."""
+        self._blocked = _blocked(placer, self._platform.capacity)
+
     def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
         """Ask who starts now, and start them where there are nodes."""
-        if self._blocked is None:
-            self._blocked = _blocked(placer, self._platform.capacity)
         queue = jobs.queue
         due, self._due = self._due, None
         # When a decision's time is over, all who wait have been decided on, unless something has happened meanwhile.
         decides = due is None or bool(queue.size[[ARRIVED, ENDED, OUTRUN]].any()) or self._has_changed(now)
-        see_done(placer.run(chosen.open_pass, queue, now))
+        opened, opened_cpu_s = cpu_timed(lambda: placer.run(chosen.open_pass, queue, now))
+        see_done(opened)
         if due is not None:
             self._begin(placer, jobs, due, now)
         told = self._decide(placer, jobs, now) if decides else ()
+        told = tuple(replace(one, update_cpu_s=one.update_cpu_s + opened_cpu_s) for one in told)
         self._see_that_something_happens(placer, jobs, now)
         passes.close(queue, placer.rules, placer.room, now)
         return told
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether somebody is to start when the time of a decision is over."""
+        return self._due is not None
+
     def _has_changed(self, now: int) -> bool:
-        """Whether what is blocked has changed since the model was asked."""
-        assert self._blocked is not None
+        """Whether what is blocked has changed since the model was asked, or a queue has been opened or closed."""
+        if self.keeps_closed and any(one.changes(self._asked_at) <= now for one in self._platform.hours.values()):
+            return True
         return any(self._asked_at < edge <= now for block in self._blocked for edge in (block.start, block.end))
 
     def _decide(self, placer: Placer, jobs: JobTable, now: int) -> tuple[Solved, ...]:
@@ -102,14 +122,15 @@ class Asking:
         if not bound or (self._shortcuts and not self._could_start(placer, jobs, now)):
             return ()
         before = int(started[STARTED])
-        problem = self._problem(jobs, bound, now)
+        problem, update_cpu_s = cpu_timed(lambda: self._problem(jobs, bound, now))
         answer, cpu_s = cpu_timed(lambda: self._model.answer(problem, self._seed))
         begins = self._begins(jobs, bound, answer, now)
         if self._takes_time and answer.deterministic_s > 0 and begins:
             self._due = begins
-            return (told(problem, answer, cpu_s, len(begins)),)
-        self._begin(placer, jobs, begins, now)
-        return (told(problem, answer, cpu_s, int(started[STARTED]) - before),)
+            return (replace(told(problem, answer, cpu_s, len(begins)), update_cpu_s=update_cpu_s),)
+        _, commit_cpu_s = cpu_timed(lambda: self._begin(placer, jobs, begins, now))
+        solved = told(problem, answer, cpu_s, int(started[STARTED]) - before)
+        return (replace(solved, update_cpu_s=update_cpu_s, commit_cpu_s=commit_cpu_s),)
 
     def _see_that_something_happens(self, placer: Placer, jobs: JobTable, now: int) -> None:
         """Start whoever fits, in the order of arrival, if nobody runs or is to start: else perhaps none ever would.
@@ -141,15 +162,15 @@ class Asking:
                 end, positions = start + int(table[slot, SPAN]), self._positions.get(job.number)
                 running.append(Running(job, end, start + job.expected, *jobs.nodes_of(slot), positions))
         waiting = tuple(Waiting(jobs.jobs[slot], int(table[slot, SPAN])) for slot in slots)
-        horizon = max([now, *(job.end for job in running)]) + sum(job.duration for job in waiting)
-        assert self._blocked is not None
+        running.sort(key=lambda job: job.job.number)
+        problem = Problem(self._platform, now, tuple(running), waiting, (), self._distinct, self.keeps_closed)
+        horizon = FOREVER if self.keeps_closed else problem.horizon
         blocked = tuple(
             block if block.end <= horizon else Blocked(block.node, block.start, horizon, block.amounts)
             for block in self._blocked
             if block.end > now and block.start < horizon
         )
-        running.sort(key=lambda job: job.job.number)
-        return Problem(self._platform, now, tuple(running), waiting, blocked, self._distinct)
+        return replace(problem, blocked=blocked)
 
     def _begins(self, jobs: JobTable, slots: list[int], answer: Answer, now: int) -> list[_Begin]:
         """Who is to start now, in the order in which they get their nodes."""
@@ -160,6 +181,10 @@ class Asking:
             if start == now
         ]
 
+    def _is_closed(self, slot: int, jobs: JobTable, now: int) -> bool:
+        """Whether the queue of a job on the list is closed."""
+        return self._platform.starts_of(jobs.jobs[slot].queue).opens(now) > now
+
     def _begin(self, placer: Placer, jobs: JobTable, begins: list[_Begin], now: int) -> None:
         """Start them, each where the model says, or where he fits best; who fits nowhere waits."""
         queue = jobs.queue
@@ -168,7 +193,7 @@ class Asking:
         waiting = {*queue.lists[RULE, : queue.size[RULE]].tolist()}
         for begin in begins:
             slot = begin.slot
-            if slot not in waiting or jobs.jobs[slot].number != begin.job:
+            if slot not in waiting or jobs.jobs[slot].number != begin.job or self._is_closed(begin.slot, jobs, now):
                 continue  # it has been rejected meanwhile, or its queue has been closed
             # What was decided a while ago may not be wished any more.
             if begin.where is None or (now > self._asked_at and placer.rules.binding != UNBOUND):
@@ -218,7 +243,8 @@ def told(problem: Problem, answer: Answer, cpu_s: float, started: int) -> Solved
         bound=answer.bound if isfinite(answer.bound) else None,
         variables=answer.variables,
         deterministic_s=answer.deterministic_s,
-        first_cpu_s=cpu_s - answer.build_cpu_s,
+        check_cpu_s=answer.check_cpu_s,
+        first_cpu_s=cpu_s - answer.check_cpu_s - answer.build_cpu_s,
         build_cpu_s=answer.build_cpu_s,
         solver_cpu_s=answer.solver_cpu_s,
         too_large=answer.too_large,

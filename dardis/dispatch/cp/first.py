@@ -1,6 +1,6 @@
-"""The machine of a problem as the kernels see it, and schedule-or-postpone on it: an answer before any solver is asked.
+"""The machine of a problem as the kernels see it, and answers on it before any solver is asked.
 
-(PCP'19, section 2.2.) Nodes are chosen by best fit.
+Schedule-or-postpone (PCP'19, section 2.2) and list schedules. Nodes are chosen by best fit.
 """
 
 from __future__ import annotations
@@ -33,6 +33,16 @@ class Plan:
     order: tuple[int, ...]
     """The places, in the order in which jobs were given their nodes."""
 
+    def only(self, jobs: Sequence[int]) -> Plan:
+        """The plan of some of the jobs, which are named by their places among these then."""
+        place_of = {job: place for place, job in enumerate(jobs)}
+        where = [self.where[job] for job in jobs]
+        return Plan(
+            self.starts[np.array(jobs, dtype=np.int64)],
+            where,
+            tuple(place_of[job] for job in self.order if job in place_of),
+        )
+
 
 class Machine:
     """The nodes of a problem beside running jobs and what is blocked, and some jobs that wait for them."""
@@ -45,8 +55,11 @@ class Machine:
         self._now = problem.now
         self._nodes = NodeProfiles(platform, 0, count, None)
         self._take(problem, problem.running if running is None else running)
-        self._table = JobTable(len(platform.kinds), count)
-        self._slots = np.array([self._table.add(waiting.job, waiting.duration) for waiting in jobs], dtype=np.int64)
+        hours = platform.hours if problem.keeps_hours else {}
+        self._table = JobTable(len(platform.kinds), count, [*hours.values()])
+        number = {queue: place for place, queue in enumerate(hours, 1)}
+        slots = [self._table.add(one.job, one.duration, hours=number.get(one.job.queue, 0)) for one in jobs]
+        self._slots = np.array(slots, dtype=np.int64)
         # The kernels care for durations: a deadline forbids nothing here.
         self._table.queue.table[self._slots, LATEST] = FOREVER
         choice = NODE_CHOICES[NodeChoice.BEST_FIT]
@@ -54,7 +67,9 @@ class Machine:
         self._placer = Placer(self._nodes, rules, len(platform.kinds), max(1, len(jobs)))
 
     def _take(self, problem: Problem, running: Sequence[Running]) -> None:
-        now, blocked = problem.now, [block for block in problem.blocked if block.end > problem.now]
+        # Kernels want an end of everything: nobody who is planned still runs then.
+        now, never = problem.now, problem.horizon + max((one.duration for one in problem.waiting), default=0) + 1
+        blocked = [block for block in problem.blocked if block.end > now and block.start < never]
         held = [job for job in running if job.end > now]
         kinds = len(problem.platform.kinds)
         sizes = [len(job.nodes) for job in held]
@@ -65,7 +80,7 @@ class Machine:
         node = [*(job.nodes for job in held), np.array([block.node for block in blocked], dtype=np.int64)]
         start = [np.full(len(units), now), np.array([max(block.start, now) for block in blocked], dtype=np.int64)]
         ends = np.repeat(np.array([job.end for job in held], dtype=np.int64), sizes)
-        end = [ends, np.array([block.end for block in blocked], dtype=np.int64)]
+        end = [ends, np.array([min(block.end, never) for block in blocked], dtype=np.int64)]
         nodes, starts, until = np.concatenate(node), np.concatenate(start), np.concatenate(end)
         done = 0
         while True:
@@ -104,9 +119,19 @@ class Machine:
         freer = np.arange(len(self._nodes.group))
         walk = np.array([self._now, 0, len(freer)], dtype=np.int64)
         placer, queue = self._placer, self._table.queue
-        if placer.run(postpone.start_or_postpone, queue, slots, freer, walk) != DONE:
+        return self._plan(slots, placer.run(postpone.start_or_postpone, queue, slots, freer, walk))
+
+    def put(self, order: Sequence[int]) -> Plan | None:
+        """Let all jobs start as early as they can, each beside those before it in `order`; as `place`."""
+        slots = self._slots[np.array(order, dtype=np.int64)]
+        return self._plan(slots, self._placer.run(postpone.start_in_turn, self._table.queue, slots, self._now))
+
+    def _plan(self, slots: Ints, answer: int) -> Plan | None:
+        """What a kernel that answers so has done for these."""
+        queue, room = self._table.queue, self._placer.room
+        if answer != DONE:
             raise ProtocolError("a job that fits finds no nodes, or none that hold it")
-        started = placer.room.started[: placer.room.state[STARTED]].tolist()
+        started = room.started[: room.state[STARTED]].tolist()
         if len(started) < len(slots):
             return None
         place_of = {slot: place for place, slot in enumerate(self._slots.tolist())}

@@ -14,7 +14,7 @@ from dardis.dispatch.cp.positions.taken import first_positions
 from dardis.dispatch.cp.problem import Blocked, Problem, Running, Waiting
 from dardis.model.addresses import JobId
 from dardis.model.errors import InputError
-from dardis.model.job import Job
+from dardis.model.job import FOREVER, Job
 from dardis.model.platform import Platform
 
 
@@ -38,10 +38,13 @@ def read_instance(path: Path) -> Problem:
     jobs = [*(one.job.number for one in running), *(one.job.number for one in waiting)]
     if twice := [number for number, times in Counter(jobs).items() if times > 1]:
         raise InputError(path, f"job {twice[0]} is there twice", "each job once")
-    blocked = tuple(Blocked(one.node, one.start, one.end, tuple(one.amounts)) for one in record.blocked)
+    blocked = tuple(
+        Blocked(one.node, one.start, FOREVER if one.end is None else one.end, tuple(one.amounts))
+        for one in record.blocked
+    )
     for place, block in enumerate(blocked):
         _check_block(f"{path}: blocked[{place}]", block, platform)
-    problem = Problem(platform, now, tuple(running), tuple(waiting), blocked, record.distinct)
+    problem = Problem(platform, now, tuple(running), tuple(waiting), blocked, record.distinct, record.keeps_hours)
     _check_nodes_hold(path, problem)
     _check_positions(path, problem)
     return problem

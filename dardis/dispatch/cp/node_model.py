@@ -30,7 +30,7 @@ from dardis.solver.cpsat import new_model
 if TYPE_CHECKING:
     from dardis.dispatch.cp.objectives import Objective, Posted
     from dardis.dispatch.cp.problem import Problem, Running, Waiting
-    from dardis.dispatch.cp.variables import Place, Runs
+    from dardis.dispatch.cp.variables import Open, Place, Runs
     from dardis.model.arrays import Ints
     from dardis.model.job import Job
     from dardis.solver.cpsat import Answer as Solved
@@ -83,7 +83,7 @@ class Task:
         """Where jobs may have units, by sort of nodes and job; None: that is more than `most` nodes of jobs."""
         by_units = sorted(range(len(self.jobs)), key=lambda place: self.jobs[place].job.units)
         found, size = [], 0
-        for alike in alike_nodes(self.problem, self.free):
+        for alike in alike_nodes(self.problem, self.free, self.end):
             used = 0
             for job in by_units:
                 units = self.fits[job][alike.group]
@@ -94,6 +94,20 @@ class Task:
                     if size > most:
                         return None
         return found
+
+    def hours(self, first: Ints) -> Open:
+        """When queues let jobs start between their `first` starts and the last one."""
+        now, found = self.problem.now, []
+        for waiting, soonest in zip(self.jobs, first.tolist(), strict=True):
+            starts = self.problem.starts_of(waiting.job)
+            spans = starts.open_spans(now + soonest, now + self.latest + 1) if starts.edges else None
+            found.append(None if spans is None else [(a - now, b - now) for a, b in spans])
+        return found
+
+    @property
+    def end(self) -> int:
+        """When all have ended, in s from now."""
+        return self.latest + int(self.durations.max(initial=0))
 
     def groups_of(self, job: int) -> int:
         """The node groups that hold units of a job, as bits."""
@@ -146,23 +160,23 @@ class Share:
     most: int
 
 
-def alike_nodes(problem: Problem, free: list[tuple[Ints, Ints]]) -> list[Alike]:
-    """The nodes by what there is of them."""
+def alike_nodes(problem: Problem, free: list[tuple[Ints, Ints]], end: int) -> list[Alike]:
+    """The nodes by what there is of them until `end`."""
     found: dict[tuple[int, bytes, bytes], Alike] = {}
     group_of, capacity = problem.platform.group_of_node.tolist(), problem.platform.capacity
     for node, (time, value) in enumerate(free):
         key = (group_of[node], time.tobytes(), value.tobytes())
         if key not in found:
-            found[key] = Alike([], group_of[node], capacity[node].tolist(), _spans(time, capacity[node] - value))
+            found[key] = Alike([], group_of[node], capacity[node].tolist(), _spans(time, capacity[node] - value, end))
         found[key].nodes.append(node)
     return list(found.values())
 
 
-def _spans(time: Ints, amounts: Ints) -> list[Spans]:
-    """Of each kind, when how much is taken. After the last step that is nothing."""
+def _spans(time: Ints, amounts: Ints, end: int) -> list[Spans]:
+    """Of each kind, when how much is taken before `end`."""
     begin = time.tolist()
     return [
-        [(a, b, amount) for a, b, amount in zip(begin, begin[1:], of_kind, strict=False) if amount > 0]
+        [(a, b, amount) for a, b, amount in zip(begin, [*begin[1:], end], of_kind, strict=True) if amount > 0 and a < b]
         for of_kind in amounts.T.tolist()
     ]
 
@@ -201,7 +215,7 @@ def build(
     """The model of a task; no job starts before its `first`, and `hint` is a whole answer."""
     model = new_model()
     at = None if hint is None else hint.starts
-    runs = variables.runs(model, task.durations, first, task.latest, at)
+    runs = variables.runs(model, task.durations, first, task.latest, at, task.hours(first))
     places = _allocation(model, task, shares, runs, hint)
     for groups in sorted({task.groups_of(job) for job in range(len(task.jobs))}):
         _pool_holds(model, task, groups, runs)
@@ -261,7 +275,7 @@ def _pool_holds(model: CpModel, task: Task, groups: int, runs: Runs) -> None:
     times, free = task.free_of(groups)
     inside = [job for job in range(len(task.jobs)) if task.groups_of(job) & ~groups == 0]
     capacity = task.problem.platform.capacity[nodes].sum(axis=0)
-    for kind, taken in enumerate(_spans(times, capacity - free)):
+    for kind, taken in enumerate(_spans(times, capacity - free, task.end)):
         asks = {job: task.jobs[job].job.units * task.jobs[job].job.request[kind] for job in inside}
         asks = {job: amount for job, amount in asks.items() if amount}
         if sum(asks.values()) > int(free[:, kind].min()):
@@ -294,5 +308,6 @@ def _kin(task: Task, objective: Objective) -> list[list[int]]:
         kin = objective.kin(place)
         if kin is not None:
             job = waiting.job
-            alike[job.request, job.units, job.groups, waiting.duration, kin[0]].append((kin[1], place))
+            needs = job.request, job.units, job.groups, waiting.duration, task.problem.starts_of(job)
+            alike[*needs, kin[0]].append((kin[1], place))
     return [[place for _, place in sorted(some)] for some in alike.values() if len(some) > 1]

@@ -69,7 +69,7 @@ class Pcp14:
 
     def answer(self, problem: Problem, seed: int) -> Answer:
         """As `Model` has it."""
-        order = sorted(_possible(problem), key=lambda place: problem.waiting[place].arrival)
+        order = sorted(possible(problem), key=lambda place: problem.waiting[place].arrival)
         case = _Case(Task(problem, tuple(order), problem.running, problem.horizon - problem.now), self.means, seed)
         main = self._objective(self.aim, case.task)
         if not self.composite or case.is_decided:
@@ -108,7 +108,7 @@ class Pcp19:
 
     def answer(self, problem: Problem, seed: int) -> Answer:
         """As `Model` has it."""
-        places = _possible(problem)
+        places = possible(problem)
         if self.version >= 1:
             could = Machine(problem, problem.waiting).earliest(problem.now) == 0
             places = [place for place in places if could[place]]
@@ -136,7 +136,7 @@ class Pcp19:
         return Task(problem, places, running, latest, lean=self.version >= 1)
 
 
-def _possible(problem: Problem) -> list[int]:
+def possible(problem: Problem) -> list[int]:
     """The places of those whom the empty machine holds."""
     counts = [group.count for group in problem.platform.groups]
     fits = Task(problem, tuple(range(len(problem.waiting))), (), 0).fits

@@ -24,6 +24,7 @@ from dardis.solver.cpsat import weighted_sum
 if TYPE_CHECKING:
     from dardis.dispatch.cp.problem import Waiting
     from dardis.model.job import Job
+    from dardis.model.platform import Platform
     from dardis.solver.cpsat import CpModel, IntVar, LinearExpr
 
 MOST = 1 << 52
@@ -153,16 +154,22 @@ class Delay:
         """As the protocol has it: delays are convex."""
         return int(self.denominators[place]), int(self.due[place])
 
+    def only(self, jobs: Ints) -> Delay:
+        """The same of some of the jobs."""
+        return Delay(self.numerator, self.denominators[jobs], self.due[jobs])
+
+    def most(self, latest: int) -> int:
+        """What no starts exceed that are at most `latest`, rounded up a little."""
+        delays: list[int] = np.maximum(latest - self.due, 0).tolist()
+        denominators: list[int] = self.denominators.tolist()
+        return 1 + sum(
+            -(-self.numerator * delay // denominator) for delay, denominator in zip(delays, denominators, strict=True)
+        )
+
     def weights(self, latest: int) -> tuple[list[int], int]:
         """The weights times a scale, cut to whole numbers, and the scale."""
         denominators = self.denominators.tolist()
-        most_delays = np.maximum(latest - self.due, 0).tolist()
-        # Of the sum with scale 1, rounded up a little.
-        whole = 1 + sum(
-            -(-self.numerator * delay // denominator)
-            for delay, denominator in zip(most_delays, denominators, strict=True)
-        )
-        scale, exact = max(1, MOST // whole), 1
+        scale, exact = max(1, MOST // self.most(latest)), 1
         for denominator in denominators:
             exact = lcm(exact, denominator)
             if exact > scale:
@@ -233,6 +240,54 @@ class LateJobs:
         return
 
 
+@dataclass(frozen=True)
+class Executed:
+    """Within a reservation (T equation 4.4): as many jobs as can be end before it does, then least delay of all.
+
+    Who does not starts later, which is never: that costs more than all delays together.
+    """
+
+    delay: Delay
+    late: LateJobs
+    latest: int
+    """The last start, in s from now."""
+
+    @property
+    def denominators(self) -> Ints:
+        """Those of the delays."""
+        return self.delay.denominators
+
+    @property
+    def price(self) -> int:
+        """Of a job that does not run."""
+        return self.delay.most(self.latest)
+
+    def value(self, starts: Ints) -> float:
+        """As the protocol has it."""
+        return self.delay.value(starts) + self.price * self.late.value(starts)
+
+    def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> Posted:
+        """As the protocol has it."""
+        delay, late = self.delay.post(model, starts, latest, hint), self.late.post(model, starts, latest, hint)
+        price = int(self.price * delay.scale)
+        at_hint = None
+        if delay.at_hint is not None and late.at_hint is not None:
+            at_hint = delay.at_hint + price * late.at_hint
+        return Posted(delay.expression + price * late.expression, delay.scale, at_hint)
+
+    def least(self, first: Ints, work: Work) -> float:
+        """As the protocol has it."""
+        return self.delay.least(first, work) + self.price * self.late.least(first, work)
+
+    def kin(self, place: int) -> None:  # noqa: ARG002
+        """As the protocol has it: who does not run anyway may as well be last."""
+        return
+
+    def only(self, jobs: Ints) -> Executed:
+        """The same of some of the jobs."""
+        return Executed(self.delay.only(jobs), LateJobs(self.late.due[jobs]), self.latest)
+
+
 def makespan(jobs: Sequence[Waiting], busy_until: int) -> Makespan:
     """T equation 3.9; the last running job ends `busy_until` s from now."""
     return Makespan(_durations(jobs), busy_until)
@@ -259,6 +314,34 @@ def weighted_waiting(jobs: Sequence[Waiting], now: int) -> Delay:
     """The sum of `max(ewt) / ewt · (s − q)`, HCP's (002, section 2.2)."""
     waits = _expected_waits(jobs)
     return Delay(int(waits.max(initial=1)), waits, _submits(jobs) - now)
+
+
+def queue_waiting(jobs: Sequence[Waiting], platform: Platform, now: int) -> Delay:
+    """The sum of `(s − stq) / ewt` (T equation 4.2)."""
+    waits = np.array([wait_of_queue(waiting.job, platform) for waiting in jobs], dtype=np.int64)
+    return Delay(1, waits, _submits(jobs) - now)
+
+
+def executed(jobs: Sequence[Waiting], platform: Platform, now: int, latest: int) -> Executed | Delay:
+    """T equation 4.2, and within a reservation that of its own model (4.4); no job starts after `latest`, from now."""
+    delay = queue_waiting(jobs, platform, now)
+    if platform.ends is None:
+        return delay
+    return Executed(delay, LateJobs(platform.ends - _durations(jobs) - now), latest)
+
+
+HOUR_S = 3600
+
+
+def wait_of_queue(job: Job, platform: Platform) -> int:
+    """How long a job's queue is told to wait, in s: as expected there, or at most.
+
+    Where its queue says neither, its own window stands for that; who has none either is told an hour, like everybody.
+    """
+    queue = platform.queue_of.get(job.queue)
+    if queue is not None and (queue.expected_wait_s or queue.longest_wait_s):
+        return queue.expected_wait_s or queue.longest_wait_s or HOUR_S
+    return HOUR_S if job.latest is None else expected_wait(job)
 
 
 def expected_wait(job: Job) -> int:

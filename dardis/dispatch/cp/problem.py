@@ -10,9 +10,10 @@ import numpy as np
 
 from dardis.config.instance import FORMAT, VERSION
 from dardis.model.arrays import Ints
-from dardis.model.job import Job
+from dardis.model.job import FOREVER, Job
 from dardis.model.platform import Platform
 from dardis.model.platform_dict import platform_to_dict
+from dardis.model.queues import ALWAYS, Starts
 from dardis.solver.result import Result
 
 
@@ -68,13 +69,24 @@ class Problem:
     blocked: tuple[Blocked, ...] = ()
     distinct: bool = False
     """Whether units of a job are on different nodes."""
+    keeps_hours: bool = False
+    """Whether queues of jobs that wait may be closed at times; else they are open, as far as anybody asks."""
 
     @property
     def horizon(self) -> int:
-        """An instant by which all can have run one after the other, from when on nothing is blocked (002, 2.2)."""
+        """An instant by which all can have run one after the other (002, 2.2).
+
+        From then on nothing is blocked but what is so for ever. No best answer has a job that starts later: where
+        nobody runs, whoever starts next has waited for his queue to open.
+        """
         running = max((job.end for job in self.running), default=self.now)
-        blocked = max((block.end for block in self.blocked), default=self.now)
-        return max(running, blocked, self.now) + sum(job.duration for job in self.waiting)
+        blocked = max((block.end for block in self.blocked if block.end < FOREVER), default=self.now)
+        closed = sum(self.starts_of(waiting.job).longest_closed(self.now) for waiting in self.waiting)
+        return max(running, blocked, self.now) + sum(job.duration for job in self.waiting) + closed
+
+    def starts_of(self, job: Job) -> Starts:
+        """When the queue of a job lets it start."""
+        return self.platform.starts_of(job.queue) if self.keeps_hours else ALWAYS
 
     def groups_of(self, job: Job) -> int:
         """The node groups that hold a unit of a job when empty, as bits."""
@@ -108,16 +120,17 @@ class Problem:
             "version": VERSION,
             "now": self.now,
             "distinct": self.distinct,
+            "keeps_hours": self.keeps_hours,
             "waiting": [{"job": _plain(one.job, self.platform), "duration": one.duration} for one in self.waiting],
             "running": running,
-            "blocked": [asdict(one) for one in self.blocked],
+            "blocked": [asdict(one) | ({"end": None} if one.end == FOREVER else {}) for one in self.blocked],
             "platform": platform_to_dict(self.platform),
         }
 
 
 def _plain(job: Job, platform: Platform) -> dict[str, Any]:
     """What a model may go by."""
-    names = ("number", "submit", "earliest", "latest", "walltime", "prediction", "units")
+    names = ("number", "submit", "earliest", "latest", "walltime", "prediction", "units", "queue")
     groups = [group for group in range(len(platform.groups)) if job.groups >> group & 1]
     return {name: getattr(job, name) for name in names} | {"request": list(job.request), "groups": groups}
 
@@ -142,6 +155,8 @@ class Answer:
     """Of all the solver's runs."""
     solver_cpu_s: float = 0.0
     """The same in seconds of the processor."""
+    check_cpu_s: float = 0.0
+    """What it took of the processor to see who could ever start."""
     build_cpu_s: float = 0.0
     """What it took of the processor to build the models."""
     variables: int = 0

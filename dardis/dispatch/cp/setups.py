@@ -9,15 +9,19 @@ from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
 from dardis.config.settings import setting
-from dardis.dispatch.cp import nodes, pools
+from dardis.dispatch.cp import eurora, nodes, pools
 from dardis.dispatch.cp.asking import Asking
+from dardis.dispatch.cp.eurora import Eurora
 from dardis.dispatch.cp.nodes import Aim, Means, Pcp14, Pcp19
+from dardis.dispatch.cp.pace import Pacing
 from dardis.dispatch.cp.pools import Hcp19
+from dardis.dispatch.cp.portfolio import Portfolio, Ranges
 from dardis.dispatch.cp.positions import pcp20
 from dardis.dispatch.cp.positions.pcp20 import Pcp20
 from dardis.dispatch.cp.problem import Model
 from dardis.dispatch.cp.search import Effort
-from dardis.dispatch.setups import QueueSetUp
+from dardis.dispatch.gone_over import Pass
+from dardis.dispatch.setups import ProfileCheck, QueueSetUp
 from dardis.model.choices import OnOff, UnitsPerNode
 from dardis.model.errors import InputError
 from dardis.model.platform import Platform
@@ -108,6 +112,8 @@ class CpSetUp(SearchingSetUp):
     """Whether an answer of ours comes first, and the solver is asked only where that may not be the best."""
     decision_cost: DecisionCost = DecisionCost.NONE
     """Whether what is decided begins when the solver's deterministic seconds are over."""
+    keeps_closed: ClassVar[bool] = False
+    """Whether jobs of queues that are closed are part of what is asked."""
 
     @property
     def answers_first(self) -> bool:
@@ -119,8 +125,12 @@ class CpSetUp(SearchingSetUp):
         """As it is set."""
         return self.decision_cost is DecisionCost.DETERMINISTIC
 
-    def new_pass(self, platform: Platform, seed: int) -> Asking:
+    def new_pass(self, platform: Platform, seed: int) -> Pass:
         """By asking."""
+        return self.asking(platform, seed)
+
+    def asking(self, platform: Platform, seed: int) -> Asking:
+        """Who asks."""
         return Asking(
             platform,
             self.model(),
@@ -128,6 +138,7 @@ class CpSetUp(SearchingSetUp):
             distinct=self.units_per_node is UnitsPerNode.DISTINCT,
             shortcuts=self.answers_first,
             takes_time=self.takes_time,
+            keeps_closed=self.keeps_closed,
         )
 
     @abstractmethod
@@ -208,6 +219,8 @@ class Hcp19SetUp(CpSetUp):
 class Pcp20SetUp(CpSetUp):
     """PCP'20 (003)."""
 
+    bears_failures: ClassVar[bool] = False
+    """What runs has positions where something else might have to be kept."""
     delta: float = setting(pcp20.EFFORT.first_s, values=_SECONDS, parse=_positive)
     delta_max: float = setting(pcp20.EFFORT.longest_s, values=_SECONDS, parse=_positive)
     few_conflicts: ClassVar[int] = pcp20.EFFORT.conflicts
@@ -220,9 +233,77 @@ class Pcp20SetUp(CpSetUp):
         return Pcp20(effort, self.most_boxes, self.answers_first)
 
 
+@dataclass(frozen=True, slots=True)
+class WithEuroraSetUp(CpSetUp):
+    """What those have who ask the model of the Eurora scheduler: δ goes by what searches take (thesis 4.4)."""
+
+    few_conflicts: ClassVar[int] = nodes.CONFLICTS
+    # The model goes by wishes all the time; K₁, K₂ and M stand for the others.
+    profile_check: ProfileCheck = setting(ProfileCheck.SPAN, key=False)  # noqa: RUF009 (a field, as the others)
+    delta: float = setting(1.0, key=False)
+    delta_max: float = setting(300.0, key=False)
+    restarts: int = setting(0, key=False)
+    k1: float = setting(1.0, values=_SECONDS, parse=_positive)
+    """K₁: what a search has beside the time to its first solution."""
+    k2: float = setting(2.0, values="a factor above 0", parse=_positive)
+    """K₂: how much longer each further run is where one finds nothing."""
+    m: int = 3
+    """M: runs at most, until something is found."""
+    most_places: int = 200
+    """Nodes of jobs in the largest model that is built."""
+    exchanges: int = setting(2000, least=0)
+    """Other orders that are tried before."""
+    plan_jobs: int = 100
+    """Of how many jobs: of those who start first."""
+
+    def model(self) -> Eurora:
+        """As set, before its first cycle."""
+        pacing, effort = Pacing(self.k1, self.k2, self.m), self.effort
+        return Eurora(
+            eurora.Means(
+                pacing,
+                self.most_places,
+                self.exchanges,
+                self.plan_jobs,
+                effort.conflicts,
+                effort.guard_s,
+                self.answers_first,
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EuroraSetUp(WithEuroraSetUp):
+    """The Eurora scheduler (thesis 4)."""
+
+    keeps_closed: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True)
+class PortfolioSetUp(WithEuroraSetUp):
+    """A rule, the Eurora scheduler or `pbs-walltime`, by working range (thesis 4.5.2)."""
+
+    light: int = setting(9, least=0)
+    """Units a node, of those submitted within a day, from which on the model decides.
+
+    Of generated Eurora workloads with 4 and 8 the model's weighted waits were the rule's; with 11 and 15 less, by 3 and
+    9 %.
+    """
+    heavy: int = setting(266_500, least=0)
+    """Units · nodes from which on `pbs-walltime` does: 4,100 units on 65 nodes; the thesis also has it as 270,000."""
+
+    def new_pass(self, platform: Platform, seed: int) -> Portfolio:
+        """By working range."""
+        return Portfolio(self.asking(platform, seed), Ranges(self.light, self.heavy), platform.node_count)
+
+
 CP_SETUPS: dict[str, CpSetUp] = {
     "pcp14": Pcp14SetUp(about="all that wait in one constraint model over nodes, makespan first (PCP'14, thesis 3)"),
     "pcp19": Pcp19SetUp(about="who could start, in one constraint model over nodes, least slowdowns (PCP'19)"),
     "hcp19": Hcp19SetUp(about="the first that wait, in a constraint model of sums, then nodes by best fit (HCP'19)"),
     "pcp20": Pcp20SetUp(about="who could start, in a constraint model of positions on lines of resources (PCP'20)"),
+    "cp-eurora": EuroraSetUp(about="all that wait in one constraint model over nodes, least waits by queue (thesis 4)"),
+    "portfolio": PortfolioSetUp(
+        about="a rule, cp-eurora or pbs-walltime, by what was submitted within a day (thesis 4)"
+    ),
 }

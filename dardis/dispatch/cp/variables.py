@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dardis.model.arrays import Ints
+from dardis.solver.cpsat import domain
 
 if TYPE_CHECKING:
     from dardis.solver.cpsat import CpModel, IntervalVar, IntVar, LinearExpr
@@ -20,9 +22,20 @@ class Runs:
     interval: list[IntervalVar]
 
 
-def runs(model: CpModel, durations: Ints, first: Ints, latest: int, hint: Ints | None) -> Runs:
-    """An interval a job that starts from `first[i]` on and not after `latest`."""
-    start = [model.new_int_var(low, latest, "") for low in first.tolist()]
+Open = Sequence[Sequence[tuple[int, int]] | None]
+"""For each job the spans `[a, b)` in which its queue lets it start, of which there must be some; None: always."""
+
+
+def runs(
+    model: CpModel, durations: Ints, first: Ints, latest: int, hint: Ints | None, hours: Open | None = None
+) -> Runs:
+    """An interval a job that starts from `first[i]` on, not after `latest`, and within its hours (T section 4.3.1)."""
+    start = [
+        model.new_int_var(low, latest, "")
+        if spans is None
+        else model.new_int_var_from_domain(domain([(a, b - 1) for a, b in spans]), "")
+        for low, spans in zip(first.tolist(), hours or [None] * len(first), strict=True)
+    ]
     lengths = durations.tolist()
     if hint is not None:
         for variable, value in zip(start, hint.tolist(), strict=True):

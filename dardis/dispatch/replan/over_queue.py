@@ -31,6 +31,7 @@ class Replan:
     depth: Final = 1
     window: Final = 0
     """One reservation, for the first whose turn has come and who finds no nodes."""
+    keeps_closed: Final = False
 
     def __init__(self, planning: replan.Planning, effort: Effort, seed: int) -> None:
         """Plan as this says; where passes pause, the solver is asked for better plans, within bounds."""
@@ -38,10 +39,16 @@ class Replan:
         self._effort = effort
         self._seed = seed
         self._ahead: Ahead | None = None
+        self._sums: tuple[Ints, Ints]
+        """Times, and what all nodes have of each column from each on, while nobody runs."""
+
+    def see_empty(self, placer: Placer) -> None:
+        """See what all nodes have together."""
+        self._sums = _sums(placer)
 
     def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
         """Plan, and start whoever is to start now."""
-        ahead = self._see_to_room(placer, jobs.slots)
+        ahead = self._see_to_room(jobs.slots)
 
         def go_on() -> int:
             return placer.run(replan.pass_over, jobs.queue, self._planning, ahead, now)
@@ -54,13 +61,13 @@ class Replan:
         see_done(go_on() if answer == replan.PLANNED else answer)
         return () if told is None else (replace(told, started=int(placer.room.state[STARTED])),)
 
-    def _see_to_room(self, placer: Placer, slots: int) -> Ahead:
+    def _see_to_room(self, slots: int) -> Ahead:
         """Room for plans, and the last one's order."""
         if self._ahead is None:
-            self._ahead = make_ahead(*_sums(placer), self._planning.jobs, slots)
+            self._ahead = make_ahead(*self._sums, self._planning.jobs, slots)
         elif slots > len(self._ahead.last):
             last = self._ahead.last
-            self._ahead = make_ahead(self._ahead.base_time, self._ahead.base_value, self._planning.jobs, slots)
+            self._ahead = make_ahead(*self._sums, self._planning.jobs, slots)
             self._ahead.last[: len(last)] = last
         return self._ahead
 
@@ -94,7 +101,7 @@ class Replan:
 
 
 def _sums(placer: Placer) -> tuple[Ints, Ints]:
-    """What all nodes have together, of each column, and from when on; nobody must run yet."""
+    """What all nodes have together, of each column, and from when on; nobody runs."""
     rows = placer.nodes.profiles
     spans = [slice(head, head + size) for head, size in zip(rows.head.tolist(), rows.size.tolist(), strict=True)]
     return sum_of_columns([(rows.time[span], rows.value[span]) for span in spans])

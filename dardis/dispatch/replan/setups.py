@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 from dardis.config.settings import setting
 from dardis.dispatch.cp.setups import SearchingSetUp
@@ -25,6 +26,8 @@ class Weights(StrEnum):
 @dataclass(frozen=True, slots=True)
 class ReplanSetUp(SearchingSetUp):
     """A plan of those who wait, made anew whenever something has happened."""
+
+    obeys_shapes: ClassVar[bool] = True
 
     plan_jobs: int = 100
     """How many of those who wait are planned: the weightiest."""

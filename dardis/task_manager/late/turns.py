@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import replace
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 import numpy as np
 
@@ -100,6 +100,22 @@ class LateByTurns:
     def forget(self, number: JobId) -> None:
         """Drop a job that has ended."""
         self._negotiation.forget(number)
+
+    def withdraw(self, number: JobId) -> list[Effect]:
+        """Let a job that has not bound itself wait no more, and give back what it holds."""
+        if number in self._view.slots:
+            queue = self._view.waiting.queue
+            slots = queue.lists[columns.RULE, : queue.size[columns.RULE]]
+            kept = slots[slots != self._view.slots[number]]
+            queue.lists[columns.RULE, : len(kept)] = kept
+            queue.size[columns.RULE] = len(kept)
+            self._bind(number)
+        self._later = [later for later in self._later if later[1] != number]
+        heapify(self._later)
+        effects = self._negotiation.states[number].give_back()
+        self.forget(number)
+        mine = [(label, head) for label, head in self._heads.items() if int(head[0]) == number]
+        return [*effects, *(SendAll(say.Announce(label, head, standing=False)) for label, head in mine)]
 
     def handle(self, message: say.Message, now: int) -> list[Effect]:
         """Take a message at time `now`; return what is to be done."""

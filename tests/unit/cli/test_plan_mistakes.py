@@ -74,6 +74,11 @@ TABLES = {
     "a PUE table that is too cold": ("cooling", "temp_c,500,9000\n0,1.2,1.2\n5,1.3,1.3\n", "-2.5 to 7.5 °C"),
     "a PUE table that is none": ("cooling", "temp_c,500,9000\n0,1.2\n", "cooling.csv"),
     "a trace without jobs": ("history", "; nothing\n", "history.csv"),
+    "jobs of more than equal units": (
+        "history",
+        "job_id,submit_s,runtime_s,units,nodes,req_cores\n1,0,5,2,2,1\n",
+        "history.csv: has jobs with parts",
+    ),
     "a platform with an unknown key": ("platform", "colour = 'red'\n" + PLATFORM, "colour"),
 }
 

@@ -151,7 +151,7 @@ def test_who_waits_for_a_closed_queue_keeps_nobody_else(simulate, tmp_path):
     (tmp_path / "j.csv").write_text("\n".join([JOBS.split("\n", maxsplit=1)[0], *lines, ""]))
     stopped = '[[queues]]\nname = "day"\nstopped = [{ start_s = 5, end_s = 50 }]\n'
     (tmp_path / "p.toml").write_text(PLATFORM.split("[prime]", maxsplit=1)[0] + stopped)
-    for dispatcher in ("rules-fcfs", "easy", "dardis-late"):
+    for dispatcher in ("rules-fcfs", "easy", "dardis-late", "cp-eurora", "portfolio"):
         assert simulate("--dispatcher", dispatcher)[0] == 0
         assert [int(rows(tmp_path)[job]["starting_time"]) for job in (1, 2, 3)] == [0, 50, 10], dispatcher
 
@@ -171,7 +171,9 @@ STOPPED = '[[queues]]\nname = "s"\nstopped = [{ start_s = 20, end_s = 150 }]\n'
 ONE_NODE = 'name = "p"\n[[nodes]]\ncount = 1\nprefix = "a"\nresources = { cores = 4 }\n'
 
 
-@pytest.mark.parametrize("dispatcher", ["rules-fcfs", "easy", "replan", "hcp19", "conservative", "dardis-late"])
+@pytest.mark.parametrize(
+    "dispatcher", ["rules-fcfs", "easy", "replan", "hcp19", "cp-eurora", "portfolio", "conservative", "dardis-late"]
+)
 @pytest.mark.parametrize("rule", ["soft", "hard"])
 def test_a_profile_that_falls_while_a_queue_is_closed_loses_nobody(simulate, tmp_path, dispatcher, rule):
     """2 would fit before 100 alone, when its queue is closed: it is rejected, or a soft profile gives way."""
@@ -186,7 +188,7 @@ def test_a_profile_that_falls_while_a_queue_is_closed_loses_nobody(simulate, tmp
     assert run(["audit", str(tmp_path / "o")]) == 0
 
 
-@pytest.mark.parametrize("dispatcher", ["hcp19", "pcp19"])
+@pytest.mark.parametrize("dispatcher", ["hcp19", "pcp19", "cp-eurora", "portfolio"])
 def test_a_queue_that_closes_while_a_decision_takes_its_time(simulate, tmp_path, dispatcher):
     (tmp_path / "p.toml").write_text(
         ONE_NODE.replace("count = 1", "count = 2")

@@ -11,6 +11,7 @@ from dardis.model.job import FOREVER, Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.platform_dict import platform_from_dict, platform_to_dict
 from dardis.model.queues import Hours, PrimeTime, Queue, Starts
+from dardis.model.shapes import Part, Request
 
 ROME = ZoneInfo("Europe/Rome")
 WORKING_DAYS = (0, 1, 2, 3, 4)
@@ -83,6 +84,15 @@ def test_a_queue_takes_what_is_within_its_limits(limits, said):
     kinds = {"cores": 8, "gpu": 2, "mic": 0}
     platform = Platform("p", (NodeGroup("n", 9, kinds),), queues=(queue, Queue("other", max_units=1)))
     assert platform.refusal(job) == said
+
+
+def test_a_queue_takes_a_job_all_of_whose_alternatives_are_within_its_limits():
+    small, large = (Request((Part(n, (8,), 1), Part(1, (4,), 1)), 60) for n in (1, 2))
+    job = Job(1, 0, 0, None, 60, 2, (8,), 1, queue="q", requests=(small, large))
+    assert Queue("q", max_units=3, max_job={"cores": 20}).refusal(job, ("cores",)) == ""
+    said = "asks for 20 cores, queue q takes 19 cores at most"
+    assert Queue("q", max_job={"cores": 19}).refusal(job, ("cores",)) == said
+    assert Queue("q", max_units=2).refusal(job, ("cores",)) == "asks for 3 units, queue q takes 2 at most"
 
 
 def test_levels_count_the_lower_priorities():

@@ -165,7 +165,7 @@ def test_decisions_of_a_solver_have_a_chart_by_what_is_known_of_them(tmp_path: P
     ("old", "new"),
     [
         ("time,", "t,"), ("feasible", "perhaps"), (",0.25,", ",nan,"), (",0.25,", ",-1,"), (",0.25,", ",1e300,"),
-        ("7,5,4", "soon,5,4"), ("0.03,0", "0.03,2"), ("0.03,0", "0.03,0,0"),
+        ("7,5,4", "soon,5,4"), ("0.03,0,0", "0.03,0,2"), ("0.03,0,0", "0.03,0,0,0"),
     ],
 )  # fmt: skip
 def test_a_damaged_table_of_decisions_is_named(old: str, new: str, tmp_path: Path) -> None:

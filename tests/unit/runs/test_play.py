@@ -51,7 +51,7 @@ def test_it_is_the_schedule_of_simulate(small_site, site, tmp_path, name):
 def test_to_play_is_no_business_of_the_collector(site):
     frozen = gc.get_freeze_count()
     play(site.platform, site.jobs[:5], find_dispatcher("easy"), Target(), 1)
-    assert gc.get_freeze_count() == frozen
+    assert gc.get_freeze_count() <= frozen  # what others have frozen may have ended
 
 
 def test_the_past_is_easy(site):

@@ -23,7 +23,7 @@ FIELDS = [one.name for one in fields(RunRequest)]
 
 @pytest.fixture
 def folder(tmp_path):
-    for name in ("t.swf", "u.swf", "cap.csv", "late.csv", "prices.csv"):
+    for name in ("t.swf", "u.swf", "cap.csv", "late.csv", "prices.csv", "events.toml"):
         (tmp_path / name).write_text(name)
     (tmp_path / "p.toml").write_text(PLATFORM)
     (tmp_path / "q.toml").write_text(PLATFORM.replace("4", "5"))
@@ -43,7 +43,7 @@ def other(folder):
         "seed": 2, "jobs": 5, "start": -4, "end": 9, "profile": folder / "cap.csv", "deadlines": "factor:2",
         "settings": ("offers=quota", "start_grain_s=7"), "think_times": True, "task_managers": 3, "trim": (4, 0),
         "strict": True, "force": True, "arity": 8, "sample": 4, "save_instances": folder / "kept",
-        "calendar_start": "2023-07-03T00:00Z",
+        "calendar_start": "2023-07-03T00:00Z", "events": folder / "events.toml",
     }  # fmt: skip
 
 
@@ -86,6 +86,7 @@ REQUESTS = st.builds(
     trim=st.none() | st.tuples(st.integers(0, 10**9), st.integers(0, 10**9)), strict=st.booleans(),
     force=st.booleans(), arity=st.just(0) | st.integers(2, 4096), sample=st.integers(0, 2**31 - 1),
     save_instances=st.none() | st.builds(Path, TEXTS), calendar_start=st.none() | TEXTS,
+    events=st.none() | st.builds(Path, TEXTS),
 )  # fmt: skip
 
 

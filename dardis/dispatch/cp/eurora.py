@@ -1,0 +1,232 @@
+"""The Eurora scheduler of T chapter 4: all who wait in one model (4.1, 4.2, 4.4), whose size and work go by the last.
+
+An answer of ours comes first, as for the other models; what is new is where it comes from. An order is looked for on
+sums over nodes (`in_order.py`) and laid out on nodes as a list schedule. The solver is given as many of those who start
+first by it as a model may have; the others follow behind them. What costs less in all stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dardis.dispatch.cp import objectives
+from dardis.dispatch.cp.in_order import best_order
+from dardis.dispatch.cp.node_model import Task, build
+from dardis.dispatch.cp.nodes import MOST_PLACES, possible
+from dardis.dispatch.cp.pace import Pacing, search
+from dardis.dispatch.cp.problem import Answer
+from dardis.engine.clock import cpu_timed
+from dardis.model.job import FOREVER
+
+if TYPE_CHECKING:
+    from dardis.dispatch.cp.first import Plan
+    from dardis.dispatch.cp.node_model import Built
+    from dardis.dispatch.cp.objectives import Delay, Executed
+    from dardis.dispatch.cp.pace import Searched
+    from dardis.dispatch.cp.problem import Problem
+    from dardis.model.addresses import JobId
+    from dardis.model.arrays import Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What may be done for an answer."""
+
+    pacing: Pacing = field(default_factory=Pacing)
+    most_places: int = MOST_PLACES
+    """Nodes of jobs in the largest model that is built."""
+    exchanges: int = 2000
+    """Other orders that are tried before."""
+    plan_jobs: int = 100
+    """Of so many jobs that start first."""
+    conflicts: int | None = None
+    """Dead ends of a run."""
+    guard_s: float = inf
+    shortcuts: bool = True
+    """Whether an answer of ours comes first; else the solver is asked always, and is told of none."""
+
+
+class Eurora:
+    """Decides by the model of T section 4.3, and remembers what the last cycle took, and its order.
+
+    The same problems in the same order get the same answers.
+    """
+
+    def __init__(self, means: Means) -> None:
+        """Before the first cycle."""
+        self._means = means
+        self._pace = means.pacing.begin()
+        self._last: dict[JobId, int] = {}
+        """The place of each job in the last order."""
+        self._cycles = 0
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        """As `Model` has it."""
+        self._cycles += 1
+        case, check_s = cpu_timed(lambda: _Case.of_problem(problem))
+        if self._means.shortcuts:
+            found = self._improved(case, seed)
+        else:
+            head = case.only(range(self._pace.of_queue(len(case.task.jobs))))
+            found, case = self._solved(head, None, seed), head
+        return case.told(found, check_s)
+
+    def _improved(self, case: _Case, seed: int) -> _Found:
+        """An answer of ours, and what the solver makes of it."""
+        ours = self._ours(case, seed)
+        if ours is None:
+            return self._solved(case, None, seed)
+        self._last = {case.task.jobs[job].job.number: place for place, job in enumerate(ours.order)}
+        found = _Found(ours, case.bound)
+        if not len(case.first) or (case.first > 0).all() or case.objective.value(ours.starts) <= found.bound:
+            return found
+        found = replace(found, bound=max(found.bound, case.task.least(case.objective, case.first)))
+        head = self._head(case, ours)
+        solved = self._solved(case.only(head), ours.only(head), seed)
+        if len(head) == len(ours.order):
+            solved = replace(solved, bound=max(found.bound, solved.bound))
+        else:
+            solved = replace(solved, bound=found.bound)
+        return replace(solved, plan=_best(case, ours, head, solved.plan))
+
+    def _ours(self, case: _Case, seed: int) -> Plan | None:
+        """The better of two answers that go by an order on sums; None: somebody finds no nodes beside the others."""
+        task, weight = case.task, 1.0 / case.objective.denominators
+        order = best_order(
+            task,
+            weight,
+            case.first,
+            self._means.exchanges,
+            self._means.plan_jobs,
+            seed,
+            self._cycles,
+            self._known(case),
+        )
+        plans = [task.machine().put(order), task.machine().place(order)]
+        return min(
+            (plan for plan in plans if plan is not None and (plan.starts <= task.latest).all()),
+            key=lambda plan: case.objective.value(plan.starts),
+            default=None,
+        )
+
+    def _known(self, case: _Case) -> list[int]:
+        """All jobs in the last order, with who was not in it put in by duration over weight."""
+        numbers = [waiting.job.number for waiting in case.task.jobs]
+        length = (case.task.durations * case.objective.denominators).tolist()
+        old = sorted(
+            (job for job, one in enumerate(numbers) if one in self._last), key=lambda job: self._last[numbers[job]]
+        )
+        new = sorted((job for job, one in enumerate(numbers) if one not in self._last), key=lambda job: length[job])
+        merged = []
+        for job in old:
+            while new and length[new[0]] < length[job]:
+                merged.append(new.pop(0))
+            merged.append(job)
+        return [*merged, *new] if old else []
+
+    def _head(self, case: _Case, ours: Plan) -> list[int]:
+        """Those who start first, as many as a model may have."""
+        counts = np.array([group.count for group in case.task.problem.platform.groups])
+        by_start: list[int] = np.argsort(ours.starts, kind="stable").tolist()
+        nodes = [int(counts[np.array(case.task.fits[job]) > 0].sum()) for job in by_start]
+        fits = int(np.searchsorted(np.cumsum(nodes), self._means.most_places, side="right"))
+        return by_start[: self._pace.of_queue(fits)]
+
+    def _solved(self, case: _Case, hint: Plan | None, seed: int) -> _Found:
+        """What the solver finds in a model of all of a case."""
+        means, pace = self._means, self._pace
+        shares = case.task.shares(means.most_places) if case.task.jobs else []
+        if not shares:
+            too_large = shares is None
+            if too_large:
+                self._pace = means.pacing.after(pace, None)
+            return _Found(None, case.bound, too_large=too_large)
+        built, build_s = cpu_timed(lambda: build(case.task, shares, case.objective, (), case.first, hint))
+        searched = search(built.model, means.pacing, pace, seed, means.conflicts, means.guard_s)
+        self._pace = means.pacing.after(pace, searched.first_s)
+        return _Found.of_search(case, built, searched, build_s)
+
+
+def _best(case: _Case, ours: Plan, head: Sequence[int], of_head: Plan | None) -> Plan:
+    """The best of our answer, of the solver's, and of all laid out anew behind those whom the solver has put."""
+    plans = [ours]
+    if of_head is not None:
+        first = [head[job] for job in of_head.order]
+        behind = {*range(len(ours.order))}.difference(first)
+        again = case.task.machine().put([*first, *(job for job in ours.order if job in behind)])
+        plans += [plan for plan in (again,) if plan is not None and (plan.starts <= case.task.latest).all()]
+        if not behind:
+            plans.append(of_head.only(np.argsort(head).tolist()))
+    return min(plans, key=lambda plan: case.objective.value(plan.starts))
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What came of a model."""
+
+    plan: Plan | None
+    bound: float
+    searched: Searched | None = None
+    build_s: float = 0.0
+    too_large: bool = False
+
+    @classmethod
+    def of_search(cls, case: _Case, built: Built, searched: Searched, build_s: float) -> _Found:
+        """The plan that was found, if any."""
+        result = searched.answer.result
+        plan = built.read(searched.answer) if result.found else None
+        bound = case.bound if result.bound is None else max(case.bound, result.bound / built.posted.scale)
+        return cls(plan, bound, searched, build_s)
+
+
+@dataclass(frozen=True)
+class _Case:
+    """The jobs of a decision that could run some time as the machine is (T eq. 4.6), and what is known of them."""
+
+    task: Task
+    first: Ints
+    """No job can start before."""
+    objective: Executed | Delay
+
+    @classmethod
+    def of_problem(cls, problem: Problem) -> _Case:
+        """Without those whom nothing that is open ever holds: they would make the whole infeasible."""
+        order = sorted(possible(problem), key=lambda place: problem.waiting[place].arrival)
+        task = Task(problem, tuple(order), problem.running, problem.horizon - problem.now)
+        first = task.machine().earliest(problem.horizon)
+        case = cls(task, first, objectives.executed(task.jobs, problem.platform, problem.now, task.latest))
+        return case.only(np.flatnonzero(first < FOREVER).tolist())
+
+    def only(self, jobs: Sequence[int]) -> _Case:
+        """The same of some of its jobs."""
+        if len(jobs) == len(self.first) and [*jobs] == [*range(len(jobs))]:
+            return self
+        some = np.array(jobs, dtype=np.int64)
+        task = replace(self.task, places=tuple(self.task.places[job] for job in jobs))
+        return _Case(task, self.first[some], self.objective.only(some))
+
+    @property
+    def bound(self) -> float:
+        """What no answer undercuts, by the first starts alone."""
+        return self.objective.value(self.first)
+
+    def told(self, found: _Found, check_s: float) -> Answer:
+        """What the dispatcher is told."""
+        task, plan = self.task, found.plan
+        value = inf if plan is None else self.objective.value(plan.starts)
+        order = () if plan is None else plan.order
+        starts = {task.places[job]: task.problem.now + int(plan.starts[job]) for job in order} if plan else {}
+        where = {task.places[job]: plan.where[job] for job in order if plan.starts[job] == 0} if plan else {}
+        answer = Answer(
+            starts, value, min(value, found.bound), where, check_cpu_s=check_s, build_cpu_s=found.build_s,
+            variables=task.variables, too_large=found.too_large,
+        )  # fmt: skip
+        if found.searched is None:
+            return answer
+        result = found.searched.answer.result
+        return replace(answer, result=result, deterministic_s=found.searched.spent_s, solver_cpu_s=result.cpu_s)

@@ -1,0 +1,130 @@
+"""Chooses who goes over a queue by how much is asked of the machine (T section 4.5.2, figure 4.13)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from dardis.dispatch.gone_over import InOrder
+from dardis.dispatch.orders import RULES
+from dardis.kernels.queue import ARRIVED, FREED, RESERVED, RULE, START, WHOLE
+from dardis.kernels.search import give_back
+from dardis.model.job import NO_TIME
+
+if TYPE_CHECKING:
+    from dardis.dispatch.cp.asking import Asking
+    from dardis.kernels.job_table import JobTable
+    from dardis.kernels.placer import Placer
+    from dardis.model.addresses import JobId
+    from dardis.wire.effects import Solved
+
+DAY_S: Final = 86_400
+_SHORTEST = (RULES["wt"][1], RULES["wt"][1])
+
+
+class Method(StrEnum):
+    """Who decides."""
+
+    RULE = "rule"
+    """Whoever fits starts, the shortest walltime first."""
+    MODEL = "model"
+    """The Eurora scheduler."""
+    BACKFILLING = "backfilling"
+    """`pbs-walltime`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """Where methods take turns, by the units that were submitted within a day and the nodes of the machine."""
+
+    light: int
+    """Units a node from which on the model decides: what fills a machine, large or small."""
+    heavy: int
+    """Units · nodes from which on backfilling does: what a model has to decide on."""
+
+    def method(self, units: int, nodes: int) -> Method:
+        """Who decides where so many units have been submitted within a day."""
+        if units * nodes >= self.heavy:
+            return Method.BACKFILLING
+        return Method.MODEL if units >= self.light * nodes else Method.RULE
+
+
+class Portfolio:
+    """Goes over a queue by the method of the working range.
+
+    Jobs of closed queues are off the list under each of them, so that nothing is to be seen to when they take turns.
+    """
+
+    keys: Final = _SHORTEST
+    keeps_closed: Final = False
+
+    def __init__(self, asking: Asking, ranges: Ranges, nodes: int) -> None:
+        """Begin with the rule: nobody has come yet."""
+        self._asking, self._ranges, self._nodes = asking, ranges, nodes
+        self._plain = {
+            Method.RULE: InOrder(_SHORTEST, strict=False, backfill=False, depth=1, window=0),
+            Method.BACKFILLING: InOrder(_SHORTEST, strict=True, backfill=True, depth=1, window=400),
+        }
+        self.method = Method.RULE
+        self._submitted: dict[JobId, tuple[int, int]] = {}
+        """When jobs of the last day were submitted, and their units; who is submitted again counts once."""
+
+    @property
+    def _now_by(self) -> InOrder | Asking:
+        return self._asking if self.method is Method.MODEL else self._plain[self.method]
+
+    @property
+    def strict(self) -> bool:
+        """As the method has it."""
+        return self._now_by.strict
+
+    @property
+    def backfill(self) -> bool:
+        """As the method has it."""
+        return self._now_by.backfill
+
+    @property
+    def depth(self) -> int:
+        """As the method has it."""
+        return self._now_by.depth
+
+    @property
+    def window(self) -> int:
+        """As the method has it."""
+        return self._now_by.window
+
+    def see_empty(self, placer: Placer) -> None:
+        """For the model."""
+        self._asking.see_empty(placer)
+
+    def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
+        """See who is to decide, and let him."""
+        if not self._asking.is_busy:
+            method = self._ranges.method(self._units(jobs, now), self._nodes)
+            if method is not self.method:
+                self.method = method
+                self._hand_over(placer, jobs, now)
+        return self._now_by.go_over(placer, jobs, now)
+
+    def _units(self, jobs: JobTable, now: int) -> int:
+        """Units that were submitted within the last day."""
+        queue = jobs.queue
+        arrived = [jobs.jobs[slot] for slot in queue.lists[ARRIVED, : queue.size[ARRIVED]].tolist()]
+        self._submitted |= {job.number: (job.submit, job.units) for job in arrived}
+        self._submitted = {number: one for number, one in self._submitted.items() if one[0] > now - DAY_S}
+        return sum(units for _, units in self._submitted.values())
+
+    def _hand_over(self, placer: Placer, jobs: JobTable, now: int) -> None:
+        """Give back what those who wait hold, and let the pass look at everybody."""
+        queue = jobs.queue
+        for slot in queue.lists[RULE, : queue.size[RULE]].tolist():
+            if queue.table[slot, START] != NO_TIME:
+                placer.change(give_back, queue, slot, now)
+        state = placer.room.state
+        state[RESERVED] = 0
+        state[WHOLE] = state[FREED] = 1
+        placer.rules = placer.rules._replace(
+            strict=self.strict, backfill=self.backfill, depth=self.depth, window=self.window
+        )

@@ -1,0 +1,200 @@
+"""A machine as those see it who decide: what reservations keep are nodes of their own, on which only their jobs run.
+
+Where the real nodes keep something for a reservation they have so much less. Nobody who decides needs to know more: to
+him that is maintenance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dardis.model.arrays import Integers, Ints
+from dardis.model.placements import Placements
+from dardis.model.platform import Maintenance, NodeGroup, Platform
+from dardis.model.queues import Queue
+from dardis.model.reservations import Reservation
+from dardis.model.schedule import Schedule
+
+BEFORE_ALL = -(1 << 41)
+"""Before every time that a file may state."""
+
+
+@dataclass(frozen=True)
+class LaidOut:
+    """A machine with reservations laid out."""
+
+    machine: Platform
+    """Its own nodes, and behind them those that stand for what is reserved."""
+    node: Ints
+    """Which node of its own each of them is, or stands for a part of."""
+    queues: dict[str, tuple[int, int]]
+    """The first node, and the one behind the last, that stand for what is kept for the jobs of a queue."""
+
+    def standing_on(self, nodes: Sequence[int]) -> list[int]:
+        """Some of the machine's own nodes, and all that stand for something on them."""
+        found: list[int] = np.flatnonzero(np.isin(self.node, nodes)).tolist()
+        return found
+
+    def on_own_nodes(self, schedule: Schedule) -> Schedule:
+        """The schedule with the machine's own nodes."""
+        if not self.queues:
+            return schedule
+        return _moved(schedule, lambda nodes, _: self.node[nodes])
+
+    def on_stand_ins(self, schedule: Schedule) -> Schedule:
+        """The schedule of the machine's own nodes, with those that stand for what is reserved, where a job has them.
+
+        A node that its queue has nothing on stays what it is.
+        """
+        if not self.queues:
+            return schedule
+        return _moved(schedule, self._stand_ins)
+
+    def _stand_ins(self, nodes: Integers, queue: NDArray[np.str_]) -> Ints:
+        found = nodes.astype(np.int64)
+        for name, (first, last) in self.queues.items():
+            mine = np.flatnonzero(queue == name)
+            place = np.searchsorted(self.node[first:last], nodes[mine])
+            known = self.node[first + np.minimum(place, last - first - 1)] == nodes[mine]
+            found[mine[known]] = first + place[known]
+        return found
+
+
+def _moved(schedule: Schedule, move: Callable[[Integers, NDArray[np.str_]], Ints]) -> Schedule:
+    """The schedule with other nodes, as `move` says of nodes and the queues of the jobs on them."""
+
+    def moved(placed: Placements, queue: Sequence[str]) -> Placements:
+        nodes = move(placed.nodes, np.asarray(queue)[placed.job_of])
+        return replace(placed, nodes=nodes.astype(placed.nodes.dtype))
+
+    parts, by_part = schedule.parts, schedule.by_part
+    if parts is not None:
+        parts = replace(parts, placed=moved(parts.placed, by_part.queue))
+    return replace(schedule, placed=moved(schedule.placed, schedule.queue), parts=parts)
+
+
+def lay_out(platform: Platform) -> LaidOut:
+    """The machine as those see it who decide."""
+    count = platform.node_count
+    own = np.arange(count)
+    if not platform.reservations:
+        return LaidOut(platform, own, {})
+    groups, windows, nodes = list(platform.groups), list(platform.maintenance), [own]
+    queues: dict[str, tuple[int, int]] = {}
+    groups_of: dict[str, tuple[int, ...]] = {}
+    gaps: dict[str, tuple[tuple[int, int], ...]] = {}
+    for reservation in platform.reservations:
+        first = last = sum(map(len, nodes))
+        groups_of[reservation.queue] = ()
+        kept = reservation.kept(platform.capacity, platform.kinds).tolist()
+        for group, some in _by_group(platform, reservation).items():
+            amounts = tuple(kept[some[0]])
+            windows += _kept(platform, reservation, some, amounts)
+            groups_of[reservation.queue] += (len(groups),)
+            resources = dict(zip(platform.kinds, amounts, strict=True))
+            groups.append(NodeGroup(f"{reservation.name}/{platform.groups[group].prefix}", len(some), resources))
+            nodes.append(np.array(some))
+            last += len(some)
+        gaps[reservation.queue] = tuple(_gaps(reservation))
+        closed = gaps[reservation.queue] if reservation.stands else [(BEFORE_ALL, reservation.spans[-1][1] + 1)]
+        windows += [Maintenance(tuple(range(first, last)), *span) for span in closed]
+        windows += _failed(platform, dict(zip(reservation.nodes, range(first, last), strict=True)))
+        queues[reservation.queue] = first, last
+    others = tuple(range(len(platform.groups)))
+    seen = tuple(
+        replace(
+            queue,
+            groups=groups_of.get(queue.name, queue.groups or others),
+            stopped=(*queue.stopped, *gaps.get(queue.name, ())),
+        )
+        for queue in platform.queues
+    )
+    machine = replace(
+        platform,
+        groups=tuple(groups),
+        maintenance=tuple(windows),
+        queues=seen,
+        reservations=(),
+        kept_groups=len(groups) - len(platform.groups),
+    )
+    return LaidOut(machine, np.concatenate(nodes), queues)
+
+
+def _by_group(platform: Platform, reservation: Reservation) -> dict[int, tuple[int, ...]]:
+    """The reservation's nodes by their groups, both ascending."""
+    found: dict[int, list[int]] = {}
+    for node in reservation.nodes:
+        found.setdefault(int(platform.group_of_node[node]), []).append(node)
+    return {group: tuple(some) for group, some in found.items()}
+
+
+def _kept(
+    platform: Platform, reservation: Reservation, nodes: tuple[int, ...], amounts: tuple[int, ...]
+) -> Iterator[Maintenance]:
+    """By how much less these nodes hold for others while it stands and they are there."""
+    for start, end in reservation.spans if reservation.stands else ():
+        alike: dict[tuple[tuple[int, int], ...], list[int]] = {}
+        for node in nodes:
+            alike.setdefault(tuple(platform.open_spans(node, start, end)), []).append(node)
+        for spans, some in alike.items():
+            yield from (Maintenance(tuple(some), *span, amounts) for span in spans)
+
+
+def _failed(platform: Platform, stands_for: dict[int, int]) -> Iterator[Maintenance]:
+    """When nodes are closed that others stand for, of these others."""
+    for window in platform.maintenance:
+        nodes = tuple(sorted(stands_for[node] for node in window.nodes if node in stands_for))
+        if nodes and window.less is None:
+            yield replace(window, nodes=nodes)
+
+
+def _gaps(reservation: Reservation) -> list[tuple[int, int]]:
+    """When nobody may be where the reservation is, once it stands.
+
+    After its last end a second is enough: nobody runs into it, and whoever waits then is told that he waits in vain.
+    """
+    spans = [(BEFORE_ALL, BEFORE_ALL), *reservation.spans]
+    return [
+        *((end, start) for (_, end), (start, _) in pairwise(spans)),
+        (spans[-1][1], spans[-1][1] + 1),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a laid out machine that shares no jobs with the others, as a machine of its own."""
+
+    machine: Platform
+    first_group: int
+    first_node: int
+    """Which are its first ones of the whole."""
+
+
+def parts(machine: Platform) -> dict[str, Part]:
+    """The parts of a laid out machine by the queue of their jobs; `""` is for all that have none of their own."""
+    own = len(machine.groups) - machine.kept_groups
+    found = {"": _part(machine, range(own), [queue for queue in machine.queues if (queue.groups or (0,))[0] < own])}
+    for queue in machine.queues:
+        if queue.groups and queue.groups[0] >= own:
+            part = _part(machine, queue.groups, [replace(queue, groups=None)])
+            found[queue.name] = replace(part, machine=replace(part.machine, ends=queue.stopped[-1][0]))
+    return found
+
+
+def _part(machine: Platform, groups: Sequence[int], queues: Sequence[Queue]) -> Part:
+    """Some groups one after the other, and what is said of their nodes."""
+    some = machine.groups[groups[0] : groups[-1] + 1]
+    first = sum(group.count for group in machine.groups[: groups[0]])
+    nodes = range(first, first + sum(group.count for group in some))
+    windows = [
+        replace(window, nodes=tuple(node - first for node in window.nodes))
+        for window in machine.maintenance
+        if window.nodes[0] in nodes
+    ]
+    part = replace(machine, groups=some, maintenance=tuple(windows), queues=tuple(queues), kept_groups=0)
+    return Part(part, groups[0], first)

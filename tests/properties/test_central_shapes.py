@@ -1,0 +1,93 @@
+"""Central dispatchers over jobs with parts, exact or neighbouring nodes and alternatives, against the slow one."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.central import dispatch, little_room, setup_of
+from kit.central_reference import SlowDispatcher
+from kit.effort import examples
+from kit.machine import jobs, platforms, with_queues, with_shapes
+from kit.replay import placement
+from kit.run import Run
+from properties import test_replan
+from properties.test_central import Case, setups
+
+from dardis.model.choices import EventOrder
+
+
+@st.composite
+def shaped_cases(draw, *, following: bool = False, **fixed) -> Case:
+    """Any machine, queues, set-up and jobs, most of them with shapes, and no wishes."""
+    platform = draw(platforms())
+    listed = draw(with_shapes(platform, draw(jobs(platform, following=following, most=8))))
+    platform, listed = draw(with_queues(platform, listed))
+    return Case(platform, listed, draw(setups(**fixed)), None)
+
+
+def by_part(run: Run, place: int) -> list[dict[int, int]]:
+    """Node to units of each part of a job."""
+    parts = run.schedule.parts
+    if parts is None:
+        return [placement(run.schedule, place)]
+    return [dict(parts.placed.pairs(part)) for part in range(*parts.offsets[place : place + 2].tolist())]
+
+
+@given(shaped_cases(event_order=EventOrder.BATCHED))
+@examples(2)
+def test_it_is_the_slow_dispatcher(case):
+    """Every start, every node of every part, and which alternative."""
+    run = case.run(seed=3)
+    schedule = run.schedule
+    slow = SlowDispatcher(case.platform, case.jobs, case.setup, None, 3)
+    ran = np.flatnonzero(schedule.ran).tolist()
+    assert {case.jobs[p].number: (int(schedule.start[p]), placement(schedule, p)) for p in ran} == slow.claims
+    for place in ran:
+        job = case.jobs[place]
+        if job.asked.requests:
+            assert by_part(run, place) == [where for _, where in slow.pieces[job.number]]
+            taken = -1 if schedule.taken is None else int(schedule.taken[place])
+            assert taken == (slow.taken[job.number] if len(job.asked.requests) > 1 else -1)
+
+
+@given(shaped_cases(following=True), st.integers(1, 3))
+@examples(2)
+def test_every_schedule_is_legal_and_room_at_the_beginning_decides_nothing(case, slots):
+    """The audit is in `dispatch`; passes that stop for want of room go on as if there had been enough."""
+    expected = case.run()
+    with little_room(slots):
+        narrow = case.run()
+    assert narrow.schedule.digest() == expected.schedule.digest()
+    assert narrow.reasons == expected.reasons
+
+
+@st.composite
+def replan_cases(draw) -> Case:
+    """The same under `replan`, which has no slow one."""
+    case = draw(shaped_cases(following=True))
+    return Case(case.platform, case.jobs, draw(test_replan.setups()), None)
+
+
+@given(replan_cases(), st.integers(1, 3))
+@examples(2)
+def test_under_replan_every_schedule_is_legal_and_room_decides_nothing(case, slots):
+    """Whoever is rejected would be by the others, too: nobody waits for ever."""
+    expected = case.run()
+    with little_room(slots):
+        narrow = case.run()
+    assert narrow.schedule.digest() == expected.schedule.digest()
+    distinct = f"units_per_node={case.setup.units_per_node.value}"
+    assert dispatch(case.platform, case.jobs, setup_of("rules-fcfs", distinct)).reasons == expected.reasons
+
+
+@given(shaped_cases(following=True))
+@examples(1)
+def test_who_asks_for_less_can_run_if_who_asks_for_more_does(case):
+    """A job of which only one request is left is rejected only if that one is never taken."""
+    run = case.run()
+    for place, job in enumerate(case.jobs):
+        if len(job.asked.requests) > 1 and run.schedule.ran[place]:
+            taken = int(run.schedule.taken[place])
+            alone = dispatch(case.platform, [job.taking(taken)], case.setup)
+            assert alone.schedule.ran.all()

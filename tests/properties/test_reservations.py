@@ -1,0 +1,232 @@
+"""Reservations over random machines and jobs: only their jobs use them, and nobody else is hindered."""
+
+from collections import defaultdict
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from kit.actual import actual
+from kit.effort import examples
+from kit.machine import jobs, platforms, with_reservations
+
+from dardis.metrics.audit import audit
+from dardis.model.addresses import all_hosts
+from dardis.model.job import FOREVER, Actual
+from dardis.model.laid_out import lay_out
+from dardis.model.platform import NodeGroup, Platform
+from dardis.model.queues import Queue
+from dardis.model.reservations import Reservation
+from dardis.model.schedule import Schedule
+from dardis.model.target import Target
+from dardis.registry import find_dispatcher
+from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
+from dardis.runs.play import Hosting, Played, play, play_over
+from dardis.task_manager import EVERY_HOST
+from dardis.transport.local import LocalHosts
+
+DISTRIBUTED = ("dardis-throughput", "dardis-profile", "dardis-balance", "dardis-late")
+CENTRAL = (
+    "rules-fcfs",
+    "rules-wt",
+    "easy",
+    "conservative",
+    "pbs-walltime",
+    "replan",
+    "pcp14",
+    "hcp19",
+    "pcp20",
+    "cp-eurora",
+    "portfolio",
+)
+WINDOW_S = 1000
+Case = tuple[Platform, list[Actual]]
+
+
+@st.composite
+def reserved(draw) -> Case:
+    """A machine with reservations, and jobs that all have windows."""
+    platform = draw(platforms())
+    site, listed = draw(with_reservations(platform, draw(jobs(platform))))
+    assume(site.reservations)
+    return site, [replace(job, asked=replace(job.asked, latest=job.earliest + WINDOW_S)) for job in listed]
+
+
+def played(case: Case, name: str) -> Played:
+    settings = ("composite=off",) if name == "pcp14" else ()
+    return play(*case, find_dispatcher(name, settings), Target(), 1)
+
+
+def see_reservations(schedule: Schedule, site: Platform) -> None:
+    """Second by second and node by node, with nothing of ours: who is where, and whose room that is."""
+    inside, outside = defaultdict(int), defaultdict(int)
+    for place in np.flatnonzero(schedule.ran).tolist():
+        mine = site.reservation_of.get(schedule.queue[place])
+        start, end = int(schedule.start[place]), int(schedule.start[place] + schedule.walltime[place])
+        nodes, units = schedule.placed.of(place)
+        if mine is not None:
+            assert any(begin <= start and end <= over for begin, over in mine.spans)
+            assert set(nodes.tolist()) <= set(mine.nodes)
+            assert mine.users is None or schedule.user[place] in mine.users
+        for second in range(start, int(schedule.finish[place])):
+            for node, count in zip(nodes.tolist(), units.tolist(), strict=True):
+                for kind, amount in enumerate(schedule.request[place].tolist()):
+                    if mine is None:
+                        outside[second, node, kind] += count * amount
+                    else:
+                        inside[mine.name, second, node, kind] += count * amount
+    for (name, second, node, kind), amount in inside.items():
+        one = next(one for one in site.reservations if one.name == name)
+        assert amount <= one.kept(site.capacity, site.kinds)[node, kind], (name, second, node)
+    for (second, node, kind), amount in outside.items():
+        kept = sum(
+            int(one.kept(site.capacity, site.kinds)[node, kind])
+            for one in site.reservations
+            if any(start <= second < end for start, end in one.spans)
+        )
+        assert amount <= site.capacity[node, kind] - kept, (second, node)
+
+
+@pytest.mark.parametrize("name", DISTRIBUTED + CENTRAL)
+@given(case=reserved())
+@examples(0.3)
+def test_only_their_jobs_use_reservations(case, name):
+    site, listed = case
+    run = played(case, name)
+    see_reservations(run.schedule, site)
+    assert audit(run.schedule, site, expected=[job.number for job in listed]) == []
+    assert played(case, name).schedule.digest() == run.schedule.digest()
+
+
+@pytest.mark.parametrize("name", DISTRIBUTED + CENTRAL)
+@given(case=reserved(), data=st.data())
+@examples(0.2)
+def test_who_is_alone_in_a_reservation_runs_if_it_holds_him(case, name, data):
+    site, listed = case
+    one = data.draw(st.sampled_from(site.reservations))
+    job = next((job for job in listed if job.queue == one.queue), None)
+    assume(job is not None)
+    others = [other for other in listed if other.queue not in site.reservation_of]
+    run = played((site, sorted([*others, job], key=lambda j: (j.submit, j.number))), name)
+    place = run.schedule.number.tolist().index(job.number)
+    kept = one.kept(site.capacity, site.kinds)[list(one.nodes)]
+    asks = np.array(job.request)
+    could = int((kept[:, asks > 0] // asks[asks > 0]).min(axis=1).sum())
+    allowed = one.users is None or job.user in one.users
+    in_time = any(max(begin, job.earliest) + job.walltime <= end for begin, end in one.spans)
+    if name in ("dardis-profile", "dardis-balance") and in_time:
+        return  # a drawn start may lie in no span
+    assert run.schedule.ran[place] == (allowed and in_time and could >= job.units)
+
+
+@pytest.mark.parametrize("name", CENTRAL)
+@given(case=reserved())
+@examples(0.2)
+def test_who_waits_for_a_reservation_hinders_nobody_else(case, name):
+    """A second dispatcher, on what the reservations leave, decides the same on the others."""
+    site, listed = case
+    laid_out = lay_out(site).machine
+    own = len(site.groups)
+    windows = tuple(window for window in laid_out.maintenance if window.nodes[0] < site.node_count)
+    alone = replace(site, reservations=(), queues=(), maintenance=windows)
+    assert len(laid_out.groups) > own
+    others = [job for job in listed if job.queue not in site.reservation_of]
+    whole, part = played(case, name).schedule, played((alone, others), name).schedule
+    start = dict(zip(whole.number.tolist(), whole.start.tolist(), strict=True))
+    assert [start[number] for number in part.number.tolist()] == part.start.tolist()
+
+
+@pytest.mark.parametrize("name", ["dardis-throughput", "dardis-late"])
+@given(case=reserved(), hosts=st.integers(2, 4))
+@examples(0.2)
+def test_hosts_do_not_change_the_schedule(case, name, hosts):
+    site, listed = case
+    machine = lay_out(site).machine
+    assume(machine.node_count >= hosts)
+    dispatcher, bounds = find_dispatcher(name, ()), even_bounds(machine.node_count, hosts)
+    plan = host_plan(machine, None, bounds, 1)
+    local = LocalHosts([host_from_plan(plan, host, dispatcher.pool) for host in all_hosts(hosts)], encoded=True)
+    run = play_over(
+        Hosting(local, bounds), site, listed, dispatcher, Target(), 1, task_managers=2, reach=EVERY_HOST, progress=None
+    )
+    assert run.schedule.digest() == played(case, name).schedule.digest()
+
+
+@given(reserved())
+@examples(1)
+def test_there_and_back(case):
+    site, _ = case
+    schedule = played(case, "easy").schedule
+    laid_out = lay_out(site)
+    assert laid_out.on_own_nodes(laid_out.on_stand_ins(schedule)).digest() == schedule.digest()
+
+
+SITE = Platform(
+    "four", (NodeGroup("n", 4, {"cores": 4}),), queues=(Queue("r"), Queue("q")),
+    reservations=(Reservation("r1", "r", (1, 2), ((100, 200), (300, 400)), {"cores": 2}, ("ann",)),),
+)  # fmt: skip
+
+
+def ask(number: int, queue: str, *, walltime: int = 50, units: int = 1, cores: int = 2, submit: int = 0) -> Actual:
+    groups = 0b10 if queue == "r" else 0b1
+    return actual(
+        number, submit, submit, None, walltime, units, (cores,), groups, queue, "ann", runtime=walltime
+    )  # fmt: skip
+
+
+def test_by_hand():
+    """Four jobs of the reservation and five others, by EASY."""
+    listed = [
+        ask(1, "r", walltime=60), ask(2, "r", walltime=60, units=2), ask(3, "r", walltime=90, units=2),
+        ask(4, "r", walltime=101), ask(5, "q", walltime=120, units=4, cores=4),
+        ask(6, "q", walltime=100, units=4, cores=3), ask(7, "q", walltime=500, units=4),
+        ask(8, "r", walltime=100, submit=350),
+    ]  # fmt: skip
+    run = play(SITE, listed, find_dispatcher("easy", ()), Target(), 1)
+    start = dict(zip(run.schedule.number.tolist(), run.schedule.start.tolist(), strict=True))
+    reasons = {run.jobs[place].number: reason for place, reason in run.recorder.reasons.items()}
+    assert (start[1], start[2]) == (100, 300)  # 2 can't start beside 1, and after it 200 comes too soon
+    assert start[6] == 0  # until 100 all cores are free; it must not run into the reservation
+    assert (start[5], start[7]) == (400, 520)  # 5 needs all there is for 120 s, and 7 must not delay it
+    assert "not free for so long" in reasons[4]
+    assert "not free for so long" in reasons[8]
+    assert "has not started in time" in reasons[3]
+    assert audit(run.schedule, SITE, expected=range(1, 9)) == []
+
+
+@pytest.mark.parametrize(
+    ("number", "change", "said"),
+    [
+        (1, {"start": 90, "finish": 150}, "is in maintenance"),
+        (1, {"start": 150, "finish": 210}, "is in maintenance"),
+        (1, {"start": 500, "finish": 560}, "is not within reservation r1"),
+        (1, {"start": 250, "finish": 310}, "is not within reservation r1"),
+        (1, {"user": "bob"}, "may use reservation r1"),
+        (6, {"queue": "r"}, "is none that queue r may use"),
+        (6, {"start": 50, "finish": 150}, "holds more than its 4 cores"),
+    ],
+)
+def test_the_audit_finds_who_does_not_keep_to_them(number, change, said):
+    run = play(SITE, [ask(1, "r", walltime=60), ask(6, "q", walltime=100, units=4, cores=3)], *EASY)
+    schedule = run.schedule
+    place = schedule.number.tolist().index(number)
+    columns = {}
+    for name, value in change.items():
+        column = list(getattr(schedule, name))
+        column[place] = value
+        columns[name] = np.array(column, dtype=np.int64) if name in ("start", "finish") else column
+    found = audit(replace(schedule, **columns), SITE)
+    assert any(said in str(violation) for violation in found), found
+    assert all(violation.node is None or violation.node < 4 for violation in found)
+    assert all(violation.job != -1 for violation in found)
+
+
+EASY = (find_dispatcher("easy", ()), Target(), 1)
+
+
+def test_last_starts():
+    one = SITE.reservations[0]
+    assert [one.last_start(walltime) for walltime in (1, 100)] == [399, 300]
+    assert one.last_start(101) < 0
+    assert SITE.last_start(ask(1, "q").asked) == FOREVER

@@ -1,0 +1,308 @@
+"""What happens at a site, over random machines, jobs and events: nobody is lost, and the audit finds nothing."""
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.actual import actual, asking
+from kit.effort import examples
+from kit.machine import jobs, platforms, with_reservations, with_shapes
+
+from dardis.config.reservations import check_reservations, places_of
+from dardis.metrics.audit import audit
+from dardis.model.addresses import JobId, all_hosts
+from dardis.model.choices import EventOrder
+from dardis.model.errors import InputError
+from dardis.model.events import (
+    JobChanged,
+    NodesDown,
+    NodesUp,
+    QueueStarted,
+    QueueStopped,
+    ReservationMade,
+    SiteEvent,
+)
+from dardis.model.job import Actual, Status
+from dardis.model.laid_out import lay_out
+from dardis.model.platform import NodeGroup, Platform
+from dardis.model.queues import Queue
+from dardis.model.reservations import Reservation
+from dardis.model.target import Target
+from dardis.registry import find_dispatcher
+from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
+from dardis.runs.play import Hosting, Played, play, play_over
+from dardis.task_manager import EVERY_HOST
+from dardis.transport.local import LocalHosts
+
+BEARING = (
+    "dardis-throughput", "dardis-profile", "dardis-balance", "dardis-late", "rules-fcfs", "rules-wt", "easy",
+    "conservative", "pbs-walltime", "replan", "pcp14", "hcp19", "pcp19", "cp-eurora", "portfolio",
+)  # fmt: skip
+WINDOW_S = 1000
+LAST = 90
+
+
+@dataclass
+class Case:
+    """What a run is made of."""
+
+    site: Platform
+    jobs: list[Actual]
+    events: list[SiteEvent]
+    order: EventOrder = EventOrder.BATCHED
+
+    def play(self, name: str) -> Played:
+        settings = [f"event_order={self.order}", *(["composite=off"] if name == "pcp14" else [])]
+        dispatcher = find_dispatcher(name, settings)
+        return play(self.site, self.jobs, dispatcher, Target(), 1, events=self.events)
+
+    def as_it_was(self, run: Played) -> list[str]:
+        expected = [job.number for job in self.jobs]
+        return list(map(str, audit(run.schedule, run.site.as_it_became, expected=expected)))
+
+
+@st.composite
+def stops(draw, queues: list[str]) -> list[SiteEvent]:
+    """Queues are stopped and, most of the time, started."""
+    found: list[SiteEvent] = []
+    for queue in queues:
+        times = sorted(draw(st.sets(st.integers(0, LAST), max_size=4)))
+        kinds = (QueueStopped, QueueStarted)
+        found += [kinds[place % 2](time, queue) for place, time in enumerate(times)]
+    return found
+
+
+@st.composite
+def failures(draw, platform: Platform) -> list[SiteEvent]:
+    """Nodes fail and, most of the time, come back."""
+    found: list[SiteEvent] = []
+    for node in range(platform.node_count):
+        if draw(st.booleans()):
+            times = sorted(draw(st.sets(st.integers(0, LAST), max_size=4)))
+            found += [(NodesDown, NodesUp)[place % 2](time, (node,)) for place, time in enumerate(times)]
+    return found
+
+
+def in_its_groups(job: Actual, bits: int) -> Actual:
+    """The same on these groups, with all its parts."""
+    requests = tuple(
+        replace(request, parts=tuple(replace(part, groups=bits) for part in request.parts))
+        for request in job.asked.requests
+    )
+    return asking(job, requests=requests, groups=bits)
+
+
+@st.composite
+def stories(draw, *, shaped: bool = False) -> Case:
+    """A machine with reservations, some of them made while it runs, and all kinds of events."""
+    platform = draw(platforms())
+    site, listed = draw(with_reservations(platform, draw(jobs(platform, following=True))))
+    listed = [replace(job, asked=replace(job.asked, latest=job.earliest + WINDOW_S)) for job in listed]
+    if shaped:
+        inside = {queue.name: queue.groups for queue in lay_out(site).machine.queues if queue.name != "all"}
+        listed = [
+            in_its_groups(job, sum(1 << group for group in inside[job.queue])) if job.queue in inside else job
+            for job in draw(with_shapes(site, listed))
+        ]
+    events = draw(stops([queue.name for queue in site.queues]))
+    for job in listed:
+        if not job.asked.requests and draw(st.integers(0, 3)) == 0:
+            walltime = draw(st.none() | st.integers(1, 40))
+            queue = draw(st.sampled_from([None, *(queue.name for queue in site.queues)]))
+            bits = {queue.name: queue.groups for queue in lay_out(site).machine.queues}
+            groups = sum(1 << group for group in bits[queue] or ()) if queue is not None else 0
+            events.append(JobChanged(draw(st.integers(0, LAST)), job.number, walltime, queue, groups))
+    events += draw(failures(platform))
+    standing = []
+    for one in site.reservations:
+        made = draw(st.none() | st.integers(0, one.spans[0][0]))
+        standing.append(replace(one, stands=made is None))
+        events += [] if made is None else [ReservationMade(made, one.name)]
+    site = replace(site, reservations=tuple(standing))
+    events.sort(key=lambda event: event.at)
+    return Case(site, listed, events, draw(st.sampled_from(EventOrder)))
+
+
+@pytest.mark.parametrize("name", BEARING)
+@given(case=stories())
+@examples(0.3)
+def test_nobody_is_lost_and_all_is_legal(case, name):
+    run = case.play(name)
+    assert case.as_it_was(run) == []
+    assert case.play(name).schedule.digest() == run.schedule.digest()
+
+
+@pytest.mark.parametrize("name", ["rules-fcfs", "easy", "conservative", "pbs-walltime", "replan"])
+@given(case=stories(shaped=True))
+@examples(0.3)
+def test_nobody_is_lost_of_several_parts(case, name):
+    run = case.play(name)
+    assert case.as_it_was(run) == []
+    assert case.play(name).schedule.digest() == run.schedule.digest()
+
+
+@pytest.mark.parametrize("name", BEARING)
+@given(case=stories())
+@examples(0.2)
+def test_nobody_starts_in_a_stopped_queue_or_runs_on_nodes_that_failed(case, name):
+    """By the events alone."""
+    run = case.play(name)
+    schedule = run.schedule
+    stopped, down = defaultdict(list), defaultdict(list)
+    for event in case.events:
+        match event:
+            case QueueStopped(at=at, queue=queue):
+                stopped[queue].append([at, 1 << 60])
+            case QueueStarted(at=at, queue=queue):
+                stopped[queue][-1][1] = at
+            case NodesDown(at=at, nodes=(node,)):
+                down[node].append([at, 1 << 60])
+            case NodesUp(at=at, nodes=(node,)):
+                down[node][-1][1] = at
+    for place in np.flatnonzero(schedule.ran).tolist():
+        start, end = int(schedule.start[place]), int(schedule.finish[place])
+        assert not any(since <= start < until for since, until in stopped[schedule.queue[place]])
+        for node in schedule.placed.of(place)[0].tolist():
+            for since, until in down[node]:
+                assert end <= since or start >= until
+                if end == since and end - start < min(schedule.walltime[place], run.jobs[place].runtime):
+                    assert schedule.status[place] == Status.KILLED
+    for place, job in enumerate(run.jobs):
+        if schedule.ran[place] and place not in run.recorder.cut:
+            assert schedule.finish[place] - schedule.start[place] == min(job.runtime, job.walltime)
+
+
+@pytest.mark.parametrize("name", ["dardis-throughput", "dardis-late"])
+@given(case=stories(), hosts=st.integers(2, 3))
+@examples(0.2)
+def test_hosts_do_not_change_the_schedule(case, name, hosts):
+    machine = lay_out(case.site).machine
+    hosts = min(hosts, machine.node_count)
+    dispatcher = find_dispatcher(name, [f"event_order={case.order}"])
+    bounds = even_bounds(machine.node_count, hosts)
+    plan = host_plan(machine, None, bounds, 1)
+    local = LocalHosts([host_from_plan(plan, host, dispatcher.pool) for host in all_hosts(hosts)], encoded=True)
+    run = play_over(
+        Hosting(local, bounds), case.site, case.jobs, dispatcher, Target(), 1, task_managers=2, reach=EVERY_HOST,
+        progress=None, events=case.events,
+    )  # fmt: skip
+    assert run.schedule.digest() == case.play(name).schedule.digest()
+
+
+FOUR = Platform("four", (NodeGroup("n", 4, {"cores": 4}),), queues=(Queue("a"), Queue("b"), Queue("r")))
+
+
+def ask(number: int, walltime: int, units: int = 1, queue: str = "a", submit: int = 0, cores: int = 4) -> Actual:
+    return actual(number, submit, submit, submit + WINDOW_S, walltime, units, (cores,), 1, queue, "u", runtime=walltime)
+
+
+def starts(run: Played) -> dict[int, int | str]:
+    return {
+        job.number: run.recorder.reasons.get(place, int(run.schedule.start[place]))
+        for place, job in enumerate(run.jobs)
+    }
+
+
+@pytest.mark.parametrize("name", ["easy", "conservative", "replan", "dardis-throughput", "dardis-late", "hcp19"])
+class TestByHand:
+    def test_a_stopped_queue(self, name):
+        """Its first job runs on, its second waits until it is started, and lets others go before it."""
+        listed = [ask(1, 50, 4), ask(2, 50, 4), ask(3, 60, 4, "b", 10)]
+        run = Case(FOUR, listed, [QueueStopped(20, "a"), QueueStarted(70, "a")]).play(name)
+        assert starts(run) == {1: 0, 2: 110, 3: 50}
+
+    def test_a_queue_that_is_never_started(self, name):
+        run = Case(FOUR, [ask(1, 50, 4), ask(2, 50, 4)], [QueueStopped(20, "a")]).play(name)
+        assert starts(run) == {1: 0, 2: "waits in queue a, which is stopped"}
+
+    def test_a_queue_that_is_stopped_and_started_in_one_instant(self, name):
+        case = Case(FOUR, [ask(1, 50, 4), ask(2, 50, 4)], [QueueStopped(20, "a"), QueueStarted(20, "a")])
+        run = case.play(name)
+        assert starts(run) == {1: 0, 2: 50}
+        assert all(queue.stopped == () for queue in run.site.as_it_became.queues)
+
+    def test_a_job_that_asks_for_less(self, name):
+        """With 30 s it fits before the job that needs all nodes."""
+        listed = [ask(1, 50, 2), ask(2, 50, 4), ask(3, 100, 2, submit=5)]
+        if name in ("replan", "hcp19"):
+            return  # they let it go before anyway
+        assert starts(Case(FOUR, listed, []).play(name))[3] == 100
+        run = Case(FOUR, listed, [JobChanged(20, JobId(3), walltime=30)]).play(name)
+        assert starts(run) == {1: 0, 2: 50, 3: 20}
+        assert run.schedule.status.tolist() == [Status.COMPLETED, Status.COMPLETED, Status.KILLED]
+
+    def test_a_job_that_runs_is_not_changed(self, name):
+        run = Case(FOUR, [ask(1, 50, 2)], [JobChanged(20, JobId(1), walltime=30)]).play(name)
+        assert run.schedule.walltime.tolist() == [50]
+        assert "job 1" in run.site.notes[0]
+
+    def test_a_job_that_is_moved_to_a_stopped_queue_and_back(self, name):
+        listed = [ask(1, 50, 4), ask(2, 50, 4)]
+        moves = [QueueStopped(0, "b"), JobChanged(10, JobId(2), queue="b", groups=1)]
+        assert starts(Case(FOUR, listed, moves).play(name))[2] == "waits in queue b, which is stopped"
+        back = [*moves, JobChanged(80, JobId(2), queue="a", groups=1)]
+        assert starts(Case(FOUR, listed, back).play(name))[2] == 80
+
+    def test_nodes_fail_and_come_back(self, name):
+        """Job 1 dies on node 0, job 2 needs all four."""
+        listed = [ask(1, 50, 4), ask(2, 50, 4), ask(3, 20, 2, submit=5)]
+        run = Case(FOUR, listed, [NodesDown(30, (0, 1)), NodesUp(90, (0, 1))]).play(name)
+        assert starts(run) == {1: 0, 2: 90, 3: 30}
+        assert run.schedule.finish.tolist() == [30, 140, 50]
+        assert run.schedule.status.tolist() == [Status.KILLED, Status.COMPLETED, Status.COMPLETED]
+
+    def test_nodes_that_never_come_back(self, name):
+        run = Case(FOUR, [ask(1, 50, 2), ask(2, 50, 4, submit=1)], [NodesDown(30, (3,))]).play(name)
+        assert starts(run) == {1: 0, 2: "finds no start while nodes have failed"}
+
+    def test_only_those_are_lost_whom_the_nodes_that_are_left_do_not_hold(self, name):
+        """Job 2 waits for a node that does not come back, and then is in nobody's way; a follower comes after that."""
+        listed = [ask(1, 60, 2), ask(2, 60, 4, submit=10), ask(3, 60, 1, submit=20), ask(4, 60, 1, submit=30)]
+        listed.append(replace(ask(5, 60, 1, submit=40), after=2, think=5))
+        run = Case(FOUR, listed, [NodesDown(5, (3,))]).play(name)
+        found = starts(run)
+        assert found[2] == "finds no start while nodes have failed"
+        assert all(isinstance(found[number], int) for number in (1, 3, 4, 5))
+
+    @pytest.mark.parametrize("order", EventOrder)
+    def test_nodes_fail_when_a_job_ends(self, name, order):
+        listed = [ask(1, 60, 2), ask(2, 60, 2, submit=1), ask(3, 60, 1, submit=5), ask(4, 60, 4, submit=60)]
+        case = Case(FOUR, listed, [NodesDown(60, (3,)), NodesUp(70, (3,))], order)
+        run = case.play(name)
+        assert case.as_it_was(run) == []
+        assert run.schedule.ran.all()
+
+    def test_a_reservation_is_made(self, name):
+        """Job 2 was to start at 50 and would run into it; job 3 is of its queue."""
+        one = Reservation("course", "r", (0, 1, 2, 3), ((80, 120),), stands=False)
+        site = replace(FOUR, reservations=(one,))
+        listed = [ask(1, 50, 4), ask(2, 50, 4), ask(3, 20, 1, "r", 35), ask(4, 20, 1, "r", 10)]
+        listed = [asking(job, groups=2) if job.queue == "r" else job for job in listed]
+        run = Case(site, sorted(listed, key=lambda job: job.submit), [ReservationMade(30, "course")]).play(name)
+        assert starts(run) == {1: 0, 2: 120, 3: 80, 4: "reservation course does not stand"}
+
+    def test_a_reservation_is_refused_where_somebody_runs(self, name):
+        one = Reservation("course", "r", (0, 1, 2, 3), ((40, 120),), stands=False)
+        listed = [ask(1, 50, 4), asking(ask(3, 20, 1, "r", 35), groups=2)]
+        run = Case(replace(FOUR, reservations=(one,)), listed, [ReservationMade(30, "course")]).play(name)
+        assert starts(run) == {1: 0, 3: "reservation course does not stand"}
+        assert "refused: node 0" in run.site.notes[0]
+
+
+@given(stories())
+@examples(1)
+def test_what_is_refused_has_no_room_beside_who_runs(case):
+    """And what stands has: then the machine holds it together with all that runs, as the audit has it."""
+    run = case.play("easy")
+    refused = [note for note in run.site.notes if "is refused" in note]
+    made = [event for event in case.events if isinstance(event, ReservationMade)]
+    standing = {one.name for one in run.site.as_it_became.reservations if one.stands}
+    for event in made:
+        assert (event.name in standing) != any(f"reservation {event.name} is refused" in note for note in refused)
+    try:
+        check_reservations(case.site, places_of("here", case.site))
+    except InputError:
+        pytest.fail("the strategy draws reservations that go together")

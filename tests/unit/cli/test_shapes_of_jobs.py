@@ -1,0 +1,127 @@
+"""Jobs with parts, nodes, neighbours and alternatives at the command line: run, judged, or refused in one line."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from dardis.cli.main import run as command
+from dardis.registry import OURS
+
+PLATFORM = """
+name = "small"
+[[nodes]]
+count = 3
+prefix = "a"
+resources = { cores = 4 }
+[[nodes]]
+count = 2
+prefix = "g"
+resources = { cores = 4, gpu = 2 }
+[partitions]
+gpus = ["g"]
+"""
+TRACE = """job_id,part,alternative,submit_s,runtime_s,walltime_s,units,nodes,contiguous,req_cores,req_gpu,partition
+1,1,1,0,50,60,2,,,4,0,
+1,2,1,,,,1,,,1,2,gpus
+2,1,1,5,20,30,7,3,1,1,0,
+3,1,1,10,10,20,5,,,4,0,
+3,1,2,,40,50,1,,,4,0,
+4,1,1,10,10,20,9,,,4,0,
+4,2,1,,,,9,,,4,0,
+5,1,1,12,10,20,1,,,4,0,
+"""
+
+
+@pytest.fixture
+def said(tmp_path: Path) -> list[str]:
+    """What to say to `dardis simulate`, but for the dispatcher."""
+    (tmp_path / "p.toml").write_text(PLATFORM)
+    (tmp_path / "t.csv").write_text(TRACE)
+    files = [str(tmp_path / "t.csv"), "--platform", str(tmp_path / "p.toml"), "--out", str(tmp_path / "out")]
+    return ["simulate", *files, "--no-report"]
+
+
+def test_a_run_is_judged_and_tells_what_was_taken(said: list[str], tmp_path: Path) -> None:
+    assert command([*said, "--dispatcher", "easy"]) == 0
+    assert command(["audit", str(tmp_path / "out")]) == 0
+    rows = list(csv.DictReader((tmp_path / "out" / "jobs.csv").read_text().splitlines()))
+    told = [[row[name] for name in ("status", "starting_time", "units_by_node", "alternative")] for row in rows]
+    assert told == [
+        ["completed", "0", "0:1 1:1 3:1", ""],
+        ["completed", "5", "2:4 3:2 4:1", ""],
+        ["completed", "25", "2:1", "2"],
+        ["rejected", "", "", ""],
+        ["completed", "25", "4:1", ""],
+    ]
+    assert rows[0]["parts"] == "2:cores=4 1:cores=1,gpu=2"
+    assert rows[0]["units_by_part"] == "0:1 1:1;3:1"
+    assert rows[0]["requested_number_of_resources"] == "9"
+    assert command(["report", str(tmp_path / "out")]) == 0
+
+
+@pytest.mark.parametrize("name", [name for name, one in OURS.items() if not one.setup.obeys_shapes])
+def test_who_does_not_obey_refuses(
+    name: str, said: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = ["--deadlines", "factor:5"] if OURS[name].setup.needs_deadlines else []
+    assert command([*said, "--dispatcher", name, *more]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"t.csv: has jobs with parts, nodes, contiguous or alternatives (job 1 is the first), which {name} " in line
+    assert "easy, conservative" in line
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--set", "expected=last-two"), "expected=last-two predicts none of them"),
+        (("--profile", "PROFILE"), "for which no desired profile is obeyed"),
+    ],
+)
+def test_what_goes_with_no_shape_is_refused(
+    more: tuple[str, str], words: str, said: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "wish.csv").write_text("time_s,node,kind,value\n0,*,cores,8\n")
+    more = (more[0], more[1].replace("PROFILE", str(tmp_path / "wish.csv")))
+    assert command([*said, "--dispatcher", "easy", *more]) == 2
+    assert words in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_comparisons_and_forecasts_refuse_before_anything_runs(
+    said: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whichever of the dispatchers it is that does not obey; and no bound is known for such jobs."""
+    compare = ["compare", *said[1:-1], "--dispatchers"]
+    assert command([*compare, "easy,dardis-throughput"]) == 2
+    assert "which dardis-throughput does not obey" in capsys.readouterr().err
+    assert command([*compare, "easy,conservative", "--clairvoyant"]) == 2
+    told = capsys.readouterr().err
+    assert "--clairvoyant: " in told
+    assert "t.csv: has jobs with parts" in told
+    assert not (tmp_path / "out").exists()
+    forecast = ["forecast", *said[1:4], "--calendar-start", "2023-07-03T00:00Z", *said[4:-1]]
+    assert command(forecast) == 2
+    assert "t.csv: has jobs with parts" in capsys.readouterr().err
+
+
+def test_a_mistake_in_a_part_is_told_with_its_line(
+    said: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "t.csv").write_text(TRACE.replace("1,2,1,,,,1,,,1,2,gpus", "1,2,1,,,,1,,,0,0,gpus"))
+    assert command([*said, "--dispatcher", "easy"]) == 2
+    assert "t.csv:3: asks for nothing; expected a part" in capsys.readouterr().err
+
+
+def test_a_trace_is_told_and_converted(tmp_path: Path, said: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    table, again, swf = (tmp_path / name for name in ("t.csv", "again.csv", "t.swf"))
+    assert command(["trace", "info", str(table)]) == 0
+    assert command(["trace", "convert", str(table), str(again)]) == 0
+    assert command(["trace", "convert", str(again), str(tmp_path / "third.csv")]) == 0
+    assert again.read_text() == (tmp_path / "third.csv").read_text()
+    capsys.readouterr()
+    assert command(["trace", "convert", str(table), str(swf)]) == 0
+    assert "parts, nodes, contiguous and alternatives of 4 jobs: SWF has no columns" in capsys.readouterr().err

@@ -1,0 +1,86 @@
+"""Files of events: what is read, and mistakes with their places."""
+
+import pytest
+
+from dardis.config.events import load_events
+from dardis.model.errors import InputError
+from dardis.model.events import (
+    JobChanged,
+    NodesDown,
+    NodesUp,
+    QueueStarted,
+    QueueStopped,
+    ReservationMade,
+)
+from dardis.model.platform import Maintenance, NodeGroup, Platform
+from dardis.model.queues import Queue
+from dardis.model.reservations import Reservation
+
+SITE = Platform(
+    "four", (NodeGroup("n", 4, {"cores": 4}),), queues=(Queue("a"), Queue("r"), Queue("s")),
+    reservations=(Reservation("x", "s", (3,), ((0, 100),)),), maintenance=(Maintenance((2,), 500, 600),),
+)  # fmt: skip
+MADE = 'at_s = 50\nreservation = { name = "c", queue = "r", nodes = "0-1", start_s = 60, end_s = 99 }'
+
+
+def load(path, *events, site=SITE):
+    file = path / "e.toml"
+    file.write_text("".join(f"[[events]]\n{text}\n" for text in events))
+    return load_events(file, site, {1, 7}, 10)
+
+
+def test_all_there_is(tmp_path):
+    story = load(
+        tmp_path, 'at_s = 400\nstart_queue = "a"', 'at_s = 20\nstop_queue = "a"', "at_s = 30\njob = 7\nwalltime_s = 60",
+        'at_s = 30\njob = 7\nqueue = "a"', 'at_s = 40\nnodes_down = "0 2-3"', "at_s = 60\nnodes_up = [3]", MADE,
+    )  # fmt: skip
+    assert story.events == (
+        QueueStopped(20, "a"), JobChanged(30, 7, 60), JobChanged(30, 7, None, "a"), NodesDown(40, (0, 2, 3)),
+        ReservationMade(50, "c"), NodesUp(60, (3,)), QueueStarted(400, "a"),
+    )  # fmt: skip
+    assert story.platform.reservations == (
+        *SITE.reservations,
+        Reservation("c", "r", (0, 1), ((60, 99),), stands=False),
+    )
+
+
+@pytest.mark.parametrize(
+    ("events", "said"),
+    [
+        (['at_s = 9\nstop_queue = "a"'], ["events[0].at_s", "before the trace begins", "10 s or later"]),
+        (["at_s = 20"], ["events[0]", "nothing happens", "stop_queue, start_queue, job"]),
+        (['at_s = 20\nstop_queue = "a"\njob = 1\nwalltime_s = 5'], ["events[0]", "stop_queue and job"]),
+        (["at_s = 20\njob = 1"], ["events[0]", "job alone", "walltime_s or queue"]),
+        (['at_s = 20\nnodes_down = "1"\nqueue = "a"'], ["events[0]", "nodes_down, queue alone"]),
+        (['at_s = 20\nstop_queue = "b"'], ["events[0].stop_queue", "'b' is not declared", "one of a, r, s"]),
+        (['at_s = 20\njob = 1\nqueue = "b"'], ["events[0].queue", "'b' is not declared"]),
+        (["at_s = 20\njob = 2\nwalltime_s = 5"], ["events[0].job", "no job 2"]),
+        (["at_s = 20\njob = 1\nwalltime_s = 0"], ["events[0].walltime_s", "0"]),
+        (["at_s = 20\nnodes_down = [4]"], ["events[0].nodes_down", "no node 4", "0 to 3"]),
+        (["at_s = 20\nnodes_down = [1]", "at_s = 30\nnodes_down = [0, 1]"], ["events[1]", "node 1 is down already"]),
+        (["at_s = 20\nnodes_up = [1]"], ["events[0].nodes_up", "node 1 is not down then"]),
+        (["at_s = 20\nnodes_up = [1]", "at_s = 15\nnodes_down = [0]"], ["events[0].nodes_up", "node 1"]),
+        (["at_s = 20\nnodes_down = [1]", "at_s = 20\nnodes_up = [1]"], ["events[1].nodes_up", "at the same time"]),
+        (['at_s = 20\nstart_queue = "a"'], ["events[0].start_queue", "is not stopped then"]),
+        (['at_s = 20\nstop_queue = "a"'] * 2, ["events[1].stop_queue", "is stopped already"]),
+        ([MADE.replace("at_s = 50", "at_s = 70")], ["events[0].reservation.start_s", "before it is made"]),
+        ([MADE.replace('"c"', '"x"')], ["events[0].reservation.name", "'x' again"]),
+        ([MADE.replace('"r"', '"s"')], ["events[0].reservation.queue", "'s' again"]),
+        ([MADE.replace('"r"', '"b"')], ["events[0].reservation.queue", "no queue 'b'"]),
+        ([MADE.replace("0-1", "3")], ["events[0].reservation", "8 cores of node 3 at 60 s by x, c"]),
+        ([MADE.replace("0-1", "2").replace("99", "501")], ["events[0].reservation.nodes", "in maintenance"]),
+        ([MADE.replace("end_s = 99", "end_s = 60")], ["events[0].reservation", "not after"]),
+        (["at_s = 20\nstop = 5"], ["events[0].stop", "unknown key"]),
+    ],
+)
+def test_mistakes(tmp_path, events, said):
+    with pytest.raises(InputError) as mistake:
+        load(tmp_path, *events)
+    line = str(mistake.value)
+    assert "\n" not in line
+    assert all(part in line for part in ["e.toml", *said]), line
+
+
+def test_a_platform_without_queues(tmp_path):
+    with pytest.raises(InputError, match=r"queue 'a' is not declared; expected a platform with \[\[queues\]\]"):
+        load(tmp_path, 'at_s = 20\nstop_queue = "a"', site=Platform("p", SITE.groups))

@@ -1,0 +1,187 @@
+"""Parts, exact and neighbouring nodes and alternatives under the central dispatcher, worked out by hand."""
+
+from __future__ import annotations
+
+import pytest
+from kit.actual import actual, asking
+from kit.central import dispatch, setup_of
+from kit.replay import placement
+from kit.run import Run
+
+from dardis.dispatch import CentralDispatcher
+from dardis.model.errors import ProtocolError
+from dardis.model.job import Actual
+from dardis.model.platform import NodeGroup, Platform
+from dardis.model.profile import StepFunction
+from dardis.model.queues import Queue
+from dardis.model.shapes import Part, Request
+from dardis.model.target import DesiredProfile
+from dardis.registry import find_dispatcher
+
+FOUR = Platform("four", (NodeGroup("n", 4, {"cores": 4}),))
+MIXED = Platform("mixed", (NodeGroup("a", 2, {"cores": 4}), NodeGroup("g", 1, {"cores": 4, "gpu": 1})))
+
+
+def plain(number: int, submit: int, walltime: int, units: int, *request: int, groups: int = 0b11) -> Actual:
+    """A job of equal units, of as many kinds as are named."""
+    return actual(number, submit, submit, None, walltime, units, request, groups, runtime=walltime)
+
+
+def shaped(number: int, submit: int, *requests: Request) -> Actual:
+    """A job that may run as any of these, to its walltime."""
+    first = requests[0]
+    part = first.parts[0]
+    job = actual(
+        number, submit, submit, None, first.walltime, first.units, part.request, part.groups, runtime=first.walltime,
+        requests=requests,
+    )  # fmt: skip
+    return Actual(job.asked, job.runtime, runtimes=tuple(request.walltime for request in requests))
+
+
+def run(platform: Platform, jobs: list[Actual], name: str = "easy", *settings: str) -> Run:
+    return dispatch(platform, jobs, find_dispatcher(name, settings).setup)
+
+
+def where(made: Run, place: int) -> list[dict[int, int]]:
+    """The nodes of each part."""
+    parts = made.schedule.parts
+    if parts is None:
+        return [placement(made.schedule, place)]
+    return [dict(parts.placed.pairs(part)) for part in range(*parts.offsets[place : place + 2].tolist())]
+
+
+NAMES = ("rules-fcfs", "easy", "conservative", "pbs-fifo", "pbs-walltime", "replan")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_total_of_cores_on_so_many_nodes(name: str) -> None:
+    """Ten cores on three nodes: on those that have most, at least one on each, the first as many as they can."""
+    ten = Request((Part(10, (1,), 1, 3),), 10)
+    made = run(FOUR, [shaped(1, 0, ten)], name)
+    assert where(made, 0) == [{0: 4, 1: 4, 2: 2}]
+    made = run(FOUR, [plain(1, 0, 10, 1, 3), shaped(2, 0, ten)], name)
+    assert where(made, 1) == [{1: 4, 2: 4, 3: 2}]
+    three = Request((Part(3, (1,), 1, 3),), 10)
+    assert where(run(FOUR, [shaped(1, 0, three)], name), 0) == [{0: 1, 1: 1, 2: 1}]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_neighbours_wait_for_each_other(name: str) -> None:
+    """At 5 nodes 0, 2 and 3 are free, and only at 10 node 1."""
+    busy = [plain(1, 0, 5, 1, 4), plain(2, 0, 10, 1, 4)]
+    apart, beside = (Request((Part(3, (4,), 1),), 10, contiguous=side) for side in (False, True))
+    made = run(FOUR, [*busy, shaped(3, 1, beside)], name)
+    assert made.schedule.start.tolist() == [0, 0, 10]
+    assert where(made, 2) == [{0: 1, 1: 1, 2: 1}]
+    assert run(FOUR, [*busy, shaped(3, 1, apart)], name).schedule.start.tolist() == [0, 0, 5]
+
+
+def test_neighbours_on_an_exact_number_of_nodes() -> None:
+    """Nodes 1 and 2 hold 1 + 3, too few; 2 and 3 hold five."""
+    busy = [plain(1, 0, 20, 1, 4), plain(2, 0, 20, 1, 3), plain(3, 0, 20, 1, 1), plain(4, 0, 20, 1, 2)]
+    two = Request((Part(5, (1,), 1, 2),), 10, contiguous=True)
+    made = run(FOUR, [*busy, shaped(5, 1, two)], "easy", "node_choice=worst-fit")
+    held = [placement(made.schedule, place) for place in range(4)]
+    assert held == [{0: 1}, {1: 1}, {2: 1}, {3: 1}]
+    assert where(made, 4) == [{2: 3, 3: 2}]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parts_start_together(name: str) -> None:
+    """The node with the GPU is taken till 8: the other part waits with it, although nodes 0 and 1 are free."""
+    both = Request((Part(2, (3, 0), 0b11), Part(1, (1, 1), 0b11)), 10)
+    made = run(MIXED, [plain(1, 0, 8, 1, 1, 1), shaped(2, 0, both)], name)
+    assert made.schedule.start.tolist() == [0, 8]
+    assert where(made, 1) == [{0: 1, 1: 1}, {2: 1}]
+    assert made.schedule.units.tolist() == [1, 3]
+    assert made.schedule.asked_of("cores").tolist() == [1, 7]
+
+
+def test_parts_that_need_what_few_nodes_have_look_first() -> None:
+    """Else the first part would be on the only node that holds the second."""
+    both = Request((Part(3, (4, 0), 0b11), Part(1, (0, 1), 0b11)), 10)
+    assert where(run(MIXED, [shaped(1, 0, both)]), 0) == [{0: 1, 1: 1, 2: 1}, {2: 1}]
+    small_first = Request((Part(1, (1, 0), 0b10), Part(1, (4, 1), 0b11)), 10)
+    assert run(MIXED, [shaped(1, 0, small_first)]).reasons == {
+        0: "asks for 1 units of (1 cores) and 1 units of (4 cores, 1 gpu); the empty machine holds no such"
+    }
+
+
+def test_parts_that_are_alike_hard_look_in_an_order_in_which_all_find_nodes() -> None:
+    """In the order stated the first would be on node 1, the second on 0, and the third on none."""
+    three = Platform("three", tuple(NodeGroup(name, 1, {"cores": 4}) for name in "abc"))
+    request = Request(tuple(Part(1, (4,), groups) for groups in (0b110, 0b011, 0b011)), 10)
+    assert where(run(three, [shaped(1, 0, request)]), 0) == [{2: 1}, {0: 1}, {1: 1}]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_first_alternative_that_can_start_is_taken(name: str) -> None:
+    wide, long = Request((Part(4, (4,), 1),), 10), Request((Part(1, (4,), 1),), 30)
+    made = run(FOUR, [shaped(1, 0, wide, long)], name)
+    assert (made.schedule.finish.tolist(), made.schedule.taken.tolist()) == ([10], [0])
+    made = run(FOUR, [plain(1, 0, 8, 1, 4), shaped(2, 1, wide, long)], name)
+    assert (made.schedule.start.tolist(), made.schedule.finish.tolist()) == ([0, 1], [8, 31])
+    assert made.schedule.taken.tolist() == [-1, 1]
+    assert (made.schedule.units.tolist(), made.schedule.walltime.tolist()) == ([1, 1], [8, 30])
+
+
+def test_a_reservation_is_for_the_alternative_that_ends_first() -> None:
+    """Node 0 is free at 5 for 30 s, all are at 15 for 10 s; of equal ends it is the first stated."""
+    busy = [plain(1, 0, 5, 1, 4), plain(2, 0, 15, 3, 4)]
+    wide = Request((Part(4, (4,), 1),), 10)
+    for seconds, start in ((30, 15), (20, 15), (19, 5)):
+        jobs = [*busy, shaped(3, 0, wide, Request((Part(1, (4,), 1),), seconds))]
+        told: list[dict[int, int]] = []
+        dispatch(FOUR, jobs, setup_of("easy"), watch=lambda _, __, reserved, told=told: told.append(reserved))
+        assert told[0] == {3: start}
+
+
+def test_a_reservation_of_parts_is_kept_free() -> None:
+    """Job 3 is to have nodes 0 and 1 from 10 on: job 4 fits beside it till then, job 5 does not."""
+    pair = Request((Part(1, (4,), 1), Part(3, (4,), 1)), 10)
+    jobs = [plain(1, 0, 10, 2, 4), shaped(3, 1, pair), plain(4, 2, 8, 1, 4), plain(5, 2, 9, 1, 4)]
+    for name in ("easy", "conservative"):
+        assert run(FOUR, jobs, name).schedule.start.tolist() == [0, 10, 2, 20]
+
+
+def test_open_hours_hold_for_all_alternatives() -> None:
+    stopped = Platform("q", FOUR.groups, queues=(Queue("day", stopped=((3, 40),)),))
+    wide, small = Request((Part(4, (4,), 1),), 10), Request((Part(2, (4,), 1),), 10)
+    late = asking(shaped(2, 5, wide, small), queue="day")
+    made = run(stopped, [plain(1, 0, 100, 1, 4), late], "conservative")
+    assert made.schedule.start.tolist() == [0, 40]
+    assert made.schedule.taken.tolist() == [-1, 1]
+
+
+def test_what_no_machine_holds_is_rejected_and_the_rest_runs() -> None:
+    together = Request((Part(3, (4,), 1), Part(2, (4,), 1)), 10)
+    spread = Request((Part(5, (1,), 1, 5),), 10)
+    fits = Request((Part(4, (4,), 1),), 10)
+    made = run(FOUR, [shaped(1, 0, together), shaped(2, 0, spread), shaped(3, 0, together, fits), plain(4, 0, 5, 1, 4)])
+    assert made.schedule.ran.tolist() == [False, False, True, True]
+    assert made.schedule.taken.tolist() == [-1, -1, 1, -1]
+    assert made.reasons == {
+        0: "asks for 3 units of (4 cores) and 2 units of (4 cores); the empty machine holds no such",
+        1: "asks for 5 units of (1 cores) on 5 nodes; the empty machine holds no such",
+    }
+
+
+def test_neighbours_are_neighbours_by_number() -> None:
+    """The groups of a job may lie apart."""
+    three = Platform("three", tuple(NodeGroup(name, 1, {"cores": 4}) for name in "abc"))
+    beside = Request((Part(2, (4,), 0b101),), 10, contiguous=True)
+    assert not run(three, [shaped(1, 0, beside)]).schedule.ran[0]
+    assert run(three, [shaped(1, 0, Request(beside.parts, 10))]).schedule.ran[0]
+
+
+def test_one_unit_a_node_and_maintenance() -> None:
+    """Distinct units of each part; and who waits for what is closed now is not rejected."""
+    both = Request((Part(2, (1,), 1), Part(2, (1,), 1)), 10)
+    assert where(run(FOUR, [shaped(1, 0, both)], "easy", "units_per_node=distinct"), 0) == [{0: 1, 1: 1}] * 2
+
+
+def test_a_dispatcher_that_is_handed_a_profile_refuses() -> None:
+    desired = DesiredProfile(FOUR, {0: StepFunction.from_steps(8, [])})
+    dispatcher = CentralDispatcher(setup_of("easy"), FOUR, desired, 1)
+    with pytest.raises(ProtocolError, match="job 1 has parts"):
+        dispatcher.submit(shaped(1, 0, Request((Part(1, (1,), 1),), 10)).asked, 0)

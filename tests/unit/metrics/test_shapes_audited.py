@@ -1,0 +1,155 @@
+"""Schedules of jobs with parts, nodes, neighbours and alternatives: the audit finds what is broken."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dardis.metrics.asked import AskedJobs
+from dardis.metrics.audit import audit
+from dardis.metrics.table import read_jobs, write_jobs
+from dardis.model.errors import InputError
+from dardis.model.job import Actual, Job
+from dardis.model.platform import NodeGroup, Platform
+from dardis.model.schedule import Schedule
+from dardis.model.shapes import Part, Request
+from dardis.sim.recorder import Recorder
+
+MACHINE = Platform("m", (NodeGroup("a", 3, {"cores": 4}), NodeGroup("b", 2, {"cores": 4, "gpu": 2})))
+ALL, GPUS = 0b11, 0b10
+Where = dict[int, int]
+SPREAD = Request((Part(5, (1, 0), ALL, 2),), 10)
+BESIDE = Request((Part(3, (4, 0), ALL),), 20, contiguous=True)
+MIXED = Request((Part(2, (3, 0), ALL), Part(1, (1, 2), GPUS)), 10)
+
+
+def job(number: int, *requests: Request, runtimes: tuple[int, ...] = ()) -> Actual:
+    """One that asks for these, and runs to the end."""
+    first = requests[0]
+    asked = Job(
+        number, 0, 0, None, first.walltime, first.units, first.parts[0].request, first.parts[0].groups,
+        requests=requests,
+    )  # fmt: skip
+    return Actual(asked, first.walltime, runtimes=runtimes)
+
+
+def schedule(asked: Actual, *where: Where, taken: int = 0, start: int = 0) -> Schedule:
+    """The job alone, with its parts there."""
+    recorder, running = Recorder(1), asked.taking(taken)
+    total: Where = {}
+    for part in where:
+        for node, units in part.items():
+            total[node] = total.get(node, 0) + units
+
+    def arrays(part: Where) -> tuple[np.ndarray, np.ndarray]:
+        return np.array(sorted(part), dtype=np.int64), np.array([part[n] for n in sorted(part)], dtype=np.int64)
+
+    recorder.placed(0, start, *arrays(total))
+    recorder.attempts[0] = 1
+    if len(asked.asked.requests) > 1:
+        recorder.taken[0] = taken
+    if len(where) > 1:
+        recorder.parts[0] = tuple(map(arrays, where))
+    recorder.ended(0, start + running.duration)
+    return recorder.schedule([running], MACHINE.kinds)
+
+
+def findings(made: Schedule, asked: Actual) -> str:
+    """What the audit finds, as one text."""
+    return "\n".join(map(str, audit(made, MACHINE, asked=AskedJobs.of([asked], MACHINE.kinds))))
+
+
+SOUND = {
+    "spread": (job(1, SPREAD), ({0: 4, 2: 1},), 0),
+    "beside": (job(1, BESIDE), ({1: 1, 2: 1, 3: 1},), 0),
+    "mixed": (job(1, MIXED), ({0: 1, 4: 1}, {4: 1}), 0),
+    "second": (job(1, MIXED, BESIDE, runtimes=(10, 15)), ({0: 1, 1: 1, 2: 1},), 1),
+}
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_a_sound_one_passes_and_is_read_again(name: str, tmp_path: Path) -> None:
+    asked, where, taken = SOUND[name]
+    made = schedule(asked, *where, taken=taken)
+    assert findings(made, asked) == ""
+    write_jobs(made, tmp_path / "jobs.csv")
+    again = read_jobs(tmp_path / "jobs.csv")
+    assert findings(again, asked) == ""
+    assert again.digest() == made.digest()
+    assert again.asked_of("cores").tolist() == [sum(asked.taking(taken).asked.amounts[:1])]
+
+
+def test_the_new_columns_are_at_the_end_and_only_where_they_say_something(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    write_jobs(schedule(SOUND["spread"][0], {0: 4, 2: 1}), path)
+    plain = path.read_text().splitlines()[0]
+    assert plain.endswith(",queue,user")
+    write_jobs(schedule(SOUND["mixed"][0], *SOUND["mixed"][1]), path)
+    header, row = path.read_text().splitlines()
+    assert header == plain + ",parts,units_by_part"
+    assert row.endswith(',"2:cores=3 1:cores=1,gpu=2",0:1 4:1;4:1')
+    write_jobs(schedule(SOUND["second"][0], {0: 1, 1: 1, 2: 1}, taken=1), path)
+    header, row = path.read_text().splitlines()
+    assert (header, row[-2:]) == (plain + ",alternative", ",2")
+
+
+@pytest.mark.parametrize(
+    ("name", "where", "taken", "words"),
+    [
+        ("spread", ({0: 4, 1: 0, 2: 1},), 0, "has none of its units"),
+        ("spread", ({0: 3, 1: 1, 2: 1},), 0, "is on 3 nodes, not on 2"),
+        ("beside", ({0: 1, 1: 1, 3: 1},), 0, "no neighbours"),
+        ("mixed", ({0: 1, 4: 1}, {2: 1}), 0, "part 2 is on node 2, which may not run it"),
+        ("mixed", ({4: 2}, {4: 1}), 0, "holds more than its 4 cores"),
+        ("mixed", ({0: 1}, {4: 1}), 0, "part 1 has 1 units placed instead of 2"),
+        ("mixed", ({0: 1, 4: 1},), 0, "part 2 has 0 units placed instead of 1"),
+        ("second", ({0: 1, 1: 1, 3: 1},), 1, "no neighbours"),
+        ("second", ({0: 1, 4: 1}, {4: 1}), 1, "ran for 15, not 10"),
+    ],
+)
+def test_a_broken_one_is_found(name: str, where: tuple[Where, ...], taken: int, words: str) -> None:
+    asked = SOUND[name][0]
+    made = schedule(asked, *where, taken=taken)
+    if words.startswith("ran for"):  # it says that it took the other
+        made = replace(made, taken=np.array([0]))
+    assert words in findings(made, asked)
+
+
+def test_parts_that_are_not_what_was_asked() -> None:
+    asked, where, _ = SOUND["mixed"]
+    made = schedule(asked, *where)
+    assert made.parts is not None
+    other = replace(made, parts=replace(made.parts, request=np.array([[3, 0], [1, 1]])))
+    assert "part 2 asks for other units" in findings(other, asked)
+    assert "has one part, not 2" in findings(replace(made, parts=None), asked)
+    elsewhere = replace(made.parts, placed=replace(made.parts.placed, nodes=np.array([1, 4, 4])))
+    assert "has parts that are elsewhere than the job" in findings(replace(made, parts=elsewhere), asked)
+
+
+def test_an_alternative_that_is_none() -> None:
+    asked, where, _ = SOUND["second"]
+    made = replace(schedule(asked, *where, taken=1), taken=np.array([2]))
+    assert "is run as alternative 3 of 2" in findings(made, asked)
+
+
+@pytest.mark.parametrize(
+    ("column", "text", "words"),
+    [
+        ("parts", "2:cores", "parts is '2:cores'"),
+        ("parts", "2:cores=3 1:ssd=2", "parts asks for ssd, which has no column"),
+        ("units_by_part", "0:1", "units_by_part has 1 parts, parts has 2"),
+        ("units_by_part", "0:1;x", "units_by_part is '0:1;x'"),
+    ],
+)
+def test_columns_that_cannot_be_read(tmp_path: Path, column: str, text: str, words: str) -> None:
+    path = tmp_path / "jobs.csv"
+    write_jobs(schedule(SOUND["mixed"][0], *SOUND["mixed"][1]), path)
+    good = {"parts": '"2:cores=3 1:cores=1,gpu=2"', "units_by_part": "0:1 4:1;4:1"}
+    path.write_text(path.read_text().replace(good[column], text))
+    with pytest.raises(InputError) as error:
+        read_jobs(path)
+    assert "jobs.csv line 2" in str(error.value)
+    assert words in str(error.value)
