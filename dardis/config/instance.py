@@ -27,6 +27,26 @@ _Amounts = list[Annotated[int, Field(ge=0, le=LARGEST_AMOUNT)]]
 _Node = Annotated[int, Field(ge=0, lt=MOST_NODES)]
 
 
+_Groups = Annotated[list[Annotated[int, Field(ge=0, lt=MAX_GROUPS)]], Field(min_length=1)]
+
+
+class PartRecord(Record):
+    """A part of a request."""
+
+    units: _Units
+    nodes: Annotated[int, Field(ge=0, lt=MOST_NODES)] = 0
+    request: _Amounts
+    groups: _Groups
+
+
+class RequestRecord(Record):
+    """One of the things that a job may be run as."""
+
+    walltime: _Duration
+    contiguous: bool = False
+    parts: Annotated[list[PartRecord], Field(min_length=1)]
+
+
 class JobRecord(Record):
     """What a job asks for; `groups` are numbers of node groups."""
 
@@ -37,13 +57,14 @@ class JobRecord(Record):
     walltime: _Duration
     units: _Units
     request: _Amounts
-    groups: Annotated[list[Annotated[int, Field(ge=0, lt=MAX_GROUPS)]], Field(min_length=1)]
+    groups: _Groups
     prediction: _Duration | None = None
     queue: str = ""
+    requests: list[RequestRecord] = Field(default_factory=list)
 
 
 class RunningRecord(Record):
-    """A job that runs."""
+    """A job that runs, or a part of one."""
 
     job: JobRecord
     end: _Moment
@@ -51,6 +72,7 @@ class RunningRecord(Record):
     nodes: Annotated[list[_Node], Field(min_length=1)]
     units: Annotated[list[_Units], Field(min_length=1)]
     positions: list[list[Annotated[int, Field(ge=-1, le=_FARTHEST)]]] | None = None
+    part: Annotated[int, Field(ge=0, le=LATEST)] = 0
 
 
 class WaitingRecord(Record):

@@ -88,7 +88,7 @@ class CentralDispatcher:
             Placer(NodeProfiles(platform, 0, platform.node_count, desired), rules, kinds) if rules.binding else None
         )
         """The empty machine."""
-        self._shapes = Shapes(platform, rules)
+        self._shapes = Shapes(platform, distinct=self._distinct)
         """What of jobs that ask for more than units on any nodes it holds."""
         self._most: dict[tuple[tuple[int, ...], int], int] = {}
         """Units that the empty machine would hold, by request and node groups."""

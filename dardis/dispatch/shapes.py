@@ -10,9 +10,10 @@ from dardis.kernels.job_table import JobTable
 from dardis.kernels.placer import Placer
 from dardis.kernels.profile import DONE
 from dardis.kernels.profiles import NodeProfiles
-from dardis.kernels.queue import Rules
+from dardis.kernels.queue import UNBOUND, Rules
 from dardis.kernels.shapes import holds_alone
 from dardis.model.capacity import hardest_first
+from dardis.model.codes import FIRST_FIT
 from dardis.model.job import Job
 from dardis.model.platform import Platform
 from dardis.model.shapes import Request
@@ -24,10 +25,10 @@ MOST_ORDERS: Final = 24
 class Shapes:
     """The empty machine, without maintenance and wishes; made when somebody first asks."""
 
-    def __init__(self, platform: Platform, rules: Rules) -> None:
-        """Nodes are looked for by the rules."""
+    def __init__(self, platform: Platform, *, distinct: bool) -> None:
+        """`distinct`: units of a job are on different nodes."""
         self._platform = replace(platform, maintenance=())
-        self._rules = rules
+        self._rules = Rules(False, False, 0, UNBOUND, False, distinct, FIRST_FIT, 0)
         self._capacity = platform.group_capacity.tolist()
         self._counts = [group.count for group in platform.groups]
         self._probe = JobTable(len(platform.kinds), platform.node_count)

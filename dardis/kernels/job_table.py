@@ -33,6 +33,8 @@ class JobTable:
         """How much of it each row has."""
         self._parts: dict[int, dict[int, list[int]]] = {}
         """The rows of the parts of each request of the jobs that have such, by the job's own."""
+        self._orders: dict[int, Mapping[int, Sequence[int]]] = {}
+        """In which order these parts take their nodes, by the same."""
 
     @property
     def slots(self) -> int:
@@ -71,7 +73,7 @@ class JobTable:
         first = job.requests[next(iter(orders))]
         own = self._write(job, 0, (first.walltime, 1, 0), level, hours, (0, after_request, 0, 0), first.amounts)
         self.jobs[own] = job
-        self._parts[own] = rows
+        self._parts[own], self._orders[own] = rows, orders
         return own
 
     def _write(
@@ -100,6 +102,7 @@ class JobTable:
             self.queue.table[row, GONE] = 1
             self._unused.append(row)
             del self._room[row]
+        self._orders.pop(slot, None)
         job = self.jobs.pop(slot)
         if not self.jobs:
             self._held = 0
@@ -110,6 +113,10 @@ class JobTable:
         low = int(self.queue.table[slot, HOLD])
         high = low + int(self.queue.table[slot, HELD])
         return self.queue.hold_node[low:high].copy(), self.queue.hold_units[low:high].copy()
+
+    def orders_of(self, slot: int) -> Mapping[int, Sequence[int]]:
+        """The requests that a job may run as, each with the order of its parts; of one of `add` there are none."""
+        return self._orders.get(slot, {})
 
     def parts_of(self, slot: int) -> tuple[int, tuple[tuple[Ints, Ints], ...]]:
         """As which of its requests a job of `add_shaped` has nodes, and those of each part with their units."""
@@ -122,16 +129,25 @@ class JobTable:
 
         `taken` is the place of its request, where it has several. Answers the row of each part.
         """
-        rows, table = self._parts[slot][taken] if slot in self._parts else [slot], self.queue.table
-        table[slot, [START, GONE]] = start, 1
+        first, table = self.write_nodes(slot, taken, held), self.queue.table
+        rows = self._parts[slot][taken] if slot in self._parts else [slot]
+        table[[slot, *rows], START], table[[slot, *rows], GONE] = start, 1
         if slot in self._parts:
-            table[slot, PART] = rows[0] + 1
+            table[slot, PART] = first + 1
+        return rows
+
+    def write_nodes(self, slot: int, taken: int, held: Sequence[tuple[Ints, Ints]]) -> int:
+        """Write the nodes and units of each part for a job that is to run as one of its requests.
+
+        Answers the row in which the request begins: of one of `add` its own.
+        """
+        rows, first = (self._parts[slot][taken], self._orders[slot][taken][0]) if slot in self._parts else ([slot], 0)
         for row, (nodes, units) in zip(rows, held, strict=True):
-            low = table[row, HOLD]
+            low = self.queue.table[row, HOLD]
             self.queue.hold_node[low : low + len(nodes)] = nodes
             self.queue.hold_units[low : low + len(nodes)] = units
-            table[row, [START, HELD, GONE]] = start, len(nodes), 1
-        return rows
+            self.queue.table[row, HELD] = len(nodes)
+        return rows[first]
 
     def _pack(self, more: int) -> None:
         """Make room for the nodes of a job of at most `more`, and drop that of the jobs that have gone."""

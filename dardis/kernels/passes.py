@@ -161,17 +161,29 @@ def hopeless(table: Ints, slot: int, room: Room) -> bool:
 
 
 @bare
+def begin_shape(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: Room, now: int) -> int:
+    """Start a job now that asks for more than units on any nodes (`shapes`), if it finds them and its queue is open.
+
+    Answers BEGUN or STAYS, or FULL or ROOM.
+    """
+    table = queue.table
+    if opens(queue, slot, now) > now:
+        return STAYS
+    taken = take_now(rows, group, queue, slot, rules.distinct, room, now)
+    if taken != DONE:
+        return STAYS if taken == REFUSED else taken
+    for k in range(len(room.free)):
+        room.free[k] -= table[slot, REQUEST + k] * table[slot, UNITS]
+    return mark_begun(table, slot, room)
+
+
+@bare
 def try_shape(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: Room, now: int) -> int:
     """Let a job that has no reservation, and asks for more than units on any nodes, start, or get one (`shapes`)."""
-    table, state = queue.table, room.state
-    if opens(queue, slot, now) == now:
-        taken = take_now(rows, group, queue, slot, rules.distinct, room, now)
-        if taken == DONE:
-            for k in range(len(room.free)):
-                room.free[k] -= table[slot, REQUEST + k] * table[slot, UNITS]
-            return mark_begun(table, slot, room)
-        if taken != REFUSED:
-            return taken
+    state = room.state
+    begun = begin_shape(rows, group, queue, slot, rules, room, now)
+    if begun != STAYS:
+        return begun
     if rules.backfill and (rules.depth == 0 or state[RESERVED] < rules.depth):
         taken = take_earliest(rows, group, queue, slot, rules.distinct, room, now)
         if taken == DONE:

@@ -9,13 +9,14 @@ Beside it, a list schedule: each job, in some order, starts as early as it can b
 from __future__ import annotations
 
 from dardis.kernels.jit import bare, inlined, kernel
-from dardis.kernels.passes import BEGUN, begin, count_free, hopeless, mark_begun
-from dardis.kernels.profile import DONE, apply
+from dardis.kernels.passes import BEGUN, STAYS, begin, begin_shape, count_free, hopeless, mark_begun
+from dardis.kernels.profile import DONE, REFUSED, apply
 from dardis.kernels.queue import (
     GONE,
     GROUPS,
     HOURS,
     LOOKED_AT,
+    OTHER,
     REMEMBERED,
     REQUEST,
     SPAN,
@@ -26,6 +27,7 @@ from dardis.kernels.queue import (
 )
 from dardis.kernels.rows import Rows, make_room, next_rise
 from dardis.kernels.search import FOUND, ROOM, find_in_hours, fits_now, next_edge, opens, take, units_now
+from dardis.kernels.shapes import earliest_alone, take_earliest
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER
 
@@ -63,7 +65,12 @@ def earliest_starts(
     for place in range(len(slots)):
         slot = slots[place]
         out[place] = FOREVER
-        if opens(queue, slot, now) == now and fits_now(rows, group, queue.table, slot, rules, now, 0):
+        if queue.table[slot, OTHER] != 0:
+            if len(room.out) < len(group):
+                return ROOM
+            start = earliest_alone(rows, group, queue, slot, rules.distinct, room, now)
+            out[place] = start if start <= last else FOREVER
+        elif opens(queue, slot, now) == now and fits_now(rows, group, queue.table, slot, rules, now, 0):
             out[place] = now
         elif last > now:
             found = find_in_hours(rows, group, queue, rules, room, slot, UNBOUND, last, now)
@@ -145,7 +152,13 @@ def start_or_postpone(
         while walk[PLACE] < len(order):
             slot = order[walk[PLACE]]
             waits = queue.table[slot, GONE] == 0 and opens(queue, slot, now) == now
-            if waits and gains(rows, group, queue, slot, freer, walk) and not hopeless(queue.table, slot, room):
+            if waits and queue.table[slot, OTHER] != 0:
+                begun = begin_shape(rows, group, queue, slot, rules, room, now)
+                if begun == BEGUN:
+                    left -= 1
+                elif begun != STAYS:
+                    return begun
+            elif waits and gains(rows, group, queue, slot, freer, walk) and not hopeless(queue.table, slot, room):
                 if fits_now(rows, group, queue.table, slot, rules, now, 0):
                     begun = begin(rows, group, queue, slot, rules, room, now)
                     if begun != BEGUN:
@@ -169,7 +182,13 @@ def start_in_turn(
     Answers DONE, FULL or ROOM.
     """
     for slot in order:
-        if queue.table[slot, GONE] == 0:
+        if queue.table[slot, GONE] == 0 and queue.table[slot, OTHER] != 0:
+            taken = take_earliest(rows, group, queue, slot, rules.distinct, room, now)
+            if taken == DONE:
+                mark_begun(queue.table, slot, room)
+            elif taken != REFUSED:
+                return taken
+        elif queue.table[slot, GONE] == 0:
             found = find_in_hours(rows, group, queue, rules, room, slot, UNBOUND, FOREVER, now)
             if found == ROOM:
                 return ROOM

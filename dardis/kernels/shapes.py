@@ -204,6 +204,57 @@ def suppose(table: Ints, slot: int, free: Ints) -> None:
 
 
 @bare
+def could_begin(rows: Rows, group: Ints, queue: Queue, slot: int, distinct: bool, room: Room, start: int) -> bool:
+    """Whether each part of one of its requests by itself would find nodes from `start` on.
+
+    If not, the job can't begin then, however its parts are put; if so, all but those of several parts can.
+    """
+    table = queue.table
+    most = room.out[:, 0]
+    first = table[slot, OTHER]
+    while first != 0:
+        part = first
+        while part != 0:
+            row = part - 1
+            write_most(rows, group, table, row, distinct, start, most)
+            low = table[row, HOLD]
+            if choose(most, len(group), table, row, queue.hold_node[low:], queue.hold_units[low:]) == 0:
+                break
+            part = table[row, PART]
+        if part == 0:
+            return True
+        first = table[first - 1, OTHER]
+    return False
+
+
+@bare
+def earliest_alone(rows: Rows, group: Ints, queue: Queue, slot: int, distinct: bool, room: Room, now: int) -> int:
+    """The first time from `now` on, within its queue's hours, at which a job `could_begin` (FOREVER: never)."""
+    start = opens(queue, slot, now)
+    while start < FOREVER and not could_begin(rows, group, queue, slot, distinct, room, start):
+        start = next_moment(rows, queue, slot, start)
+    return start
+
+
+@bare
+def take_there(rows: Rows, queue: Queue, slot: int, first: int, now: int) -> int:
+    """Take from now on the nodes that are written for the parts of the request that begins in the row `first`.
+
+    Answers DONE, REFUSED, and nothing is taken, or FULL.
+    """
+    if clear_parts(rows, queue, slot, now) == FULL:
+        return FULL
+    part = first + 1
+    while part != 0:
+        taken = take(rows, queue, part - 1, now, now)
+        if taken != DONE:
+            return FULL if taken == FULL or clear_parts(rows, queue, slot, now) == FULL else REFUSED
+        part = queue.table[part - 1, PART]
+    settle(queue.table, slot, first, now)
+    return DONE
+
+
+@bare
 def take_now(rows: Rows, group: Ints, queue: Queue, slot: int, distinct: bool, room: Room, now: int) -> int:
     """Take nodes from now on for the first request, in the order stated, that finds them.
 

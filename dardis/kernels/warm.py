@@ -133,6 +133,8 @@ def warm_asking(*, wished: bool = True) -> None:
     waiting.hold_node[1], waiting.hold_units[1] = 1, 1
     waiting.table[1, queue.HOLD], waiting.table[1, queue.HELD] = 1, 1
     chosen.begin_there(rows, waiting, room, 1, 0)
+    room.state[queue.STARTED] = 0
+    chosen.begin_parts_there(rows, waiting, room, 1, 0, 0)
     passes.close(waiting, rules, room, 0)
     steps = np.zeros((8, 1), dtype=np.int64)
     one = np.ones((1, 1), dtype=np.int64)

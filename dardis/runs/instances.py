@@ -19,6 +19,7 @@ from dardis.model.files import atomic_text, partly_written
 from dardis.runs.solved import COLUMNS, row_of
 from dardis.sim.recorder import Keep
 from dardis.wire.effects import Plain, Solved
+from dardis.workload.stated import told_of
 
 _PREFIX, _SUFFIX = "decision-", ".json"
 
@@ -84,6 +85,10 @@ def read_instances(what: Sequence[Path], setup: CpSetUp) -> list[tuple[Path, Pro
             raise InputError(path, "holds no decisions", "a folder of --save-instances, or its files")
         files += found
     problems = [(file, read_instance(file)) for file in files]
+    for file, problem in () if setup.model().knows_shapes else problems:
+        shaped = [waiting.job.number for waiting in problem.waiting if waiting.job.requests]
+        if shaped:
+            raise InputError(file, told_of(shaped[0]), "a model that decides on such jobs: another --dispatcher")
     for file, problem in problems if setup.needs_deadlines else ():
         undated = [waiting.job.number for waiting in problem.waiting if waiting.job.latest is None]
         if undated:

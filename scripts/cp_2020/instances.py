@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from math import inf
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -32,6 +32,8 @@ SEED: Final = 1
 
 class Beside:
     """A model whose problems a second one answers as well."""
+
+    knows_shapes: ClassVar[bool] = False
 
     def __init__(self, first: Model, second: Model) -> None:
         """Carry out what the first says."""

@@ -14,9 +14,11 @@ import numpy as np
 from hypothesis import strategies as st
 
 from dardis.dispatch.cp.problem import Answer, Blocked, Problem, Running, Waiting
+from dardis.dispatch.shapes import Shapes
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.queues import Queue
+from dardis.model.shapes import Part, Request
 
 Where = tuple[tuple[int, int], ...]
 """Nodes, ascending, and units."""
@@ -41,19 +43,19 @@ def seconds_of(problem: Problem) -> int:
     return problem.horizon - problem.now + max((waiting.duration for waiting in problem.waiting), default=0) + 1
 
 
-def put(free: np.ndarray, job: Job, where: Where, start: int, duration: int, sign: int = -1) -> None:
+def put(free: np.ndarray, job: Job | Part, where: Where, start: int, duration: int, sign: int = -1) -> None:
     for node, units in where:
         free[node, :, start : start + duration] += (sign * units * np.array(job.request))[:, None]
 
 
-def fits(free: np.ndarray, job: Job, where: Where, start: int, duration: int) -> bool:
+def fits(free: np.ndarray, job: Job | Part, where: Where, start: int, duration: int) -> bool:
     return all(
         (free[node, :, start : start + duration] >= (units * np.array(job.request))[:, None]).all()
         for node, units in where
     )
 
 
-def allotments(problem: Problem, job: Job) -> Iterator[Where]:
+def allotments(problem: Problem, job: Job | Part) -> Iterator[Where]:
     """Every way to spread a job's units over nodes that may hold them."""
     nodes = range(problem.platform.node_count)
     ranges = []
@@ -69,6 +71,42 @@ def allotments(problem: Problem, job: Job) -> Iterator[Where]:
                 for need, have in zip(job.request, problem.platform.capacity[node].tolist(), strict=True)
             ):
                 yield where
+
+
+Way = tuple[int, tuple[tuple[Job | Part, Where], ...]]
+"""For how long, and where each part of a job is, or all of it."""
+
+
+def ways_of(problem: Problem, waiting: Waiting) -> Iterator[Way]:
+    """Every way to run a job: as each of its requests, with its parts wherever each may be."""
+    for _, request in waiting.requests:
+        places = [
+            [where for where in allotments(problem, part) if is_as_asked(part, where, contiguous=request.contiguous)]
+            for part in request.parts
+        ]
+        for chosen in product(*places):
+            way: Way = (1, tuple(zip(request.parts, chosen, strict=True)))
+            if fits_so(problem.platform.capacity[:, :, None].copy(), way, 0):
+                yield request.walltime, way[1]
+
+
+def is_as_asked(part: Part, where: Where, *, contiguous: bool) -> bool:
+    """Whether a part is on as many nodes as it asks for, and side by side if it does."""
+    nodes = [node for node, _ in where]
+    return part.nodes in (0, len(nodes)) and (not contiguous or nodes == [*range(nodes[0], nodes[0] + len(nodes))])
+
+
+def put_so(free: np.ndarray, way: Way, start: int, sign: int = -1) -> None:
+    duration, parts = way
+    for part, where in parts:
+        put(free, part, where, start, duration, sign)
+
+
+def fits_so(free: np.ndarray, way: Way, start: int) -> bool:
+    put_so(free, way, start)
+    holds = bool((free[:, :, start : start + way[0]] >= 0).all())
+    put_so(free, way, start, sign=1)
+    return holds
 
 
 def is_open(problem: Problem, job: Job, start: int) -> bool:
@@ -88,11 +126,13 @@ def see_that_starts_fit(problem: Problem, answer: Answer) -> None:
     free = empty_floor(problem, seconds_of(problem))
     assert answer.where is not None
     assert sorted(answer.where) == sorted(job for job, start in answer.starts.items() if start == problem.now)
-    for job, (nodes, units) in answer.where.items():
-        where = tuple(zip(nodes.tolist(), units.tolist(), strict=True))
-        waiting = problem.waiting[job]
-        assert sum(units.tolist()) == waiting.job.units
-        put(free, waiting.job, where, 0, waiting.duration)
+    for job, (taken, parts) in answer.where.items():
+        request = dict(problem.waiting[job].requests)[taken]
+        for part, (nodes, units) in zip(request.parts, parts, strict=True):
+            where = tuple(zip(nodes.tolist(), units.tolist(), strict=True))
+            assert sum(units.tolist()) == part.units
+            assert is_as_asked(part, where, contiguous=request.contiguous)
+            put(free, part, where, 0, request.walltime)
     assert (free >= 0).all()
 
 
@@ -107,12 +147,12 @@ class Search:
 
     def run(self, already: float = 0.0) -> float:
         free = empty_floor(self.problem, seconds_of(self.problem))
-        ways = [list(allotments(self.problem, waiting.job)) for waiting in self.problem.waiting]
+        ways = [list(ways_of(self.problem, waiting)) for waiting in self.problem.waiting]
         for order in permutations(range(len(self.problem.waiting))):
             self._go_on(free, order, ways, already)
         return self.best
 
-    def _go_on(self, free: np.ndarray, order: tuple[int, ...], ways: list[list[Where]], cost: float) -> None:
+    def _go_on(self, free: np.ndarray, order: tuple[int, ...], ways: list[list[Way]], cost: float) -> None:
         now = self.problem.now
         least = cost
         for place in order:
@@ -123,15 +163,13 @@ class Search:
             self.best = cost
             return
         waiting = self.problem.waiting[order[0]]
-        for where in ways[order[0]]:
+        for way in ways[order[0]]:
             start = next(
-                s
-                for s in range(free.shape[2])
-                if is_open(self.problem, waiting.job, s) and fits(free, waiting.job, where, s, waiting.duration)
+                s for s in range(free.shape[2]) if is_open(self.problem, waiting.job, s) and fits_so(free, way, s)
             )
-            put(free, waiting.job, where, start, waiting.duration)
+            put_so(free, way, start)
             self._go_on(free, order[1:], ways, self.total(cost, self.cost(waiting, now + start, now)))
-            put(free, waiting.job, where, start, waiting.duration, sign=1)
+            put_so(free, way, start, sign=1)
 
 
 def plus(a: float, b: float) -> float:
@@ -197,6 +235,37 @@ def with_queues(draw, drawn: Problem) -> Problem:
     )
     platform = replace(drawn.platform, queues=tuple(queues))
     return replace(drawn, platform=platform, waiting=waiting, keeps_hours=True)
+
+
+@st.composite
+def with_shapes(draw, drawn: Problem) -> Problem:
+    """The problem, with most jobs of parts, on exactly so many nodes, side by side, or with alternatives."""
+    shapes, waiting = Shapes(drawn.platform, distinct=drawn.distinct), []
+    kinds = len(drawn.platform.kinds)
+
+    def part(groups: int) -> Part:
+        units = draw(st.integers(1, 3))
+        request = (draw(st.integers(1, 2)), *(draw(st.integers(0, 1)) for _ in range(kinds - 1)))
+        return Part(units, request, groups, draw(st.sampled_from((0, 0, 1, units))))
+
+    for one in drawn.waiting:
+        requests = tuple(
+            Request(
+                tuple(part(one.job.groups) for _ in range(draw(st.sampled_from((1, 1, 2))))),
+                draw(st.integers(1, 6)),
+                contiguous=draw(st.booleans()),
+            )
+            for _ in range(draw(st.sampled_from((0, 1, 1, 2))))
+        )
+        if not requests:
+            waiting.append(one)
+            continue
+        first = requests[0]
+        asked = {"units": first.units, "walltime": first.walltime, "request": first.parts[0].request}
+        job = replace(one.job, requests=requests, **asked)
+        if orders := shapes.held(job):
+            waiting.append(Waiting(job, max(requests[place].walltime for place in orders), orders))
+    return replace(drawn, waiting=tuple(waiting))
 
 
 @st.composite

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.actual import actual
-from kit.central import dispatch
+from kit.central import dispatch, little_room, setup_of
 from kit.effort import examples
-from kit.machine import desired_profiles, jobs, platforms
+from kit.machine import desired_profiles, jobs, platforms, with_queues, with_shapes
 
 from dardis.dispatch import CP_SETUPS
 from dardis.dispatch.cp.nodes import Aim
@@ -39,11 +39,14 @@ def short_searches(setup, seconds):
 
 
 @st.composite
-def asking(draw):
-    """A set-up, a machine, jobs, and what is wished of its nodes."""
+def asking(draw, *, shaped=False):
+    """A set-up, a machine, jobs, and what is wished of its nodes; `shaped`: jobs with parts, and nothing wished."""
     setup = draw(st.sampled_from(SETUPS))
     platform = draw(platforms())
     listed = draw(jobs(platform, most=8, following=True))
+    if shaped:
+        listed = draw(with_shapes(platform, listed))
+        platform, listed = draw(with_queues(platform, listed))
     if setup.needs_deadlines:
         listed = [
             replace(job, asked=replace(job.asked, latest=job.earliest + 20)) if job.latest is None else job
@@ -55,12 +58,14 @@ def asking(draw):
         units_per_node=draw(st.sampled_from(UnitsPerNode)),
         profile=draw(st.sampled_from([ProfileRule.SOFT, ProfileRule.HARD])),
         decision_cost=draw(st.sampled_from(DecisionCost)),
-        expected=draw(st.sampled_from([Expecting.WALLTIME, Expecting.LAST_TWO, Expecting.REAL])),
+        expected=Expecting.WALLTIME
+        if shaped
+        else draw(st.sampled_from([Expecting.WALLTIME, Expecting.LAST_TWO, Expecting.REAL])),
         shortcuts=draw(st.sampled_from(OnOff)),
         conflicts=50,
         **short_searches(setup, 0.01),
     ).checked()
-    return setup, platform, listed, draw(st.none() | desired_profiles(platform))
+    return setup, platform, listed, None if shaped else draw(st.none() | desired_profiles(platform))
 
 
 @examples(0.5)
@@ -73,6 +78,26 @@ def test_all_run_or_are_rejected_and_again_the_same(case):
         predictor = None if setup.expected is Expecting.WALLTIME else new_predictor(setup.expected, truth, 1)
         runs.append(dispatch(platform, listed, setup, desired=desired, predictor=predictor))
     assert runs[0].schedule.digest() == runs[1].schedule.digest()
+
+
+@examples(0.5)
+@given(asking(shaped=True), st.integers(1, 3))
+def test_jobs_of_parts_or_with_alternatives_run_unless_nothing_ever_holds_them(case, slots):
+    """And again the same, where tables have hardly room at first."""
+    setup, platform, listed, _ = case
+    run = dispatch(platform, listed, setup)
+    rules = setup_of("rules-fcfs", f"units_per_node={setup.units_per_node.value}")
+    assert run.reasons == dispatch(platform, listed, rules).reasons
+    with little_room(slots):
+        assert dispatch(platform, listed, setup).schedule.digest() == run.schedule.digest()
+
+
+@examples(0.2)
+@given(asking(shaped=True))
+def test_nor_do_they_wait_for_ever_though_the_solver_finds_nothing(case):
+    setup, platform, listed, _ = case
+    hasty = replace(setup, shortcuts=OnOff.OFF, conflicts=1, **short_searches(setup, 1e-9))
+    dispatch(platform, listed, hasty)
 
 
 @examples(0.3)

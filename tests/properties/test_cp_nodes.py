@@ -42,7 +42,7 @@ LEAST = {
 
 
 def where_of(plan: Plan, job: int) -> tuple[tuple[int, int], ...]:
-    nodes, units = plan.where[job]
+    ((nodes, units),) = plan.where[job][1]
     return tuple(zip(nodes.tolist(), units.tolist(), strict=True))
 
 

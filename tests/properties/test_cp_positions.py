@@ -33,7 +33,7 @@ def assert_placed(problem: Problem, answer: Answer) -> None:
     assert set(answer.where) == set(answer.positions) == begin
     for place in begin:
         waiting = problem.waiting[place]
-        nodes, units = answer.where[place]
+        ((nodes, units),) = answer.where[place][1]
         assert (np.diff(nodes) > 0).all()
         assert units.sum() == waiting.job.units
         assert not problem.distinct or (units == 1).all()

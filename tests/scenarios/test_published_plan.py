@@ -48,7 +48,7 @@ def test_the_printed_solution_is_one_of_the_model():
     assert solved.result.objective == 600 + 14400
     read = built.read(solved)
     assert read.starts.tolist() == PRINTED.starts.tolist()
-    assert [int(units.sum()) for _, units in read.where] == [row[0] for row in TABLE]
+    assert [int(units.sum()) for _, ((_, units),) in read.where] == [row[0] for row in TABLE]
 
 
 def test_the_longest_job_need_not_wait():

@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Final
 
 import numpy as np
 
-from dardis.dispatch.cp.problem import Answer, Blocked, Model, Problem, Running, Waiting
+from dardis.dispatch.cp.problem import Answer, Blocked, Held, Model, Problem, Running, Waiting
 from dardis.dispatch.gone_over import see_done
 from dardis.dispatch.orders import RULES
 from dardis.engine.clock import cpu_timed
 from dardis.kernels import chosen, passes, search
 from dardis.kernels.job_table import JobTable
 from dardis.kernels.placer import Placer
-from dardis.kernels.queue import ARRIVED, ENDED, GONE, HELD, HOLD, OUTRUN, RULE, SPAN, START, STARTED, UNBOUND
+from dardis.kernels.queue import ARRIVED, ENDED, GONE, OUTRUN, RULE, SPAN, START, STARTED, UNBOUND
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
-from dardis.model.job import FOREVER, NO_TIME
+from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.model.platform import Platform
 from dardis.wire.effects import Solved
 
 
 @dataclass(frozen=True, slots=True)
 class _Begin:
-    """Somebody who is to start: his nodes and units, if they are decided, and his positions on them."""
+    """Somebody who is to start: his nodes, if they are decided, and his positions on them."""
 
     slot: int
     job: JobId
-    where: tuple[Ints, Ints] | None
+    where: Held | None
     positions: Ints | None
 
 
@@ -113,7 +113,9 @@ class Asking:
         table = queue.table
         waiting = [slot for slot in queue.lists[RULE, : queue.size[RULE]].tolist() if not table[slot, GONE]]
         bound = waiting if placer.rules.binding == UNBOUND else self._bound(placer, jobs, waiting, now)
-        # Whom the desired profile binds no more has waited for too long already.
+        if not self._model.knows_shapes:
+            bound = [slot for slot in bound if not jobs.jobs[slot].requests]
+        # Whom the desired profile binds no more has waited for too long already; others the model knows nothing of.
         held = {*bound}
         for slot in waiting:
             if slot not in held:
@@ -155,14 +157,17 @@ class Asking:
     def _problem(self, jobs: JobTable, slots: list[int], now: int) -> Problem:
         """What is to be decided."""
         table = jobs.queue.table
-        running = []
+        running: list[Running] = []
         for slot, job in jobs.jobs.items():
             if table[slot, GONE] and table[slot, START] != NO_TIME:
                 start = int(table[slot, START])
                 end, positions = start + int(table[slot, SPAN]), self._positions.get(job.number)
-                running.append(Running(job, end, start + job.expected, *jobs.nodes_of(slot), positions))
-        waiting = tuple(Waiting(jobs.jobs[slot], int(table[slot, SPAN])) for slot in slots)
-        running.sort(key=lambda job: job.job.number)
+                if job.requests:
+                    running += _in_parts(job, jobs.parts_of(slot), start)
+                else:
+                    running.append(Running(job, end, start + job.expected, *jobs.nodes_of(slot), positions))
+        waiting = tuple(_waits(jobs, slot) for slot in slots)
+        running.sort(key=lambda job: (job.job.number, job.part))
         problem = Problem(self._platform, now, tuple(running), waiting, (), self._distinct, self.keeps_closed)
         horizon = FOREVER if self.keeps_closed else problem.horizon
         blocked = tuple(
@@ -199,17 +204,37 @@ class Asking:
             if begin.where is None or (now > self._asked_at and placer.rules.binding != UNBOUND):
                 placer.run(chosen.begin_if_it_fits, queue, slot, now)
                 continue
-            nodes, units = begin.where
-            low = queue.table[slot, HOLD]
-            queue.hold_node[low : low + len(nodes)], queue.hold_units[low : low + len(nodes)] = nodes, units
-            queue.table[slot, HELD] = len(nodes)
-            outcome = placer.change(chosen.begin_there, queue, placer.room, slot, now)
+            first = jobs.write_nodes(slot, *begin.where)
+            if jobs.jobs[slot].requests:
+                outcome = placer.change(chosen.begin_parts_there, queue, placer.room, slot, first, now)
+            else:
+                outcome = placer.change(chosen.begin_there, queue, placer.room, slot, now)
             if outcome != chosen.BEGUN:
                 if now == self._asked_at:
                     raise ProtocolError(f"job {begin.job} does not fit where its model has put it")
                 placer.run(chosen.begin_if_it_fits, queue, slot, now)
             elif begin.positions is not None:
                 self._positions[begin.job] = begin.positions
+
+
+def _waits(jobs: JobTable, slot: int) -> Waiting:
+    """A job that waits, as models see it."""
+    job, orders = jobs.jobs[slot], jobs.orders_of(slot)
+    if not job.requests:
+        return Waiting(job, int(jobs.queue.table[slot, SPAN]))
+    return Waiting(job, max(job.requests[place].walltime for place in orders), orders)
+
+
+def _in_parts(job: Job, held: Held, start: int) -> Iterator[Running]:
+    """The parts of a job that runs since `start`, each as a job of its own."""
+    taken, places = held
+    request = job.requests[taken]
+    for place, (part, (nodes, units)) in enumerate(zip(request.parts, places, strict=True)):
+        alone = replace(
+            job, walltime=request.walltime, units=part.units, request=part.request, groups=part.groups, requests=()
+        )
+        end = start + request.walltime
+        yield Running(alone, end, end, nodes, units, part=place)
 
 
 def _blocked(placer: Placer, capacity: Ints) -> list[Blocked]:

@@ -42,8 +42,8 @@ def least_of_groups(
     `least` answers it by earliest starts and work (`Objective.least`); `groups` are those that each job may use, as
     bits, and `first` its earliest start; `free_of` answers time and free, as in `Work`, of the nodes of some groups.
     """
-    duration = np.array([waiting.duration for waiting in jobs], dtype=np.int64)
-    need = np.array([np.array(waiting.job.request) * waiting.job.units for waiting in jobs], dtype=np.int64)
+    duration = np.array([waiting.least_duration for waiting in jobs], dtype=np.int64)
+    need = np.array([waiting.least_amounts for waiting in jobs], dtype=np.int64)
     of_job = np.array(groups, dtype=np.int64)
     found = []
     for bits in {*groups, int(np.bitwise_or.reduce(of_job))} if groups else ():

@@ -15,9 +15,24 @@ Taken = Sequence[tuple[int, int, int]]
 """Start, end and amount of what is taken already; an amount of nothing is none."""
 
 
-def alternative(model: CpModel, units: Sequence[IntVar], of_job: int) -> None:
+def alternative(model: CpModel, units: Sequence[IntVar], of_job: LinearExpr | int) -> None:
     """All units of a job are somewhere (T equation 3.7); that they start with it is in their intervals."""
     model.add(weighted_sum(units, [1] * len(units)) == of_job)
+
+
+def side_by_side(model: CpModel, there: Sequence[tuple[int, IntVar, bool | None]]) -> None:
+    """Of nodes, ascending, those that are used follow one another, none left out; hints say which are, or None."""
+    begins = []
+    before: tuple[int, IntVar | int, bool | None] = (-2, 0, False)
+    for node, used, hint in there:
+        follows = before[0] == node - 1
+        begin = model.new_bool_var("")
+        model.add(begin >= used - (before[1] if follows else 0))
+        if hint is not None:
+            model.add_hint(begin, hint and not (follows and before[2]))
+        begins.append(begin)
+        before = node, used, hint
+    model.add_at_most_one(begins)
 
 
 def cumulative(

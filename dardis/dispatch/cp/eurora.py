@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -56,6 +56,8 @@ class Eurora:
 
     The same problems in the same order get the same answers.
     """
+
+    knows_shapes: ClassVar[bool] = True
 
     def __init__(self, means: Means) -> None:
         """Before the first cycle."""
@@ -131,9 +133,9 @@ class Eurora:
 
     def _head(self, case: _Case, ours: Plan) -> list[int]:
         """Those who start first, as many as a model may have."""
-        counts = np.array([group.count for group in case.task.problem.platform.groups])
         by_start: list[int] = np.argsort(ours.starts, kind="stable").tolist()
-        nodes = [int(counts[np.array(case.task.fits[job]) > 0].sum()) for job in by_start]
+        sizes = case.task.sizes()
+        nodes = [sizes[job] for job in by_start]
         fits = int(np.searchsorted(np.cumsum(nodes), self._means.most_places, side="right"))
         return by_start[: self._pace.of_queue(fits)]
 

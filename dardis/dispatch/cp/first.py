@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dardis.dispatch.cp.problem import Problem, Running, Waiting
+from dardis.dispatch.cp.problem import Held, Problem, Running, Waiting
 from dardis.kernels import postpone
 from dardis.kernels.job_table import JobTable
 from dardis.kernels.placer import Placer
@@ -26,10 +26,10 @@ from dardis.model.job import FOREVER
 
 @dataclass(frozen=True)
 class Plan:
-    """When and where jobs start, by their places in a list: starts in s from now, nodes ascending and their units."""
+    """When and where jobs start, by their places in a list: starts in s from now."""
 
     starts: Ints
-    where: list[tuple[Ints, Ints]]
+    where: list[Held]
     order: tuple[int, ...]
     """The places, in the order in which jobs were given their nodes."""
 
@@ -58,13 +58,25 @@ class Machine:
         hours = platform.hours if problem.keeps_hours else {}
         self._table = JobTable(len(platform.kinds), count, [*hours.values()])
         number = {queue: place for place, queue in enumerate(hours, 1)}
-        slots = [self._table.add(one.job, one.duration, hours=number.get(one.job.queue, 0)) for one in jobs]
+        slots = [self._enter(one, number.get(one.job.queue, 0)) for one in jobs]
         self._slots = np.array(slots, dtype=np.int64)
         # The kernels care for durations: a deadline forbids nothing here.
         self._table.queue.table[self._slots, LATEST] = FOREVER
         choice = NODE_CHOICES[NodeChoice.BEST_FIT]
         rules = Rules(False, False, 0, UNBOUND, False, problem.distinct, choice, 0)
         self._placer = Placer(self._nodes, rules, len(platform.kinds), max(1, len(jobs)))
+
+    def _enter(self, waiting: Waiting, hours: int) -> int:
+        """Write the rows of a job; return its slot."""
+        if waiting.job.requests:
+            return self._table.add_shaped(waiting.job, waiting.orders, 0, hours)
+        return self._table.add(waiting.job, waiting.duration, hours=hours)
+
+    def _held(self, slot: int) -> Held:
+        """As which of its requests a job has which nodes."""
+        if self._table.jobs[slot].requests:
+            return self._table.parts_of(slot)
+        return 0, (self._table.nodes_of(slot),)
 
     def _take(self, problem: Problem, running: Sequence[Running]) -> None:
         # Kernels want an end of everything: nobody who is planned still runs then.
@@ -92,7 +104,7 @@ class Machine:
     def earliest(self, last: int = FOREVER) -> Ints:
         """When each job could start were it alone with what runs and is blocked, in s from now; FOREVER: not by `last`.
 
-        `last` is a time of the trace's clock.
+        `last` is a time of the trace's clock. One of several parts may not find nodes for all of them by then.
         """
         found = np.empty(len(self._slots), dtype=np.int64)
         kernel = postpone.earliest_starts
@@ -137,6 +149,6 @@ class Machine:
         place_of = {slot: place for place, slot in enumerate(self._slots.tolist())}
         return Plan(
             queue.table[self._slots, START] - self._now,
-            [self._table.nodes_of(slot) for slot in self._slots.tolist()],
+            [self._held(slot) for slot in self._slots.tolist()],
             tuple(place_of[slot] for slot in started),
         )

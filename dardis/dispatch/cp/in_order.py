@@ -79,7 +79,7 @@ def _ahead(task: Task, weight: Floats, first: Ints) -> Ahead:
 
 def _needs(task: Task) -> Ints:
     kinds = len(task.problem.platform.kinds)
-    needs = [np.array(waiting.job.request) * waiting.job.units for waiting in task.jobs]
+    needs = [waiting.amounts for waiting in task.jobs]
     return np.array(needs, dtype=np.int64).reshape(-1, kinds)
 
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from dardis.config.instance import InstanceRecord, JobRecord, RunningRecord
+from dardis.config.instance import InstanceRecord, JobRecord, PartRecord, RunningRecord
 from dardis.config.toml_file import read_json
 from dardis.dispatch.cp.positions.taken import first_positions
 from dardis.dispatch.cp.problem import Blocked, Problem, Running, Waiting
+from dardis.dispatch.shapes import Shapes
 from dardis.model.addresses import JobId
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER, Job
 from dardis.model.platform import Platform
+from dardis.model.shapes import Part, Request
 
 
 def read_instance(path: Path) -> Problem:
@@ -23,20 +27,28 @@ def read_instance(path: Path) -> Problem:
     record = read_json(path, InstanceRecord)
     platform, now = record.machine(path), record.now
     running = []
-    for place, one in enumerate(record.running):
+    shapes = Shapes(platform, distinct=record.distinct)
+    for place, runs in enumerate(record.running):
         where = f"{path}: running[{place}]"
-        job = _job(where, one.job, platform)
-        if one.end <= now:
-            raise InputError(f"{where}.end", f"{one.end} with now {now}", "a time after that")
-        running.append(_running(where, one, job, platform))
+        job = _job(where, runs.job, platform)
+        if runs.end <= now:
+            raise InputError(f"{where}.end", f"{runs.end} with now {now}", "a time after that")
+        running.append(_running(where, runs, job, platform))
     waiting = []
     for place, late in enumerate(record.waiting):
         where = f"{path}: waiting[{place}]"
         if late.job.earliest > now:
             raise InputError(f"{where}.job.earliest", f"{late.job.earliest} with now {now}", "a time up to that")
-        waiting.append(Waiting(_job(where, late.job, platform), late.duration))
-    jobs = [*(one.job.number for one in running), *(one.job.number for one in waiting)]
-    if twice := [number for number, times in Counter(jobs).items() if times > 1]:
+        waits = _job(where, late.job, platform)
+        orders = shapes.held(waits)
+        if waits.requests and not orders:
+            raise InputError(f"{where}.job.requests", "none of them fits", "one that the machine holds")
+        one = Waiting(waits, late.duration, orders)
+        if (longest := max(request.walltime for _, request in one.requests)) != late.duration:
+            raise InputError(f"{where}.duration", str(late.duration), f"{longest}, its longest request's")
+        waiting.append(one)
+    jobs = [*((one.job.number, one.part) for one in running), *((one.job.number, 0) for one in waiting)]
+    if twice := [number for (number, _), times in Counter(jobs).items() if times > 1]:
         raise InputError(path, f"job {twice[0]} is there twice", "each job once")
     blocked = tuple(
         Blocked(one.node, one.start, FOREVER if one.end is None else one.end, tuple(one.amounts))
@@ -51,19 +63,33 @@ def read_instance(path: Path) -> Problem:
 
 
 def _job(where: str, record: JobRecord, platform: Platform) -> Job:
-    told = record.model_dump()
-    if len(record.request) != len(platform.kinds):
-        expected = f"an amount for each of {', '.join(platform.kinds)}"
-        raise InputError(f"{where}.job.request", f"{len(record.request)} amounts", expected)
-    if max(record.groups) >= len(platform.groups):
-        expected = f"numbers from 0 to {len(platform.groups) - 1}"
-        raise InputError(f"{where}.job.groups", f"no group {max(record.groups)}", expected)
-    told["groups"] = sum(1 << group for group in {*record.groups})
-    told["request"], told["number"] = tuple(record.request), JobId(record.number)
+    told = record.model_dump(exclude={"requests"}) | _asked(f"{where}.job", record, platform)
+    told["number"] = JobId(record.number)
     try:
-        return Job(**told)
+        return Job(**told, requests=tuple(_requests(f"{where}.job", record, platform)))
     except ValueError as error:
         raise InputError(f"{where}.job", str(error)) from None
+
+
+def _requests(where: str, record: JobRecord, platform: Platform) -> Iterator[Request]:
+    """What the job may be run as. Raises InputError, and ValueError for what no scheduler could make sense of."""
+    for place, request in enumerate(record.requests):
+        parts = [
+            Part(part.units, nodes=part.nodes, **_asked(f"{where}.requests[{place}].parts[{at}]", part, platform))
+            for at, part in enumerate(request.parts)
+        ]
+        yield Request(tuple(parts), request.walltime, request.contiguous)
+
+
+def _asked(where: str, record: JobRecord | PartRecord, platform: Platform) -> dict[str, Any]:
+    """What a unit asks for, and the groups that may run it, as bits."""
+    if len(record.request) != len(platform.kinds):
+        expected = f"an amount for each of {', '.join(platform.kinds)}"
+        raise InputError(f"{where}.request", f"{len(record.request)} amounts", expected)
+    if max(record.groups) >= len(platform.groups):
+        expected = f"numbers from 0 to {len(platform.groups) - 1}"
+        raise InputError(f"{where}.groups", f"no group {max(record.groups)}", expected)
+    return {"request": tuple(record.request), "groups": sum(1 << group for group in {*record.groups})}
 
 
 def _running(where: str, record: RunningRecord, job: Job, platform: Platform) -> Running:
@@ -81,7 +107,7 @@ def _running(where: str, record: RunningRecord, job: Job, platform: Platform) ->
             raise InputError(f"{where}.positions", f"{shape} positions", f"{job.units} for each resource kind")
         positions = np.array(record.positions, dtype=np.int64)
     node_array, unit_array = np.array(nodes, dtype=np.int64), np.array(units, dtype=np.int64)
-    return Running(job, record.end, record.foreseen, node_array, unit_array, positions)
+    return Running(job, record.end, record.foreseen, node_array, unit_array, positions, record.part)
 
 
 def _check_block(where: str, block: Blocked, platform: Platform) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from math import inf
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,7 +16,7 @@ from dardis.dispatch.cp import objectives
 from dardis.dispatch.cp.first import Machine, Plan
 from dardis.dispatch.cp.node_model import Limits, Share, Task, build
 from dardis.dispatch.cp.objectives import Objective
-from dardis.dispatch.cp.problem import Answer, Problem
+from dardis.dispatch.cp.problem import Answer, Held, Problem
 from dardis.dispatch.cp.search import Effort, search
 from dardis.engine.clock import cpu_timed
 from dardis.model.arrays import Ints
@@ -57,6 +59,7 @@ class Pcp14:
     nearest to it: so there is an answer always, and a whole one for the solver to begin with.
     """
 
+    knows_shapes: ClassVar[bool] = True
     aim: Aim = Aim.MAKESPAN
     composite: bool = True
     deltas: tuple[float, float] = (1.0, 1.0)
@@ -103,6 +106,7 @@ class Pcp19:
     horizon, which may then be too short for anybody (002, section 4). 3: durations in objective and priority.
     """
 
+    knows_shapes: ClassVar[bool] = True
     version: int = 3
     means: Means = field(default_factory=Means)
 
@@ -138,13 +142,8 @@ class Pcp19:
 
 def possible(problem: Problem) -> list[int]:
     """The places of those whom the empty machine holds."""
-    counts = [group.count for group in problem.platform.groups]
-    fits = Task(problem, tuple(range(len(problem.waiting))), (), 0).fits
-    return [
-        place
-        for place, (waiting, of) in enumerate(zip(problem.waiting, fits, strict=True))
-        if sum(count * most for count, most in zip(counts, of, strict=True)) >= waiting.job.units
-    ]
+    held = Task(problem, tuple(range(len(problem.waiting))), (), 0).possible()
+    return [place for place, holds in enumerate(held) if holds]
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +235,7 @@ class _Case:
         """What the dispatcher is told."""
         task, plan = self.task, found.plan
         starts: dict[int, int] = {}
-        where: dict[int, tuple[Ints, Ints]] = {}
+        where: dict[int, Held] = {}
         value = inf if plan is None else objective.value(plan.starts)
         if plan is not None:
             for job in self._that_fit(plan):
@@ -265,15 +264,23 @@ class _Case:
         fit = []
         for job in plan.order:
             if plan.starts[job] == 0:
-                nodes, units = plan.where[job]
-                request = np.array(self.task.jobs[job].job.request)
-                asked = {node: count * request for node, count in zip(nodes.tolist(), units.tolist(), strict=True)}
+                asked = self._asked(job, plan.where[job])
                 if any((free[node] < amounts).any() for node, amounts in asked.items()):
                     continue
                 for node, amounts in asked.items():
                     free[node] -= amounts
             fit.append(job)
         return fit
+
+    def _asked(self, job: int, held: Held) -> dict[int, Ints]:
+        """What a job has of each of its nodes, by kind."""
+        taken, parts = held
+        request = dict(self.task.jobs[job].requests)[taken]
+        asked: dict[int, Ints] = defaultdict(lambda: np.zeros(len(request.amounts), dtype=np.int64))
+        for part, (nodes, units) in zip(request.parts, parts, strict=True):
+            for node, count in zip(nodes.tolist(), units.tolist(), strict=True):
+                asked[node] += count * np.array(part.request)
+        return asked
 
 
 def _admitting(objective: Objective, limits: Limits, known: Sequence[Plan]) -> tuple[Limits, Plan | None]:

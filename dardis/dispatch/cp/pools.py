@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
+from typing import ClassVar
 
 import numpy as np
 
@@ -34,6 +35,7 @@ class Hcp19:
     horizon (002, section 4). 3: durations in objective and priority.
     """
 
+    knows_shapes: ClassVar[bool] = True
     version: int = 3
     jobs: int = 100
     """m: of those who wait, the first to have arrived."""
@@ -66,7 +68,7 @@ class Hcp19:
         """
         if self.version >= 3:
             return waiting.priority(now)
-        demand = waiting.duration * waiting.job.units * sum(waiting.job.request)
+        demand = waiting.duration * sum(waiting.amounts)
         return (waiting.job.submit - now) / objectives.expected_wait(waiting.job), demand, *waiting.arrival
 
 
@@ -90,13 +92,21 @@ class _Pool:
         running = [replace(job, end=end) for job, end in zip(problem.running, ends, strict=True)]
         # Node by node: where somebody uses what is blocked, others have no less.
         time, free = sum_of_columns(Machine(problem, (), running).free())
-        needs = [np.array(waiting.job.request) * waiting.job.units for waiting in problem.waiting]
+        needs = [_need(waiting, free[0]) for waiting in problem.waiting]
         latest = problem.horizon - problem.now
         if not mended:
             blocked = max((block.end - problem.now for block in problem.blocked), default=0)
             latest = max(blocked, 0) + sum(end - problem.now for end in ends)
             latest += sum(waiting.duration for waiting in problem.waiting)
         return cls(time, free, np.array(needs, dtype=np.int64).reshape(-1, kinds), latest)
+
+
+def _need(waiting: Waiting, free: Ints) -> tuple[int, ...]:
+    """What a job asks for as the first of its requests that asks for no more than is free now, else as the first."""
+    if len(waiting.orders) < 2:
+        return waiting.amounts
+    asked = [request.amounts for _, request in waiting.requests]
+    return next((amounts for amounts in asked if (np.array(amounts) <= free).all()), asked[0])
 
 
 class _Case:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from math import inf
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -14,12 +15,16 @@ from dardis.model.job import FOREVER, Job
 from dardis.model.platform import Platform
 from dardis.model.platform_dict import platform_to_dict
 from dardis.model.queues import ALWAYS, Starts
+from dardis.model.shapes import Part, Request
 from dardis.solver.result import Result
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A job on its nodes, `units[i]` units on `nodes[i]`, until `end`, in s, as far as is known: never before now."""
+    """A job on its nodes, `units[i]` units on `nodes[i]`, until `end`, in s, as far as is known: never before now.
+
+    One of several parts is as many of these: `job` asks for what the part does.
+    """
 
     job: Job
     end: int
@@ -29,6 +34,8 @@ class Running:
     units: Ints
     positions: Ints | None = None
     """Where its units are within the machine, shape (kinds, units), for who cares (PCP'20); −1: it asks for none."""
+    part: int = 0
+    """Which of its parts this is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +44,34 @@ class Waiting:
 
     job: Job
     duration: int
+    """Of several requests, the longest."""
+    orders: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    """Of a job that has requests: those that the machine holds, by place, and in which order parts look for nodes."""
+
+    @property
+    def requests(self) -> tuple[tuple[int, Request], ...]:
+        """What it may be run as, by place: one that asks for units on any nodes is a request of one part."""
+        if self.job.requests:
+            return tuple((place, self.job.requests[place]) for place in self.orders)
+        part = Part(self.job.units, self.job.request, self.job.groups)
+        return ((0, Request((part,), self.duration)),)
+
+    @property
+    def amounts(self) -> tuple[int, ...]:
+        """What it asks for as a whole, by kind; of several requests, the first."""
+        return self.job.requests[next(iter(self.orders))].amounts if self.job.requests else self.job.amounts
+
+    @property
+    def least_amounts(self) -> tuple[int, ...]:
+        """What each of its requests asks for as a whole at least, by kind."""
+        if len(self.orders) < 2:
+            return self.amounts
+        return tuple(map(min, *(request.amounts for _, request in self.requests)))
+
+    @property
+    def least_duration(self) -> int:
+        """Of all its requests."""
+        return min(request.walltime for _, request in self.requests) if len(self.orders) > 1 else self.duration
 
     @property
     def arrival(self) -> tuple[int, int]:
@@ -88,14 +123,14 @@ class Problem:
         """When the queue of a job lets it start."""
         return self.platform.starts_of(job.queue) if self.keeps_hours else ALWAYS
 
-    def groups_of(self, job: Job) -> int:
-        """The node groups that hold a unit of a job when empty, as bits."""
+    def groups_of(self, job: Job | Part) -> int:
+        """The node groups that hold a unit of a job, or of a part of one, when empty, as bits."""
         holds = np.all(self.platform.group_capacity >= np.array(job.request), axis=1)
         there = holds & np.array([group.count > 0 for group in self.platform.groups])
         return job.groups & sum(1 << place for place in np.flatnonzero(there).tolist())
 
-    def units_on(self, job: Job, node: int) -> int:
-        """The most units of a job that a node holds when empty (T equation 3.6, whose p depends on the node)."""
+    def units_on(self, job: Job | Part, node: int) -> int:
+        """The most units of a job, or of a part of one, that a node holds when empty (T equation 3.6, by node)."""
         if not job.groups >> int(self.platform.group_of_node[node]) & 1:
             return 0
         capacity: list[int] = self.platform.capacity[node].tolist()
@@ -113,6 +148,7 @@ class Problem:
                 "units": one.units.tolist(),
                 "positions": None if one.positions is None else one.positions.tolist(),
             }
+            | ({"part": one.part} if one.part else {})
             for one in self.running
         ]
         return {
@@ -131,8 +167,26 @@ class Problem:
 def _plain(job: Job, platform: Platform) -> dict[str, Any]:
     """What a model may go by."""
     names = ("number", "submit", "earliest", "latest", "walltime", "prediction", "units", "queue")
-    groups = [group for group in range(len(platform.groups)) if job.groups >> group & 1]
-    return {name: getattr(job, name) for name in names} | {"request": list(job.request), "groups": groups}
+    told = {name: getattr(job, name) for name in names} | _asked(job, platform)
+    requests = [
+        {
+            "walltime": request.walltime,
+            "contiguous": request.contiguous,
+            "parts": [{"units": part.units, "nodes": part.nodes} | _asked(part, platform) for part in request.parts],
+        }
+        for request in job.requests
+    ]
+    return told | ({"requests": requests} if requests else {})
+
+
+def _asked(one: Job | Part, platform: Platform) -> dict[str, Any]:
+    """What a unit asks for, and the numbers of the groups that may run it."""
+    groups = [group for group in range(len(platform.groups)) if one.groups >> group & 1]
+    return {"request": list(one.request), "groups": groups}
+
+
+Held = tuple[int, tuple[tuple[Ints, Ints], ...]]
+"""As which of its requests a job runs, by place, and of each part the nodes, ascending, and units."""
 
 
 @dataclass(frozen=True)
@@ -145,8 +199,8 @@ class Answer:
     """What these starts make of the model's objective, or infinity: there are none."""
     bound: float = -inf
     """No answer of the model has a lower objective."""
-    where: dict[int, tuple[Ints, Ints]] | None = None
-    """The nodes, ascending, and units of those who start now; None: the model leaves nodes to whoever places jobs."""
+    where: dict[int, Held] | None = None
+    """The nodes of those who start now; None: the model leaves nodes to whoever places jobs."""
     positions: dict[int, Ints] | None = None
     """Of those who start now, as in `Running`, where the model cares for them."""
     result: Result | None = None
@@ -167,6 +221,9 @@ class Answer:
 
 class Model(Protocol):
     """A way to decide: pure, and the same problem and seed give the same answer, whatever CPU time it took."""
+
+    knows_shapes: ClassVar[bool]
+    """Whether it decides on jobs that ask for more than units on any nodes; else whoever of them fits starts before."""
 
     def answer(self, problem: Problem, seed: int) -> Answer:
         """Say who starts when."""

@@ -108,6 +108,7 @@ class SearchingSetUp(QueueSetUp):
 class CpSetUp(SearchingSetUp):
     """What all have whose decisions are a constraint solver's."""
 
+    obeys_shapes: ClassVar[bool] = True
     shortcuts: OnOff = OnOff.ON
     """Whether an answer of ours comes first, and the solver is asked only where that may not be the best."""
     decision_cost: DecisionCost = DecisionCost.NONE

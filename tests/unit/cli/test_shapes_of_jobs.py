@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dardis.cli.main import run as command
+from dardis.dispatch import CP_SETUPS
 from dardis.registry import OURS
 
 PLATFORM = """
@@ -60,6 +61,31 @@ def test_a_run_is_judged_and_tells_what_was_taken(said: list[str], tmp_path: Pat
     assert rows[0]["units_by_part"] == "0:1 1:1;3:1"
     assert rows[0]["requested_number_of_resources"] == "9"
     assert command(["report", str(tmp_path / "out")]) == 0
+
+
+@pytest.mark.parametrize("name", CP_SETUPS)
+def test_models_run_them_and_are_asked_again_by_what_was_kept(
+    name: str, said: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All of the machine is taken at first, so that somebody waits: that is what a model is asked about."""
+    trace, kept = tmp_path / "t.csv", str(tmp_path / "kept")
+    trace.write_text(TRACE + "6,1,1,13,10,20,3,3,1,4,0,\n6,2,1,,,,1,,,0,1,gpus\n7,1,1,14,10,20,2,,,4,0,\n")
+    assert command([*said, "--dispatcher", name, "--deadlines", "factor:5", "--save-instances", kept]) == 0
+    assert command(["audit", str(tmp_path / "out")]) == 0
+    rows = list(csv.DictReader((tmp_path / "out" / "jobs.csv").read_text().splitlines()))
+    assert [row["status"] == "completed" for row in rows] == [True, True, True, False, True, True, True]
+    if name == "portfolio":  # too little has been submitted for a model
+        return
+    capsys.readouterr()
+    with_parts = '"parts"' in "".join(file.read_text() for file in sorted(Path(kept).iterdir()))
+    assert with_parts == (name != "pcp20")
+    for other in ("pcp19", "hcp19", "cp-eurora"):
+        assert command(["solve", kept, "--dispatcher", other]) == 0
+    if with_parts:
+        capsys.readouterr()
+        assert command(["solve", kept, "--dispatcher", "pcp20"]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "contiguous or alternatives (job " in line
 
 
 @pytest.mark.parametrize("name", [name for name, one in OURS.items() if not one.setup.obeys_shapes])

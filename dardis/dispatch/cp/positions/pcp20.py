@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
+from typing import ClassVar
 
 import numpy as np
 
@@ -39,6 +40,7 @@ With 1,000 conflicts HPC2N's first 300 jobs took three times the time, and start
 class Pcp20:
     """PCP'20: jobs that fit now, each by itself, are in the model, as in PCP'19's version 3."""
 
+    knows_shapes: ClassVar[bool] = False
     effort: Effort = field(default_factory=lambda: EFFORT)
     most_boxes: int = MOST_BOXES
     """A model of more boxes is not built."""
@@ -140,7 +142,7 @@ class _Case:
             {self.places[job]: self.problem.now + plan[job].start for job in order},
             value,
             min(value, bound),
-            {self.places[job]: on_nodes(plan[job]) for job in begin},
+            {self.places[job]: (0, (on_nodes(plan[job]),)) for job in begin},
             {self.places[job]: on_machine(self.problem, plan[job]) for job in begin},
             variables=variables,
         )

@@ -1,17 +1,24 @@
 """Decisions as files: what comes back is what went in, and what makes no sense is one line with the place."""
 
 import json
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from kit.position_problems import NOW, machine, random_problem, running, waiting
 
+from dardis.dispatch.cp.eurora import Eurora, Means
 from dardis.dispatch.cp.instance import read_instance
-from dardis.dispatch.cp.nodes import Pcp19
+from dardis.dispatch.cp.nodes import Pcp14, Pcp19
 from dardis.dispatch.cp.pools import Hcp19
 from dardis.dispatch.cp.positions.pcp20 import Pcp20
-from dardis.dispatch.cp.problem import Problem
+from dardis.dispatch.cp.problem import Problem, Running, Waiting
 from dardis.model.errors import InputError
+from dardis.model.job import Job
+from dardis.model.shapes import Part, Request
+
+TWO_PARTS = Request((Part(2, (2, 0), 3), Part(1, (1, 2), 3)), 5)
 
 
 def written(path, problem):
@@ -28,8 +35,69 @@ def test_a_problem_comes_back(tmp_path, seed):
     for model in (Pcp19(), Hcp19(), Pcp20()):
         one, other = model.answer(problem, 1), model.answer(again, 1)
         assert (one.starts, one.objective, one.bound) == (other.starts, other.objective, other.bound)
-        for place, (nodes, units) in (one.where or {}).items():
-            assert np.array_equal(other.where[place], (nodes, units))
+        for place, (taken, parts) in (one.where or {}).items():
+            assert other.where[place][0] == taken
+            assert all(np.array_equal(*both) for both in zip(other.where[place][1], parts, strict=True))
+
+
+SHAPED = Problem(
+    machine((2, 4, 1), (1, 6, 2)),
+    NOW,
+    (
+        running(7, 5, 0, (1, 0), None),
+        Running(Job(7, 0, 0, None, 9, 1, (0, 1), 3), NOW + 5, NOW + 5, np.array([2]), np.array([1]), part=1),
+    ),
+    (
+        Waiting(
+            Job(1, 0, 0, None, 5, 3, (2, 0), 3, requests=(TWO_PARTS, Request((Part(2, (2, 0), 1, 2),), 9, True))),
+            9,
+            {0: [1, 0], 1: [0]},
+        ),
+        waiting(2, 5, 3, 0, groups=4),
+    ),
+)
+"""A job of two parts runs, and one of two parts, or else on two nodes side by side, waits."""
+
+
+def test_jobs_of_parts_and_with_alternatives_come_back(tmp_path):
+    again = read_instance(written(tmp_path / "i.json", SHAPED))
+    assert again.plain() == SHAPED.plain()
+    assert [dict(one.orders) for one in again.waiting] == [{0: [1, 0], 1: [0]}, {}]
+    for model in (Pcp14(composite=False), Pcp19(), Hcp19(), Eurora(Means())):
+        one, other = model.answer(SHAPED, 1), model.answer(again, 1)
+        assert (one.starts, one.objective, one.bound) == (other.starts, other.objective, other.bound)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (["waiting", 0, "duration"], 5, "waiting[0].duration"),
+        (
+            ["waiting", 0, "job", "requests", 1, "parts", 0, "request"],
+            [1],
+            "waiting[0].job.requests[1].parts[0].request",
+        ),
+        (["waiting", 0, "job", "requests", 0, "parts", 1, "groups"], [9], "waiting[0].job.requests[0].parts[1].groups"),
+        (["waiting", 0, "job", "requests", 1, "parts", 0, "nodes"], 3, "waiting[0].job"),
+        (["waiting", 0, "job", "requests", 0, "walltime"], 4, "waiting[0].job"),
+        (["running", 1, "part"], 0, "job 7 is there twice"),
+    ],
+)
+def test_mistakes_in_parts_are_told_by_their_place(tmp_path, path, value, said):
+    wrong = tmp_path / "i.json"
+    wrong.write_text(json.dumps(changed(SHAPED, path, value)))
+    with pytest.raises(InputError, match=re.escape(said)):
+        read_instance(wrong)
+
+
+def test_a_job_whose_requests_no_machine_holds_is_no_decision(tmp_path):
+    alone = replace(SHAPED, waiting=SHAPED.waiting[:1])
+    told = changed(alone, ["waiting", 0, "job", "requests", 1, "parts", 0, "request"], [99, 0])
+    told["waiting"][0]["job"]["requests"][0]["parts"][1]["request"] = [0, 99]
+    wrong = tmp_path / "i.json"
+    wrong.write_text(json.dumps(told))
+    with pytest.raises(InputError, match="none of them fits"):
+        read_instance(wrong)
 
 
 def changed(problem, path, value):

@@ -40,7 +40,7 @@ def test_what_starts_at_once_is_not_given_to_the_solver():
         assert answer.result is None
         assert answer.bound == answer.objective
         assert answer.where is not None
-        assert sum(int(units.sum()) for _, units in answer.where.values()) == 4
+        assert sum(int(units.sum()) for _, ((_, units),) in answer.where.values()) == 4
     asked = Pcp19(means=Means(shortcuts=False)).answer(problem, 1)
     assert asked.result is not None
     assert asked.objective == answer.objective or asked.objective == pytest.approx(2)
@@ -94,7 +94,7 @@ def test_nobody_is_put_where_a_forgotten_job_still_is():
     problem = Problem(TWO, NOW, running, (wait(0, 10, 1, 1), wait(1, 10, 1, 1)))
     answer = Pcp19(1).answer(problem, 1)
     assert answer.where is not None
-    assert [nodes.tolist() for nodes, _ in answer.where.values()] == [[1]]
+    assert [nodes.tolist() for _, ((nodes, _),) in answer.where.values()] == [[1]]
 
 
 def test_a_model_that_is_too_large_is_not_built():

@@ -92,7 +92,7 @@ def test_an_answer_goes_on_where_the_last_one_left_off():
     problem = problem_of(machine((2, 4, 1), (1, 6, 2)), jobs=[waiting(1, 5, 2, 1, units=3), waiting(2, 5, 3, 0)])
     answer = Pcp20().answer(problem, 1)
     assert answer.starts == {0: NOW, 1: NOW}
-    nodes, units = answer.where[0]
+    ((nodes, units),) = answer.where[0][1]
     assert (nodes.tolist(), units.tolist()) == ([1, 2], [1, 2])
     # Cores of the nodes begin at 0, 4 and 8, GPUs at 0, 1 and 2.
     assert answer.positions[0].tolist() == [[6, 10, 12], [1, 2, 3]]
@@ -179,5 +179,5 @@ def test_a_large_heterogeneous_machine(cores):
     jobs = [waiting(i, 100 + i, cores, 0, units=15) for i in range(3)]
     problem = problem_of(machine((1152, 20, 0), (21, 48, 4)), jobs=jobs)
     answer = Pcp20().answer(problem, 1)
-    assert next(nodes.min() for nodes, _ in answer.where.values()) == (1158 if cores == 48 else 1165)
+    assert next(nodes.min() for _, ((nodes, _),) in answer.where.values()) == (1158 if cores == 48 else 1165)
     assert len(answer.starts) == 3
