@@ -132,6 +132,10 @@ def switching_of(site: Site, past: Schedule, name: str) -> Switching | None:
     return joined(days)
 
 
+_NOT_HERE = {"parts", "taken"}
+"""No job of these traces has several parts or requests."""
+
+
 def _kept(site: Site, asked: Asked, folder: Path) -> Path:
     """The file of a run, which is done if it is not there."""
     return kept_arrays(folder / f"{_fingerprint(site, asked)}.npz", lambda: _arrays(_played(site, asked)))
@@ -171,7 +175,7 @@ def _sources() -> str:
 def _arrays(run: Run) -> dict[str, np.ndarray[Any, Any]]:
     arrays = {"boot_delay": run.boot_delay, "decision_ns": run.decision_ns}
     for part in (run.schedule, run.downtime):
-        columns = {field.name for field in fields(part)} - {"placed"}
+        columns = {field.name for field in fields(part)} - {"placed"} - _NOT_HERE
         arrays |= {name: np.asarray(getattr(part, name)) for name in columns}
     arrays |= arrays_of(run.schedule.placed)
     return arrays
@@ -182,7 +186,7 @@ def load(path: Path) -> Run:
     arrays: dict[str, Any] = read_arrays(path)
     texts = {name: arrays[name].tolist() for name in ("queue", "user")} | {"kinds": tuple(arrays["kinds"].tolist())}
     arrays |= texts | {"placed": placements_of(arrays)}
-    schedule = Schedule(**{field.name: arrays[field.name] for field in fields(Schedule)})
+    schedule = Schedule(**{field.name: arrays[field.name] for field in fields(Schedule) if field.name not in _NOT_HERE})
     downtime = Downtime(**{field.name: arrays[field.name] for field in fields(Downtime)})
     return Run(schedule, downtime, arrays["boot_delay"], arrays["decision_ns"])
 

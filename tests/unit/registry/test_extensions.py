@@ -237,7 +237,7 @@ HALF = Dispatcher("mine", AnySetUp(), Half())
 @pytest.mark.parametrize(
     ("which", "found"),
     [
-        ("mine:PLAIN", "its Plain has no about, asks_nodes, check_platform, "),
+        ("mine:PLAIN", "its Plain has no about, asks_nodes, bears_failures, check_platform, "),
         ("mine:ODD", "can't be loaded (TypeError: "),
         ("mine:NEVER", "can't be loaded (InputError: grain: 5; expected 6); expected "),
         ("mine:HALF", "its Half has no overlapped, pool, turns, turns_by_message; expected "),
