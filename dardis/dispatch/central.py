@@ -241,8 +241,9 @@ class CentralDispatcher:
 
     def decide(self, now: int) -> list[Placed | Rejected | Solved]:
         """Say which waiting jobs start now, and where, and which have waited for too long."""
-        if now < self._busy_until:
-            self._wake = self._busy_until
+        step = self._setup.step_s
+        if now < (due := max(self._busy_until, -(-now // step) * step)):
+            self._wake = due
             return []
         while self._early and self._early[0][0] <= now:
             self._arrived.append(heappop(self._early)[2])

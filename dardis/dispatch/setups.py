@@ -63,6 +63,11 @@ class QueueSetUp(AnySetUp):
         return self.profile is ProfileRule.HARD and self.profile_check is ProfileCheck.INSTANT
 
     @property
+    def step_s(self) -> int:
+        """Decisions are made at whole multiples of so many seconds; 1: whenever something has happened."""
+        return 1
+
+    @property
     def takes_time(self) -> bool:
         """Whether a decision takes the time that a solver works on it: what it starts begins then."""
         return False

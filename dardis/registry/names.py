@@ -10,7 +10,7 @@ from typing import Final
 
 from dardis.config.set_up import AnySetUp
 from dardis.config.settings import known_settings
-from dardis.dispatch import CENTRAL_SETUPS, CP_SETUPS, REPLAN_SETUPS
+from dardis.dispatch import ASKING_SETUPS, CENTRAL_SETUPS, REPLAN_SETUPS
 from dardis.model.errors import InputError
 from dardis.registry.builders import ASKING, CENTRAL, LATE, PLANNED, REPLAN
 from dardis.registry.dispatcher import Builder, Dispatcher
@@ -23,7 +23,7 @@ _KINDS = (
     (LATE_SETUPS, LATE),
     (CENTRAL_SETUPS, CENTRAL),
     (REPLAN_SETUPS, REPLAN),
-    (CP_SETUPS, ASKING),
+    (ASKING_SETUPS, ASKING),
 )
 OURS: Final[dict[str, Dispatcher]] = {
     name: Dispatcher(name, setup, builder) for setups, builder in _KINDS for name, setup in setups.items()

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Final
 
 from dardis.config.settings import with_settings
-from dardis.dispatch import CP_SETUPS
+from dardis.dispatch import ASKING_SETUPS, AskingSetUp
 from dardis.dispatch.cp.asking import told
 from dardis.dispatch.cp.instance import read_instance
 from dardis.dispatch.cp.problem import Answer, Problem
-from dardis.dispatch.cp.setups import CpSetUp
 from dardis.model.errors import InputError
 from dardis.model.files import atomic_text, partly_written
 from dardis.runs.solved import COLUMNS, row_of
@@ -27,8 +26,10 @@ _PREFIX, _SUFFIX = "decision-", ".json"
 def check_folder(folder: Path, dispatcher: str, out: Path, *, force: bool) -> None:
     """See that decisions of the dispatcher can be kept in the folder. Raises InputError."""
     place = f"--save-instances {folder}"
-    if dispatcher not in CP_SETUPS:
-        raise InputError(place, f"decisions of {dispatcher} are no problems to keep", f"one of {', '.join(CP_SETUPS)}")
+    if dispatcher not in ASKING_SETUPS:
+        raise InputError(
+            place, f"decisions of {dispatcher} are no problems to keep", f"one of {', '.join(ASKING_SETUPS)}"
+        )
     if folder.resolve().is_relative_to(out.resolve()):
         raise InputError(place, f"lies in --out {out}, which a run fills", "another folder")
     if not folder.exists():
@@ -66,14 +67,14 @@ def _is_ours(name: str) -> bool:
     return name.startswith(_PREFIX) and name.endswith(_SUFFIX)
 
 
-def setup_of(dispatcher: str, settings: Iterable[str]) -> CpSetUp:
+def setup_of(dispatcher: str, settings: Iterable[str]) -> AskingSetUp:
     """A dispatcher that asks a model, with `KEY=VALUE` settings. Raises InputError."""
-    if dispatcher not in CP_SETUPS:
-        raise InputError(f"--dispatcher {dispatcher}", "asks no model", f"one of {', '.join(CP_SETUPS)}")
-    return with_settings(CP_SETUPS[dispatcher], settings).checked()
+    if dispatcher not in ASKING_SETUPS:
+        raise InputError(f"--dispatcher {dispatcher}", "asks no model", f"one of {', '.join(ASKING_SETUPS)}")
+    return with_settings(ASKING_SETUPS[dispatcher], settings).checked()
 
 
-def read_instances(what: Sequence[Path], setup: CpSetUp) -> list[tuple[Path, Problem]]:
+def read_instances(what: Sequence[Path], setup: AskingSetUp) -> list[tuple[Path, Problem]]:
     """The problems of files, and of the files of folders in the order of their numbers.
 
     Raises InputError, also where jobs lack the deadlines that the model goes by.

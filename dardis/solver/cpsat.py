@@ -6,15 +6,15 @@ Models are built with OR-Tools' own `CpModel`; this module makes them, so that n
 from __future__ import annotations
 
 import math
-import resource
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import wait
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dardis.model.arrays import Ints
+from dardis.solver.apart import apart
 from dardis.solver.result import Budget, Ended, Result, SolverStatus
 
 if TYPE_CHECKING:
@@ -107,9 +107,8 @@ def solve(
     solver = _solver(budget)
     stopped = False
     moments: list[float] = []
-    # The run has a thread of its own: OR-Tools holds back Ctrl-C until it is done.
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        run = pool.submit(_timed, solver, model, _callback(progress, moments if notes_when else None))
+    told = _callback(progress, moments if notes_when else None)
+    with apart(lambda: solver.solve(model, told).name) as run:
         try:
             while not wait([run], timeout=_POLL_S).done:
                 if stop is not None and not stopped and stop():
@@ -121,18 +120,6 @@ def solve(
         name, cpu_s = run.result()
     answer = _answer(solver, _STATUS[name], budget, stopped, cpu_s)
     return replace(answer, result=replace(answer.result, found_at=tuple(moments))) if moments else answer
-
-
-def _timed(solver: CpSolver, model: CpModel, callback: CpSolverSolutionCallback | None) -> tuple[str, float]:
-    """Run a model; the status by its name, and what it took of the processor (the solver's own figure is wall time).
-
-    Nothing is decided by that.
-    """
-    whom = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)
-    begun = resource.getrusage(whom)
-    status = solver.solve(model, callback)
-    ended = resource.getrusage(whom)
-    return status.name, ended.ru_utime + ended.ru_stime - begun.ru_utime - begun.ru_stime
 
 
 _STATUS = {

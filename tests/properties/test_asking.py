@@ -13,9 +13,8 @@ from kit.central import dispatch, little_room, setup_of
 from kit.effort import examples
 from kit.machine import desired_profiles, jobs, platforms, with_queues, with_shapes
 
-from dardis.dispatch import CP_SETUPS
 from dardis.dispatch.cp.nodes import Aim
-from dardis.dispatch.cp.setups import DecisionCost, Hcp19SetUp, Pcp14SetUp, Pcp19SetUp, WithEuroraSetUp
+from dardis.dispatch.cp.setups import CP_SETUPS, DecisionCost, Hcp19SetUp, Pcp14SetUp, Pcp19SetUp, WithEuroraSetUp
 from dardis.model.choices import EventOrder, Expecting, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.job import NO_TIME
 from dardis.model.platform import Maintenance, NodeGroup, Platform

@@ -14,7 +14,8 @@ from kit.central import dispatch, setup_of
 from kit.replay import placement
 
 from dardis.config.settings import with_settings
-from dardis.dispatch import CP_SETUPS, REPLAN_SETUPS
+from dardis.dispatch import REPLAN_SETUPS
+from dardis.dispatch.cp.setups import CP_SETUPS
 from dardis.model.job import Actual
 from dardis.model.platform import NodeGroup, Platform
 

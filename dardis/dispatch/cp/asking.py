@@ -16,7 +16,7 @@ from dardis.engine.clock import cpu_timed
 from dardis.kernels import chosen, passes, search
 from dardis.kernels.job_table import JobTable
 from dardis.kernels.placer import Placer
-from dardis.kernels.queue import ARRIVED, ENDED, GONE, OUTRUN, RULE, SPAN, START, STARTED, UNBOUND
+from dardis.kernels.queue import ARRIVED, ENDED, FOLLOWING, GONE, OUTRUN, RULE, SPAN, START, STARTED, UNBOUND
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
@@ -54,12 +54,14 @@ class Asking:
         shortcuts: bool,
         takes_time: bool,
         keeps_closed: bool = False,
+        again_s: int = 1,
     ) -> None:
         """Ask a model about this machine.
 
         `distinct`: units of a job are on different nodes. `shortcuts`: it is asked only where somebody who waits could
         start. `takes_time`: what it decides begins when its deterministic seconds are over. `keeps_closed`: jobs whose
-        queues are closed are part of the problem.
+        queues are closed are part of the problem. `again_s`: where the model is asked only so often, it is asked again
+        after somebody has started.
         """
         self._platform = platform
         self._model = model
@@ -68,6 +70,7 @@ class Asking:
         self._shortcuts = shortcuts
         self._takes_time = takes_time
         self.keeps_closed: Final = keeps_closed
+        self._again_s = again_s
         self._blocked: list[Blocked] = []
         """What the empty machine may not be used for."""
         self._positions: dict[JobId, Ints] = {}
@@ -94,6 +97,8 @@ class Asking:
         told = tuple(replace(one, update_cpu_s=one.update_cpu_s + opened_cpu_s) for one in told)
         self._see_that_something_happens(placer, jobs, now)
         passes.close(queue, placer.rules, placer.room, now)
+        if self._again_s > 1 and placer.room.state[STARTED] > 0:
+            placer.room.state[FOLLOWING] = now + self._again_s
         return told
 
     @property

@@ -105,26 +105,12 @@ class SearchingSetUp(QueueSetUp):
 
 
 @dataclass(frozen=True, slots=True)
-class CpSetUp(SearchingSetUp):
-    """What all have whose decisions are a constraint solver's."""
+class AskingSetUp(QueueSetUp):
+    """What all have who ask a model for each decision."""
 
     obeys_shapes: ClassVar[bool] = True
-    shortcuts: OnOff = OnOff.ON
-    """Whether an answer of ours comes first, and the solver is asked only where that may not be the best."""
-    decision_cost: DecisionCost = DecisionCost.NONE
-    """Whether what is decided begins when the solver's deterministic seconds are over."""
     keeps_closed: ClassVar[bool] = False
     """Whether jobs of queues that are closed are part of what is asked."""
-
-    @property
-    def answers_first(self) -> bool:
-        """As it is set."""
-        return self.shortcuts is OnOff.ON
-
-    @property
-    def takes_time(self) -> bool:
-        """As it is set."""
-        return self.decision_cost is DecisionCost.DETERMINISTIC
 
     def new_pass(self, platform: Platform, seed: int) -> Pass:
         """By asking."""
@@ -137,14 +123,45 @@ class CpSetUp(SearchingSetUp):
             self.model(),
             seed,
             distinct=self.units_per_node is UnitsPerNode.DISTINCT,
-            shortcuts=self.answers_first,
+            shortcuts=self.asks_if_somebody_could_start,
             takes_time=self.takes_time,
             keeps_closed=self.keeps_closed,
+            again_s=self.step_s,
         )
+
+    @property
+    def asks_if_somebody_could_start(self) -> bool:
+        """Whether the model is asked only then."""
+        return True
 
     @abstractmethod
     def model(self) -> Model:
         """What is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class CpSetUp(AskingSetUp, SearchingSetUp):
+    """What all have whose decisions are a constraint solver's."""
+
+    shortcuts: OnOff = OnOff.ON
+    """Whether an answer of ours comes first, and the solver is asked only where that may not be the best."""
+    decision_cost: DecisionCost = DecisionCost.NONE
+    """Whether what is decided begins when the solver's deterministic seconds are over."""
+
+    @property
+    def answers_first(self) -> bool:
+        """As it is set."""
+        return self.shortcuts is OnOff.ON
+
+    @property
+    def asks_if_somebody_could_start(self) -> bool:
+        """As it is set."""
+        return self.answers_first
+
+    @property
+    def takes_time(self) -> bool:
+        """As it is set."""
+        return self.decision_cost is DecisionCost.DETERMINISTIC
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dardis.cli.main import run as command
-from dardis.dispatch import CP_SETUPS
+from dardis.dispatch.cp.setups import CP_SETUPS
 from dardis.registry import OURS
 
 PLATFORM = """

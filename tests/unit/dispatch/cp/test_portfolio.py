@@ -8,9 +8,9 @@ import pytest
 from kit.actual import actual
 from kit.central import dispatch
 
-from dardis.dispatch import CENTRAL_SETUPS, CP_SETUPS
+from dardis.dispatch import CENTRAL_SETUPS
 from dardis.dispatch.cp.portfolio import Method, Ranges
-from dardis.dispatch.cp.setups import DecisionCost
+from dardis.dispatch.cp.setups import CP_SETUPS, DecisionCost
 from dardis.dispatch.setups import Ordering
 from dardis.model.choices import OnOff
 from dardis.model.platform import NodeGroup, Platform

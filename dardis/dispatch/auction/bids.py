@@ -1,0 +1,296 @@
+"""The bids of jobs (001, sections 4 and 5): of classes A, B and C on runs of free nodes, and what Slurm would give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dardis.dispatch.auction.nodesets import runs
+
+if TYPE_CHECKING:
+    from dardis.dispatch.auction.free import Free
+    from dardis.dispatch.cp.problem import Held, Problem
+    from dardis.model.arrays import Ints
+    from dardis.model.shapes import Part, Request
+
+
+class Class(StrEnum):
+    """Of a bid: what its nodes are."""
+
+    A = "A"
+    """Side by side, at the beginning or end of a run of free nodes."""
+    B = "B"
+    """Side by side, in the middle of one."""
+    C = "C"
+    """Of several neighbouring runs."""
+    SLURM = "slurm"
+    """Those that Slurm's best fit would take."""
+
+
+_WEIGHTS = {
+    (True, Class.A): (0.0, 0.25, 0.0),
+    (True, Class.B): (0.25, 0.25, 0.0),
+    (True, Class.C): (0.5, 0.25, 0.25),
+    (False, Class.A): (0.0, 0.0, 0.0),
+    (False, Class.B): (0.5, 0.0, 0.0),
+    (False, Class.C): (0.5, 0.0, 0.5),
+}
+"""k₁, k₂ and k₃ (table 3) by whether the job asks for cores alone (type 1), and class."""
+
+
+def preference(of: Class, *, cores_only: bool, nodes: int, of_nodes: int, sets: int, of_sets: int) -> float:
+    """F of a bid (eq. 12): on `nodes` of all nodes, which are of so many of all nodesets."""
+    k1, k2, k3 = (0.0, 0.0, 0.0) if of is Class.SLURM else _WEIGHTS[cores_only, of]
+    return 1.0 - k1 - k2 * nodes / (of_nodes + 1) - k3 * sets / (of_sets + 1)
+
+
+@dataclass(frozen=True)
+class Bid:
+    """Nodes on which a job might run, all of them."""
+
+    job: int
+    """Its place in the window."""
+    request: int
+    """As which of its requests."""
+    of: Class
+    preference: float
+    level: int
+    """Whose amounts hold for as long as it would run (`Free`)."""
+    nodes: Ints
+    """Ascending."""
+    fixed: Ints
+    """What it takes of each of them in any case, (nodes, kinds)."""
+    spare: int
+    """Units of `unit` that it takes beside, on whichever of them (r of the paper)."""
+    unit: tuple[int, ...]
+    held: Held | None
+    """Its units on each node; None: they are what the programme makes of `spare`."""
+
+    def put(self, more: Ints) -> Held:
+        """Its units on each node, where `more` are the spare ones."""
+        return self.request, ((self.nodes, more + 1),)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request, of one part, of a job of the window, and what each node could hold of it now."""
+
+    job: int
+    request: int
+    part: Part
+    duration: int
+    level: int
+    contiguous: bool
+    exact: int
+    """On so many nodes (types 2 and 3); 0: on any number (type 1)."""
+    single: bool
+    """Whether a node holds one unit at most."""
+    most: Ints
+    """Units that each node could hold, (nodes,)."""
+
+    @property
+    def flexible(self) -> bool:
+        """Whether units may be spread by the programme: where each is one core, or one of something else."""
+        return sum(self.part.request) == 1 and not self.single
+
+    def bid(self, of: Class, nodes: Ints, worth: float) -> Bid | None:
+        """A bid on all of these nodes, which have room for the units; None: there are more nodes than units."""
+        units, count = self.part.units, len(nodes)
+        if count > units:
+            return None
+        request = np.array(self.part.request, dtype=np.int64)
+        if self.flexible:
+            one = np.repeat(request[None, :], count, axis=0)
+            held = None if units > count else (self.request, ((nodes, np.ones(count, dtype=np.int64)),))
+            return Bid(
+                self.job, self.request, of, worth, self.level, nodes, one, units - count, self.part.request, held
+            )
+        on = spread(self.most[nodes], units)
+        held = self.request, ((nodes, on),)
+        return Bid(
+            self.job, self.request, of, worth, self.level, nodes, on[:, None] * request, 0, self.part.request, held
+        )
+
+
+def spread(most: Ints, units: int) -> Ints:
+    """So many units on nodes that hold so many each, at least one on each, the first nodes first."""
+    left = units - len(most)
+    taken = np.minimum(np.cumsum(most - 1), left)
+    spread_out: Ints = np.diff(taken, prepend=0) + 1
+    return spread_out
+
+
+def asked_of(problem: Problem, free: Free, place: int, job: int) -> Iterator[Asked]:
+    """The requests of one part of a job that waits in `place`, which is `job` of the window."""
+    for at, request in problem.waiting[place].requests:
+        if len(request.parts) == 1:
+            yield _asked(problem, free, request, job, at)
+
+
+def _asked(problem: Problem, free: Free, request: Request, job: int, at: int) -> Asked:
+    part, level = request.parts[0], free.level(request.walltime)
+    need = np.array(part.request, dtype=np.int64)
+    kinds = need > 0
+    most = (free.amounts[level][:, kinds] // need[kinds]).min(axis=1)
+    most[(part.groups >> problem.platform.group_of_node) & 1 == 0] = 0
+    single = problem.distinct or part.nodes == part.units
+    exact = part.units if problem.distinct else part.nodes
+    most = np.minimum(most, 1 if single else part.units)
+    return Asked(job, at, part, request.walltime, level, request.contiguous, exact, single, most)
+
+
+@dataclass(frozen=True)
+class Worth:
+    """What preferences go by."""
+
+    nodes: int
+    """Of the machine."""
+    sets: int
+    """All nodesets of the instant."""
+
+    def of(self, what: Class, asked: Asked, nodes: int, sets: int) -> float:
+        """The preference of a bid."""
+        return preference(
+            what, cores_only=asked.exact == 0, nodes=nodes, of_nodes=self.nodes, sets=sets, of_sets=self.sets
+        )
+
+
+def bids_of(asked: Asked, worth: Worth, count: int, cursor: int, *, contiguous: bool) -> list[Bid]:
+    """At most `count` bids of classes A, B and C, the preferred ones first, each on nodes of its own.
+
+    The paper prints no order. Here the tightest runs come first, begin and end of each by turns; the middle is looked
+    for from `cursor` on, which is different for each job: who bids for other nodes is in nobody's way. Of several, one
+    at least is of class B and one of class C.
+    """
+    lists = [list(_aligned(asked, cursor)), list(_inside(asked, cursor))]
+    if not (contiguous or asked.contiguous):
+        lists.append(list(_across(asked)))
+    wanted = [max(1, count - len(lists) + 1), *[1] * (len(lists) - 1)]
+    chosen: list[list[tuple[int, int]]] = [[] for _ in lists]
+    seen: set[tuple[int, ...]] = set()
+    for rest in (False, True):
+        for which, found in enumerate(lists):
+            for window in found:
+                done = sum(map(len, chosen))
+                if done >= count or (not rest and len(chosen[which]) >= wanted[which]):
+                    break
+                if window not in seen:
+                    seen.add(window)
+                    chosen[which].append(window)
+    usable = np.flatnonzero(asked.most)
+    of_run = np.cumsum(np.diff(usable, prepend=-2) > 1)
+    made = []
+    for of, windows in zip((Class.A, Class.B, Class.C), chosen, strict=False):
+        for first, end in windows:
+            sets = int(of_run[end - 1] - of_run[first]) + 1
+            bid = asked.bid(of, usable[first:end], worth.of(of, asked, end - first, sets))
+            if bid is not None:
+                made.append(bid)
+    return made
+
+
+class _Windows:
+    """Windows over the nodes that hold any unit, named by the places of these nodes; none spans more than it needs."""
+
+    def __init__(self, asked: Asked) -> None:
+        usable = np.flatnonzero(asked.most)
+        self.asked = asked
+        self.sums: Ints = np.concatenate([[0], np.cumsum(asked.most[usable])])
+        begins = np.flatnonzero(np.diff(usable, prepend=-2) > 1).tolist()
+        self.runs = list(zip(begins, [*begins[1:], len(usable)], strict=True)) if len(usable) else []
+
+    def from_first(self, first: int, end: int) -> tuple[int, int] | None:
+        """The window that begins there, if there is one before `end`."""
+        units, exact = self.asked.part.units, self.asked.exact
+        behind = first + exact if exact else int(np.searchsorted(self.sums, self.sums[first] + units))
+        return (first, behind) if behind <= end and self.sums[behind] - self.sums[first] >= units else None
+
+    def to_end(self, first: int, end: int) -> tuple[int, int] | None:
+        """The window that ends there, if there is one not before `first`."""
+        units, exact = self.asked.part.units, self.asked.exact
+        begin = end - exact if exact else int(np.searchsorted(self.sums, self.sums[end] - units, side="right")) - 1
+        return (begin, end) if begin >= first and self.sums[end] - self.sums[begin] >= units else None
+
+    def tightest(self) -> list[tuple[int, int]]:
+        """The runs with room enough, those first that leave least."""
+        enough = [(a, b) for a, b in self.runs if self.sums[b] - self.sums[a] >= self.asked.part.units]
+        return sorted(enough, key=lambda run: (int(self.sums[run[1]] - self.sums[run[0]]), run))
+
+
+def _aligned(asked: Asked, turn: int) -> Iterator[tuple[int, int]]:
+    """Windows of class A."""
+    windows = _Windows(asked)
+    for at, (first, end) in enumerate(windows.tightest()):
+        both = [windows.from_first(first, end), windows.to_end(first, end)]
+        yield from (window for window in (both if (at + turn) % 2 == 0 else both[::-1]) if window is not None)
+
+
+def _inside(asked: Asked, cursor: int) -> Iterator[tuple[int, int]]:
+    """Windows of class B, the one first that begins at the cursor (a node) or next behind it."""
+    windows = _Windows(asked)
+    usable = np.flatnonzero(asked.most)
+    found: list[tuple[int, int]] = []
+    for first, end in windows.tightest():
+        start = first + 1
+        while start < end:
+            window = windows.from_first(start, end)
+            if window is None or window[1] >= end:
+                break
+            found.append(window)
+            start = window[1]
+    yield from sorted(found, key=lambda window: (int(usable[window[0]]) < cursor, int(usable[window[0]])))
+
+
+def _across(asked: Asked) -> Iterator[tuple[int, int]]:
+    """Windows of class C: of as few neighbouring runs as can be, then over as few nodes from first to last.
+
+    One of a job of cores also takes all nodes of these runs, where it has a core for each: that fills what is left.
+    """
+    windows = _Windows(asked)
+    usable = np.flatnonzero(asked.most)
+    ends = [end for _, end in windows.runs]
+    found: set[tuple[int, int]] = set()
+    for at, (first, end) in enumerate(windows.runs):
+        for window in (windows.from_first(first, len(usable)), windows.to_end(0, end)):
+            if window is not None:
+                found.add(window)
+        for beyond in ends[at + 1 :] if not asked.exact else ():
+            if beyond - first > asked.part.units:
+                break
+            if windows.sums[beyond] - windows.sums[first] >= asked.part.units:
+                found.add((first, beyond))
+                break
+
+    def order(window: tuple[int, int]) -> tuple[int, int, int]:
+        first, end = window
+        sets = int(np.searchsorted(ends, end)) - int(np.searchsorted(ends, first, side="right"))
+        return sets, int(usable[end - 1] - usable[first]), first
+
+    yield from sorted((window for window in found if order(window)[0] > 0), key=order)
+
+
+def slurm_nodes(asked: Asked, most: Ints) -> Ints | None:
+    """The nodes that Slurm's best fit takes where each holds so many units; None: they are too few, or apart.
+
+    It takes the run of free nodes that has least of those that have enough; where none does, all of the largest, and
+    looks on for the rest.
+    """
+    free = np.minimum(most, 1) if asked.exact else most.copy()
+    left = asked.exact or asked.part.units
+    taken: list[Ints] = []
+    while left > 0:
+        found = [(int(free[a:b].sum()), a, b) for a, b in zip(*runs(free > 0), strict=True)]
+        enough = [run for run in found if run[0] >= left]
+        if not found or (asked.contiguous and not enough):
+            return None
+        _, first, end = min(enough) if enough else max(found, key=lambda run: (run[0], -run[1]))
+        count = min(int(np.searchsorted(np.cumsum(free[first:end]), left)) + 1, end - first)
+        taken.append(np.arange(first, first + count))
+        left -= int(free[first : first + count].sum())
+        free[first : first + count] = 0
+    nodes: Ints = np.sort(np.concatenate(taken))
+    return nodes if int(most[nodes].sum()) >= asked.part.units else None

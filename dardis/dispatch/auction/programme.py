@@ -1,0 +1,291 @@
+"""The programme of an auction (001, eq. 1 to 8): which bids win, at most one of each job, on what nodes have free.
+
+As printed it has a variable for each job and node: 14,000 on 1,024 nodes with 50 jobs of 5 bids. Here nodes that no bid
+tells apart are one cell, a bid has all of its nodes (so that eq. 3 needs no variables: as printed it also empties the
+nodes of every bid that loses), and the units beyond the one on each node are continuous for each job and cell. That
+these can be split over the nodes of a cell, in whole numbers, follows from their sums: of each node they form a
+polymatroid, and so do sums of these. `handed_out` splits them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import gcd
+
+import numpy as np
+
+from dardis.dispatch.auction.bids import Bid
+from dardis.dispatch.auction.free import Free
+from dardis.model.arrays import Bools, Floats, Ints
+from dardis.solver.flow import largest_flow
+from dardis.solver.lp import LinearProgram
+
+
+@dataclass(frozen=True)
+class Auction:
+    """The bids of the jobs of a window, on what nodes have free."""
+
+    free: Free
+    priorities: tuple[int, ...]
+    """P of each job, from 1 on."""
+    bids: tuple[Bid, ...]
+    alpha: float
+    """α: what a preference of 1 counts."""
+
+    @cached_property
+    def worth(self) -> Floats:
+        """What each bid brings (eq. 1), (bids,)."""
+        return np.array([self.priorities[bid.job] + self.alpha * bid.preference for bid in self.bids])
+
+    def value(self, winners: Sequence[int]) -> float:
+        """What these bids bring together."""
+        return float(self.worth[np.array(winners, dtype=np.int64)].sum())
+
+
+def alpha_of_paper(priorities: Sequence[int], bids: int) -> float:
+    """Eq. 10: preferences of all bids together count less than the least priority.
+
+    That does not keep the order of priorities, as it should: of two jobs with a bid each, 11 with preference 0.3 loses
+    to 10 with 1.0, by 12.0 against 13.3.
+    """
+    return min(priorities) / (bids + 1)
+
+
+def alpha_exact(priorities: Sequence[int]) -> float:
+    """So much that no sum of preferences outweighs a difference of sums of priorities, which are whole numbers."""
+    return gcd(*priorities) / (len(priorities) + 1)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The nodes that some bid is on, by cells of those that no bid tells apart."""
+
+    nodes: list[Ints]
+    """The nodes of each cell."""
+    of_bid: list[list[tuple[int, Ints]]]
+    """The cells of each bid, and what it takes of each node there in any case, (kinds,)."""
+
+
+def cells_of(auction: Auction) -> Cells:
+    """The cells of an auction."""
+    count, width = auction.free.amounts.shape[1], len(auction.bids)
+    names: list[list[int]] = [[] for _ in range(count)]
+    fixed: dict[tuple[int, int], Ints] = {}
+    for place, bid in enumerate(auction.bids):
+        kinds, which = np.unique(bid.fixed, axis=0, return_inverse=True)
+        for kind, amounts in enumerate(kinds):
+            fixed[place, kind] = amounts
+        for node, kind in zip(bid.nodes.tolist(), which.ravel().tolist(), strict=True):
+            names[node].append(kind * width + place)
+    by_name: dict[tuple[tuple[int, ...], bytes], list[int]] = defaultdict(list)
+    several = len(auction.free.until) > 1
+    for node, name in enumerate(names):
+        if name:
+            apart = auction.free.amounts[:, node].tobytes() if several else b""
+            by_name[tuple(name), apart].append(node)
+    nodes: list[Ints] = []
+    of_bid: list[list[tuple[int, Ints]]] = [[] for _ in auction.bids]
+    for cell, ((named, _), members) in enumerate(by_name.items()):
+        nodes.append(np.array(members, dtype=np.int64))
+        for one in named:
+            kind, place = divmod(one, width)
+            of_bid[place].append((cell, fixed[place, kind]))
+    return Cells(nodes, of_bid)
+
+
+@dataclass
+class _Rows:
+    """Rows of a programme while they are made."""
+
+    row: list[int] = field(default_factory=list)
+    column: list[int] = field(default_factory=list)
+    value: list[float] = field(default_factory=list)
+    low: list[float] = field(default_factory=list)
+    high: list[float] = field(default_factory=list)
+
+    def add(self, entries: Iterator[tuple[int, float]] | Sequence[tuple[int, float]], low: float, high: float) -> None:
+        """`low ≤ Σ value · x[column] ≤ high`."""
+        for column, value in entries:
+            self.row.append(len(self.low))
+            self.column.append(column)
+            self.value.append(value)
+        self.low.append(low)
+        self.high.append(high)
+
+
+@dataclass(frozen=True)
+class Merged:
+    """The programme: the first variables are the bids, the others the spare units of jobs in cells."""
+
+    program: LinearProgram
+    whole: Bools
+
+    @property
+    def variables(self) -> int:
+        """How many."""
+        return len(self.whole)
+
+
+def merged(auction: Auction) -> Merged:
+    """The programme of an auction."""
+    cells, bids, rows = cells_of(auction), auction.bids, _Rows()
+    of_job: dict[int, list[int]] = defaultdict(list)
+    for place, bid in enumerate(bids):
+        of_job[bid.job].append(place)
+    for places in of_job.values():
+        if len(places) > 1:
+            rows.add([(place, 1.0) for place in places], -np.inf, 1.0)
+    spare: dict[tuple[int, int, int], int] = {}
+    """The variable of a job, request and cell."""
+    upper = [1.0] * len(bids)
+    for places in of_job.values():
+        _spare_of_job(auction, cells, places, spare, upper, rows)
+    _cells_hold(auction, cells, spare, rows)
+    count = len(upper)
+    objective = np.zeros(count)
+    objective[: len(bids)] = auction.worth
+    whole = np.zeros(count, dtype=bool)
+    whole[: len(bids)] = True
+    program = LinearProgram(
+        objective, np.zeros(count), np.array(upper), np.array(rows.row, dtype=np.int64),
+        np.array(rows.column, dtype=np.int64), np.array(rows.value), np.array(rows.low), np.array(rows.high),
+    )  # fmt: skip
+    return Merged(program, whole)
+
+
+def _cells_hold(auction: Auction, cells: Cells, spare: dict[tuple[int, int, int], int], rows: _Rows) -> None:
+    """Rows by which no cell has more taken than its nodes have (eq. 5 and 6): of each node, and of all together."""
+    bids, amounts = auction.bids, auction.free.amounts
+    in_cell: list[list[tuple[int, Ints]]] = [[] for _ in cells.nodes]
+    for place, of_bid in enumerate(cells.of_bid):
+        for cell, fixed in of_bid:
+            in_cell[cell].append((place, fixed))
+    beside: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+    """By cell: variable, level and kind of spare units there."""
+    like = {(bid.job, bid.request): bid for bid in bids}
+    for (job, request, cell), variable in spare.items():
+        bid = like[job, request]
+        beside[cell].append((variable, bid.level, int(np.argmax(bid.unit))))
+    for cell, nodes in enumerate(cells.nodes):
+        for level in range(len(auction.free.until)):
+            there = [(place, fixed) for place, fixed in in_cell[cell] if bids[place].level >= level]
+            for kind in range(amounts.shape[2]):
+                more = [variable for variable, at, of in beside[cell] if at >= level and of == kind]
+                have = amounts[level, nodes, kind]
+                taking = [(place, float(fixed[kind])) for place, fixed in there if fixed[kind]]
+                if sum(value for _, value in taking) > have.min():
+                    rows.add(taking, -np.inf, float(have.min()))
+                if more:
+                    every = [(place, value * len(nodes)) for place, value in taking]
+                    rows.add([*every, *((variable, 1.0) for variable in more)], -np.inf, float(have.sum()))
+
+
+def _spare_of_job(
+    auction: Auction, cells: Cells, places: list[int], spare: dict[tuple[int, int, int], int], upper: list[float],
+    rows: _Rows,
+) -> None:  # fmt: skip
+    """Variables and rows of the units that a job has beside the one on each node (eq. 4 and 7)."""
+    of_request: dict[int, list[int]] = defaultdict(list)
+    for place in places:
+        if auction.bids[place].spare:
+            of_request[auction.bids[place].request].append(place)
+    for request, some in of_request.items():
+        most: dict[int, list[tuple[int, float]]] = defaultdict(list)
+        for place in some:
+            bid = auction.bids[place]
+            kind = int(np.argmax(bid.unit))
+            for cell, _ in cells.of_bid[place]:
+                have = auction.free.amounts[bid.level, cells.nodes[cell], kind] - 1
+                most[cell].append((place, float(np.minimum(have, bid.spare).sum())))
+        job = auction.bids[some[0]].job
+        variables = []
+        for cell, entries in most.items():
+            variable = spare[job, request, cell] = len(upper)
+            variables.append(variable)
+            upper.append(max(value for _, value in entries))
+            rows.add([*((place, -value) for place, value in entries), (variable, 1.0)], -np.inf, 0.0)
+        needs = [(place, -float(auction.bids[place].spare)) for place in some]
+        rows.add([*needs, *((variable, 1.0) for variable in variables)], 0.0, 0.0)
+
+
+def handed_out(auction: Auction, winners: Sequence[int]) -> list[Ints] | None:
+    """The spare units of winning bids on each of their nodes, in whole numbers; None: they don't all fit.
+
+    That is a flow from each bid through its nodes. A node takes what it has free over as long as the bid runs, and what
+    bids take there that run longer counts for shorter ones as well.
+    """
+    left = auction.free.amounts.copy()
+    for place in winners:
+        bid = auction.bids[place]
+        left[: bid.level + 1, bid.nodes] -= bid.fixed
+    if (left < 0).any():
+        return None
+    wanting = [place for place in winners if auction.bids[place].spare]
+    found = {place: np.zeros(len(auction.bids[place].nodes), dtype=np.int64) for place in winners}
+    for kind in {int(np.argmax(auction.bids[place].unit)) for place in wanting}:
+        some = [place for place in wanting if int(np.argmax(auction.bids[place].unit)) == kind]
+        flows = _flows(auction, left[:, :, kind], some)
+        if flows is None:
+            return None
+        found |= flows
+    return [found[place] for place in winners]
+
+
+def _flows(auction: Auction, left: Ints, some: list[int]) -> dict[int, Ints] | None:
+    """The same of those whose units are of one kind, of which so much is left, (levels, nodes)."""
+    levels, nodes = left.shape
+    bids = [auction.bids[place] for place in some]
+    source, sink = 0, 1
+    first_node = 2 + len(bids)
+    at = np.arange(levels * nodes).reshape(levels, nodes) + first_node
+    spare = np.array([bid.spare for bid in bids], dtype=np.int64)
+    tails, heads, capacities = [np.full(len(bids), source)], [2 + np.arange(len(bids))], [spare]
+    for place, bid in enumerate(bids):
+        tails.append(np.full(len(bid.nodes), 2 + place))
+        heads.append(at[bid.level, bid.nodes])
+        capacities.append(np.full(len(bid.nodes), bid.spare))
+    for level in range(levels):
+        tails.append(at[level])
+        heads.append(at[level - 1] if level else np.full(nodes, sink))
+        capacities.append(left[level])
+    flow = largest_flow(np.concatenate(tails), np.concatenate(heads), np.concatenate(capacities), source, sink)
+    if int(flow[: len(bids)].sum()) < int(spare.sum()):
+        return None
+    found, low = {}, len(bids)
+    for place, bid in zip(some, bids, strict=True):
+        found[place] = flow[low : low + len(bid.nodes)].astype(np.int64)
+        low += len(bid.nodes)
+    return found
+
+
+def greedy(auction: Auction) -> list[int]:
+    """Bids that fit beside one another, by priority of their jobs and then by what they bring: the least to expect."""
+    left = auction.free.amounts.copy()
+    order = sorted(range(len(auction.bids)), key=lambda place: (*_rank(auction, place), place))
+    winners: list[int] = []
+    served: set[int] = set()
+    for place in order:
+        bid = auction.bids[place]
+        if bid.job in served:
+            continue
+        here = left[: bid.level + 1, bid.nodes] - bid.fixed
+        if (here < 0).any():
+            continue
+        if bid.spare:
+            kind = int(np.argmax(bid.unit))
+            most = here[:, :, kind].min(axis=0)
+            if int(most.sum()) < bid.spare:
+                continue
+            here[:, :, kind] -= np.diff(np.minimum(np.cumsum(most), bid.spare), prepend=0)
+        left[: bid.level + 1, bid.nodes] = here
+        served.add(bid.job)
+        winners.append(place)
+    return winners
+
+
+def _rank(auction: Auction, place: int) -> tuple[int, int, float]:
+    bid = auction.bids[place]
+    return -auction.priorities[bid.job], bid.job, -bid.preference

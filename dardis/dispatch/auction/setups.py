@@ -1,0 +1,63 @@
+"""The set-up of AUCSCHED, and its settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dardis.config.settings import setting
+from dardis.dispatch.auction.clear import Alpha, Aucsched, BidClasses, Terms
+from dardis.dispatch.cp.setups import AskingSetUp
+from dardis.dispatch.setups import ProfileCheck
+from dardis.model.choices import Expecting, NodeChoice, OnOff
+
+if TYPE_CHECKING:
+    from typing import Self
+
+
+@dataclass(frozen=True, slots=True)
+class AuctionSetUp(AskingSetUp):
+    """AUCSCHED (001)."""
+
+    # A bid is for nodes that are free now, for as long as a job may run.
+    profile_check: ProfileCheck = setting(ProfileCheck.SPAN, key=False)  # noqa: RUF009 (a field, as the others)
+    node_choice: NodeChoice = setting(NodeChoice.BEST_FIT, key=False)  # noqa: RUF009
+    expected: Expecting = setting(Expecting.WALLTIME, key=False)  # noqa: RUF009
+    step: int = 5
+    """Seconds between auctions."""
+    window: int = 50
+    """Jobs that bid, those of the highest priority."""
+    bids_per_job: int = 5
+    bids: BidClasses = BidClasses.ALL
+    slurm_bids: OnOff = OnOff.OFF
+    """Whether each job also bids for what Slurm's best fit would give it."""
+    alpha: Alpha = Alpha.EXACT
+    size_weight: int = setting(1000, least=0)
+    """Priority of a job as large as the machine."""
+    age_weight: int = setting(10, least=0)
+    """Priority of an hour of waiting."""
+    search_nodes: int = 100
+    """Branch-and-bound nodes of the solver."""
+
+    @property
+    def step_s(self) -> int:
+        """As it is set."""
+        return self.step
+
+    def model(self) -> Aucsched:
+        """As set."""
+        return Aucsched(
+            Terms(
+                self.window, self.bids_per_job, self.bids, self.slurm_bids is OnOff.ON, self.alpha, self.size_weight,
+                self.age_weight, self.search_nodes,
+            )
+        )  # fmt: skip
+
+    def checked(self) -> Self:
+        """As it is: each setting goes with all others."""
+        return self
+
+
+AUCTION_SETUPS: dict[str, AuctionSetUp] = {
+    "aucsched": AuctionSetUp(about="jobs bid for nodes side by side, an integer programme says who wins (AUCSCHED)")
+}
