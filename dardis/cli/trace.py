@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Look at a workload trace, convert it, or make one.")
 
-TracePath = Annotated[Path, typer.Argument(metavar="TRACE", help="SWF, job table or Eurora CSV, plain or .gz.")]
+TracePath = Annotated[
+    Path, typer.Argument(metavar="TRACE", help="SWF, job table, Eurora CSV or Alibaba's pods, plain or .gz.")
+]
 OutPath = Annotated[Path, typer.Argument(metavar="OUT", help="Ends in .swf or .csv (a job table), or either with .gz.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse a trace with a malformed line.")]
@@ -59,15 +61,27 @@ def convert(
     load: Annotated[float, typer.Option(help="Divide the times between submits by this.")] = 1.0,
     platform: Annotated[Path | None, typer.Option(help="Job table: units that fit this platform's nodes.")] = None,
     unit_cores: Annotated[int | None, typer.Option(min=1, help="Job table: units of so many cores.")] = None,
+    nodes: Annotated[
+        Path | None, typer.Option(metavar="NODES", help="Alibaba's node list, of which --platform-out is made.")
+    ] = None,
+    platform_out: Annotated[
+        Path | None, typer.Option(metavar="P.toml", help="Platform file to write, with the GPU models jobs ask for.")
+    ] = None,
     strict: Strict = False,
     force: Force = False,
 ) -> None:
     """Convert between SWF and job tables, filter, and scale the load. Filters apply in the order of the options."""
+    from dardis.config.node_list import platform_text, read_node_list
     from dardis.config.platform import load_platform
+    from dardis.model.files import write_text
     from dardis.workload import transform
     from dardis.workload.read import read_trace
 
     _check_out(out, force)
+    if (nodes is None) != (platform_out is None):
+        raise InputError("--nodes, --platform-out", "one without the other", "both, or none")
+    if platform_out is not None:
+        _check_platform_out(platform_out, force)
     machine = load_platform(platform) if platform else None
     kept = read_trace(trace, strict=strict)
     skipped = len(kept.skipped)
@@ -82,7 +96,11 @@ def convert(
     if thin != 1:
         kept = transform.thinned(kept, thin, seed)
     kept = transform.scale_load(kept, load)
+    site = None if nodes is None else read_node_list(nodes, kept.partition.tolist())
     _write(kept, out, machine, unit_cores)
+    if site is not None and platform_out is not None:
+        write_text(platform_out, platform_text(site))
+        typer.echo(f"{platform_out}: {site.node_count} nodes")
     typer.echo(f"{out}: {len(kept)} jobs" + (f"; {skipped} lines of {trace} are no jobs" if skipped else ""))
 
 
@@ -114,6 +132,18 @@ def generate(
 def _check_out(out: Path, force: bool) -> None:
     if not out.name.removesuffix(".gz").endswith((".swf", ".csv")):
         raise InputError(out, "no known form of trace", "a name that ends in .swf, .csv, .swf.gz or .csv.gz")
+    _check_absent(out, force)
+
+
+def _check_platform_out(out: Path, force: bool) -> None:
+    if out.suffix != ".toml":
+        raise InputError(out, "no name of a platform file", "a name that ends in .toml")
+    if not out.parent.is_dir():
+        raise InputError(out, "its folder does not exist", "a file in a folder that exists")
+    _check_absent(out, force)
+
+
+def _check_absent(out: Path, force: bool) -> None:
     if out.exists() and not force:
         raise InputError(out, "exists", "another name, or --force to replace it")
 

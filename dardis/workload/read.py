@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dardis.model.errors import InputError
 from dardis.model.files import read_text
+from dardis.workload.alibaba import CPU_MILLI, parse_pods
 from dardis.workload.eurora import ALLOCATION, parse_eurora
 from dardis.workload.stated import told_of
 from dardis.workload.swf import parse_swf
@@ -18,7 +19,7 @@ _FIRST_LINE = re.compile(r"^\s*([^;\s].*)$", re.MULTILINE)
 
 
 def read_trace(path: Path, *, strict: bool = False) -> Trace:
-    """Read an SWF trace, a job table or the Eurora CSV, plain or gzipped.
+    """Read an SWF trace, a job table, the Eurora CSV or a pod list of Alibaba's, plain or gzipped.
 
     Lines that are no job are counted in `Trace.skipped`. InputError: a file that cannot be read or is of no known
     form, no valid job in it, and with `strict` the first malformed line.
@@ -29,10 +30,12 @@ def read_trace(path: Path, *, strict: bool = False) -> Trace:
     names = {name.strip() for name in first.split(",")}
     if ALLOCATION in names:
         return parse_eurora(path, text, strict=strict)
+    if CPU_MILLI in names:
+        return parse_pods(path, text, strict=strict)
     if "submit_s" in names or "runtime_s" in names:
         return parse_table(path, text, strict=strict)
     if len(names) > 1 and not first.split()[0].lstrip("-").isdecimal():
-        expected = "SWF, a job table (job_id,submit_s,runtime_s,units,req_cores,…) or the Eurora CSV"
+        expected = "SWF, a job table (job_id,submit_s,runtime_s,units,req_cores,…), the Eurora CSV or Alibaba's pods"
         raise InputError(f"{path}:1", f"columns of no known trace ({first[:60].strip()})", expected)
     return parse_swf(path, text, strict=strict)
 

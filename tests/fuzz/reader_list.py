@@ -15,6 +15,7 @@ from dardis.config.carbon import load_carbon
 from dardis.config.comparison import load_comparison
 from dardis.config.cooling import load_pue_table
 from dardis.config.events import load_events
+from dardis.config.node_list import platform_text, read_node_list
 from dardis.config.platform import load_platform
 from dardis.config.prices import load_prices
 from dardis.config.target import read_profile
@@ -76,6 +77,7 @@ def readers() -> list[Reader]:
     return [
         *(Reader(name, "t", (text,), _read_trace) for name, text in files.TRACES.items()),
         Reader("platform", "p.toml", machines, _read_platform, files.write_beside),
+        Reader("node list", "n.csv", (files.NODE_LIST,), _read_node_list),
         Reader("events", "e.toml", (files.EVENTS_TOML,), _read_events),
         Reader("comparison", "spec.toml", (files.SPEC_TOML,), load_comparison),
         Reader("cooling", "pue.csv", (files.PUE,), load_pue_table),
@@ -103,7 +105,7 @@ def readers_of(shared: Path) -> list[Reader]:
     found = [
         Reader(f"trace {path.name}", "t", ("\n".join(read_text(path).splitlines()[:60]) + "\n",), _read_trace)
         for path in sorted((shared / "traces").glob("*.gz"))
-        if path.name.endswith((".swf.gz", "2014.csv.gz"))
+        if path.name.endswith((".swf.gz", "2014.csv.gz", "pod_list_default.csv.gz"))
     ]
     for folder, read in (
         ("prices", _reads_series(load_prices)),
@@ -188,6 +190,15 @@ def _read_platform(path: Path) -> object:
     jobs = to_jobs(trace_that_fits(_small_trace(path), platform)[0], platform).jobs
     offset = None if platform.facility.calendar_start is None else platform.facility.calendar_start - jobs[0].submit
     return power_terms(platform, offset, jobs[0].submit, jobs[-1].submit)
+
+
+def _read_node_list(path: Path) -> Platform:
+    """What `dardis trace convert` writes of it is the same machine."""
+    platform = read_node_list(path, ["", "T1|T2"])
+    written = path.with_name("p.toml")
+    written.write_text(platform_text(platform))
+    assert load_platform(written) == platform
+    return platform
 
 
 def _reads_series(load: Callable[..., Series]) -> Read:

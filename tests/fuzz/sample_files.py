@@ -60,7 +60,13 @@ TRACES = {
         "{n},debug,2014-03-31 08:{n}:10,2014-03-31 09:00:00,2014-03-31 09:{n}:00,2,1800,{n}.5,3:4:1:0:1025 4:2:1:0:500",
         range(10, 18),
     ),
+    "Alibaba's pods": _lines(
+        "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n",
+        "p-{n},{n}500,{n}000,{a},{n}00,T{a}|G{b},LS,Running,{t},9{t}.5,1{t}",
+        range(1, 9),
+    ),
 }
+NODE_LIST = _lines("sn,cpu_milli,memory_mib,gpu,model\n", "n-{n},{b}000,{n}024,{a},T{b}", range(1, 9))
 SMALL_SWF = "".join(f"{n} {n - 1} 0 50 1 -1 -1 1 60 -1 1 1 1 -1 -1 1 -1 -1\n" for n in range(1, 9))
 
 PLATFORM_TOML = """name = "grid"

@@ -1,0 +1,103 @@
+"""Makes a platform file of a node list of Alibaba's GPU cluster (cluster-trace-gpu-v2023); it reads back as the same.
+
+Equal nodes are one group, whatever their places in the list. A GPU model is a partition, and so is each `A|B` that
+pods ask for: the groups of these models.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from dardis.config.platform import LARGEST_AMOUNT, LARGEST_CORES, check_platform
+from dardis.model.errors import InputError
+from dardis.model.files import csv_rows, read_text
+from dardis.model.numbers import whole_number
+from dardis.model.platform import MAX_GROUPS, NodeGroup, Platform
+from dardis.model.resources import CORES, MEMORY
+
+COLUMNS = ("cpu_milli", "memory_mib", "gpu", "model")
+
+
+class _Node(NamedTuple):
+    """What a node has: a part of a core counts for nothing."""
+
+    model: str
+    """Of its GPUs; "" where it has none."""
+    cores: int
+    memory: int
+    gpus: int
+
+
+def read_node_list(path: Path, asked: Iterable[str]) -> Platform:
+    """The machine of a node list, plain or gzipped; `asked` are the `gpu_spec` of pods, "" for any node.
+
+    InputError: a line that is no node, more than 62 kinds of node, or a `gpu_spec` of no model that there is.
+    """
+    table = csv_rows(path, read_text(path))
+    _, header = next(table, (1, []))
+    missing = [name for name in COLUMNS if name not in header]
+    if missing:
+        raise InputError(f"{path}:1", f"no column {', '.join(missing)}", "columns " + ",".join(COLUMNS))
+    found: Counter[_Node] = Counter()
+    for line, fields in table:
+        try:
+            found[_node(dict(zip(header, fields, strict=True)))] += 1
+        except ValueError as error:
+            expected = f"a node of {LARGEST_CORES} cores at most, with its memory and GPUs"
+            raise InputError(f"{path}:{line}", f"no node ({error})", expected) from None
+    if not 1 <= len(found) <= MAX_GROUPS:
+        raise InputError(path, f"{len(found)} kinds of node", f"1 to {MAX_GROUPS}")
+    groups = tuple(
+        NodeGroup(f"{node.model or 'cpu'}-{place}-", count, {CORES: node.cores, MEMORY: node.memory, "gpu": node.gpus})
+        for place, (node, count) in enumerate(found.items())
+    )
+    name = path.name.removesuffix(".gz").removesuffix(".csv") or "nodes"
+    platform = Platform(name, groups, _partitions(path, [node.model for node in found], asked))
+    check_platform(platform, f"{path}: nodes", str(path))
+    return platform
+
+
+def _node(fields: dict[str, str]) -> _Node:
+    """One line; ValueError when it is none."""
+    cores = whole_number(fields["cpu_milli"], 1000, 1000 * LARGEST_CORES) // 1000
+    memory, gpus = (whole_number(fields[name], 0, LARGEST_AMOUNT) for name in ("memory_mib", "gpu"))
+    if fields["model"].split() not in ([], [fields["model"]]):
+        raise ValueError(f"model {fields['model']!r} with blanks")
+    return _Node(fields["model"], cores, memory, gpus)
+
+
+def _partitions(path: Path, models: list[str], asked: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    known = dict.fromkeys(model for model in models if model)
+    partitions = {}
+    for spec in (*known, *sorted({*asked} - {"", *known})):
+        groups = tuple(place for place, model in enumerate(models) if model and model in spec.split("|"))
+        if not groups:
+            raise InputError(path, f"no GPU of model {spec!r}, which jobs ask for", "one of " + ", ".join(known))
+        partitions[spec] = groups
+    return partitions
+
+
+def platform_text(platform: Platform) -> str:
+    """Groups and partitions as a platform file."""
+    tables = [f"name = {_text(platform.name)}\n"]
+    for group in platform.groups:
+        amounts = ", ".join(f"{kind} = {amount}" for kind, amount in group.resources.items())
+        tables.append(
+            f"[[nodes]]\ncount = {group.count}\nprefix = {_text(group.prefix)}\nresources = {{ {amounts} }}\n"
+        )
+    lines = (
+        f"{_text(name)} = [{', '.join(_text(platform.groups[group].prefix) for group in groups)}]\n"
+        for name, groups in platform.partitions.items()
+    )
+    if platform.partitions:
+        tables.append("[partitions]\n" + "".join(lines))
+    return "\n".join(tables)
+
+
+def _text(text: str) -> str:
+    """A TOML string: as in JSON, but that TOML knows no DEL within one."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,101 @@
+"""Reads a pod list of Alibaba's GPU cluster (cluster-trace-gpu-v2023): a pod is a job of one unit.
+
+What one asks for is rounded up to whole cores, and a share of a GPU to a whole one, so that a schedule that is legal
+here was legal there. Times are seconds of the list's own clock.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dardis.model.errors import InputError
+from dardis.model.files import csv_rows
+from dardis.model.numbers import decimal_number, whole_number
+from dardis.model.resources import CORES, MEMORY
+from dardis.workload.table import processors
+from dardis.workload.trace import LARGEST, OUT_OF_RANGE, UNKNOWN, Skipped, Trace, build_trace
+
+CPU_MILLI = "cpu_milli"
+COLUMNS = (
+    "name", CPU_MILLI, "memory_mib", "num_gpu", "gpu_spec", "qos", "creation_time", "deletion_time", "scheduled_time",
+)  # fmt: skip
+
+
+class _Pod(NamedTuple):
+    number: int
+    """Its place in the list, from 0."""
+    submit: int
+    wait: int
+    runtime: int
+    cores: int
+    gpus: int
+    memory: int
+    name: str
+    queue: str
+    partition: str
+
+
+def parse_pods(path: Path, text: str, *, strict: bool) -> Trace:
+    """Read the list from a text; `path` names it in messages. Pods that never ran are in its `skipped`."""
+    table = csv_rows(path, text)
+    _, header = next(table, (1, []))
+    missing = [name for name in COLUMNS if name not in header]
+    if missing:
+        raise InputError(f"{path}:1", f"no column {', '.join(missing)}", "columns " + ",".join(COLUMNS))
+    lines: list[int] = []
+    pods: list[_Pod] = []
+    problems: list[Skipped] = []
+    for number, (line_number, fields) in enumerate(table):
+        try:
+            pods.append(_pod(number, dict(zip(header, fields, strict=True))))
+        except ValueError as error:
+            problems.append(Skipped(line_number, f"no pod of this form ({error})", malformed=True))
+        else:
+            lines.append(line_number)
+    return build_trace(path, lines, _columns(pods), problems, strict=strict)
+
+
+def _columns(pods: list[_Pod]) -> dict[str, Any]:
+    numbers = {
+        name: np.array([getattr(pod, name) for pod in pods], dtype=np.int64)
+        for name in ("number", "submit", "wait", "runtime", "cores", "gpus", "memory")
+    }
+    request = {CORES: numbers.pop("cores"), "gpu": numbers.pop("gpus"), MEMORY: numbers.pop("memory")}
+    units = np.ones(len(pods), dtype=np.int64)
+    columns: dict[str, Any] = {"units": units, "request": request, "procs": processors(units, request)}
+    texts = {name: np.array([getattr(pod, name) for pod in pods], dtype=object) for name in _TEXTS}
+    return numbers | columns | texts
+
+
+_TEXTS = ("name", "queue", "partition")
+
+
+def _pod(number: int, fields: dict[str, str]) -> _Pod:
+    """One pod; ValueError when the line does not parse."""
+    cores, gpus, memory = (whole_number(fields[name], 0, LARGEST) for name in (CPU_MILLI, "num_gpu", "memory_mib"))
+    created = _seconds(fields["creation_time"])
+    ran = fields["scheduled_time"] and fields["deletion_time"]
+    start, end = (_seconds(fields[name]) if ran else UNKNOWN for name in ("scheduled_time", "deletion_time"))
+    return _Pod(
+        number=number,
+        submit=created,
+        wait=max(start - created, 0) if ran else UNKNOWN,
+        runtime=end - start if ran else UNKNOWN,
+        cores=-(-cores // 1000),
+        gpus=gpus,
+        memory=memory,
+        name=fields["name"],
+        queue=fields["qos"],
+        partition=fields["gpu_spec"],
+    )
+
+
+def _seconds(text: str) -> int:
+    """Decimals are cut off."""
+    number = int(decimal_number(text))
+    if abs(number) > LARGEST:
+        raise ValueError(OUT_OF_RANGE)
+    return number
