@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -106,27 +106,60 @@ def convert(
 
 @app.command()
 def generate(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="eurora (the thesis's) or lublin.")],
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="eurora (the thesis's), lublin or auction (AUCSCHED's).")],
     out: OutPath,
-    jobs: Annotated[int, typer.Option(help="Number of jobs.")] = 1000,
+    jobs: Annotated[int | None, typer.Option(help="eurora, lublin: number of jobs (1000).")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same trace.")] = 1,
-    days: Annotated[int | None, typer.Option(help="Days over which they are submitted.")] = None,
-    nodes: Annotated[int, typer.Option(help="eurora: nodes of the machine; no job asks for more than half.")] = 64,
-    kinds: Annotated[int, typer.Option(help="eurora: first of cores, memory, gpu, mic, ssd, fpga.")] = 4,
+    days: Annotated[int | None, typer.Option(help="eurora, lublin: days over which they are submitted.")] = None,
+    nodes: Annotated[
+        int | None, typer.Option(help="eurora: nodes of the machine (64); no job asks for more than half.")
+    ] = None,
+    kinds: Annotated[
+        int | None, typer.Option(help="eurora: first of cores, memory, gpu, mic, ssd, fpga (4 of them).")
+    ] = None,
     begin: Annotated[
-        str | None, typer.Option(metavar="DAY", help="UTC day that it begins with, as 2014-12-01; else nobody knows.")
+        str | None,
+        typer.Option(metavar="DAY", help="eurora, lublin: UTC day to begin with, as 2014-12-01; else nobody knows."),
+    ] = None,
+    workload: Annotated[str | None, typer.Option(help="auction: I, II, III, IV or V (I).")] = None,
+    machine: Annotated[str | None, typer.Option(help="auction: S, M or L (S).")] = None,
+    contiguous: Annotated[
+        int | None, typer.Option(help="auction: percent of the jobs that ask for neighbouring nodes (0).")
+    ] = None,
+    hours: Annotated[float | None, typer.Option(help="auction: work of all jobs over all cores (4).")] = None,
+    max_share: Annotated[
+        float | None, typer.Option(help="auction: of the cores the most that a job may ask for (0.1).")
     ] = None,
     force: Force = False,
 ) -> None:
-    """Make a synthetic trace that fits the 64-node Eurora, or one of as many nodes."""
+    """Make a synthetic trace that fits the 64-node Eurora, one of as many nodes, or a machine of AUCSCHED."""
     from dardis.config.clocks import parse_utc
+    from dardis.workload.auction import AUCTION, Auction, generate_auction
     from dardis.workload.generate import generate as make
 
     _check_out(out, force)
-    midnight = None if begin is None else parse_utc(begin, "--begin")
-    made = make(kind, jobs, seed, days, nodes=nodes, kinds=kinds, begin=midnight)
+    usual = _stated(jobs=jobs, days=days, nodes=nodes, kinds=kinds, begin=begin)
+    auction = _stated(workload=workload, machine=machine, contiguous=contiguous, hours=hours, max_share=max_share)
+    for option in usual if kind == AUCTION else auction:
+        raise InputError("--" + option.replace("_", "-"), f"{kind} knows no such option", "one of its own (--help)")
+    if kind == AUCTION:
+        if not _is_table(out):
+            raise InputError(out, "SWF cannot state the types of these jobs", "a job table (.csv or .csv.gz)")
+        made = generate_auction(Auction(**auction), seed)
+    else:
+        midnight = None if begin is None else parse_utc(begin, "--begin")
+        made = make(kind, seed=seed, **{"jobs": 1000, **usual, "begin": midnight})
     _write(made, out, None, None)
     typer.echo(f"{out}: {len(made)} jobs")
+
+
+def _stated(**options: str | float | None) -> dict[str, Any]:
+    """Those that were given."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _is_table(out: Path) -> bool:
+    return out.name.removesuffix(".gz").endswith(".csv")
 
 
 def _check_out(out: Path, force: bool) -> None:
@@ -154,7 +187,7 @@ def _write(trace: Trace, out: Path, machine: Platform | None, unit_cores: int | 
     from dardis.workload.table import write_table
     from dardis.workload.units import in_units
 
-    if out.name.removesuffix(".gz").endswith(".csv"):
+    if _is_table(out):
         write_table(in_units(trace, machine, unit_cores), out)
         return
     for note in write_swf(trace, out):

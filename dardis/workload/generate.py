@@ -1,7 +1,7 @@
 """Makes synthetic traces by name, and promises the same jobs for the same seed, all of which fit the machine.
 
 That is the 64-node Eurora, or one of as many nodes as are asked for. `eurora` is the thesis's generator (4.5.2);
-`lublin` has the shape of Lublin and Feitelson's model. Both are job tables.
+`lublin` has the shape of Lublin and Feitelson's model. Both are job tables. `auction` has a module of its own.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dardis.model.errors import InputError
 from dardis.model.moments import utc_text
 from dardis.model.randomness import stream
 from dardis.model.resources import CORES, MEMORY
+from dardis.workload.auction import AUCTION
 from dardis.workload.table import processors
 from dardis.workload.trace import Trace, build_trace
 from dardis.workload.units import in_units
@@ -75,7 +76,7 @@ def generate(
     `days` None: one day for `eurora`, as many as give 0.7 of Eurora's cores work for `lublin`.
     """
     if kind not in GENERATORS:
-        raise InputError("generator", repr(kind), "one of " + ", ".join(GENERATORS))
+        raise InputError("generator", repr(kind), "one of " + ", ".join((*GENERATORS, AUCTION)))
     for name, number, least, most in (
         ("jobs", jobs, 1, MOST_JOBS), ("days", days, 1, 36_500), ("nodes", nodes, LEAST_NODES, MOST_NODES),
         ("kinds", kinds, 1, MOST_KINDS),

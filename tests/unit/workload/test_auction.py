@@ -1,0 +1,201 @@
+"""The workloads of AUCSCHED: totals, shares, ranges, the table that they become, and whole runs that are audited."""
+
+import hashlib
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.effort import examples
+
+from dardis.cli.main import run as command
+from dardis.config.platform import load_platform
+from dardis.model.errors import InputError
+from dardis.workload.auction import MACHINES, WORKLOADS, Auction, generate_auction
+from dardis.workload.jobs import to_jobs
+from dardis.workload.table import read_table, write_table
+from dardis.workload.trace import Trace
+
+PLATFORMS = Path(__file__).resolve().parents[3] / "launch" / "platforms"
+TYPES = ("cores", "nodes", "one GPU", "two GPUs")
+NODE_CORES = {"nodes": {4, 8}, "one GPU": {1, 2}, "two GPUs": {2, 4}}
+SHARES = {"I": (1, 0, 0, 0), "II": (0, 1, 0, 0), "III": (1 / 2, 1 / 2, 0, 0), "IV": (0.4, 0.4, 0.2, 0),
+          "V": (1 / 3, 1 / 3, 1 / 6, 1 / 6)}  # fmt: skip
+"""Table 4."""
+
+
+def plain(trace: Trace) -> list[tuple[str, int, int, int, int, bool]]:
+    """Type, nodes (0: any), cores a unit, cores in all, runtime (s), and whether nodes are neighbours, of each job."""
+    told = []
+    for place, number in enumerate(trace.number.tolist()):
+        cores, gpus, units = (int(x[place]) for x in (trace.request["cores"], trace.request["gpu"], trace.units))
+        requests = trace.requests.get(number, ())
+        nodes = requests[0].parts[0].nodes if requests else 0
+        if requests:
+            (request,) = requests
+            (part,) = request.parts
+            assert (part.units, dict(part.request), part.partition) == (units, {"cores": cores, "gpu": gpus}, "")
+            assert request.walltime == request.runtime == trace.runtime[place]
+        type_ = ("nodes" if nodes else "cores", "one GPU", "two GPUs")[gpus]
+        contiguous = bool(requests and requests[0].contiguous)
+        told.append((type_, nodes, cores, units * cores, int(trace.runtime[place]), contiguous))
+    return told
+
+
+@given(
+    workload=st.sampled_from(sorted(WORKLOADS)),
+    machine=st.sampled_from(sorted(MACHINES)),
+    contiguous=st.integers(0, 100),
+    hours=st.floats(0.01, 4),
+    max_share=st.one_of(st.floats(1 / 128, 1), st.sampled_from([1 / 128, 0.1, 0.125, 1.0])),
+    seed=st.integers(0, 1 << 32),
+)
+@examples(0.5)
+def test_jobs_are_what_table_4_says_and_stop_when_there_is_enough_work(
+    workload, machine, contiguous, hours, max_share, seed
+):
+    trace = generate_auction(Auction(workload, machine, contiguous, hours, max_share), seed)
+    nodes = MACHINES[machine]
+    told = plain(trace)
+    for type_, on, cores, total, runtime, neighbours in told:
+        assert SHARES[workload][TYPES.index(type_)] > 0
+        assert total % 8 == 0
+        assert 8 <= total <= max_share * nodes * 8
+        assert 60 <= runtime <= 600
+        if type_ == "cores":
+            assert (on, cores) == (0, 1)
+        else:
+            assert cores in NODE_CORES[type_]
+            assert on * cores == total
+            assert on <= nodes
+        assert not (neighbours and contiguous == 0)
+        assert neighbours or contiguous < 100
+    assert trace.number.tolist() == list(range(1, len(trace) + 1))
+    assert not trace.submit.any()
+    assert trace.walltime.tolist() == trace.runtime.tolist()
+    work = [total * runtime for *_, total, runtime, _ in told]
+    need = hours * 3600 * 8 * nodes
+    assert sum(work) > need - 1
+    assert sum(work[:-1]) < need + 1
+    again = generate_auction(Auction(workload, machine, contiguous, hours, max_share), seed)
+    assert plain(again) == told
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+@pytest.mark.parametrize("contiguous", [0, 25, 50, 100])
+def test_shares_are_the_printed_ones_but_for_chance(workload, contiguous):
+    """A binomial share of n jobs lies within 4 standard deviations; amounts are uniform."""
+    told = plain(generate_auction(Auction(workload, "L", contiguous, 40), 7))
+    assert len(told) > 5000
+
+    def see(found: int, of: int, share: float) -> None:
+        assert abs(found - share * of) <= 4 * np.sqrt(of * share * (1 - share))
+
+    by_type = {type_: [job for job in told if job[0] == type_] for type_ in TYPES}
+    for type_, share in zip(TYPES, SHARES[workload], strict=True):
+        see(len(by_type[type_]), len(told), share)
+    for type_, cores in NODE_CORES.items():
+        see(sum(job[2] == min(cores) for job in by_type[type_]), len(by_type[type_]), 0.5)
+    see(sum(job[5] for job in told), len(told), contiguous / 100)
+    see(sum(job[4] >= 330 for job in told), len(told), 271 / 541)
+    most = int(Auction().max_share * 1024)
+    see(sum(job[3] <= most // 2 * 8 for job in told), len(told), most // 2 / most)
+    assert {job[3] // 8 for job in told} == {*range(1, most + 1)}
+
+
+def test_versions_differ_in_contiguous_alone_and_seeds_in_all():
+    none, half, whole = (plain(generate_auction(Auction("V", contiguous=share), 2)) for share in (0, 50, 100))
+    assert [job[:5] for job in none] == [job[:5] for job in half] == [job[:5] for job in whole]
+    assert none[:5] != plain(generate_auction(Auction("V"), 3))[:5]
+
+
+@pytest.mark.parametrize(("machine", "nodes"), MACHINES.items())
+def test_a_table_of_them_reads_back_and_makes_jobs_that_fit(machine, nodes, tmp_path):
+    platform = load_platform(PLATFORMS / f"auction-{nodes}.toml")
+    assert (platform.node_count, platform.cores, platform.groups[0].resources["gpu"]) == (nodes, 8 * nodes, 2)
+    for workload, contiguous in product(WORKLOADS, (0, 50, 100)):
+        trace = generate_auction(Auction(workload, machine, contiguous, 0.2), 1)
+        write_table(trace, tmp_path / "t.csv.gz")
+        again = read_table(tmp_path / "t.csv.gz", strict=True)
+        assert plain(again) == plain(trace)
+        made, read = to_jobs(trace, platform), to_jobs(again, platform)
+        assert made == read
+        assert made.notes == []
+
+
+@pytest.mark.parametrize(("workload", "contiguous"), [("I", 100), ("II", 0), ("III", 50), ("IV", 50), ("V", 100)])
+@pytest.mark.parametrize(("machine", "nodes"), MACHINES.items())
+def test_they_are_played_and_audited(workload, contiguous, machine, nodes, tmp_path):
+    trace, out = str(tmp_path / "t.csv"), tmp_path / "out"
+    wanted = ("--workload", workload, "--contiguous", str(contiguous), "--machine", machine, "--hours", "0.3")
+    assert command(["trace", "generate", "auction", trace, *wanted]) == 0
+    platform = str(PLATFORMS / f"auction-{nodes}.toml")
+    said = [trace, "--platform", platform, "--dispatcher", "easy", "--out", str(out), "--no-report"]
+    assert command(["simulate", *said]) == 0
+    assert command(["audit", str(out)]) == 0
+    assert "rejected" not in (out / "jobs.csv").read_text()
+
+
+GOLDEN = (
+    "job_id,submit_s,runtime_s,walltime_s,units,req_cores,req_gpu,partition,part,alternative,nodes,contiguous",
+    "1,0,475,475,6,4,2,,1,1,6,1",
+    "2,0,374,374,32,1,0,,1,1,,1",
+    "3,0,328,328,32,1,1,,1,1,32,1",
+    "4,0,490,490,18,4,2,,1,1,18,0",
+    "5,0,542,542,5,8,0,,1,1,5,0",
+    "6,0,279,279,20,4,2,,1,1,20,1",
+    "7,0,407,407,56,1,0,,,,,",
+    "8,0,96,96,96,1,1,,1,1,96,0",
+)
+
+
+def test_the_first_jobs_of_workload_v(tmp_path):
+    write_table(generate_auction(Auction("V", contiguous=50), 1), tmp_path / "t.csv")
+    text = (tmp_path / "t.csv").read_text()
+    assert tuple(text.splitlines()[:9]) == GOLDEN
+    assert (
+        hashlib.sha256(text.encode()).hexdigest() == "03c2676ad1688ddcb3122e9c6eac361f2cd0123f39ceecaea14b2af0903ed5e6"
+    )
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"workload": "VI"}, "--workload: 'VI'; expected one of I, II, III, IV, V"),
+        ({"machine": "XL"}, "--machine: 'XL'; expected one of S, M, L"),
+        ({"contiguous": 101}, "--contiguous: 101; expected 0 to 100"),
+        ({"contiguous": -1}, "--contiguous: -1; expected 0 to 100"),
+        ({"hours": 0.0}, "--hours: 0.0; expected above 0"),
+        ({"hours": float("nan")}, "--hours: nan; expected above 0"),
+        ({"hours": 101.0}, "--hours: 101.0; expected above 0, at most 100"),
+        ({"max_share": 0.001}, r"--max-share: 0.001; expected from 0.0078125 \(a node of machine S\) to 1"),
+        ({"max_share": 1.1}, "--max-share: 1.1"),
+        ({"max_share": float("nan")}, "--max-share: nan"),
+    ],
+)
+def test_bad_arguments_of_it_are_errors(wanted, message):
+    with pytest.raises(InputError, match=message):
+        generate_auction(Auction(**wanted), 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("auction", "t.swf"), "t.swf: SWF cannot state the types of these jobs; expected a job table"),
+        (("auction", "t.swf.gz"), "t.swf.gz: SWF cannot state"),
+        (("auction", "t.csv", "--jobs", "5"), "--jobs: auction knows no such option"),
+        (("auction", "t.csv", "--begin", "2014-12-01"), "--begin: auction knows no such option"),
+        (("eurora", "t.csv", "--max-share", "0.5"), "--max-share: eurora knows no such option"),
+        (("lublin", "t.csv", "--contiguous", "0"), "--contiguous: lublin knows no such option"),
+        (("auctions", "t.csv"), "generator: 'auctions'; expected one of eurora, lublin, auction"),
+    ],
+)
+def test_mistakes_at_the_command_are_one_line(arguments, message, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert command(["trace", "generate", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.splitlines()) == 1
+    assert [*tmp_path.iterdir()] == []
