@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from dardis.metrics.footprints import footprints
 from dardis.metrics.jobs import bounded_slowdown
 from dardis.model.arrays import Floats, Ints
 from dardis.model.cells import as_cell, row_writer
@@ -23,6 +24,8 @@ _WALLTIMES: Final = (
 )  # fmt: skip
 """Longest walltime of a class in s, and its name; the last class is longer than all of them."""
 _MORE: Final = "> 1 d"
+_MEANS: Final = ("mean_wait_s", "mean_bounded_slowdown", "mean_fragmentation", "mean_spread")
+"""What is told of a class."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,8 @@ class JobClass:
     jobs: int
     wait_s: int
     slowdown: float
+    fragmentation: int
+    spread: float
 
     @property
     def name(self) -> str:
@@ -55,24 +60,39 @@ class JobClass:
         """Mean bounded slowdown of its jobs."""
         return self.slowdown / self.jobs
 
+    @property
+    def mean_fragmentation(self) -> float:
+        """Mean number of blocks of neighbouring nodes of its jobs."""
+        return self.fragmentation / self.jobs
+
+    @property
+    def mean_spread(self) -> float:
+        """Mean spread of its jobs."""
+        return self.spread / self.jobs
+
 
 def job_classes(schedule: Schedule) -> list[JobClass]:
     """The classes that hold a job which ran, by width and then by walltime, each in order."""
     ran = schedule.ran
     wait = (schedule.start - schedule.submit)[ran]
-    slowdown = bounded_slowdown(wait, (schedule.finish - schedule.start)[ran])
+    taken = footprints(schedule)
+    borne = (
+        wait, bounded_slowdown(wait, (schedule.finish - schedule.start)[ran]),
+        taken.fragmentation[ran], taken.spread[ran],
+    )  # fmt: skip
     cores = schedule.asked_of(CORES)[ran]
     places = {
         WIDTH: np.searchsorted(1 << np.arange(62), cores),
         WALLTIME: np.searchsorted([longest for longest, _ in _WALLTIMES], schedule.walltime[ran]),
     }
-    return [found for by, place in places.items() for found in _classes(by, place, wait, slowdown)]
+    return [found for by, place in places.items() for found in _classes(by, place, borne)]
 
 
-def _classes(by: str, place: Ints, wait: Ints, slowdown: Floats) -> Iterator[JobClass]:
+def _classes(by: str, place: Ints, borne: tuple[Ints, Floats, Ints, Floats]) -> Iterator[JobClass]:
+    """One way to class jobs; `borne` is what they bore, in the order of the sums of a class."""
     for index in np.unique(place).tolist():
         mine = place == index
-        yield JobClass(by, index, int(mine.sum()), int(wait[mine].sum()), float(slowdown[mine].sum()))
+        yield JobClass(by, index, int(mine.sum()), *(of_jobs[mine].sum().item() for of_jobs in borne))
 
 
 def added(runs: Iterable[list[JobClass]]) -> list[JobClass]:
@@ -80,21 +100,23 @@ def added(runs: Iterable[list[JobClass]]) -> list[JobClass]:
     total: dict[tuple[str, int], JobClass] = {}
     for run in runs:
         for one in run:
-            known = total.get((one.by, one.place), JobClass(one.by, one.place, 0, 0, 0.0))
-            total[one.by, one.place] = JobClass(
-                one.by, one.place, known.jobs + one.jobs, known.wait_s + one.wait_s, known.slowdown + one.slowdown
-            )
+            known = total.get((one.by, one.place))
+            total[one.by, one.place] = one if known is None else _together(known, one)
     return sorted(total.values(), key=lambda one: (one.by == WALLTIME, one.place))
+
+
+def _together(a: JobClass, b: JobClass) -> JobClass:
+    """One class of two runs."""
+    sums = (a.jobs + b.jobs, a.wait_s + b.wait_s, a.slowdown + b.slowdown)
+    return JobClass(a.by, a.place, *sums, a.fragmentation + b.fragmentation, a.spread + b.spread)
 
 
 def write_classes(path: Path, rows: Iterable[tuple[str, str, int, list[JobClass]]]) -> None:
     """Write `who_pays.csv` from (trace, dispatcher, runs, classes of those runs together)."""
     with atomic_text(path) as file:
         writer = row_writer(file)
-        writer.writerow(
-            ["trace", "dispatcher", "runs", "by", "class", "jobs", "mean_wait_s", "mean_bounded_slowdown"]
-        )  # fmt: skip
+        writer.writerow(["trace", "dispatcher", "runs", "by", "class", "jobs", *_MEANS])
         for trace, dispatcher, runs, classes in rows:
             for one in classes:
-                figures = [one.jobs, one.mean_wait_s, one.mean_bounded_slowdown]
-                writer.writerow([as_cell(trace), as_cell(dispatcher), runs, one.by, one.name, *figures])
+                means = [getattr(one, name) for name in _MEANS]
+                writer.writerow([as_cell(trace), as_cell(dispatcher), runs, one.by, one.name, one.jobs, *means])

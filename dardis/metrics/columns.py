@@ -42,18 +42,9 @@ def header(schedule: Schedule) -> tuple[str, ...]:
 
 def interval_sets(schedule: Schedule, first: int, last: int) -> list[str]:
     """Nodes of the jobs `[first, last)` as interval sets (`0-3 7`), empty for a job that did not run."""
-    bounds = schedule.placed.offsets[first : last + 1]
-    nodes = schedule.placed.nodes[bounds[0] : bounds[-1]]
-    if len(nodes) == 0:
-        return [""] * (last - first)
-    opens = np.ones(len(nodes), dtype=np.bool_)
-    opens[1:] = np.diff(nodes) != 1
-    edges = bounds - bounds[0]
-    opens[edges[:-1][edges[:-1] < len(nodes)]] = True
-    places = np.flatnonzero(opens)
-    ends = nodes[np.append(places[1:], len(nodes)) - 1]
-    texts = [str(a) if a == b else f"{a}-{b}" for a, b in zip(nodes[places].tolist(), ends.tolist(), strict=True)]
-    return joined_by_job(texts, np.searchsorted(places, edges))
+    edges, lows, highs = schedule.placed.blocks(first, last)
+    texts = [str(a) if a == b else f"{a}-{b}" for a, b in zip(lows.tolist(), highs.tolist(), strict=True)]
+    return joined_by_job(texts, edges)
 
 
 def canonical_interval_set(text: str) -> str:

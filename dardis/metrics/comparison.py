@@ -16,7 +16,8 @@ KEYS: Final = (
     "makespan_s", "mean_wait_s", "p95_wait_s", "max_wait_s", "mean_bounded_slowdown", "utilisation", "tardiness_s",
     "late_jobs", "overutilisation_core_s", "dissimilarity", "dissimilarity_from_first_submission", "decision_mean_s",
     "renegotiations_per_job", "profit_eur", "energy_kwh", "peak_kw", "rejected", "queue_weighted_wait",
-    "queue_late_jobs", "queue_tardiness_s", "queue_weighted_tardiness",
+    "queue_late_jobs", "queue_tardiness_s", "queue_weighted_tardiness", "mean_slowdown", "mean_fragmentation",
+    "mean_spread",
 )  # fmt: skip
 """The figures of the table, in its order."""
 MORE_IS_BETTER: Final = frozenset({"utilisation", "profit_eur"})

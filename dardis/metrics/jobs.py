@@ -9,12 +9,12 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from dardis.metrics.footprints import Footprints, footprints
 from dardis.model.arrays import Floats, Ints
 from dardis.model.cells import as_cell, row_writer
 from dardis.model.files import atomic_text
 from dardis.model.job import NO_TIME, Status
 from dardis.model.platform import Platform
-from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 
 SLOWDOWN_TAU_S: Final = 10
@@ -31,22 +31,26 @@ def bounded_slowdown(wait: Ints, run: Ints) -> Floats:
     return np.asarray(np.maximum((wait + run) / np.maximum(run, SLOWDOWN_TAU_S), 1.0))
 
 
-def core_seconds(schedule: Schedule) -> Ints:
-    """Core-seconds that each job used, 0 for one that did not run; shape (jobs,)."""
-    cores = schedule.asked_of(CORES)
-    return np.where(schedule.ran, cores * (schedule.finish - schedule.start), 0)
+def slowdown(wait: Ints, run: Ints) -> Floats:
+    """`(wait + run) / run` of each job; both in s, and a run of none as one of 1 s."""
+    return np.asarray((wait + run) / np.maximum(run, 1))
 
 
 def makespan(schedule: Schedule, counted: Ints) -> int | None:
     """Seconds from the first submission to the last end of those jobs at `counted` that ran; None when none did."""
-    ran = counted[schedule.ran[counted]]
+    ran = _ran(schedule, counted)
     return int(schedule.finish[ran].max() - schedule.submit[ran].min()) if len(ran) else None
+
+
+def _ran(schedule: Schedule, counted: Ints) -> Ints:
+    """Those of the indices whose jobs ran."""
+    return counted[schedule.ran[counted]]
 
 
 def job_metrics(schedule: Schedule, counted: Ints) -> dict[str, Number]:
     """Figures of the jobs at the indices `counted`; means and percentiles over the completed and the killed."""
     status = schedule.status[counted]
-    ran = counted[status != Status.REJECTED]
+    ran = _ran(schedule, counted)
     submit, start, finish = schedule.submit[ran], schedule.start[ran], schedule.finish[ran]
     wait = start - submit
     bound = schedule.latest[ran] != NO_TIME
@@ -64,6 +68,8 @@ def job_metrics(schedule: Schedule, counted: Ints) -> dict[str, Number]:
         "median_wait_s": float(np.percentile(wait, 50)) if some else None,
         "p95_wait_s": float(np.percentile(wait, 95)) if some else None,
         "max_wait_s": int(wait.max()) if some else None,
+        "sd_wait_s": float(wait.std()) if some else None,
+        "mean_slowdown": float(slowdown(wait, finish - start).mean()) if some else None,
         "mean_bounded_slowdown": float(bounded_slowdown(wait, finish - start).mean()) if some else None,
         "weighted_queue_time": _weighted(wait[bound], window),
         "tardiness_s": int(delay.sum()),
@@ -80,7 +86,7 @@ def queue_metrics(schedule: Schedule, platform: Platform, counted: Ints) -> dict
     longest = {queue.name: queue.longest_wait_s for queue in platform.queues if queue.longest_wait_s is not None}
     if not longest:
         return {}
-    ran = counted[schedule.ran[counted]]
+    ran = _ran(schedule, counted)
     bound = np.array([place for place in ran.tolist() if schedule.queue[place] in longest], dtype=np.int64)
     most = np.array([longest[schedule.queue[place]] for place in bound.tolist()], dtype=np.int64)
     wait = schedule.start[bound] - schedule.submit[bound]
@@ -91,6 +97,25 @@ def queue_metrics(schedule: Schedule, platform: Platform, counted: Ints) -> dict
         "queue_tardiness_s": int(delay.sum()),
         "queue_weighted_tardiness": _weighted(delay, most),
     }
+
+
+def footprint_metrics(taken: Footprints, platform: Platform, ran: Ints) -> dict[str, Number]:
+    """What the jobs at the indices `ran` took of the machine; the first for how long they would fill all its cores."""
+    fragmentation, spread = taken.fragmentation[ran], taken.spread[ran]
+    some = len(ran) > 0
+    return {
+        "theoretical_runtime_s": int(taken.core_s[ran].sum()) / platform.cores if some else None,
+        "mean_fragmentation": int(fragmentation.sum()) / len(ran) if some else None,
+        "sd_fragmentation": float(fragmentation.std()) if some else None,
+        "mean_spread": float(spread.mean()) if some else None,
+        "sd_spread": float(spread.std()) if some else None,
+    }
+
+
+def group_metrics(schedule: Schedule, platform: Platform, taken: Footprints, counted: Ints) -> dict[str, Number]:
+    """All figures of the jobs at the indices `counted`, whatever they are a group by."""
+    of_queues = queue_metrics(schedule, platform, counted)
+    return job_metrics(schedule, counted) | of_queues | footprint_metrics(taken, platform, _ran(schedule, counted))
 
 
 def _weighted(times: Ints, windows: Ints) -> float | None:
@@ -105,12 +130,12 @@ def metrics_by(schedule: Schedule, platform: Platform, counted: Ints) -> Iterato
     so that the groups' sum is the whole.
     """
     span = makespan(schedule, counted)
-    used = core_seconds(schedule)
+    taken = footprints(schedule)
     for by, names in (("queue", schedule.queue), ("user", schedule.user)):
         for name, group in _groups(names, counted):
-            row: dict[str, str | Number] = {"by": by, "name": name, **job_metrics(schedule, group)}
-            row |= queue_metrics(schedule, platform, group)
-            row["utilisation"] = int(used[group].sum()) / (span * platform.cores) if span else None
+            figures = group_metrics(schedule, platform, taken, group)
+            figures["utilisation"] = int(taken.core_s[group].sum()) / (span * platform.cores) if span else None
+            row: dict[str, str | Number] = {"by": by, "name": name, **figures}
             yield row
 
 
@@ -126,7 +151,7 @@ def _groups(names: Sequence[str], counted: Ints) -> Iterator[tuple[str, Ints]]:
 def write_metrics_by(path: Path, schedule: Schedule, platform: Platform, counted: Ints) -> None:
     """Write `metrics_by.csv`: `by` (queue or user), `name`, then the figures; empty where there is none."""
     nobody = np.empty(0, dtype=np.int64)
-    figures = job_metrics(schedule, nobody) | queue_metrics(schedule, platform, nobody)
+    figures = group_metrics(schedule, platform, Footprints(nobody, nobody, np.empty(0)), nobody)
     names = ["by", "name", *figures, "utilisation"]
     with atomic_text(path) as file:
         writer = row_writer(file)

@@ -9,7 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from dardis.metrics.jobs import Number, core_seconds, job_metrics, makespan, queue_metrics
+from dardis.metrics.footprints import core_seconds, footprints
+from dardis.metrics.jobs import Number, group_metrics, makespan
 from dardis.model.arrays import Ints
 from dardis.model.errors import InputError
 from dardis.model.files import atomic_text
@@ -73,7 +74,7 @@ def schedule_metrics(
     With `trim` the jobs' figures are of the jobs submitted in its window, the machine's of all use in that window.
     """
     counted, window = trimmed(schedule, trim)
-    figures = job_metrics(schedule, counted) | queue_metrics(schedule, platform, counted)
+    figures = group_metrics(schedule, platform, footprints(schedule), counted)
     figures["utilisation"] = _utilisation(schedule, platform, window)
     for kind in platform.kinds:
         name = "overutilisation_core_s" if kind == CORES else f"overutilisation_{kind}_s"

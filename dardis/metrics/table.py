@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from dardis.metrics import columns, part_columns
+from dardis.metrics.jobs import slowdown
 from dardis.model.arrays import Bools, Floats, Ints
 from dardis.model.cells import as_cell, from_cell, row_writer
 from dardis.model.errors import InputError
@@ -95,15 +96,15 @@ def derived(schedule: Schedule, first: int, last: int) -> dict[str, list[Value]]
     span = slice(first, last)
     ran = schedule.ran[span]
     submit, start, finish = schedule.submit[span], schedule.start[span], schedule.finish[span]
-    execution, turnaround = finish - start, finish - submit
+    wait, execution = start - submit, finish - start
     cores = schedule.asked_of(CORES)[span]
     return {
         "requested_number_of_resources": cores.tolist(),
         "success": (schedule.status[span] == Status.COMPLETED).astype(np.int64).tolist(),
         "execution_time": _where(ran, execution),
-        "waiting_time": _where(ran, start - submit),
-        "turnaround_time": _where(ran, turnaround),
-        "stretch": _where(ran, turnaround / np.maximum(execution, 1)),
+        "waiting_time": _where(ran, wait),
+        "turnaround_time": _where(ran, finish - submit),
+        "stretch": _where(ran, slowdown(wait, execution)),
         "allocated_resources": [*columns.interval_sets(schedule, first, last)],
     }
 

@@ -56,6 +56,19 @@ class Placements:
         mine = slice(self.offsets[job], self.offsets[job + 1])
         return self.nodes[mine], self.units[mine]
 
+    def blocks(self, first: int, last: int) -> tuple[Ints, Integers, Integers]:
+        """Blocks of neighbours, by node number, that the jobs at `[first, last)` are on, ascending.
+
+        Where those of each job begin, shape (jobs + 1,); the first node of each block, and its last, shape (blocks,).
+        """
+        edges = self.offsets[first : last + 1] - self.offsets[first]
+        nodes = self.nodes[self.offsets[first] : self.offsets[last]]
+        opens = np.ones(len(nodes), dtype=np.bool_)
+        opens[1:] = np.diff(nodes) != 1
+        opens[edges[:-1][edges[:-1] < len(nodes)]] = True
+        closes = np.append(opens[1:], True)[: len(nodes)]
+        return np.searchsorted(np.flatnonzero(opens), edges), nodes[opens], nodes[closes]
+
     def pairs(self, job: int) -> list[tuple[int, int]]:
         """The same as (node, units)."""
         nodes, units = self.of(job)

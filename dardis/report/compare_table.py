@@ -32,6 +32,7 @@ _TITLES: Final = {
     "profit_eur": "profit", "energy_kwh": "IT energy", "peak_kw": "peak power", "rejected": "rejected",
     "queue_weighted_wait": "waits by queue", "queue_late_jobs": "waited for too long",
     "queue_tardiness_s": "waits beyond the longest", "queue_weighted_tardiness": "tardiness by queue",
+    "mean_slowdown": "mean slowdown", "mean_fragmentation": "mean fragmentation", "mean_spread": "mean spread",
 }  # fmt: skip
 _BRIEF: Final = ("mean_wait_s", "mean_bounded_slowdown", "max_wait_s", "utilisation", "profit_eur", "rejected")
 _UNITS: Final = {

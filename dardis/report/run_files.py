@@ -32,9 +32,11 @@ _LATEST: Final = 1 << 60
 _LARGEST: Final = 1e24
 """No amount or power is larger; sums of such can be drawn."""
 BY_COLUMNS: Final = ("jobs", "mean_wait_s", "p95_wait_s", "max_wait_s", "mean_bounded_slowdown", "utilisation")
+FOOTPRINT_COLUMNS: Final = ("mean_fragmentation", "mean_spread")
 DEADLINE_COLUMNS: Final = ("late_jobs", "tardiness_s", "weighted_queue_time", "weighted_tardiness")
 QUEUE_COLUMNS: Final = ("queue_late_jobs", "queue_tardiness_s", "queue_weighted_wait", "queue_weighted_tardiness")
-"""Figures of a queue or user that are shown: always, where there are deadlines, where queues have longest waits."""
+"""Figures of a queue or user that are shown: always, where the run has them, where there are deadlines, where queues
+have longest waits."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ def _groups(path: Path) -> list[Group]:
     needed = ("by", "name", *BY_COLUMNS, *DEADLINE_COLUMNS)
     if wrong := [name for name in needed if header.count(name) != 1]:
         raise InputError(f"{path}:1", f"not one column {wrong[0]}", "the header of a metrics_by.csv")
-    shown = (*BY_COLUMNS, *DEADLINE_COLUMNS, *(name for name in QUEUE_COLUMNS if name in header))
+    shown = (*BY_COLUMNS, *DEADLINE_COLUMNS, *(name for name in (*FOOTPRINT_COLUMNS, *QUEUE_COLUMNS) if name in header))
     groups = []
     for line, cells in rows:
         try:

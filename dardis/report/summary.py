@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from dardis.model.resources import CORES
 from dardis.report import words
-from dardis.report.run_files import BY_COLUMNS, DEADLINE_COLUMNS, QUEUE_COLUMNS, RunFiles
+from dardis.report.run_files import BY_COLUMNS, DEADLINE_COLUMNS, FOOTPRINT_COLUMNS, QUEUE_COLUMNS, RunFiles
 
 LISTED: Final = 12
 """Rows of a list that may be long (users, rejected jobs) before it is cut."""
@@ -29,13 +29,20 @@ _KNOWN: Final[dict[str, tuple[str, Say, str]]] = {
     "killed": ("Killed", words.number, "at the end of their walltime"),
     "rejected": ("Rejected", words.number, "no machine like this one can hold them"),
     "makespan_s": ("Makespan", words.duration, "first submission to last end"),
+    "theoretical_runtime_s": ("Theoretical runtime", words.duration, "of all jobs, were all cores busy all the time"),
     "total_wait_s": ("Total wait", words.duration, ""),
     "mean_wait_s": ("Mean wait", words.duration, "start less submission"),
     "median_wait_s": ("Median wait", words.duration, ""),
     "p95_wait_s": ("95th percentile of waits", words.duration, ""),
     "max_wait_s": ("Longest wait", words.duration, ""),
+    "sd_wait_s": ("Standard deviation of waits", words.duration, ""),
+    "mean_slowdown": ("Mean slowdown", words.number, "from submission to end, in runtimes of the job"),
     "mean_bounded_slowdown": ("Mean bounded slowdown", words.number, "runs shorter than 10 s counted as 10 s"),
     "utilisation": ("Utilisation", words.share, "core-seconds used of those there were"),
+    "mean_fragmentation": ("Mean fragmentation", words.number, "blocks of neighbouring nodes that a job is on"),
+    "sd_fragmentation": ("Standard deviation of fragmentation", words.number, ""),
+    "mean_spread": ("Mean spread", words.number, "nodes from the first of a job to its last, over those it has"),
+    "sd_spread": ("Standard deviation of spread", words.number, ""),
     "weighted_queue_time": ("Weighted queue time", words.number, "waits, each in windows of its job, added up"),
     "tardiness_s": ("Tardiness", words.duration, "starts after the latest start, added up"),
     "weighted_tardiness": ("Weighted tardiness", words.number, "late starts, each in windows of its job, added up"),
@@ -164,10 +171,12 @@ def setup(files: RunFiles) -> list[Row]:
 def group_table(files: RunFiles, by: str) -> tuple[list[str], list[list[str]], int]:
     """Header and rows of the figures by queue or by user, the groups with most jobs first, and how many were cut.
 
-    What deadlines and the longest waits of queues mean for a group is told where any job has one.
+    What deadlines and the longest waits of queues mean for a group is told where any job has one, where its nodes were
+    in runs that say so.
     """
     groups = sorted((group for group in files.by if group.by == by), key=lambda group: -(group.figures["jobs"] or 0))
-    columns = BY_COLUMNS + (DEADLINE_COLUMNS if files.metrics.get("weighted_queue_time") is not None else ())
+    columns = BY_COLUMNS + (FOOTPRINT_COLUMNS if files.metrics.get("mean_fragmentation") is not None else ())
+    columns += DEADLINE_COLUMNS if files.metrics.get("weighted_queue_time") is not None else ()
     columns += QUEUE_COLUMNS if files.metrics.get("queue_weighted_wait") is not None else ()
     header = [by, *(_KNOWN[key][0] for key in columns)]
     rows = [

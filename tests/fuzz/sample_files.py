@@ -14,7 +14,7 @@ from dardis.metrics.power import COLUMNS as POWER_COLUMNS
 from dardis.model.moments import utc_text
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.platform_dict import platform_to_dict
-from dardis.report.run_files import BY_COLUMNS, DEADLINE_COLUMNS, QUEUE_COLUMNS
+from dardis.report.run_files import BY_COLUMNS, DEADLINE_COLUMNS, FOOTPRINT_COLUMNS, QUEUE_COLUMNS
 from dardis.runs.solved import COLUMNS as SOLVER_COLUMNS
 from offline.folder.plan import write_plan
 
@@ -223,8 +223,10 @@ RUN = {
         "jobs": 3, "completed": 1, "killed": 1, "rejected": 1, "makespan_s": 80, "mean_wait_s": 1.5,
         "utilisation": None, "schedule_digest": "x",
     }),
-    "metrics_by.csv": ",".join(("by", "name", *BY_COLUMNS, *DEADLINE_COLUMNS, *QUEUE_COLUMNS)) + "\n"
-    "queue,debug,2,1.5,2,2,1.0,0.2,1,5,,,1,7,2.5,0.5\nuser,ann,1,0.0,0.0,0,1.0,0.1,0,0,0.5,0.0,0,0,,\n",
+    "metrics_by.csv": ",".join(
+        ("by", "name", *BY_COLUMNS, *FOOTPRINT_COLUMNS, *DEADLINE_COLUMNS, *QUEUE_COLUMNS)
+    ) + "\nqueue,debug,2,1.5,2,2,1.0,0.2,1.5,1.25,1,5,,,1,7,2.5,0.5\n"
+    "user,ann,1,0.0,0.0,0,1.0,0.1,1.0,1.0,0,0,0.5,0.0,0,0,,\n",
     "profile.csv": ",".join(("time_s", *(f"{kind}_{what}" for kind in PLATFORM.kinds for what in ("used", "desired"))))
     + "\n" + "".join(f"{time}" + 3 * f",{used},70" + "\n" for time, used in ((0, 0), (5, 16), (80, 0))),
     "decisions.csv": "cpu_s_from,cpu_s_to,decisions\n0,1e-06,3\n1e-06,2e-06,0\n",

@@ -111,7 +111,7 @@ def test_comparisons(folder: Path, trace: str, label: str, setting: str, error: 
     ]
     write_runs(folder / "compare.csv", results)
     write_table(folder / "table.csv", lines_of(results))
-    write_classes(folder / "who_pays.csv", [(trace, label, 1, [JobClass(WIDTH, 0, 1, 0, 1.0)])])
+    write_classes(folder / "who_pays.csv", [(trace, label, 1, [JobClass(WIDTH, 0, 1, 0, 1.0, 1, 1.0)])])
     names = ("trace", "dispatcher")
     for file, columns, expected in (
         ("compare.csv", (*names, "settings", "error"), [(trace, label, setting, error * seed) for seed in (0, 1)]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,12 @@ def test_a_run_is_judged_and_tells_what_was_taken(said: list[str], tmp_path: Pat
         ["rejected", "", "", ""],
         ["completed", "25", "4:1", ""],
     ]
+    # The first is on 0-1 3, the others side by side; they use 450, 140, 160 and 40 core-seconds of 20 cores.
+    metrics = json.loads((tmp_path / "out" / "metrics.json").read_text())
+    names = ("mean_fragmentation", "mean_spread", "theoretical_runtime_s", "mean_wait_s", "mean_slowdown")
+    assert [metrics[name] for name in names] == pytest.approx(
+        [5 / 4, (4 / 3 + 3) / 4, 790 / 20, 28 / 4, (1 + 1 + 55 / 40 + 23 / 10) / 4]
+    )
     assert rows[0]["parts"] == "2:cores=4 1:cores=1,gpu=2"
     assert rows[0]["units_by_part"] == "0:1 1:1;3:1"
     assert rows[0]["requested_number_of_resources"] == "9"

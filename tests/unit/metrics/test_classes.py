@@ -14,7 +14,7 @@ HOUR = 3600
 
 
 def job(cores, walltime, wait, run=100, **more):
-    return {"request": [cores], "walltime": walltime, "start": wait, "finish": wait + run, **more}
+    return {"request": [cores], "walltime": walltime, "start": wait, "finish": wait + run, "placed": {0: 1}, **more}
 
 
 def test_classes_of_hand_made_jobs(schedule_of):
@@ -24,10 +24,10 @@ def test_classes_of_hand_made_jobs(schedule_of):
             [
                 job(1, 600, 0),
                 job(2, 601, 100),
-                job(1, HOUR, 300, placed={0: 1, 1: 2}),  # three units of a core
+                job(1, HOUR, 300, placed={0: 1, 2: 2}),  # three units of a core
                 job(4, 86400, 500),
                 job(5, 86401, 700),
-                job(9, 10, 0, status=Status.REJECTED),
+                job(9, 10, 0, status=Status.REJECTED, placed={}),
             ],
         )
     )
@@ -37,6 +37,9 @@ def test_classes_of_hand_made_jobs(schedule_of):
     assert long == [("≤ 10 min", 1, 0), ("10 min–1 h", 2, 200), ("12 h–1 d", 1, 500), ("> 1 d", 1, 700)]
     # (wait + run) / run of runs of 100 s: 1, 2, 4, 6, 8.
     assert [one.mean_bounded_slowdown for one in classes if one.by == WIDTH] == [1, 2, 5, 8]
+    # One of the two of 3–4 cores is on nodes 0 and 2.
+    apart = [(one.mean_fragmentation, one.mean_spread) for one in classes if one.by == WIDTH]
+    assert apart == [(1, 1), (1, 1), (1.5, 1.25), (1, 1)]
 
 
 @given(st.data())
@@ -55,21 +58,23 @@ def test_nothing_is_lost(instances, data):
 
 def test_classes_of_several_runs_add_up():
     runs = [
-        [JobClass(WIDTH, 0, 2, 10, 2.0), JobClass(WALLTIME, 1, 2, 10, 2.0)],
-        [JobClass(WIDTH, 0, 1, 5, 4.0), JobClass(WIDTH, 3, 1, 7, 1.0)],
+        [JobClass(WIDTH, 0, 2, 10, 2.0, 3, 2.5), JobClass(WALLTIME, 1, 2, 10, 2.0, 3, 2.5)],
+        [JobClass(WIDTH, 0, 1, 5, 4.0, 3, 2.0), JobClass(WIDTH, 3, 1, 7, 1.0, 1, 1.0)],
     ]
     together = added(runs)
     assert together == [
-        JobClass(WIDTH, 0, 3, 15, 6.0), JobClass(WIDTH, 3, 1, 7, 1.0), JobClass(WALLTIME, 1, 2, 10, 2.0),
+        JobClass(WIDTH, 0, 3, 15, 6.0, 6, 4.5), JobClass(WIDTH, 3, 1, 7, 1.0, 1, 1.0),
+        JobClass(WALLTIME, 1, 2, 10, 2.0, 3, 2.5),
     ]  # fmt: skip
     assert together[0].mean_wait_s == 5
     assert together[0].mean_bounded_slowdown == 2
+    assert (together[0].mean_fragmentation, together[0].mean_spread) == (2, 1.5)
 
 
 def test_the_file(tmp_path):
-    write_classes(tmp_path / "w.csv", [("t", "easy, sjbf", 2, [JobClass(WIDTH, 2, 4, 10, 6.0)])])
+    write_classes(tmp_path / "w.csv", [("t", "easy, sjbf", 2, [JobClass(WIDTH, 2, 4, 10, 6.0, 5, 7.0)])])
     rows = list(csv.DictReader((tmp_path / "w.csv").read_text().splitlines()))
     assert rows == [
         {"trace": "t", "dispatcher": "easy, sjbf", "runs": "2", "by": "width", "class": "3–4", "jobs": "4",
-         "mean_wait_s": "2.5", "mean_bounded_slowdown": "1.5"},
+         "mean_wait_s": "2.5", "mean_bounded_slowdown": "1.5", "mean_fragmentation": "1.25", "mean_spread": "1.75"},
     ]  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dardis.metrics.jobs import bounded_slowdown, job_metrics, queue_metrics, write_metrics_by
+from dardis.metrics.jobs import bounded_slowdown, job_metrics, queue_metrics, slowdown, write_metrics_by
 from dardis.model.job import Status
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.queues import Queue
@@ -44,6 +44,8 @@ def test_figures(schedule: Schedule) -> None:
         "total_wait_s": 130, "mean_wait_s": 32.5, "median_wait_s": 15.0,
         "p95_wait_s": pytest.approx(20 + 0.85 * 80),  # linear between the third and the fourth, at 0.95 * 3 = 2.85
         "max_wait_s": 100,
+        "sd_wait_s": pytest.approx(((32.5**2 + 22.5**2 + 12.5**2 + 67.5**2) / 4) ** 0.5),
+        "mean_slowdown": (20 / 20 + 15 / 5 + 40 / 20 + 110 / 10) / 4,
         "mean_bounded_slowdown": (1 + 1.5 + 2 + 11) / 4,
         "weighted_queue_time": 0 / 1 + 10 / 5 + 100 / 40,
         "tardiness_s": 5 + 60, "weighted_tardiness": 5 / 5 + 60 / 40, "late_jobs": 2,
@@ -67,6 +69,10 @@ def test_bounded_slowdown_counts_short_jobs_as_ten_seconds_and_is_at_least_one()
     assert bounded_slowdown(wait, run).tolist() == [1.0, 1.0, 2.0, 10.0]
 
 
+def test_slowdown_has_no_bound_and_takes_a_run_of_no_time_for_one_of_a_second() -> None:
+    assert slowdown(np.array([0, 99, 30, 7]), np.array([5, 1, 10, 0])).tolist() == [1.0, 100.0, 4.0, 7.0]
+
+
 def test_the_file_leaves_empty_what_has_no_meaning(schedule: Schedule, tmp_path: Path) -> None:
     write_metrics_by(tmp_path / "by.csv", schedule, PLATFORM, np.arange(5))
     rows = list(csv.DictReader((tmp_path / "by.csv").read_text().splitlines()))
@@ -78,7 +84,9 @@ def test_the_file_leaves_empty_what_has_no_meaning(schedule: Schedule, tmp_path:
         ("0.0", "0.0"), ("4.5", "2.5"), ("", ""), ("4.5", "2.5"),
     ]  # fmt: skip
     assert rows[2]["rejected"] == "1"
-    assert {rows[2][name] for name in ("makespan_s", "mean_wait_s", "mean_bounded_slowdown")} == {""}
+    assert {
+        rows[2][name] for name in ("makespan_s", "mean_wait_s", "mean_slowdown", "theoretical_runtime_s", "sd_spread")
+    } == {""}
 
 
 def test_waits_are_weighed_by_the_longest_of_their_queues(schedule: Schedule) -> None:

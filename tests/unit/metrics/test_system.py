@@ -48,6 +48,7 @@ def test_use_and_excess_are_those_of_every_second(data: st.DataObject, instances
     if schedule.ran.any():
         first, last = schedule.submit[schedule.ran].min(), schedule.finish[schedule.ran].max()
         assert figures["utilisation"] == held[0].sum() / ((last - first) * platform.cores)
+        assert figures["theoretical_runtime_s"] == held[0].sum() / platform.cores
     else:
         assert figures["utilisation"] is None
 
@@ -143,6 +144,7 @@ def test_trimming_counts_jobs_by_submission_and_use_by_window(schedule_of: Any) 
     figures = schedule_metrics(schedule, platform, None, (5, 10))
     assert figures["jobs"] == 2
     assert figures["utilisation"] == (5 + 10 + 10) / (25 * 4)
+    assert figures["theoretical_runtime_s"] == (10 + 10) / 4  # of the jobs that count
     for wrong in ((21, 20), (-1, 0)):
         with pytest.raises(InputError, match="--trim"):
             trimmed(schedule, wrong)
@@ -161,7 +163,7 @@ def test_groups_sum_to_the_whole(data: st.DataObject, instances: Any) -> None:
         assert [row["name"] for row in groups] == sorted(set(names))
         for figure in ("jobs", "completed", "killed", "rejected", "total_wait_s", "late_jobs"):
             assert sum(row[figure] or 0 for row in groups) == (whole[figure] or 0)
-        for figure in ("utilisation", "weighted_queue_time", "weighted_tardiness"):
+        for figure in ("utilisation", "theoretical_runtime_s", "weighted_queue_time", "weighted_tardiness"):
             assert sum(row[figure] or 0 for row in groups) == pytest.approx(whole[figure] or 0)
 
 

@@ -134,7 +134,7 @@ def test_who_pays_counts_the_jobs_of_all_seeds(write, tmp_path):
     drawn(tmp_path, [write("a", seed=1, count=6, delay=10), write("a", seed=2, count=6, delay=30)], ("a", "a"))
     rows = [line.split(",") for line in (tmp_path / "who_pays.csv").read_text().splitlines()]
     # Runs of 40 s that waited 10 s and 30 s: slowdowns 1.25 and 1.75.
-    assert rows[1] == ["t", "a", "2", "width", "2", "12", "20.0", "1.5"]
+    assert rows[1] == ["t", "a", "2", "width", "2", "12", "20.0", "1.5", "1.0", "1.0"]
     assert [row[3:6] for row in rows[2:]] == [["walltime", "≤ 10 min", "4"], ["walltime", "10 min–1 h", "8"]]
 
 

@@ -207,6 +207,25 @@ def test_groups_tell_what_longest_waits_mean_where_queues_have_any(tmp_path: Pat
     assert group_table(read_run(write_run(tmp_path, jobs, SMALL)), "queue")[0] == header[:-4]
 
 
+def test_where_nodes_of_jobs_were_is_told_by_runs_that_know_it(tmp_path: Path) -> None:
+    """A folder of a version that had no such figures is read as it was."""
+    jobs = replace(one_node_jobs(60, SMALL, queues=1), latest=np.full(60, NO_TIME))
+    header, rows, _ = group_table(read_run(write_run(tmp_path, jobs, SMALL)), "queue")
+    assert (header[-2:], rows[0][-2:]) == (["Mean fragmentation", "Mean spread"], ["1", "1"])
+    new = {"sd_wait_s", "mean_slowdown", "theoretical_runtime_s", "mean_fragmentation", "sd_fragmentation",
+           "mean_spread", "sd_spread"}  # fmt: skip
+    path = tmp_path / "metrics.json"
+    known = json.loads(path.read_text())
+    assert new <= set(known)
+    path.write_text(json.dumps({key: value for key, value in known.items() if key not in new}))
+    path = tmp_path / "metrics_by.csv"
+    table = [line.split(",") for line in path.read_text().splitlines()]
+    kept = [place for place, name in enumerate(table[0]) if name not in new]
+    path.write_text("".join(",".join(line[place] for place in kept) + "\n" for line in table))
+    assert group_table(read_run(tmp_path), "queue")[0] == header[:-2]
+    assert "Mean spread" not in drawn(tmp_path)[0]
+
+
 def test_the_same_files_give_the_same_bytes(tmp_path: Path) -> None:
     write_run(tmp_path, one_node_jobs(60, SMALL), SMALL)
     assert drawn(tmp_path)[0] == drawn(tmp_path)[0]
