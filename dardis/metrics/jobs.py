@@ -100,7 +100,10 @@ def queue_metrics(schedule: Schedule, platform: Platform, counted: Ints) -> dict
 
 
 def footprint_metrics(taken: Footprints, platform: Platform, ran: Ints) -> dict[str, Number]:
-    """What the jobs at the indices `ran` took of the machine; the first for how long they would fill all its cores."""
+    """What the jobs at the indices `ran` took of the machine, and how far apart their nodes were.
+
+    The measures of `dardis.metrics.footprints`; the theoretical runtime is for how long they would fill all cores.
+    """
     fragmentation, spread = taken.fragmentation[ran], taken.spread[ran]
     some = len(ran) > 0
     return {
@@ -113,7 +116,7 @@ def footprint_metrics(taken: Footprints, platform: Platform, ran: Ints) -> dict[
 
 
 def group_metrics(schedule: Schedule, platform: Platform, taken: Footprints, counted: Ints) -> dict[str, Number]:
-    """All figures of the jobs at the indices `counted`, whatever they are a group by."""
+    """All figures of the jobs at the indices `counted`; `taken` is of all jobs of the schedule."""
     of_queues = queue_metrics(schedule, platform, counted)
     return job_metrics(schedule, counted) | of_queues | footprint_metrics(taken, platform, _ran(schedule, counted))
 
