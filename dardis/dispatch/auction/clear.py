@@ -85,13 +85,12 @@ class Aucsched:
         )
 
     def _window(self, problem: Problem) -> list[int]:
-        """Who bids, by places in the problem's `waiting`: those of the highest priority, by queue and then by P."""
+        """Who bids, by places in the problem's `waiting`: the front of the queue, those of the highest P first."""
         waiting, platform = problem.waiting, problem.platform
-        key = [
-            (-platform.level_of(one.job.queue), -priority(one, platform, problem.now, self.terms), one.arrival)
-            for one in waiting
-        ]
-        return sorted(range(len(waiting)), key=lambda place: key[place])[: self.terms.window]
+        front = [(-platform.level_of(one.job.queue), one.arrival) for one in waiting]
+        window = sorted(range(len(waiting)), key=lambda place: front[place])[: self.terms.window]
+        order = [-priority(waiting[place], platform, problem.now, self.terms) for place in window]
+        return [place for _, place in sorted(zip(order, window, strict=True), key=lambda one: (one[0], front[one[1]]))]
 
     def _cleared(self, auction: Auction, seed: int) -> Cleared:
         """The better of the greedy auction and of what the programme's solver finds."""
