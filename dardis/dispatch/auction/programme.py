@@ -97,7 +97,7 @@ def cells_of(auction: Auction) -> Cells:
 
 
 @dataclass
-class _Rows:
+class Rows:
     """Rows of a programme while they are made."""
 
     row: list[int] = field(default_factory=list)
@@ -115,6 +115,13 @@ class _Rows:
         self.low.append(low)
         self.high.append(high)
 
+    def program(self, objective: Floats, upper: Floats) -> LinearProgram:
+        """The programme with these rows, for variables from 0 to `upper`."""
+        return LinearProgram(
+            objective, np.zeros(len(upper)), upper, np.array(self.row, dtype=np.int64),
+            np.array(self.column, dtype=np.int64), np.array(self.value), np.array(self.low), np.array(self.high),
+        )  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Merged:
@@ -131,7 +138,7 @@ class Merged:
 
 def merged(auction: Auction) -> Merged:
     """The programme of an auction."""
-    cells, bids, rows = cells_of(auction), auction.bids, _Rows()
+    cells, bids, rows = cells_of(auction), auction.bids, Rows()
     of_job: dict[int, list[int]] = defaultdict(list)
     for place, bid in enumerate(bids):
         of_job[bid.job].append(place)
@@ -149,14 +156,10 @@ def merged(auction: Auction) -> Merged:
     objective[: len(bids)] = auction.worth
     whole = np.zeros(count, dtype=bool)
     whole[: len(bids)] = True
-    program = LinearProgram(
-        objective, np.zeros(count), np.array(upper), np.array(rows.row, dtype=np.int64),
-        np.array(rows.column, dtype=np.int64), np.array(rows.value), np.array(rows.low), np.array(rows.high),
-    )  # fmt: skip
-    return Merged(program, whole)
+    return Merged(rows.program(objective, np.array(upper)), whole)
 
 
-def _cells_hold(auction: Auction, cells: Cells, spare: dict[tuple[int, int, int], int], rows: _Rows) -> None:
+def _cells_hold(auction: Auction, cells: Cells, spare: dict[tuple[int, int, int], int], rows: Rows) -> None:
     """Rows by which no cell has more taken than its nodes have (eq. 5 and 6): of each node, and of all together."""
     bids, amounts = auction.bids, auction.free.amounts
     in_cell: list[list[tuple[int, Ints]]] = [[] for _ in cells.nodes]
@@ -185,7 +188,7 @@ def _cells_hold(auction: Auction, cells: Cells, spare: dict[tuple[int, int, int]
 
 def _spare_of_job(
     auction: Auction, cells: Cells, places: list[int], spare: dict[tuple[int, int, int], int], upper: list[float],
-    rows: _Rows,
+    rows: Rows,
 ) -> None:  # fmt: skip
     """Variables and rows of the units that a job has beside the one on each node (eq. 4 and 7)."""
     of_request: dict[int, list[int]] = defaultdict(list)
