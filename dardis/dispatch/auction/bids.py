@@ -97,6 +97,11 @@ class Asked:
         """Whether units may be spread by the programme: where each is one core, or one of something else."""
         return sum(self.part.request) == 1 and not self.single
 
+    @property
+    def cores_only(self) -> bool:
+        """Whether it is of type 1."""
+        return self.exact == 0
+
     def bid(self, of: Class, nodes: Ints, worth: float) -> Bid | None:
         """A bid on all of these nodes, which have room for the units; None: there are more nodes than units."""
         units, count = self.part.units, len(nodes)
@@ -152,11 +157,13 @@ class Worth:
     sets: int
     """All nodesets of the instant."""
 
-    def of(self, what: Class, asked: Asked, nodes: int, sets: int) -> float:
-        """The preference of a bid."""
-        return preference(
-            what, cores_only=asked.exact == 0, nodes=nodes, of_nodes=self.nodes, sets=sets, of_sets=self.sets
-        )
+    def of(self, what: Class, *, cores_only: bool, nodes: int, sets: int) -> float:
+        """The preference of a bid on so many runs of nodes.
+
+        These may be more than there are nodesets, which say nothing of cores beyond the first: a preference is above 0.
+        """
+        of_sets = max(self.sets, sets)
+        return preference(what, cores_only=cores_only, nodes=nodes, of_nodes=self.nodes, sets=sets, of_sets=of_sets)
 
 
 def bids_of(asked: Asked, worth: Worth, count: int, cursor: int, *, contiguous: bool) -> list[Bid]:
@@ -187,7 +194,8 @@ def bids_of(asked: Asked, worth: Worth, count: int, cursor: int, *, contiguous: 
     for of, windows in zip((Class.A, Class.B, Class.C), chosen, strict=False):
         for first, end in windows:
             sets = int(of_run[end - 1] - of_run[first]) + 1
-            bid = asked.bid(of, usable[first:end], worth.of(of, asked, end - first, sets))
+            value = worth.of(of, cores_only=asked.cores_only, nodes=end - first, sets=sets)
+            bid = asked.bid(of, usable[first:end], value)
             if bid is not None:
                 made.append(bid)
     return made

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dardis.dispatch.auction.bids import Asked, Bid, Class, Worth, asked_of, bids_of, slurm_nodes
+from dardis.dispatch.auction.bids import Asked, Bid, Class, Worth, asked_of, bids_of, slurm_nodes, spread
 from dardis.dispatch.auction.free import Free
 from dardis.dispatch.auction.nodesets import nodesets
 from dardis.dispatch.auction.programme import Auction, alpha_exact, alpha_of_paper, greedy, handed_out, merged
@@ -185,17 +185,16 @@ def _slurm(asked: Sequence[Sequence[Asked]], free: Free, worth: Worth) -> list[B
         for one in requests:
             request = np.array(one.part.request, dtype=np.int64)
             kinds = request > 0
-            most = np.minimum((left[one.level][:, kinds] // request[kinds]).min(axis=1), one.most)
+            # Shorter jobs take nothing of what longer ones go by, but all share what is free now.
+            least = left[: one.level + 1].min(axis=0)
+            most = np.minimum((least[:, kinds] // request[kinds]).min(axis=1), one.most)
             nodes = slurm_nodes(one, most)
-            bid = None if nodes is None else replace(one, most=most).bid(
-                Class.SLURM, nodes, worth.of(Class.SLURM, one, len(nodes), 1)
-            )  # fmt: skip
-            if bid is not None and nodes is not None:
-                if bid.held is None:
-                    on = np.diff(np.minimum(np.cumsum(most[nodes] - 1), bid.spare), prepend=0) + 1
-                    left[: one.level + 1, nodes] -= on[:, None] * request
-                else:
-                    left[: one.level + 1, nodes] -= bid.fixed
+            if nodes is None:
+                continue
+            value = worth.of(Class.SLURM, cores_only=one.cores_only, nodes=len(nodes), sets=1)
+            bid = replace(one, most=most).bid(Class.SLURM, nodes, value)
+            if bid is not None:
+                left[: one.level + 1, nodes] -= spread(most[nodes], one.part.units)[:, None] * request
                 bids.append(bid)
                 break
     return bids
@@ -220,7 +219,7 @@ def _whole(problem: Problem, place: int, job: int, free: Free, worth: Worth) -> 
                 fixed[node] = fixed.get(node, 0) + count * np.array(part.request)
         nodes = np.array(sorted(fixed), dtype=np.int64)
         blocks = int((np.diff(nodes, prepend=-2) > 1).sum())
-        value = 1.0 - 0.5 - 0.5 * min(blocks, worth.sets) / (worth.sets + 1)
+        value = worth.of(Class.C, cores_only=False, nodes=len(nodes), sets=blocks)
         taken = np.array([fixed[node] for node in nodes.tolist()])
         unit = request.parts[0].request
         bids.append(

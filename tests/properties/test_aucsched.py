@@ -1,0 +1,305 @@
+"""Auctions: winners against trying every set of bids, the bids themselves, and whole runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from kit.auctions import CASES, WIDE, after, all_sets, cases, fit_together, sets_that_fit
+from kit.central import dispatch, setup_of
+from kit.cp_brute_force import see_that_starts_fit
+from kit.effort import examples
+from kit.machine import jobs, platforms, with_queues, with_shapes
+
+from dardis.dispatch.auction.bids import Class
+from dardis.dispatch.auction.clear import Alpha, Aucsched, BidClasses
+from dardis.dispatch.auction.nodesets import nodesets
+from dardis.dispatch.auction.programme import alpha_exact, greedy, handed_out, merged
+from dardis.dispatch.auction.setups import AUCTION_SETUPS
+from dardis.model.choices import EventOrder, OnOff, ProfileRule, UnitsPerNode
+from dardis.solver.milp import Search, maximise
+from scripts.kit.auction_printed import printed
+
+MUCH = Search(10_000)
+
+
+def winners_of(auction, program, whole):
+    result, values = maximise(program, whole, MUCH)
+    assert result.proven
+    return result.objective, np.flatnonzero(values[: len(auction.bids)] > 0.5).tolist()
+
+
+def best_of(auction, fitting):
+    return max(auction.value(places) for places in fitting)
+
+
+@given(CASES)
+def test_the_programme_finds_what_trying_every_set_of_bids_finds(case):
+    auction = case.auction
+    assume(auction.bids)
+    fitting = sets_that_fit(auction)
+    both = merged(auction)
+    objective, winners = winners_of(auction, both.program, both.whole)
+    assert objective == pytest.approx(best_of(auction, fitting))
+    assert auction.value(winners) == pytest.approx(objective)
+    assert tuple(sorted(winners, key=lambda place: auction.bids[place].job)) in fitting
+
+
+@given(cases(4, 5, as_in_the_paper=True))
+def test_and_what_the_programme_finds_that_the_paper_prints(case):
+    auction = case.auction
+    assume(auction.bids)
+    both = merged(auction)
+    ours, _ = winners_of(auction, both.program, both.whole)
+    theirs, winners = winners_of(auction, *printed(auction))
+    assert ours == pytest.approx(theirs)
+    assert handed_out(auction, winners) is not None
+
+
+@given(CASES)
+def test_the_greedy_auction_is_never_better_and_always_fits(case):
+    auction = case.auction
+    winners = greedy(auction)
+    assert len({auction.bids[place].job for place in winners}) == len(winners)
+    assert fit_together(auction, winners)
+    assert auction.value(winners) <= best_of(auction, sets_that_fit(auction)) + 1e-9
+
+
+@examples(0.5)
+@given(CASES)
+def test_units_are_handed_out_in_whole_numbers_exactly_where_bids_fit(case):
+    auction = case.auction
+    fitting = set(sets_that_fit(auction))
+    for places in all_sets(auction):
+        spare = handed_out(auction, places)
+        assert (spare is not None) == (places in fitting)
+        if spare is None:
+            continue
+        left = auction.free.amounts.copy()
+        for place, more in zip(places, spare, strict=True):
+            bid = auction.bids[place]
+            assert more.dtype.kind == "i"
+            assert (more >= 0).all()
+            assert more.sum() == bid.spare
+            left[: bid.level + 1, bid.nodes] -= bid.fixed + more[:, None] * np.array(bid.unit)
+        assert (left >= 0).all()
+
+
+@given(CASES)
+def test_preferences_never_outweigh_priorities_under_alpha_exact(case):
+    auction = case.auction
+    assume(auction.bids)
+    auction = replace(auction, alpha=alpha_exact(auction.priorities))
+
+    def sums(places):
+        priorities = sum(auction.priorities[auction.bids[place].job] for place in places)
+        return priorities, sum(auction.bids[place].preference for place in places)
+
+    first, second = max(map(sums, sets_that_fit(auction)))
+    both = merged(auction)
+    _, winners = winners_of(auction, both.program, both.whole)
+    assert sums(winners) == (first, pytest.approx(second))
+
+
+@given(CASES)
+def test_an_answer_starts_whom_the_best_set_of_bids_starts(case):
+    answer = Aucsched(case.terms).answer(case.problem, 1)
+    see_that_starts_fit(case.problem, answer)
+    assert set(answer.starts) <= {*case.window}
+    if case.auction.bids:
+        assert -answer.objective == pytest.approx(best_of(case.auction, sets_that_fit(case.auction)))
+        assert answer.bound == pytest.approx(answer.objective)
+        for place, (taken, parts) in answer.where.items():
+            request = dict(case.problem.waiting[place].requests)[taken]
+            for part, (nodes, _) in zip(request.parts, parts, strict=True):
+                groups = case.problem.platform.group_of_node[nodes].tolist()
+                assert all(part.groups >> group & 1 for group in groups)
+                assert not case.problem.distinct or len(nodes) == part.units
+
+
+@examples(0.3)
+@given(CASES)
+def test_an_auction_that_hardly_searches_has_an_answer_and_a_bound_all_the_same(case):
+    best = best_of(case.auction, sets_that_fit(case.auction))
+    answer = Aucsched(replace(case.terms, search_nodes=1)).answer(case.problem, 1)
+    see_that_starts_fit(case.problem, answer)
+    assert answer.bound <= -best + 1e-6 <= answer.objective + 2e-6
+    assert -answer.objective >= case.auction.value(greedy(case.auction)) - 1e-9
+
+
+def runs_of(most):
+    """Of nodes that hold a unit: the run that each is in, by numbers from 0 on; −1: none."""
+    found, run = [], -1
+    for node, held in enumerate(most.tolist()):
+        if held:
+            run += node == 0 or not most[node - 1]
+        found.append(run if held else -1)
+    return found
+
+
+def is_a_block(nodes):
+    return nodes == [*range(nodes[0], nodes[0] + len(nodes))]
+
+
+def bids_by_job(case):
+    """Those of classes A, B and C of requests of one part."""
+    found = {key: [] for key in case.most}
+    for bid in case.auction.bids:
+        if (bid.job, bid.request) in found and bid.of is not Class.SLURM:
+            found[bid.job, bid.request].append(bid)
+    return found
+
+
+@given(WIDE)
+def test_each_bid_is_of_its_class_and_has_room_for_its_units(case):
+    for bid in case.auction.bids:
+        if (bid.job, bid.request) not in case.most:
+            continue
+        part, request = case.part_of(bid), case.request_of(bid)
+        most, nodes = case.most[bid.job, bid.request], bid.nodes.tolist()
+        assert nodes == sorted(set(nodes))
+        assert (most[nodes] > 0).all()
+        assert most[nodes].sum() >= part.units >= len(nodes)
+        exact = part.units if case.problem.distinct else part.nodes
+        assert exact in (0, len(nodes))
+        assert any(True for _ in after(case.auction.free.amounts, bid))
+        amounts = bid.fixed.sum(axis=0) + bid.spare * np.array(bid.unit)
+        assert amounts.tolist() == (part.units * np.array(part.request)).tolist()
+        contiguous = request.contiguous or (case.terms.bids is BidClasses.CONTIGUOUS and bid.of is not Class.SLURM)
+        assert is_a_block(nodes) or not contiguous
+        if bid.of is Class.SLURM:
+            continue
+        run = runs_of(most)
+        begins = nodes[0] == 0 or run[nodes[0] - 1] < 0
+        ends = nodes[-1] == len(run) - 1 or run[nodes[-1] + 1] < 0
+        assert is_a_block(nodes) == (bid.of is not Class.C)
+        assert bid.of is Class.C or (begins or ends) == (bid.of is Class.A)
+        assert (len({run[node] for node in nodes}) > 1) == (bid.of is Class.C)
+
+
+@given(WIDE)
+def test_a_job_bids_at_most_so_often_on_nodes_of_its_own_and_at_least_once_if_neighbours_hold_it(case):
+    for (job, at), bids in bids_by_job(case).items():
+        waiting = case.problem.waiting[case.window[job]]
+        assert len(bids) <= max(1, case.terms.bids_per_job // len(waiting.requests))
+        assert len({tuple(bid.nodes.tolist()) for bid in bids}) == len(bids)
+        request = dict(waiting.requests)[at]
+        contiguous = request.contiguous or case.terms.bids is BidClasses.CONTIGUOUS
+        assert bool(bids) == could_bid(case, case.most[job, at], request.parts[0], contiguous=contiguous)
+
+
+def could_bid(case, most, part, *, contiguous):
+    """Whether some nodes with room, none with room between them left out, hold the units; and side by side, if so."""
+    usable = np.flatnonzero(most).tolist()
+    exact = part.units if case.problem.distinct else part.nodes
+    for first in range(len(usable)):
+        for end in range(first + 1, len(usable) + 1):
+            nodes = usable[first:end]
+            if exact in (0, len(nodes)) and most[nodes].sum() >= part.units and (not contiguous or is_a_block(nodes)):
+                return True
+    return False
+
+
+# k1, k2 and k3 of table 3.
+TABLE_3 = {
+    (1, "A"): (0, 0.25, 0), (1, "B"): (0.25, 0.25, 0), (1, "C"): (0.5, 0.25, 0.25),
+    (2, "A"): (0, 0, 0), (2, "B"): (0.5, 0, 0), (2, "C"): (0.5, 0, 0.5),
+}  # fmt: skip
+
+
+@given(WIDE)
+def test_preferences_are_those_of_equation_12(case):
+    free = case.auction.free.amounts[0]
+    asked = {part.request[1:] for place in case.window for _, request in case.problem.waiting[place].requests
+             for part in request.parts}  # fmt: skip
+    count = len(nodesets(free, sorted(asked | {(0,) * (free.shape[1] - 1)}))) if case.window else 0
+    for bid in case.auction.bids:
+        if bid.of is Class.SLURM:
+            assert bid.preference == 1.0
+        elif (bid.job, bid.request) in case.most:
+            part = case.part_of(bid)
+            type_1 = not case.problem.distinct and part.nodes == 0
+            k1, k2, k3 = TABLE_3[1 if type_1 else 2, str(bid.of)]
+            run = runs_of(case.most[bid.job, bid.request])
+            sets = len({run[node] for node in bid.nodes.tolist()})
+            expected = 1 - k1 - k2 * len(bid.nodes) / (len(free) + 1) - k3 * sets / (max(count, sets) + 1)
+            assert bid.preference == pytest.approx(expected)
+        assert 0 < bid.preference <= 1
+
+
+def best_fit(most, part, exact, *, contiguous):
+    """Nodes one by one: of the runs of free nodes the least that is enough, or else all of the largest, and so on."""
+    left, taken = exact or part.units, []
+    free = {node: 1 if exact else held for node, held in enumerate(most.tolist()) if held}
+    while left > 0:
+        runs = []
+        for node in sorted(free):
+            if runs and runs[-1][-1] == node - 1:
+                runs[-1].append(node)
+            else:
+                runs.append([node])
+        sums = [sum(free[node] for node in run) for run in runs]
+        enough = [total for total in sums if total >= left]
+        if not runs or (contiguous and not enough):
+            return None
+        for node in runs[sums.index(min(enough) if enough else max(sums))]:
+            if left > 0:
+                left -= free.pop(node)
+                taken.append(node)
+    return sorted(taken) if sum(most[node] for node in taken) >= part.units else None
+
+
+@given(cases(4, 5, slurm_bids=True))
+def test_slurm_bids_are_its_best_fit_one_job_after_the_other_and_fit_beside_one_another(case):
+    places = [place for place, bid in enumerate(case.auction.bids) if bid.of is Class.SLURM]
+    assert fit_together(case.auction, places)
+    first = next((case.auction.bids[place] for place in places), None)
+    found = {}
+    for (job, at), most in case.most.items():
+        part = dict(case.problem.waiting[case.window[job]].requests)[at].parts[0]
+        exact = part.units if case.problem.distinct else part.nodes
+        contiguous = dict(case.problem.waiting[case.window[job]].requests)[at].contiguous
+        nodes = best_fit(most, part, exact, contiguous=contiguous)
+        if nodes is not None:
+            found.setdefault(job, (at, nodes))
+    if case.auction.bids and places:
+        job = min(found)  # nobody has taken anything before
+        assert (first.job, first.request, first.nodes.tolist()) == (job, *found[job])
+
+
+@st.composite
+def runs(draw):
+    """A set-up with any settings, a machine, and jobs."""
+    platform = draw(platforms())
+    listed = draw(with_shapes(platform, draw(jobs(platform, most=8, following=True))))
+    platform, listed = draw(with_queues(platform, listed))
+    setup = replace(
+        AUCTION_SETUPS["aucsched"],
+        event_order=draw(st.sampled_from(EventOrder)),
+        units_per_node=draw(st.sampled_from(UnitsPerNode)),
+        profile=draw(st.sampled_from([ProfileRule.SOFT, ProfileRule.HARD])),
+        step=draw(st.sampled_from((1, 5, 7))),
+        window=draw(st.sampled_from((1, 3, 50))),
+        bids_per_job=draw(st.integers(1, 6)),
+        bids=draw(st.sampled_from(BidClasses)),
+        slurm_bids=draw(st.sampled_from(OnOff)),
+        alpha=draw(st.sampled_from(Alpha)),
+        size_weight=draw(st.sampled_from((0, 1000))),
+        age_weight=draw(st.sampled_from((0, 10, 10_000))),
+        search_nodes=draw(st.sampled_from((1, 100))),
+    )
+    return setup, platform, listed
+
+
+@examples(0.5)
+@given(runs())
+def test_nobody_is_lost_and_starts_are_at_whole_steps(case):
+    setup, platform, listed = case
+    run = dispatch(platform, listed, setup)
+    assert (run.schedule.start[run.schedule.ran] % setup.step == 0).all()
+    assert dispatch(platform, listed, setup).schedule.digest() == run.schedule.digest()
+    rules = setup_of("rules-fcfs", f"units_per_node={setup.units_per_node.value}")
+    assert run.reasons == dispatch(platform, listed, rules).reasons
