@@ -11,8 +11,9 @@ import numpy as np
 from hypothesis import strategies as st
 from kit.cp_brute_force import empty_floor, seconds_of
 
-from dardis.dispatch.auction.bids import Bid
+from dardis.dispatch.auction.bids import Bid, Class
 from dardis.dispatch.auction.clear import Alpha, Aucsched, BidClasses, Terms, auction_of
+from dardis.dispatch.auction.free import Free
 from dardis.dispatch.auction.programme import Auction
 from dardis.dispatch.cp.problem import Blocked, Problem, Running, Waiting
 from dardis.dispatch.shapes import Shapes
@@ -212,3 +213,15 @@ def all_sets(auction: Auction) -> Iterator[tuple[int, ...]]:
     of_job = [[None, *(p for p, bid in enumerate(auction.bids) if bid.job == job)] for job in jobs]
     for chosen in product(*of_job):
         yield tuple(place for place in chosen if place is not None)
+
+
+def hand_made(
+    free: Sequence[Sequence[int]], bids: Sequence[tuple[int, list[int], int, float]], priorities: Sequence[int]
+) -> Auction:
+    """An auction of jobs that ask for cores alone: the job of each bid, its nodes, its cores in all, and preference."""
+    amounts, made = np.array([free], dtype=np.int64), []
+    unit = (1, *(0 for _ in free[0][1:]))
+    for job, nodes, cores, value in bids:
+        fixed = np.repeat(np.array([unit]), len(nodes), axis=0)
+        made.append(Bid(job, 0, Class.A, value, 0, np.array(nodes), fixed, cores - len(nodes), unit, None))
+    return Auction(Free((1,), amounts), tuple(priorities), tuple(made), 0.0)

@@ -141,6 +141,22 @@ def test_unknown_settings_list_the_known(simulate, setting, known):
 
 
 @pytest.mark.parametrize(
+    ("setting", "known"),
+    [
+        ("bids=some", "all|contiguous"),
+        ("alpha=2", "paper|exact"),
+        ("slurm_bids=yes", "off"),
+        *((f"{name}=0", "a whole number from 1") for name in ("window", "step", "bids_per_job", "search_nodes")),
+        ("age_weight=-1", "a whole number from 0"),
+        ("delta=1", "unknown setting"),
+    ],
+)
+def test_terms_that_no_auction_has(simulate, folder, setting, known):
+    expect_refusal(simulate("--set", setting, dispatcher="aucsched"), setting, known)
+    assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize(
     ("dispatcher", "settings", "known"),
     [
         ("easy", ["order=lifo"], "fcfs|df|wt|sjbf"),
