@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from kit.actual import actual
 from kit.auctions import CASES, WIDE, after, all_sets, cases, fit_together, sets_that_fit
 from kit.central import dispatch, setup_of
 from kit.cp_brute_force import see_that_starts_fit
@@ -20,6 +21,7 @@ from dardis.dispatch.auction.nodesets import nodesets
 from dardis.dispatch.auction.programme import alpha_exact, greedy, handed_out, merged
 from dardis.dispatch.auction.setups import AUCTION_SETUPS
 from dardis.model.choices import EventOrder, OnOff, ProfileRule, UnitsPerNode
+from dardis.model.platform import NodeGroup, Platform
 from dardis.solver.milp import Search, maximise
 from scripts.kit.auction_printed import printed
 
@@ -303,3 +305,11 @@ def test_nobody_is_lost_and_starts_are_at_whole_steps(case):
     assert dispatch(platform, listed, setup).schedule.digest() == run.schedule.digest()
     rules = setup_of("rules-fcfs", f"units_per_node={setup.units_per_node.value}")
     assert run.reasons == dispatch(platform, listed, rules).reasons
+
+
+@pytest.mark.parametrize("step", [1, 2, 5])
+def test_who_is_behind_the_window_bids_in_the_next_auction_though_nothing_happens(step):
+    platform = Platform("four", (NodeGroup("n", 4, {"cores": 2}),))
+    listed = [actual(number, 0, 0, None, 100, 1, (2,), 1, runtime=100) for number in range(1, 5)]
+    setup = replace(AUCTION_SETUPS["aucsched"], window=1, step=step)
+    assert dispatch(platform, listed, setup).schedule.start.tolist() == [0, step, 2 * step, 3 * step]

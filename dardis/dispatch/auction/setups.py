@@ -44,6 +44,11 @@ class AuctionSetUp(AskingSetUp):
         """As it is set."""
         return self.step
 
+    @property
+    def again_s(self) -> int:
+        """At the next auction: one has a window of jobs."""
+        return self.step
+
     def model(self) -> Aucsched:
         """As set."""
         return Aucsched(

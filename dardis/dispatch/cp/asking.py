@@ -54,14 +54,14 @@ class Asking:
         shortcuts: bool,
         takes_time: bool,
         keeps_closed: bool = False,
-        again_s: int = 1,
+        again_s: int | None = None,
     ) -> None:
         """Ask a model about this machine.
 
         `distinct`: units of a job are on different nodes. `shortcuts`: it is asked only where somebody who waits could
         start. `takes_time`: what it decides begins when its deterministic seconds are over. `keeps_closed`: jobs whose
-        queues are closed are part of the problem. `again_s`: where the model is asked only so often, it is asked again
-        after somebody has started.
+        queues are closed are part of the problem. `again_s`: so much after somebody has started the model is asked
+        again, though nothing happens meanwhile: it sees but the first of those who wait.
         """
         self._platform = platform
         self._model = model
@@ -97,7 +97,7 @@ class Asking:
         told = tuple(replace(one, update_cpu_s=one.update_cpu_s + opened_cpu_s) for one in told)
         self._see_that_something_happens(placer, jobs, now)
         passes.close(queue, placer.rules, placer.room, now)
-        if self._again_s > 1 and placer.room.state[STARTED] > 0:
+        if self._again_s is not None and placer.room.state[STARTED] > 0:
             placer.room.state[FOLLOWING] = now + self._again_s
         return told
 

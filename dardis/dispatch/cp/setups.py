@@ -126,13 +126,18 @@ class AskingSetUp(QueueSetUp):
             shortcuts=self.asks_if_somebody_could_start,
             takes_time=self.takes_time,
             keeps_closed=self.keeps_closed,
-            again_s=self.step_s,
+            again_s=self.again_s,
         )
 
     @property
     def asks_if_somebody_could_start(self) -> bool:
         """Whether the model is asked only then."""
         return True
+
+    @property
+    def again_s(self) -> int | None:
+        """How much later it is asked again when somebody has started; None: when something happens."""
+        return None
 
     @abstractmethod
     def model(self) -> Model:
