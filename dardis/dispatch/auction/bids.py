@@ -246,6 +246,9 @@ def _inside(asked: Asked, cursor: int) -> Iterator[tuple[int, int]]:
         start = first + 1
         while start < end:
             window = windows.from_first(start, end)
+            if window is None and asked.exact:  # those behind may hold more on as many nodes
+                start += 1
+                continue
             if window is None or window[1] >= end:
                 break
             found.append(window)
@@ -263,9 +266,11 @@ def _across(asked: Asked) -> Iterator[tuple[int, int]]:
     ends = [end for _, end in windows.runs]
     found: set[tuple[int, int]] = set()
     for at, (first, end) in enumerate(windows.runs):
-        for window in (windows.from_first(first, len(usable)), windows.to_end(0, end)):
-            if window is not None:
-                found.add(window)
+        begins = [first]
+        if asked.exact and not asked.single:  # those in the middle may be the only ones that hold it
+            begins += range(max(0, end - asked.exact + 1), end)
+        tried = [windows.to_end(0, end), *(windows.from_first(begin, len(usable)) for begin in begins)]
+        found.update(window for window in tried if window is not None)
         for beyond in ends[at + 1 :] if not asked.exact else ():
             if beyond - first > asked.part.units:
                 break
