@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from scripts.bench_peers.asks import asks
+from scripts.bench_peers.auctions import auctions
 from scripts.bench_peers.bare_easy import read_jobs
 from scripts.bench_peers.measure import Cost, in_turns, output_of, run_once
 from scripts.bench_peers.plans import plans
@@ -304,6 +305,7 @@ PARTS: dict[str, Callable[[Bench], list[Row]]] = {
     "rounds": lambda bench: rounds(bench.repeats),
     "plans": lambda bench: plans(bench.repeats),
     "full-traces": full_traces,
+    "auction": lambda _: auctions(),
 }
-SLOW = {"full-traces", "plans"}
+SLOW = {"full-traces", "plans", "auction"}
 """Parts that run only when they are named."""

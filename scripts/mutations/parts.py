@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scripts.mutations.account import ACCOUNT
 from scripts.mutations.asking import ASKING_MODELS
+from scripts.mutations.auction import AUCTIONS
 from scripts.mutations.clairvoyant import CLAIRVOYANCE
 from scripts.mutations.expected import EXPECTED
 from scripts.mutations.mutation import Mutation
@@ -20,6 +21,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *ACCOUNT,
     *EXPECTED,
     *ASKING_MODELS,
+    *AUCTIONS,
     *CLAIRVOYANCE,
     *QUEUES,
     *SITE,
