@@ -67,7 +67,9 @@ def _asks(auction: Auction, job: int) -> _Asks:
     requests = {auction.bids[place].request for place in bids}
     unit = next(iter(units), (0,) * auction.free.amounts.shape[2])
     known = len(units) <= 1 and len(requests) <= 1
-    if not known or any((auction.bids[place].fixed != unit).any() for place in bids) or (bids and not unit[0]):
+    # Of one core a unit, a bid on all cores of its nodes says so at once.
+    others = [auction.bids[place].fixed[:, 1 if sum(unit) == unit[0] == 1 else 0 :] for place in bids]
+    if not known or any((taken != unit[-taken.shape[1] :]).any() for taken in others) or (bids and not unit[0]):
         raise ValueError("001 knows jobs of one request that take cores on each node, as many on each or none in all")
     cores = [int(auction.bids[place].fixed[:, 0].sum()) + auction.bids[place].spare for place in bids]
     return _Asks(bids, cores, unit)

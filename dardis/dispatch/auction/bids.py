@@ -108,16 +108,15 @@ class Asked:
         if count > units:
             return None
         request = np.array(self.part.request, dtype=np.int64)
-        if self.flexible:
-            one = np.repeat(request[None, :], count, axis=0)
-            held = None if units > count else (self.request, ((nodes, np.ones(count, dtype=np.int64)),))
-            return Bid(
-                self.job, self.request, of, worth, self.level, nodes, one, units - count, self.part.request, held
-            )
-        on = spread(self.most[nodes], units)
-        held = self.request, ((nodes, on),)
+        most = self.most[nodes]
+        if self.flexible and count < units < int(most.sum()):  # else there is one way to spread them
+            on, held = np.ones(count, dtype=np.int64), None
+        else:
+            on = spread(most, units)
+            held = self.request, ((nodes, on),)
+        spare = units - int(on.sum())
         return Bid(
-            self.job, self.request, of, worth, self.level, nodes, on[:, None] * request, 0, self.part.request, held
+            self.job, self.request, of, worth, self.level, nodes, on[:, None] * request, spare, self.part.request, held
         )
 
 

@@ -94,8 +94,11 @@ class Aucsched:
 
     def _cleared(self, auction: Auction, seed: int) -> Cleared:
         """The better of the greedy auction and of what the programme's solver finds."""
-        floor = Cleared.of(auction, greedy(auction))
-        assert floor is not None
+        first = greedy(auction)
+        more = handed_out(auction, first)
+        if more is None:
+            raise ProtocolError("bids that win one after the other do not fit on their nodes")
+        floor = Cleared.of(auction, first, more)
         everybody = sum(
             max(float(auction.worth[place]) for place, bid in enumerate(auction.bids) if bid.job == job)
             for job in {bid.job for bid in auction.bids}
@@ -103,16 +106,17 @@ class Aucsched:
         if auction.value(floor.winners) >= everybody - 1e-9:
             return replace(floor, bound=-everybody)
         programme = merged(auction)
-        result, values = maximise(programme.program, programme.whole, Search(self.terms.search_nodes, seed))
+        known = programme.values(auction, first, more)
+        result, values = maximise(programme.program, programme.whole, Search(self.terms.search_nodes, seed), known)
         bound = -everybody if result.bound is None else -min(everybody, result.bound)
         best = floor
         if values is not None:
             winners = np.flatnonzero(values[: len(auction.bids)] > 0.5).tolist()
             if auction.value(winners) > auction.value(floor.winners):
-                found = Cleared.of(auction, winners)
-                if found is None:
+                more = handed_out(auction, winners)
+                if more is None:
                     raise ProtocolError("bids that win together do not fit on their nodes")
-                best = found
+                best = Cleared.of(auction, winners, more)
         return replace(best, result=result, bound=bound, variables=programme.variables)
 
 
@@ -127,15 +131,12 @@ class Cleared:
     variables: int = 0
 
     @classmethod
-    def of(cls, auction: Auction, winners: list[int]) -> Cleared | None:
-        """With their units handed out; None: they don't fit."""
-        spare = handed_out(auction, winners)
-        if spare is None:
-            return None
+    def of(cls, auction: Auction, winners: list[int], more: Sequence[Ints]) -> Cleared:
+        """With so many spare units on each of their nodes."""
         held = []
-        for place, more in zip(winners, spare, strict=True):
+        for place, units in zip(winners, more, strict=True):
             bid = auction.bids[place]
-            held.append(bid.put(more) if bid.held is None else bid.held)
+            held.append(bid.put(units) if bid.held is None else bid.held)
         return cls(winners, held)
 
 

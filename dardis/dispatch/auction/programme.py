@@ -129,6 +129,20 @@ class Merged:
 
     program: LinearProgram
     whole: Bools
+    cells: Cells
+    spare: dict[tuple[int, int, int], int]
+    """The variable of a job, as one of its requests, in a cell."""
+
+    def values(self, auction: Auction, winners: Sequence[int], more: Sequence[Ints]) -> Floats:
+        """What the variables are if these bids win, with so many spare units on each of their nodes."""
+        values = np.zeros(self.variables)
+        values[np.array(winners, dtype=np.int64)] = 1.0
+        for place, units in zip(winners, more, strict=True):
+            bid = auction.bids[place]
+            for cell, _ in self.cells.of_bid[place] if bid.spare else ():
+                there = np.isin(bid.nodes, self.cells.nodes[cell])
+                values[self.spare[bid.job, bid.request, cell]] = units[there].sum()
+        return values
 
     @property
     def variables(self) -> int:
@@ -146,7 +160,6 @@ def merged(auction: Auction) -> Merged:
         if len(places) > 1:
             rows.add([(place, 1.0) for place in places], -np.inf, 1.0)
     spare: dict[tuple[int, int, int], int] = {}
-    """The variable of a job, request and cell."""
     upper = [1.0] * len(bids)
     for places in of_job.values():
         _spare_of_job(auction, cells, places, spare, upper, rows)
@@ -156,7 +169,7 @@ def merged(auction: Auction) -> Merged:
     objective[: len(bids)] = auction.worth
     whole = np.zeros(count, dtype=bool)
     whole[: len(bids)] = True
-    return Merged(rows.program(objective, np.array(upper)), whole)
+    return Merged(rows.program(objective, np.array(upper)), whole, cells, spare)
 
 
 def _cells_hold(auction: Auction, cells: Cells, spare: dict[tuple[int, int, int], int], rows: Rows) -> None:
