@@ -36,7 +36,7 @@ class AuctionSetUp(AskingSetUp):
     """Priority of a job as large as the machine."""
     age_weight: int = setting(10, least=0)
     """Priority of an hour of waiting."""
-    search_nodes: int = 100
+    search_nodes: int = 20
     """Branch-and-bound nodes of the solver."""
 
     @property
