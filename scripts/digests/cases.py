@@ -9,7 +9,17 @@ from scripts.digests.sites import GENERATED, RECORDED, Site, platform_file
 
 DISTRIBUTED = ("dardis-throughput", "dardis-profile", "dardis-balance", "dardis-late")
 CENTRAL = ("easy", "easy order=sjbf", "conservative", "rules-fcfs", "pbs-fifo", "pbs-walltime")
-PLANNING = ("replan", "replan solver=on", "pcp14", "pcp19", "hcp19", "pcp20")
+PLANNING = (
+    "replan",
+    "replan solver=on",
+    "pcp14",
+    "pcp19",
+    "hcp19",
+    "pcp20",
+    "cp-eurora",
+    "portfolio light=0",
+    "aucsched",
+)
 FEW_PLANNED = 100
 """They run at the generated site alone: a solver takes its time, and another version of it may answer otherwise."""
 RANKS = (1, 2, 4)
