@@ -13,6 +13,7 @@ from kit.central import dispatch, little_room, setup_of
 from kit.effort import examples
 from kit.machine import desired_profiles, jobs, platforms, with_queues, with_shapes
 
+from dardis.dispatch.cp.asking import Asking
 from dardis.dispatch.cp.nodes import Aim
 from dardis.dispatch.cp.setups import CP_SETUPS, DecisionCost, Hcp19SetUp, Pcp14SetUp, Pcp19SetUp, WithEuroraSetUp
 from dardis.model.choices import EventOrder, Expecting, OnOff, ProfileRule, UnitsPerNode
@@ -148,3 +149,19 @@ def test_who_comes_while_a_decision_takes_its_time_is_decided_on_when_it_is_over
     listed = [actual(number, submit, submit, None, 100, 1, (2,), 1, runtime=100) for number, submit in ((1, 0), (2, 1))]
     setup = Hcp19SetUp(shortcuts=OnOff.OFF, decision_cost=DecisionCost.DETERMINISTIC)
     assert dispatch(platform, listed, setup).schedule.start.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("name", ["pcp19", "cp-eurora"])
+def test_a_decision_that_starts_nobody_is_not_put_again_before_something_happens(name):
+    """Asked when the first ones have come, when what it said is over, and when somebody ends; not every second."""
+    platform = Platform("two", (NodeGroup("n", 2, {"cores": 2}),))
+    listed = [
+        actual(number, number, number, None, 500, units, (2,), 1, runtime=500) for number, units in ((1, 1), (2, 2))
+    ]
+    setup = replace(CP_SETUPS[name], shortcuts=OnOff.OFF, decision_cost=DecisionCost.DETERMINISTIC)
+    told = []
+    with pytest.MonkeyPatch.context() as patch:
+        decide = Asking._decide
+        patch.setattr(Asking, "_decide", lambda *given: told.append(1) or decide(*given))
+        assert dispatch(platform, listed, setup).schedule.ran.all()
+    assert len(told) <= 6

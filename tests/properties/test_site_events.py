@@ -12,6 +12,7 @@ from kit.effort import examples
 from kit.machine import jobs, platforms, with_reservations, with_shapes
 
 from dardis.config.reservations import check_reservations, places_of
+from dardis.dispatch.cp.setups import CP_SETUPS, DecisionCost
 from dardis.metrics.audit import audit
 from dardis.model.addresses import JobId, all_hosts
 from dardis.model.choices import EventOrder
@@ -53,9 +54,11 @@ class Case:
     jobs: list[Actual]
     events: list[SiteEvent]
     order: EventOrder = EventOrder.BATCHED
+    cost: DecisionCost = DecisionCost.NONE
 
     def play(self, name: str) -> Played:
         settings = [f"event_order={self.order}", *(["composite=off"] if name == "pcp14" else [])]
+        settings += [f"decision_cost={self.cost}"] if name in CP_SETUPS else []
         dispatcher = find_dispatcher(name, settings)
         return play(self.site, self.jobs, dispatcher, Target(), 1, events=self.events)
 
@@ -123,7 +126,7 @@ def stories(draw, *, shaped: bool = False) -> Case:
         events += [] if made is None else [ReservationMade(made, one.name)]
     site = replace(site, reservations=tuple(standing))
     events.sort(key=lambda event: event.at)
-    return Case(site, listed, events, draw(st.sampled_from(EventOrder)))
+    return Case(site, listed, events, draw(st.sampled_from(EventOrder)), draw(st.sampled_from(DecisionCost)))
 
 
 @pytest.mark.parametrize("name", BEARING)

@@ -76,7 +76,8 @@ class Asking:
         self._positions: dict[JobId, Ints] = {}
         """Of those who run, where the model cares for them."""
         self._due: list[_Begin] | None = None
-        """Who is to start when the time that the last decision takes is over; None: none takes time now."""
+        """Who is to start, if anybody, when the time that the last decision takes is over; None: none takes time now.
+        """
         self._asked_at = NO_TIME
 
     def see_empty(self, placer: Placer) -> None:
@@ -103,7 +104,7 @@ class Asking:
 
     @property
     def is_busy(self) -> bool:
-        """Whether somebody is to start when the time of a decision is over."""
+        """Whether a decision takes its time."""
         return self._due is not None
 
     def _has_changed(self, now: int) -> bool:
@@ -132,7 +133,7 @@ class Asking:
         problem, update_cpu_s = cpu_timed(lambda: self._problem(jobs, bound, now))
         answer, cpu_s = cpu_timed(lambda: self._model.answer(problem, self._seed))
         begins = self._begins(jobs, bound, answer, now)
-        if self._takes_time and answer.deterministic_s > 0 and begins:
+        if self._takes_time and answer.deterministic_s > 0:
             self._due = begins
             return (replace(told(problem, answer, cpu_s, len(begins)), update_cpu_s=update_cpu_s),)
         _, commit_cpu_s = cpu_timed(lambda: self._begin(placer, jobs, begins, now))
