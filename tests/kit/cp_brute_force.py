@@ -164,9 +164,10 @@ class Search:
             return
         waiting = self.problem.waiting[order[0]]
         for way in ways[order[0]]:
-            start = next(
-                s for s in range(free.shape[2]) if is_open(self.problem, waiting.job, s) and fits_so(free, way, s)
-            )
+            seconds = (s for s in range(free.shape[2]) if is_open(self.problem, waiting.job, s))
+            start = next((s for s in seconds if fits_so(free, way, s)), None)
+            if start is None:  # some of it is blocked for ever
+                continue
             put_so(free, way, start)
             self._go_on(free, order[1:], ways, self.total(cost, self.cost(waiting, now + start, now)))
             put_so(free, way, start, sign=1)

@@ -38,7 +38,7 @@ from dardis.dispatch.cp.first import Machine, Plan
 from dardis.dispatch.cp.node_model import Task
 from dardis.dispatch.cp.nodes import Aim, Means, Pcp14, Pcp19
 from dardis.dispatch.cp.objectives import slowdown
-from dardis.dispatch.cp.problem import Problem, Waiting
+from dardis.dispatch.cp.problem import Blocked, Problem, Waiting
 from dardis.dispatch.cp.search import Effort
 from dardis.model.job import FOREVER
 
@@ -150,6 +150,35 @@ def test_the_eurora_scheduler_proves_what_trying_everything_finds(problem, short
     assert answer.bound <= best + 1e-9
     assert answer.objective >= best - 1e-9
     if answer.result is not None:
+        assert answer.objective == pytest.approx(best)
+    see_that_starts_fit(problem, answer)
+
+
+@examples(0.5)
+@given(CLOSED, st.data(), st.booleans(), st.sampled_from(["pcp14", "eurora"]))
+def test_whom_the_nodes_that_are_left_never_hold_is_left_out_and_the_others_are_planned(problem, data, shortcuts, name):
+    """A node has failed, and others may have less for ever; whoever of one part could still run is there."""
+    node = data.draw(st.integers(0, problem.platform.node_count - 1))
+    failed = Blocked(node, problem.now - 1, FOREVER, tuple(problem.platform.capacity[node].tolist()))
+    blocked = (*(block for block in problem.blocked if block.node != node), failed)
+    problem = replace(problem, blocked=blocked, running=tuple(one for one in problem.running if node not in one.nodes))
+    left = problem.platform.capacity[:, :, None].copy()
+    left[node] = 0
+    could = {job for job, one in enumerate(problem.waiting) if any(fits_so(left, w, 0) for w in ways_of(problem, one))}
+    if name == "pcp14":
+        problem = replace(problem, keeps_hours=False)
+        cost = tardiness_cost
+        answer = Pcp14(Aim.TARDINESS, composite=False, means=Means(Effort(), shortcuts=shortcuts)).answer(problem, 1)
+    else:
+        cost = queue_cost(problem.platform)
+        answer = Eurora(MeansOfEurora(shortcuts=shortcuts)).answer(problem, 1)
+    assert could >= answer.starts.keys()
+    for job in could.difference(answer.starts):  # orders of parts are tried as on the whole machine
+        assert all(len(request.parts) > 1 for _, request in problem.waiting[job].requests)
+    planned = replace(problem, waiting=tuple(problem.waiting[job] for job in sorted(answer.starts)))
+    best = Search(planned, cost, lambda a, b: a + b).run() if answer.starts else 0
+    assert answer.bound <= best + 1e-9 or not answer.starts
+    if answer.starts and answer.result is not None:
         assert answer.objective == pytest.approx(best)
     see_that_starts_fit(problem, answer)
 

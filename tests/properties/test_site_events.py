@@ -12,6 +12,7 @@ from kit.effort import examples
 from kit.machine import jobs, platforms, with_reservations, with_shapes
 
 from dardis.config.reservations import check_reservations, places_of
+from dardis.dispatch.cp.problem import Problem
 from dardis.dispatch.cp.setups import CP_SETUPS, DecisionCost
 from dardis.metrics.audit import audit
 from dardis.model.addresses import JobId, all_hosts
@@ -26,11 +27,12 @@ from dardis.model.events import (
     ReservationMade,
     SiteEvent,
 )
-from dardis.model.job import Actual, Status
+from dardis.model.job import FOREVER, Actual, Status
 from dardis.model.laid_out import lay_out
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.queues import Queue
 from dardis.model.reservations import Reservation
+from dardis.model.shapes import Part, Request
 from dardis.model.target import Target
 from dardis.registry import find_dispatcher
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
@@ -270,6 +272,17 @@ class TestByHand:
         assert found[2] == "finds no start while nodes have failed"
         assert all(isinstance(found[number], int) for number in (1, 3, 4, 5))
 
+    def test_parts_that_the_nodes_that_are_left_hold_each_but_not_together(self, name):
+        """Job 2 waits in vain, and is in nobody's way."""
+        if name.startswith("dardis"):
+            return  # they obey no parts
+        listed = [ask(1, 60, 2), ask(2, 60, 4, submit=10), ask(3, 60, 1, submit=20), ask(4, 60, 1, submit=30)]
+        two = Part(2, (4,), 1)
+        listed[1] = asking(listed[1], requests=(Request((two, two), 60),))
+        found = starts(Case(FOUR, listed, [NodesDown(5, (3,))]).play(name))
+        assert found[2] == "finds no start while nodes have failed"
+        assert all(isinstance(found[number], int) for number in (1, 3, 4))
+
     @pytest.mark.parametrize("order", EventOrder)
     def test_nodes_fail_when_a_job_ends(self, name, order):
         listed = [ask(1, 60, 2), ask(2, 60, 2, submit=1), ask(3, 60, 1, submit=5), ask(4, 60, 4, submit=60)]
@@ -293,6 +306,24 @@ class TestByHand:
         run = Case(replace(FOUR, reservations=(one,)), listed, [ReservationMade(30, "course")]).play(name)
         assert starts(run) == {1: 0, 3: "reservation course does not stand"}
         assert "refused: node 0" in run.site.notes[0]
+
+
+def test_failed_nodes_leave_the_horizon_of_a_decision_where_it_is():
+    """Nobody knows how long they have failed; a horizon of as many years would cut all weights to 0."""
+    asked: list[Problem] = []
+    dispatcher = find_dispatcher("cp-eurora")
+    listed = [ask(1, 50, 3), ask(2, 50, 3), ask(3, 20, 2, submit=5)]
+    play(
+        FOUR,
+        listed,
+        dispatcher,
+        Target(),
+        1,
+        events=[NodesDown(3, (3,))],
+        keep=lambda _, problem: asked.append(problem),
+    )
+    assert {block.end for problem in asked for block in problem.blocked} == {FOREVER}
+    assert max(problem.horizon - problem.now for problem in asked) <= 170
 
 
 @given(stories())

@@ -21,7 +21,7 @@ from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, NO_TIME, Job
-from dardis.model.platform import Platform
+from dardis.model.platform import NOBODY_KNOWS, Platform
 from dardis.wire.effects import Solved
 
 
@@ -251,11 +251,12 @@ def _blocked(placer: Placer, capacity: Ints) -> list[Blocked]:
         value = rows.value[head : head + size].astype(np.int64)
         free = value[:, :kinds] if value.shape[1] == kinds else np.minimum(value[:, :kinds], value[:, kinds:])
         less = capacity[node] - np.maximum(free, 0)
-        starts = rows.time[head : head + size].tolist()
+        # What is so until nobody knows when is so for ever.
+        starts = [time for time in rows.time[head : head + size].tolist() if time < NOBODY_KNOWS]
         ends = [*starts[1:], FOREVER]
         found += [
             Blocked(node, start, end, tuple(amounts))
-            for start, end, amounts in zip(starts, ends, less.tolist(), strict=True)
+            for start, end, amounts in zip(starts, ends, less.tolist(), strict=False)
             if any(amounts)
         ]
     return found

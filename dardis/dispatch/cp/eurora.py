@@ -21,7 +21,6 @@ from dardis.dispatch.cp.nodes import MOST_PLACES, possible
 from dardis.dispatch.cp.pace import Pacing, search
 from dardis.dispatch.cp.problem import Answer
 from dardis.engine.clock import cpu_timed
-from dardis.model.job import FOREVER
 
 if TYPE_CHECKING:
     from dardis.dispatch.cp.first import Plan
@@ -201,8 +200,7 @@ class _Case:
         order = sorted(possible(problem), key=lambda place: problem.waiting[place].arrival)
         task = Task(problem, tuple(order), problem.running, problem.horizon - problem.now)
         first = task.machine().earliest(problem.horizon)
-        case = cls(task, first, objectives.executed(task.jobs, problem.platform, problem.now, task.latest))
-        return case.only(np.flatnonzero(first < FOREVER).tolist())
+        return cls(task, first, objectives.executed(task.jobs, problem.platform, problem.now, task.latest))
 
     def only(self, jobs: Sequence[int]) -> _Case:
         """The same of some of its jobs."""

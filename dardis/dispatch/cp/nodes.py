@@ -16,10 +16,11 @@ from dardis.dispatch.cp import objectives
 from dardis.dispatch.cp.first import Machine, Plan
 from dardis.dispatch.cp.node_model import Limits, Share, Task, build
 from dardis.dispatch.cp.objectives import Objective
-from dardis.dispatch.cp.problem import Answer, Held, Problem
+from dardis.dispatch.cp.problem import Answer, Held, Problem, Waiting
 from dardis.dispatch.cp.search import Effort, search
 from dardis.engine.clock import cpu_timed
 from dardis.model.arrays import Ints
+from dardis.model.job import FOREVER
 from dardis.solver.result import Ended, Result, SolverStatus
 
 MOST_PLACES = 1_500
@@ -141,9 +142,23 @@ class Pcp19:
 
 
 def possible(problem: Problem) -> list[int]:
-    """The places of those whom the empty machine holds."""
+    """The places of those who could run some time, each alone beside what runs and is blocked."""
     held = Task(problem, tuple(range(len(problem.waiting))), (), 0).possible()
+    if any(block.end == FOREVER for block in problem.blocked):
+        first = Machine(problem, problem.waiting).earliest(problem.horizon)
+        held = [
+            holds and start < FOREVER and _holds_together(problem, waiting)
+            for holds, start, waiting in zip(held, first.tolist(), problem.waiting, strict=True)
+        ]
     return [place for place, holds in enumerate(held) if holds]
+
+
+def _holds_together(problem: Problem, waiting: Waiting) -> bool:
+    """Whether a job whose parts each find nodes by the horizon finds them for all parts of a request at once."""
+    if all(len(request.parts) == 1 for _, request in waiting.requests):
+        return True
+    alone = Machine(problem, (waiting,)).put([0])
+    return alone is not None and int(alone.starts[0]) <= problem.horizon - problem.now
 
 
 @dataclass(frozen=True, slots=True)
