@@ -29,8 +29,9 @@ class Changed(NamedTuple):
 class AskedJobs:
     """The jobs of a run, ascending by number; arrays of shape (jobs,), `request` (jobs, kinds) of one unit.
 
-    `duration` is how long a job runs, its runtime cut at its walltime, and `killed` whether it was cut. One that
-    `follows` another is submitted when that has ended, if that is later than `submit`.
+    `duration` is how long a job runs, its runtime cut at its walltime, and `killed` whether it was cut; one of which a
+    node `failed` ran until then. One that `follows` another is submitted when that has ended, if that is later than
+    `submit`.
     """
 
     kinds: tuple[str, ...]
@@ -41,6 +42,7 @@ class AskedJobs:
     request: Ints
     duration: Ints
     killed: Bools
+    failed: Bools
     follows: Bools
     queue: NDArray[np.object_]
     runtime: Ints
@@ -64,6 +66,7 @@ class AskedJobs:
             np.array([job.request for job in jobs], dtype=np.int64).reshape(-1, len(kinds)),
             column(job.duration for job in jobs),
             column(job.runtime > job.walltime for job in jobs).astype(np.bool_),
+            np.zeros(len(jobs), dtype=np.bool_),
             column(job.after is not None for job in jobs).astype(np.bool_),
             np.array([job.queue for job in jobs], dtype=object),
             column(job.runtime for job in jobs),
@@ -72,16 +75,17 @@ class AskedJobs:
 
     def changed(self, jobs: Sequence[Changed]) -> AskedJobs:
         """The jobs as events have made them; numbers that nobody asked for are left out."""
-        walltime, queue, duration, killed = (
-            self.walltime.copy(), self.queue.copy(), self.duration.copy(), self.killed.copy()
+        walltime, queue, duration, killed, failed = (
+            self.walltime.copy(), self.queue.copy(), self.duration.copy(), self.killed.copy(), self.failed.copy()
         )  # fmt: skip
         for one in jobs:
             for place in np.flatnonzero(self.number == one.number).tolist():
                 walltime[place], queue[place] = one.walltime, one.queue
                 runs = int(self.runtime[place])
                 duration[place] = min(runs, one.walltime) if one.ran is None else one.ran
-                killed[place] = one.ran is not None or runs > one.walltime
-        return replace(self, walltime=walltime, queue=queue, duration=duration, killed=killed)
+                failed[place] = one.ran is not None
+                killed[place] = failed[place] or runs > one.walltime
+        return replace(self, walltime=walltime, queue=queue, duration=duration, killed=killed, failed=failed)
 
     def as_taken(self, s: Schedule) -> AskedJobs:
         """The same, those of several requests as if they had asked for nothing but what they were run as."""
@@ -95,7 +99,8 @@ class AskedJobs:
             if number in several and taken < len(several[number].asked.requests):
                 job, place = several[number].taking(taken), np.searchsorted(self.number, number)
                 walltime[place], units[place], request[place] = job.walltime, job.units, job.request
-                duration[place], killed[place] = job.duration, job.runtime > job.walltime
+                if not self.failed[place]:
+                    duration[place], killed[place] = job.duration, job.runtime > job.walltime
         return replace(self, walltime=walltime, units=units, request=request, duration=duration, killed=killed)
 
     def broken(self, s: Schedule, group_of_node: Ints) -> list[Iterator[Found]]:

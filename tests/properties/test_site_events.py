@@ -14,6 +14,7 @@ from kit.machine import jobs, platforms, with_reservations, with_shapes
 from dardis.config.reservations import check_reservations, places_of
 from dardis.dispatch.cp.problem import Problem
 from dardis.dispatch.cp.setups import CP_SETUPS, DecisionCost
+from dardis.metrics.asked import AskedJobs, Changed
 from dardis.metrics.audit import audit
 from dardis.model.addresses import JobId, all_hosts
 from dardis.model.choices import EventOrder
@@ -66,7 +67,14 @@ class Case:
 
     def as_it_was(self, run: Played) -> list[str]:
         expected = [job.number for job in self.jobs]
-        return list(map(str, audit(run.schedule, run.site.as_it_became, expected=expected)))
+        named = {event.job for event in self.events if isinstance(event, JobChanged)}
+        changed = [
+            Changed(job.number, job.walltime, job.queue, run.recorder.cut.get(place))
+            for place, job in enumerate(run.jobs)
+            if job.number in named or place in run.recorder.cut
+        ]
+        asked = AskedJobs.of(self.jobs, self.site.kinds).changed(changed)
+        return list(map(str, audit(run.schedule, run.site.as_it_became, expected=expected, asked=asked)))
 
 
 @st.composite
@@ -282,6 +290,17 @@ class TestByHand:
         found = starts(Case(FOUR, listed, [NodesDown(5, (3,))]).play(name))
         assert found[2] == "finds no start while nodes have failed"
         assert all(isinstance(found[number], int) for number in (1, 3, 4))
+
+    def test_a_job_with_alternatives_whose_node_fails(self, name):
+        """It is judged by how long its node let it run."""
+        if name.startswith("dardis"):
+            return  # they obey no alternatives
+        part = Part(1, (4,), 1)
+        listed = [asking(ask(1, 50), requests=(Request((part,), 50), Request((part,), 60)))]
+        case = Case(FOUR, listed, [NodesDown(30, (0, 1, 2, 3)), NodesUp(40, (0, 1, 2, 3))])
+        run = case.play(name)
+        assert case.as_it_was(run) == []
+        assert run.schedule.finish.tolist() == [30]
 
     @pytest.mark.parametrize("order", EventOrder)
     def test_nodes_fail_when_a_job_ends(self, name, order):
