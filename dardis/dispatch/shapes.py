@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice, permutations
 from typing import Final
@@ -15,7 +16,7 @@ from dardis.kernels.shapes import holds_alone
 from dardis.model.capacity import hardest_first
 from dardis.model.codes import FIRST_FIT
 from dardis.model.job import Job
-from dardis.model.platform import Platform
+from dardis.model.platform import NOBODY_KNOWS, Maintenance, Platform
 from dardis.model.shapes import Request
 
 MOST_ORDERS: Final = 24
@@ -25,9 +26,10 @@ MOST_ORDERS: Final = 24
 class Shapes:
     """The empty machine, without maintenance and wishes; made when somebody first asks."""
 
-    def __init__(self, platform: Platform, *, distinct: bool) -> None:
-        """`distinct`: units of a job are on different nodes."""
-        self._platform = replace(platform, maintenance=())
+    def __init__(self, platform: Platform, *, distinct: bool, failed: Sequence[int] = ()) -> None:
+        """`distinct`: units of a job are on different nodes. Those that have `failed` hold nothing."""
+        closed = (Maintenance(tuple(failed), 0, NOBODY_KNOWS),) if failed else ()
+        self._platform = replace(platform, maintenance=closed)
         self._rules = Rules(False, False, 0, UNBOUND, False, distinct, FIRST_FIT, 0)
         self._capacity = platform.group_capacity.tolist()
         self._counts = [group.count for group in platform.groups]

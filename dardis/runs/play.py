@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from dardis.model.addresses import FIRST_HOST
-from dardis.model.choices import Expecting, ProfileRule
+from dardis.model.choices import Expecting, ProfileRule, UnitsPerNode
 from dardis.model.errors import ProtocolError
 from dardis.model.events import SiteEvent
 from dardis.model.job import Actual
@@ -104,7 +104,9 @@ def play_over(
     )  # fmt: skip
     with blamed(dispatcher):
         turns = dispatcher.turns(cluster)
-        simulation = Simulation(jobs, turns, hosts, _predictor(dispatcher, jobs, seed), keep, platform, events)
+        distinct = dispatcher.setup.units_per_node is UnitsPerNode.DISTINCT
+        predictor = _predictor(dispatcher, jobs, seed)
+        simulation = Simulation(jobs, turns, hosts, predictor, keep, platform, events, distinct=distinct)
         simulation.run(progress)
         if dispatcher.origin:
             _see_that_it_is_legal(simulation, laid_out, switched=switching is not None)

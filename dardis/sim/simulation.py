@@ -47,17 +47,19 @@ class Simulation:
 
     def __init__(
         self, jobs: Sequence[Actual], turns: Turns, hosts: Hosts = NO_HOSTS, predictor: Predictor | None = None,
-        keep: Keep | None = None, site: Platform = NO_SITE, happens: Sequence[SiteEvent] = (),
+        keep: Keep | None = None, site: Platform = NO_SITE, happens: Sequence[SiteEvent] = (), *,
+        distinct: bool = False,
     ) -> None:  # fmt: skip
         """Fill the queue of events with the arrivals of all jobs that follow no other, and what `happens` at the site.
 
-        The site says what its users may do, whoever decides when and where jobs run.
+        The site says what its users may do, whoever decides when and where jobs run. `distinct`: units of a job are on
+        different nodes.
         """
         self.jobs = list(jobs)
         self.recorder = Recorder(len(self.jobs), keep)
         self._turns = turns
         self._predictor = predictor
-        self.site = Site(site)
+        self.site = Site(site, distinct=distinct)
         self._happens = happens
         self._in: set[int] = set()
         """Places of the jobs that have been taken and have come to no end."""
@@ -96,8 +98,9 @@ class Simulation:
         """
         reasons = {place: self.site.why_never(place, self.jobs[place].asked) for place in sorted(self._in)}
         vain = [place for place, reason in reasons.items() if reason]
-        lacking = [place for place in vain if self.site.is_held(place) or self.site.lacks_nodes(self.jobs[place].asked)]
-        rejected = lacking or vain
+        held = [place for place in vain if self.site.is_held(place)]
+        lacking = self.site.lacking({place: self.jobs[place].asked for place in vain if place not in held})
+        rejected = sorted([*held, *lacking]) or vain
         if not rejected:
             return False
         self.withdraw([place for place in rejected if not self.site.let_go(place)], now)

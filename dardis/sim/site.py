@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 
+from dardis.dispatch.shapes import Shapes
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.capacity import could_hold
@@ -78,9 +79,10 @@ class World(Protocol):
 class Site:
     """A machine and its queues as they have become; what it says of jobs holds for all dispatchers."""
 
-    def __init__(self, platform: Platform) -> None:
-        """Nothing has happened."""
+    def __init__(self, platform: Platform, *, distinct: bool) -> None:
+        """Nothing has happened. `distinct`: units of a job are on different nodes."""
         self.platform = platform
+        self._distinct = distinct
         self.notes: list[str] = []
         """What could not be done as it was asked for, and why."""
         self._stopped: dict[str, int] = {}
@@ -129,15 +131,21 @@ class Site:
         has_failed = any(window.end == NOBODY_KNOWS for window in self.platform.maintenance)
         return "finds no start while nodes have failed" if has_failed else ""
 
-    def lacks_nodes(self, job: Job) -> bool:
-        """Whether the nodes that are left could not hold a job."""
+    def lacking(self, jobs: Mapping[int, Job]) -> list[int]:
+        """Those of some jobs, by place, whom the nodes that are left could not hold."""
         machine = lay_out(self.platform).machine
-        down = [node for window in machine.maintenance if window.end == NOBODY_KNOWS for node in window.nodes]
-        left = np.delete(np.arange(machine.node_count), down)
+        failed = {node for window in machine.maintenance if window.end == NOBODY_KNOWS for node in window.nodes}
+        left = np.delete(np.arange(machine.node_count), sorted(failed))
         counts = np.bincount(machine.group_of_node[left], minlength=len(machine.groups)).tolist()
         capacity = machine.group_capacity.tolist()
-        needs = [part for request in job.requests[:1] for part in request.parts] if len(job.requests) == 1 else [job]
-        return any(could_hold(need, counts, capacity, distinct=False) < need.units for need in needs)
+        shapes = Shapes(machine, distinct=self._distinct, failed=sorted(failed))
+
+        def hold(job: Job) -> bool:
+            if job.requests:
+                return bool(shapes.held(job))
+            return could_hold(job, counts, capacity, distinct=self._distinct) >= job.units
+
+        return [place for place, job in jobs.items() if not hold(job)]
 
     def happen(self, event: SiteEvent, world: World, now: int) -> None:
         """Let an event happen."""

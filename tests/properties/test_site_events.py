@@ -17,7 +17,7 @@ from dardis.dispatch.cp.setups import CP_SETUPS, DecisionCost
 from dardis.metrics.asked import AskedJobs, Changed
 from dardis.metrics.audit import audit
 from dardis.model.addresses import JobId, all_hosts
-from dardis.model.choices import EventOrder
+from dardis.model.choices import EventOrder, UnitsPerNode
 from dardis.model.errors import InputError
 from dardis.model.events import (
     JobChanged,
@@ -58,9 +58,11 @@ class Case:
     events: list[SiteEvent]
     order: EventOrder = EventOrder.BATCHED
     cost: DecisionCost = DecisionCost.NONE
+    units_per_node: UnitsPerNode = UnitsPerNode.PACK
 
     def play(self, name: str) -> Played:
         settings = [f"event_order={self.order}", *(["composite=off"] if name == "pcp14" else [])]
+        settings += [f"units_per_node={self.units_per_node}"]
         settings += [f"decision_cost={self.cost}"] if name in CP_SETUPS else []
         dispatcher = find_dispatcher(name, settings)
         return play(self.site, self.jobs, dispatcher, Target(), 1, events=self.events)
@@ -136,7 +138,10 @@ def stories(draw, *, shaped: bool = False) -> Case:
         events += [] if made is None else [ReservationMade(made, one.name)]
     site = replace(site, reservations=tuple(standing))
     events.sort(key=lambda event: event.at)
-    return Case(site, listed, events, draw(st.sampled_from(EventOrder)), draw(st.sampled_from(DecisionCost)))
+    return Case(
+        site, listed, events, draw(st.sampled_from(EventOrder)), draw(st.sampled_from(DecisionCost)),
+        draw(st.sampled_from(UnitsPerNode)),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("name", BEARING)
@@ -280,17 +285,6 @@ class TestByHand:
         assert found[2] == "finds no start while nodes have failed"
         assert all(isinstance(found[number], int) for number in (1, 3, 4, 5))
 
-    def test_parts_that_the_nodes_that_are_left_hold_each_but_not_together(self, name):
-        """Job 2 waits in vain, and is in nobody's way."""
-        if name.startswith("dardis"):
-            return  # they obey no parts
-        listed = [ask(1, 60, 2), ask(2, 60, 4, submit=10), ask(3, 60, 1, submit=20), ask(4, 60, 1, submit=30)]
-        two = Part(2, (4,), 1)
-        listed[1] = asking(listed[1], requests=(Request((two, two), 60),))
-        found = starts(Case(FOUR, listed, [NodesDown(5, (3,))]).play(name))
-        assert found[2] == "finds no start while nodes have failed"
-        assert all(isinstance(found[number], int) for number in (1, 3, 4))
-
     def test_a_job_with_alternatives_whose_node_fails(self, name):
         """It is judged by how long its node let it run."""
         if name.startswith("dardis"):
@@ -343,6 +337,63 @@ def test_failed_nodes_leave_the_horizon_of_a_decision_where_it_is():
     )
     assert {block.end for problem in asked for block in problem.blocked} == {FOREVER}
     assert max(problem.horizon - problem.now for problem in asked) <= 170
+
+
+def four(**of_part: int) -> Part:
+    """Units of four cores."""
+    return Part(request=(4,), groups=1, **of_part)
+
+
+LACKING = {
+    "alternatives": (Request((four(units=4),), 60), Request((four(units=5),), 60)),
+    "parts": (Request((four(units=2), four(units=2)), 60),),
+    "nodes": (Request((Part(4, (1,), 1, nodes=4),), 60),),
+    "neighbours": (Request((four(units=3),), 60, contiguous=True),),
+}
+HELD = {
+    "alternatives": (Request((four(units=4),), 60), Request((four(units=3),), 60)),
+    "parts": (Request((four(units=1), Part(2, (2,), 1)), 60),),
+    "nodes": (Request((Part(4, (1,), 1, nodes=2),), 60),),
+    "neighbours": (Request((four(units=2),), 60, contiguous=True),),
+}
+
+
+@pytest.mark.parametrize("name", ["rules-fcfs", "easy", "conservative", "replan", "pcp19", "cp-eurora"])
+@pytest.mark.parametrize("sort", LACKING)
+def test_only_those_are_lost_of_any_shape_whom_the_nodes_that_are_left_do_not_hold(name, sort):
+    """Node 2 of 0 to 3 does not come back."""
+    shapes = {2: LACKING[sort], 3: HELD[sort]}
+    listed = [ask(1, 60), ask(2, 60, submit=10), ask(3, 60, submit=20), ask(4, 60, submit=30)]
+    listed = [
+        asking(job, requests=shapes[job.number], units=shapes[job.number][0].units) if job.number in shapes else job
+        for job in listed
+    ]
+    found = starts(Case(FOUR, listed, [NodesDown(5, (2,))]).play(name))
+    assert found[2] == "finds no start while nodes have failed"
+    assert all(isinstance(found[number], int) for number in (1, 3, 4))
+
+
+@pytest.mark.parametrize("name", ["rules-fcfs", "easy", "dardis-throughput", "pcp19"])
+def test_only_those_are_lost_whom_the_nodes_that_are_left_do_not_hold_unit_by_unit(name):
+    """Job 2 has 4 units of 2 cores, which would fit on 3 nodes, but not each on a node of its own."""
+    listed = [ask(1, 60), ask(2, 60, 4, submit=10, cores=2), ask(4, 60, submit=30)]
+    found = starts(Case(FOUR, listed, [NodesDown(5, (3,))], units_per_node=UnitsPerNode.DISTINCT).play(name))
+    assert found[2] == "finds no start while nodes have failed"
+    assert all(isinstance(found[number], int) for number in (1, 4))
+
+
+@pytest.mark.parametrize("name", ["rules-fcfs", "rules-wt", "easy", "replan"])
+@given(case=stories(shaped=True))
+@examples(0.3)
+def test_whoever_finds_no_start_while_nodes_have_failed_would_find_none_alone_either(case, name):
+    """Were it to come when nothing more happens."""
+    run = case.play(name)
+    events = [event for event in case.events if not isinstance(event, JobChanged)]
+    for place, reason in run.recorder.reasons.items():
+        if reason == "finds no start while nodes have failed":
+            job = replace(run.jobs[place], after=None)
+            job = asking(job, submit=LAST + 1, earliest=LAST + 1, latest=LAST + 1 + WINDOW_S)
+            assert not replace(case, jobs=[job], events=events).play(name).schedule.ran.any()
 
 
 @given(stories())
