@@ -81,6 +81,8 @@ class Recorder:
         """A job has no reservation any more, if it had one."""
         self.start[place] = NO_TIME
         self._count[place] = 0
+        self.taken.pop(place, None)
+        self.parts.pop(place, None)
 
     def nodes_of(self, place: int) -> NDArray[np.int32]:
         """The nodes of a job's reservation, ascending; none without one."""

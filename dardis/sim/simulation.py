@@ -69,6 +69,8 @@ class Simulation:
         self._place = {job.number: place for place, job in enumerate(self.jobs)}
         self._version = [0] * len(self.jobs)
         """How often each job was placed: an end that was expected before is void."""
+        self._several: dict[int, Actual] = {}
+        """Jobs with alternatives that have been placed as one of them, as they were before."""
         self._followers: dict[int, list[int]] = {}
         first = []
         for place, job in enumerate(self.jobs):
@@ -211,6 +213,7 @@ class Simulation:
         for place in places:
             self._version[place] += 1
             self.recorder.withdrawn(place)
+            self.jobs[place] = self._several.pop(place, self.jobs[place])
         if places:
             self.tell(Withdrawn(tuple(self.jobs[place].number for place in places)), now)
 
@@ -311,6 +314,7 @@ class Simulation:
         job = self.jobs[place]
         if len(job.asked.requests) > 1:
             self.recorder.taken[place] = placed.taken
+            self._several[place] = job
             self.jobs[place] = job.taking(placed.taken)
         if placed.parts:
             self.recorder.parts[place] = placed.parts

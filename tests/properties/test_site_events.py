@@ -396,6 +396,21 @@ def test_whoever_finds_no_start_while_nodes_have_failed_would_find_none_alone_ei
             assert not replace(case, jobs=[job], events=events).play(name).schedule.ran.any()
 
 
+@pytest.mark.parametrize("order", EventOrder)
+@pytest.mark.parametrize("name", ["rules-fcfs", "easy", "conservative", "replan", "pcp19", "cp-eurora"])
+@pytest.mark.parametrize(("then", "start"), [([], 50), ([QueueStopped(50, "a"), QueueStarted(70, "a")], 70)])
+def test_a_job_that_is_placed_and_withdrawn_in_one_instant_has_all_its_alternatives_again(name, order, then, start):
+    """At 50 it finds four nodes; a node fails then, or when its queue has been stopped again."""
+    job = asking(ask(1, 30, 4), requests=(Request((four(units=4),), 30), Request((four(units=1), four(units=2)), 60)))
+    events = [QueueStopped(0, "a"), QueueStarted(50, "a"), *then[:1], NodesDown(start - 5 * len(then), (3,)), *then[1:]]
+    case = Case(FOUR, [replace(job, runtimes=(50, 40))], events, order)
+    run = case.play(name)
+    assert case.as_it_was(run) == []
+    assert run.schedule.taken.tolist() == [1]
+    assert run.schedule.start.tolist() == [start]
+    assert run.schedule.finish.tolist() == [start + 40]
+
+
 @given(stories())
 @examples(1)
 def test_what_is_refused_has_no_room_beside_who_runs(case):
