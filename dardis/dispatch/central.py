@@ -45,6 +45,7 @@ class CentralDispatcher:
         self._distinct = setup.units_per_node is UnitsPerNode.DISTINCT
         self._predicts = setup.expected is not Expecting.WALLTIME
         self._always_whole = setup.event_order is EventOrder.PER_EVENT
+        self._pass = setup.new_pass(platform, seed)
         self._lay_out(platform)
         self._wake = FOREVER
         self._asked_at = NO_TIME
@@ -57,7 +58,6 @@ class CentralDispatcher:
         self._platform = platform
         self._capacity = platform.group_capacity.tolist()
         self._counts = [group.count for group in platform.groups]
-        self._pass = setup.new_pass(platform, self._seed)
         self._rules = rules = queue.Rules(
             strict=self._pass.strict,
             backfill=self._pass.backfill,
@@ -83,7 +83,7 @@ class CentralDispatcher:
         self._probe = JobTable(kinds, platform.node_count)
         """A job that is looked at as if it were alone."""
         self._placer = Placer(self._nodes, rules, kinds, self._table.slots)
-        self._pass.see_empty(self._placer)
+        self._pass.see_empty(platform, self._placer)
         self._alone = (
             Placer(NodeProfiles(platform, 0, platform.node_count, desired), rules, kinds) if rules.binding else None
         )

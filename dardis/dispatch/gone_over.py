@@ -13,6 +13,7 @@ from dardis.kernels.placer import Placer
 from dardis.kernels.profile import DONE
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER
+from dardis.model.platform import Platform
 from dardis.wire.effects import Solved
 
 
@@ -43,8 +44,8 @@ class Pass(Protocol):
     def keeps_closed(self) -> bool:
         """Whether those stay on the queue who may not start at this hour; else they come when it opens."""
 
-    def see_empty(self, placer: Placer) -> None:
-        """Look at the machine while nobody runs."""
+    def see_empty(self, platform: Platform, placer: Placer) -> None:
+        """Look at the machine while nobody runs: at first, and whenever it has become another, with no slots taken."""
 
     def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
         """Take in what the queue's lists tell, and let start who is to: their slots are in the placer's room then.
@@ -68,7 +69,7 @@ class InOrder:
         """Where all who wait have reservations."""
         return self.backfill and self.depth in (0, FOREVER) and not self.window
 
-    def see_empty(self, placer: Placer) -> None:
+    def see_empty(self, platform: Platform, placer: Placer) -> None:
         """There is nothing to know of it."""
 
     def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:

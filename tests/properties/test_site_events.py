@@ -12,7 +12,8 @@ from kit.effort import examples
 from kit.machine import jobs, platforms, with_reservations, with_shapes
 
 from dardis.config.reservations import check_reservations, places_of
-from dardis.dispatch.cp.problem import Problem
+from dardis.dispatch.cp.eurora import Eurora
+from dardis.dispatch.cp.problem import Answer, Problem
 from dardis.dispatch.cp.setups import CP_SETUPS, DecisionCost
 from dardis.metrics.asked import AskedJobs, Changed
 from dardis.metrics.audit import audit
@@ -409,6 +410,23 @@ def test_a_job_that_is_placed_and_withdrawn_in_one_instant_has_all_its_alternati
     assert run.schedule.taken.tolist() == [1]
     assert run.schedule.start.tolist() == [start]
     assert run.schedule.finish.tolist() == [start + 40]
+
+
+def test_a_decision_goes_on_while_the_machine_becomes_another_and_what_was_learnt_stays(monkeypatch):
+    """It takes 10 s; at 5 a node fails that nobody needs. What is asked at 10 has been told what the first took."""
+    answer, models = Eurora.answer, []
+
+    def slow(model: Eurora, problem: Problem, seed: int) -> Answer:
+        models.append(model)
+        return replace(answer(model, problem, seed), deterministic_s=10.0)
+
+    monkeypatch.setattr(Eurora, "answer", slow)
+    site = replace(FOUR, groups=(*FOUR.groups, NodeGroup("x", 1, {"cores": 1})))
+    dispatcher = find_dispatcher("cp-eurora", ["decision_cost=deterministic"])
+    run = play(site, [ask(1, 50), ask(2, 50, submit=7)], dispatcher, Target(), 1, events=[NodesDown(5, (4,))])
+    assert starts(run) == {1: 10, 2: 20}
+    assert len(models) > 1
+    assert all(model is models[0] for model in models)
 
 
 @given(stories())

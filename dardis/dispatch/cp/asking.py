@@ -29,8 +29,7 @@ from dardis.wire.effects import Solved
 class _Begin:
     """Somebody who is to start: his nodes, if they are decided, and his positions on them."""
 
-    slot: int
-    job: JobId
+    job: Job
     where: Held | None
     positions: Ints | None
 
@@ -46,7 +45,6 @@ class Asking:
 
     def __init__(
         self,
-        platform: Platform,
         model: Model,
         seed: int,
         *,
@@ -56,14 +54,14 @@ class Asking:
         keeps_closed: bool = False,
         again_s: int | None = None,
     ) -> None:
-        """Ask a model about this machine.
+        """Ask a model about the machine.
 
         `distinct`: units of a job are on different nodes. `shortcuts`: it is asked only where somebody who waits could
         start. `takes_time`: what it decides begins when its deterministic seconds are over. `keeps_closed`: jobs whose
         queues are closed are part of the problem. `again_s`: so much after somebody has started the model is asked
         again, though nothing happens meanwhile: it sees but the first of those who wait.
         """
-        self._platform = platform
+        self._platform: Platform
         self._model = model
         self._seed = seed
         self._distinct = distinct
@@ -80,9 +78,11 @@ class Asking:
         """
         self._asked_at = NO_TIME
 
-    def see_empty(self, placer: Placer) -> None:
+    def see_empty(self, platform: Platform, placer: Placer) -> None:
         """See what nobody may use."""
-        self._blocked = _blocked(placer, self._platform.capacity)
+        self._platform = platform
+        self._blocked = _blocked(placer, platform.capacity)
+        self._positions = {}
 
     def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
         """Ask who starts now, and start them where there are nodes."""
@@ -187,7 +187,7 @@ class Asking:
         """Who is to start now, in the order in which they get their nodes."""
         where, positions = answer.where or {}, answer.positions or {}
         return [
-            _Begin(slots[place], jobs.jobs[slots[place]].number, where.get(place), positions.get(place))
+            _Begin(jobs.jobs[slots[place]], where.get(place), positions.get(place))
             for place, start in answer.starts.items()
             if start == now
         ]
@@ -201,11 +201,11 @@ class Asking:
         queue = jobs.queue
         running = {job.number for job in jobs.jobs.values()} if self._positions else set()
         self._positions = {job: at for job, at in self._positions.items() if job in running}
-        waiting = {*queue.lists[RULE, : queue.size[RULE]].tolist()}
+        waiting = {jobs.jobs[slot].number: slot for slot in queue.lists[RULE, : queue.size[RULE]].tolist()}
         for begin in begins:
-            slot = begin.slot
-            if slot not in waiting or jobs.jobs[slot].number != begin.job or self._is_closed(begin.slot, jobs, now):
-                continue  # it has been rejected meanwhile, or its queue has been closed
+            slot = waiting.get(begin.job.number)
+            if slot is None or jobs.jobs[slot] != begin.job or self._is_closed(slot, jobs, now):
+                continue  # it waits no more, or asks for something else by now, or its queue has been closed
             # What was decided a while ago may not be wished any more.
             if begin.where is None or (now > self._asked_at and placer.rules.binding != UNBOUND):
                 placer.run(chosen.begin_if_it_fits, queue, slot, now)
@@ -217,10 +217,10 @@ class Asking:
                 outcome = placer.change(chosen.begin_there, queue, placer.room, slot, now)
             if outcome != chosen.BEGUN:
                 if now == self._asked_at:
-                    raise ProtocolError(f"job {begin.job} does not fit where its model has put it")
+                    raise ProtocolError(f"job {begin.job.number} does not fit where its model has put it")
                 placer.run(chosen.begin_if_it_fits, queue, slot, now)
             elif begin.positions is not None:
-                self._positions[begin.job] = begin.positions
+                self._positions[begin.job.number] = begin.positions
 
 
 def _waits(jobs: JobTable, slot: int) -> Waiting:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dardis.kernels.job_table import JobTable
     from dardis.kernels.placer import Placer
     from dardis.model.addresses import JobId
+    from dardis.model.platform import Platform
     from dardis.wire.effects import Solved
 
 DAY_S: Final = 86_400
@@ -60,16 +61,17 @@ class Portfolio:
     keys: Final = _SHORTEST
     keeps_closed: Final = False
 
-    def __init__(self, asking: Asking, ranges: Ranges, nodes: int) -> None:
+    def __init__(self, asking: Asking, ranges: Ranges) -> None:
         """Begin with the rule: nobody has come yet."""
-        self._asking, self._ranges, self._nodes = asking, ranges, nodes
+        self._asking, self._ranges = asking, ranges
+        self._nodes = 0
         self._plain = {
             Method.RULE: InOrder(_SHORTEST, strict=False, backfill=False, depth=1, window=0),
             Method.BACKFILLING: InOrder(_SHORTEST, strict=True, backfill=True, depth=1, window=400),
         }
         self.method = Method.RULE
         self._submitted: dict[JobId, tuple[int, int]] = {}
-        """When jobs of the last day were submitted, and their units; who is submitted again counts once."""
+        """When jobs of the last day were submitted, and their units; who is handed in again counts once."""
 
     @property
     def _now_by(self) -> InOrder | Asking:
@@ -95,9 +97,10 @@ class Portfolio:
         """As the method has it."""
         return self._now_by.window
 
-    def see_empty(self, placer: Placer) -> None:
-        """For the model."""
-        self._asking.see_empty(placer)
+    def see_empty(self, platform: Platform, placer: Placer) -> None:
+        """For the model, and see how large it is."""
+        self._nodes = platform.node_count
+        self._asking.see_empty(platform, placer)
 
     def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
         """See who is to decide, and let him."""

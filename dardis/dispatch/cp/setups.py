@@ -112,14 +112,13 @@ class AskingSetUp(QueueSetUp):
     keeps_closed: ClassVar[bool] = False
     """Whether jobs of queues that are closed are part of what is asked."""
 
-    def new_pass(self, platform: Platform, seed: int) -> Pass:
+    def new_pass(self, platform: Platform, seed: int) -> Pass:  # noqa: ARG002 (it is shown the machine)
         """By asking."""
-        return self.asking(platform, seed)
+        return self.asking(seed)
 
-    def asking(self, platform: Platform, seed: int) -> Asking:
+    def asking(self, seed: int) -> Asking:
         """Who asks."""
         return Asking(
-            platform,
             self.model(),
             seed,
             distinct=self.units_per_node is UnitsPerNode.DISTINCT,
@@ -315,9 +314,9 @@ class PortfolioSetUp(WithEuroraSetUp):
     heavy: int = setting(266_500, least=0)
     """Units · nodes from which on `pbs-walltime` does: 4,100 units on 65 nodes; the thesis also has it as 270,000."""
 
-    def new_pass(self, platform: Platform, seed: int) -> Portfolio:
+    def new_pass(self, platform: Platform, seed: int) -> Portfolio:  # noqa: ARG002 (it is shown the machine)
         """By working range."""
-        return Portfolio(self.asking(platform, seed), Ranges(self.light, self.heavy), platform.node_count)
+        return Portfolio(self.asking(seed), Ranges(self.light, self.heavy))
 
 
 CP_SETUPS: dict[str, CpSetUp] = {

@@ -17,6 +17,7 @@ from dardis.kernels.job_table import JobTable
 from dardis.kernels.placer import Placer
 from dardis.kernels.queue import RULE, STARTED, Queue
 from dardis.model.arrays import Ints
+from dardis.model.platform import Platform
 from dardis.model.profile import sum_of_columns
 from dardis.wire.effects import Solved
 
@@ -42,9 +43,10 @@ class Replan:
         self._sums: tuple[Ints, Ints]
         """Times, and what all nodes have of each column from each on, while nobody runs."""
 
-    def see_empty(self, placer: Placer) -> None:
+    def see_empty(self, platform: Platform, placer: Placer) -> None:  # noqa: ARG002 (sums are those of the profiles)
         """See what all nodes have together."""
         self._sums = _sums(placer)
+        self._ahead = None
 
     def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
         """Plan, and start whoever is to start now."""

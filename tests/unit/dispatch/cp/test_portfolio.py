@@ -8,12 +8,13 @@ import pytest
 from kit.actual import actual
 from kit.central import dispatch
 
-from dardis.dispatch import CENTRAL_SETUPS
+from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher
 from dardis.dispatch.cp.portfolio import Method, Ranges
 from dardis.dispatch.cp.setups import CP_SETUPS, DecisionCost
 from dardis.dispatch.setups import Ordering
+from dardis.model.changes import LaidOutAnew
 from dardis.model.choices import OnOff
-from dardis.model.platform import NodeGroup, Platform
+from dardis.model.platform import NOBODY_KNOWS, Maintenance, NodeGroup, Platform
 
 PORTFOLIO = CP_SETUPS["portfolio"]
 PLATFORM = Platform("two", (NodeGroup("n", 2, {"cores": 4}),))
@@ -94,3 +95,16 @@ def test_a_reservation_is_given_back_when_the_method_changes():
     setup = replace(PORTFOLIO, light=2, heavy=4)
     assert starts(setup, jobs) == [0, 200_000, 100_000]
     assert starts(CENTRAL_SETUPS["pbs-walltime"], jobs) == [0, 200_000, 200_100]
+
+
+def test_what_was_submitted_within_a_day_is_remembered_when_the_machine_becomes_another():
+    dispatcher = CentralDispatcher(replace(PORTFOLIO, light=2, heavy=10**9).checked(), PLATFORM, None, 1)
+    methods = []
+    for place, job in enumerate(some_jobs(3)):
+        dispatcher.submit(job.asked, 1000 + place)
+        dispatcher.decide(1000 + place)
+        methods.append(dispatcher._pass.method)
+        closed = Maintenance((1,), 5000, NOBODY_KNOWS, foreseen=False)
+        dispatcher.changed(LaidOutAnew(replace(PLATFORM, maintenance=(closed,))), 1000 + place)
+    # 2, 3 and 1 units; from 4 on the model decides.
+    assert methods == [Method.RULE, Method.MODEL, Method.MODEL]
