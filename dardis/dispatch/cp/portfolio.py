@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from dardis.dispatch.gone_over import InOrder
 from dardis.dispatch.orders import RULES
-from dardis.kernels.queue import ARRIVED, FREED, RESERVED, RULE, START, WHOLE
+from dardis.kernels.queue import FREED, RESERVED, RULE, START, WHOLE
 from dardis.kernels.search import give_back
 from dardis.model.job import NO_TIME
 
@@ -112,10 +112,10 @@ class Portfolio:
         return self._now_by.go_over(placer, jobs, now)
 
     def _units(self, jobs: JobTable, now: int) -> int:
-        """Units that were submitted within the last day."""
-        queue = jobs.queue
-        arrived = [jobs.jobs[slot] for slot in queue.lists[ARRIVED, : queue.size[ARRIVED]].tolist()]
-        self._submitted |= {job.number: (job.submit, job.units) for job in arrived}
+        """Units that were submitted within the last day, to closed queues too."""
+        self._submitted |= {
+            job.number: (job.submit, job.units) for job in jobs.jobs.values() if job.number not in self._submitted
+        }
         self._submitted = {number: one for number, one in self._submitted.items() if one[0] > now - DAY_S}
         return sum(units for _, units in self._submitted.values())
 
