@@ -27,7 +27,8 @@ _Amounts = list[Annotated[int, Field(ge=0, le=LARGEST_AMOUNT)]]
 _Node = Annotated[int, Field(ge=0, lt=MOST_NODES)]
 
 
-_Groups = Annotated[list[Annotated[int, Field(ge=0, lt=MAX_GROUPS)]], Field(min_length=1)]
+_Groups = list[Annotated[int, Field(ge=0, lt=MAX_GROUPS)]]
+"""None: no nodes may run it, which may be so of all but one of the things that a job may be run as."""
 
 
 class PartRecord(Record):

@@ -17,6 +17,7 @@ from dardis.config.queues import Limit, Priority, time_zone
 from dardis.config.reservations import check_reservations, places_of
 from dardis.config.times import LATEST, Time
 from dardis.config.toml_file import Table, read_json
+from dardis.model.laid_out import BEFORE_ALL
 from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
 from dardis.model.platform import MAX_GROUPS, NOBODY_KNOWS, Facility, Platform
 from dardis.model.platform_dict import platform_from_dict
@@ -63,8 +64,8 @@ Figure = Annotated[Any, BeforeValidator(_figure)]
 Plain = Annotated[JsonValue, AfterValidator(_plain)]
 """Whatever JSON can say; its numbers are finite."""
 Count = Annotated[int, Field(ge=0, le=LATEST)]
-Until = Annotated[int, Field(ge=-LATEST, le=NOBODY_KNOWS)]
-"""A time, or that nobody knows it."""
+Edge = Annotated[int, Field(ge=BEFORE_ALL, le=NOBODY_KNOWS)]
+"""When a span begins or ends: at a time, before all of them, or nobody knows when."""
 Bound = Annotated[int, Field(ge=LEAST_INT64, le=LARGEST_INT64)]
 """A time that jobs are cut at: any that `--from` and `--to` take."""
 
@@ -87,8 +88,8 @@ class MaintenanceRecord(Record):
     """Nodes that hold nothing during `[start, end)`."""
 
     nodes: Annotated[list[Count], Field(min_length=1)]
-    start: Time
-    end: Until
+    start: Edge
+    end: Edge
     less: list[Count] | None = None
     foreseen: bool = True
 
@@ -139,7 +140,7 @@ class QueueRecord(Record):
     max_walltime_s: Limit | None = None
     max_job: dict[str, Count] = Field(default_factory=dict)
     hours: Hours = Hours.ANY
-    stopped: list[tuple[Time, Until]] = Field(default_factory=list)
+    stopped: list[tuple[Edge, Edge]] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _spans_have_length(self) -> QueueRecord:
@@ -201,6 +202,8 @@ class PlatformRecord(Record):
     queues: list[QueueRecord] = Field(default_factory=list)
     prime: PrimeRecord | None = None
     reservations: list[ReservationRecord] = Field(default_factory=list)
+    ends: Edge | None = None
+    """When it is over, if it is the part of one that is kept for a reservation."""
 
     @model_validator(mode="after")
     def _groups_that_exist(self) -> PlatformRecord:

@@ -1,5 +1,6 @@
 """What happens at a site, over random machines, jobs and events: nobody is lost, and the audit finds nothing."""
 
+import json
 from collections import defaultdict
 from dataclasses import dataclass, replace
 
@@ -13,6 +14,7 @@ from kit.machine import jobs, platforms, with_reservations, with_shapes
 
 from dardis.config.reservations import check_reservations, places_of
 from dardis.dispatch.cp.eurora import Eurora
+from dardis.dispatch.cp.instance import read_instance
 from dardis.dispatch.cp.problem import Answer, Problem
 from dardis.dispatch.cp.setups import CP_SETUPS, DecisionCost
 from dardis.metrics.asked import AskedJobs, Changed
@@ -39,6 +41,7 @@ from dardis.model.target import Target
 from dardis.registry import find_dispatcher
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
 from dardis.runs.play import Hosting, Played, play, play_over
+from dardis.sim.recorder import Keep
 from dardis.task_manager import EVERY_HOST
 from dardis.transport.local import LocalHosts
 
@@ -61,12 +64,12 @@ class Case:
     cost: DecisionCost = DecisionCost.NONE
     units_per_node: UnitsPerNode = UnitsPerNode.PACK
 
-    def play(self, name: str) -> Played:
+    def play(self, name: str, keep: Keep | None = None) -> Played:
         settings = [f"event_order={self.order}", *(["composite=off"] if name == "pcp14" else [])]
         settings += [f"units_per_node={self.units_per_node}"]
         settings += [f"decision_cost={self.cost}"] if name in CP_SETUPS else []
         dispatcher = find_dispatcher(name, settings)
-        return play(self.site, self.jobs, dispatcher, Target(), 1, events=self.events)
+        return play(self.site, self.jobs, dispatcher, Target(), 1, events=self.events, keep=keep)
 
     def as_it_was(self, run: Played) -> list[str]:
         expected = [job.number for job in self.jobs]
@@ -427,6 +430,21 @@ def test_a_decision_goes_on_while_the_machine_becomes_another_and_what_was_learn
     assert starts(run) == {1: 10, 2: 20}
     assert len(models) > 1
     assert all(model is models[0] for model in models)
+
+
+@pytest.mark.parametrize("name", ["pcp14", "hcp19", "pcp19", "cp-eurora", "portfolio"])
+@given(case=stories() | stories(shaped=True))
+@examples(0.2)
+def test_every_decision_comes_back_from_its_file(case, name, tmp_path_factory):
+    """Whatever a model was asked, within reservations too."""
+    asked: list[Problem] = []
+    case.play(name, lambda _, problem: asked.append(problem))
+    path = tmp_path_factory.getbasetemp() / "decision.json"
+    for problem in asked:
+        path.write_text(json.dumps(problem.plain()))
+        again = read_instance(path)
+        assert again.plain() == problem.plain()
+        assert [one.requests for one in again.waiting] == [one.requests for one in problem.waiting]
 
 
 @given(stories())

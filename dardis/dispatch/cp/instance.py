@@ -31,8 +31,8 @@ def read_instance(path: Path) -> Problem:
     for place, runs in enumerate(record.running):
         where = f"{path}: running[{place}]"
         job = _job(where, runs.job, platform)
-        if runs.end <= now:
-            raise InputError(f"{where}.end", f"{runs.end} with now {now}", "a time after that")
+        if runs.end < now:
+            raise InputError(f"{where}.end", f"{runs.end} with now {now}", "no time before that")
         running.append(_running(where, runs, job, platform))
     waiting = []
     for place, late in enumerate(record.waiting):
@@ -63,6 +63,8 @@ def read_instance(path: Path) -> Problem:
 
 
 def _job(where: str, record: JobRecord, platform: Platform) -> Job:
+    if not (record.groups or record.requests):
+        raise InputError(f"{where}.job.groups", "none", "groups whose nodes may run it")
     told = record.model_dump(exclude={"requests"}) | _asked(f"{where}.job", record, platform)
     told["number"] = JobId(record.number)
     try:
@@ -86,7 +88,7 @@ def _asked(where: str, record: JobRecord | PartRecord, platform: Platform) -> di
     if len(record.request) != len(platform.kinds):
         expected = f"an amount for each of {', '.join(platform.kinds)}"
         raise InputError(f"{where}.request", f"{len(record.request)} amounts", expected)
-    if max(record.groups) >= len(platform.groups):
+    if max(record.groups, default=0) >= len(platform.groups):
         expected = f"numbers from 0 to {len(platform.groups) - 1}"
         raise InputError(f"{where}.groups", f"no group {max(record.groups)}", expected)
     return {"request": tuple(record.request), "groups": sum(1 << group for group in {*record.groups})}
@@ -121,9 +123,9 @@ def _check_block(where: str, block: Blocked, platform: Platform) -> None:
 
 
 def _check_nodes_hold(path: Path, problem: Problem) -> None:
-    """See that nodes have what those take who run there. Raises InputError."""
+    """See that nodes have what those take who run there on. Raises InputError."""
     used = np.zeros_like(problem.platform.capacity)
-    for running in problem.running:
+    for running in (one for one in problem.running if one.end > problem.now):
         used[running.nodes] += running.units[:, None] * np.array(running.job.request)
     over = np.argwhere(used > problem.platform.capacity)
     if len(over):
@@ -148,7 +150,8 @@ def _check_positions(path: Path, problem: Problem) -> None:
                 where = f"{path}: running[{place}].positions[{kind}]"
                 expected = "positions of its nodes" if request else "-1: it asks for none"
                 raise InputError(where, f"{int(first[wrong][0])}", expected)
-            taken += [(kind, at, at + request, place) for at in first.tolist() if request]
+            if running.end > problem.now:
+                taken += [(kind, at, at + request, place) for at in first.tolist() if request]
     taken.sort()
     for (kind, _, end, one), (of, begin, _, other) in pairwise(taken):
         if kind == of and begin < end:

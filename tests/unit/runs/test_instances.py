@@ -2,6 +2,7 @@
 
 import csv
 import json
+from pathlib import Path
 
 import pytest
 
@@ -32,7 +33,7 @@ def simulate(call, dispatcher, *more):
                 "--save-instances", "kept", "--no-report", *more)  # fmt: skip
 
 
-def rows(path):
+def rows_of(path):
     """All of a CSV file but the seconds of the processor, which are not the same twice."""
     with path.open() as file:
         return [{key: value for key, value in row.items() if not key.endswith("cpu_s")} for row in csv.DictReader(file)]
@@ -43,7 +44,7 @@ def rows(path):
 def test_every_decision_is_kept_and_decided_alike_again(call, tmp_path, name, settings):
     assert simulate(call, name, *settings) == (0, "")
     assert call("solve", "kept", "--dispatcher", name, *settings, "--out", "again.csv") == (0, "")
-    before, again = rows(tmp_path / "out" / SOLVER_FILE), rows(tmp_path / "again.csv")
+    before, again = rows_of(tmp_path / "out" / SOLVER_FILE), rows_of(tmp_path / "again.csv")
     assert len(before) == len(again) > 5
     for number, (one, other) in enumerate(zip(before, again, strict=True)):
         assert other.pop("instance") == f"kept/decision-{number:06}.json"
@@ -58,8 +59,8 @@ def test_any_model_decides_what_another_was_asked(call, tmp_path):
     assert simulate(call, "hcp19", "--deadlines", "window:60")[0] == 0
     for name in (*MODELS, "pcp14"):
         assert call("solve", "kept", "--dispatcher", name, "--out", f"{name}.csv") == (0, "")
-        told = rows(tmp_path / f"{name}.csv")
-        assert len(told) == len(rows(tmp_path / "out" / SOLVER_FILE))
+        told = rows_of(tmp_path / f"{name}.csv")
+        assert len(told) == len(rows_of(tmp_path / "out" / SOLVER_FILE))
         assert all(float(row["bound"]) <= float(row["objective"]) + 1e-9 for row in told if row["bound"])
 
 
@@ -114,3 +115,46 @@ def test_mistakes(call, words, said):
 
 def test_a_large_seed_is_a_seed(call):
     assert simulate(call, "hcp19", "--set", "shortcuts=off", "--seed", str(2**62)) == (0, "")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_job_that_ends_just_now_and_whoever_has_its_nodes_already_are_read(call, name):
+    """Each end is told by itself: when the second is decided on, the first has not ended yet, nor when the third is."""
+    rows = ["1,0,20,20,2,4", "2,20,20,30,1,4", "3,20,20,30,2,4", "4,20,20,30,2,3"]
+    Path("t.csv").write_text(HEADER + "\n".join(rows) + "\n")
+    settings = ("--set", "event_order=per-event", "--set", "shortcuts=off")
+    assert simulate(call, name, *settings) == (0, "")
+    told = [json.loads(file.read_text()) for file in sorted(Path("kept").iterdir())]
+    assert any(one["end"] == problem["now"] for problem in told for one in problem["running"])
+    for other in MODELS:
+        assert call("solve", "kept", "--dispatcher", other, "--out", f"{other}.csv") == (0, "")
+
+
+@pytest.mark.parametrize("name", ["pcp19", "cp-eurora"])
+def test_what_was_decided_within_a_reservation_is_decided_alike_again(call, tmp_path, name):
+    """The third would end after it: within, that costs more than all waits (thesis 4.4)."""
+    site = (
+        '[[queues]]\nname = "r"\n[[reservations]]\nname = "c"\nqueue = "r"\nnodes = "0-1"\nstart_s = 50\nend_s = 90\n'
+    )
+    Path("p.toml").write_text(PLATFORM + site)
+    rows = ["1,0,20,30,2,4,r", "2,1,9,10,2,4,r", "3,2,20,30,2,4,r"]
+    Path("t.csv").write_text(HEADER.replace("\n", ",queue\n") + "\n".join(rows) + "\n")
+    settings = ("--set", "shortcuts=off")
+    assert simulate(call, name, *settings)[0] == 0
+    assert call("solve", "kept", "--dispatcher", name, *settings, "--out", "again.csv") == (0, "")
+    before, again = rows_of(tmp_path / "out" / SOLVER_FILE), rows_of(tmp_path / "again.csv")
+    assert before
+    assert [one["objective"] for one in before] == [one["objective"] for one in again]
+
+
+def test_a_job_one_of_whose_alternatives_no_group_may_run_is_read(call):
+    """Group `b` is not of its queue."""
+    more = '[[nodes]]\ncount = 2\nprefix = "b"\nresources = { cores = 4 }\n[partitions]\npb = ["b"]\n'
+    Path("p.toml").write_text(PLATFORM + more + '[[queues]]\nname = "q"\ngroups = ["n"]\n')
+    Path("t.csv").write_text(
+        "job_id,alternative,submit_s,runtime_s,walltime_s,units,req_cores,partition,queue\n"
+        "1,1,0,20,30,2,4,,q\n2,1,1,20,30,1,4,,q\n2,2,,20,30,1,4,pb,\n3,1,1,20,30,2,4,,q\n"
+    )
+    assert simulate(call, "pcp19", "--set", "shortcuts=off") == (0, "")
+    for other in ("pcp19", "hcp19", "cp-eurora"):
+        assert call("solve", "kept", "--dispatcher", other, "--out", f"{other}.csv") == (0, "")

@@ -142,7 +142,7 @@ FIRST = int(PROBLEM.running[0].nodes[0])
         (["waiting", 0, "job", "earliest"], -5, "waiting[0].job"),
         (["waiting", 0, "job", "earliest"], NOW + 1, "waiting[0].job.earliest"),
         (["waiting", 1, "job", "number"], 1, "is there twice"),
-        (["running", 0, "end"], 1000, "running[0].end"),
+        (["running", 0, "end"], 999, "running[0].end"),
         (["running", 0, "nodes"], [99], "running[0].nodes"),
         (["running", 0, "nodes"], [0, 0], "running[0].nodes"),
         (["running", 0, "units"], [2], "running[0].units"),
