@@ -24,6 +24,8 @@ def inconsistent_parts(s: Schedule) -> Iterator[Found]:
         number = int(s.number[job])
         if (units := int(parts.units[mine.start : mine.stop].sum())) != s.units[job]:
             yield job, Violation(number, None, None, f"has parts of {units} units together instead of {s.units[job]}")
+        if (parts.request[mine.start] != s.request[job]).any():
+            yield job, Violation(number, None, None, "asks for something else than its first part")
         there: Counter[int] = Counter()
         for part in mine if s.ran[job] else ():
             pairs = parts.placed.pairs(part)
@@ -40,14 +42,16 @@ def broken_shapes(
     s: Schedule, asked: Mapping[int, Actual], kinds: tuple[str, ...], group_of_node: Ints
 ) -> Iterator[Found]:
     """What jobs of a block have otherwise than they asked for; `asked` are those, by number, that ask for a shape."""
-    for job, number in enumerate(s.number.tolist() if asked else ()):
-        if number not in asked:
-            continue
-        requests = asked[number].asked.requests
-        taken = place_taken(s, job)
-        if not 0 <= taken < len(requests):
-            text = f"is run as alternative {taken + 1} of {len(requests)}, unlike the job of the trace"
+    for job, number in enumerate(s.number.tolist() if asked or s.parts is not None or s.taken is not None else ()):
+        requests = asked[number].asked.requests if number in asked else ()
+        taken, count = place_taken(s, job), max(len(requests), 1)
+        if not 0 <= taken < count:
+            text = f"is run as alternative {taken + 1} of {count}, unlike the job of the trace"
             yield job, Violation(number, None, None, text)
+            continue
+        if not requests:
+            if s.parts is not None and (several := int(s.parts.offsets[job + 1] - s.parts.offsets[job])) > 1:
+                yield job, Violation(number, None, None, f"has {several} parts, not 1")
             continue
         for text in _differences(s, job, requests[taken], kinds, group_of_node):
             yield job, Violation(number, None, None, text)

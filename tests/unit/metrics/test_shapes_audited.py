@@ -153,3 +153,20 @@ def test_columns_that_cannot_be_read(tmp_path: Path, column: str, text: str, wor
         read_jobs(path)
     assert "jobs.csv line 2" in str(error.value)
     assert words in str(error.value)
+
+
+def plain(job: Actual) -> Actual:
+    """One that asks for as many units as the first of its parts does, and for no shape."""
+    return replace(job, asked=replace(job.asked, requests=()))
+
+
+def test_a_job_that_asked_for_no_shape_has_no_parts_and_no_alternative() -> None:
+    """Its units of 3 cores would be on a node of 4, were they told to be parts of less."""
+    made = schedule(job(1, Request((Part(1, (1, 0), ALL), Part(1, (1, 0), ALL)), 10)), {0: 1}, {0: 1})
+    asked = plain(job(1, Request((Part(2, (3, 0), ALL),), 10)))
+    assert "has 2 parts, not 1" in findings(made, asked)
+    forged = replace(made, request=np.array([[3, 0]]))
+    assert "asks for something else than its first part" in "\n".join(map(str, audit(forged, MACHINE)))
+    simple = replace(schedule(plain(job(1, SPREAD)), {0: 4, 1: 1}), taken=np.array([2]))
+    assert "is run as alternative 3 of 1" in findings(simple, plain(job(1, SPREAD)))
+    assert findings(replace(simple, taken=np.array([-1])), plain(job(1, SPREAD))) == ""
