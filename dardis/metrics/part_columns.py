@@ -67,10 +67,14 @@ def parts_of(schedule: Schedule, asked: Sequence[str], where: Sequence[str]) -> 
         specs = parts.split()
         counts.append(max(len(specs), 1))
         if not specs:
+            if there:
+                raise WrongPartsError(job, "units_by_part has parts, parts has none")
             units.append(int(schedule.units[job]))
             request.append(schedule.request[job].tolist())
             placed.append(whole[job])
             continue
+        if len(specs) == 1:
+            raise WrongPartsError(job, "parts has one, for which it is empty")
         pieces = there.split(";") if there else [""] * len(specs)
         if len(pieces) != len(specs):
             raise WrongPartsError(job, f"units_by_part has {len(pieces)} parts, parts has {len(specs)}")
@@ -90,12 +94,14 @@ def parts_of(schedule: Schedule, asked: Sequence[str], where: Sequence[str]) -> 
 def _read(job: int, kinds: tuple[str, ...], spec: str) -> tuple[int, list[int]]:
     """Units of a part, and what one asks for."""
     count, _, rest = spec.partition(":")
-    amounts = dict.fromkeys(kinds, 0)
+    told: dict[str, int] = {}
     for amount in rest.split(","):
         kind, _, number = amount.partition("=")
-        if kind not in amounts:
-            raise WrongPartsError(job, f"parts asks for {kind}, which has no column")
-        amounts[kind] = int(number)
+        if kind not in kinds or kind in told:
+            why = "twice" if kind in told else "which has no column"
+            raise WrongPartsError(job, f"parts asks for {kind}, {why}")
+        told[kind] = int(number)
+    amounts = dict.fromkeys(kinds, 0) | told
     if max(int(count), *amounts.values()) >= _LIMIT:
         raise WrongPartsError(job, f"parts has {spec!r}, which is too much")
     return int(count), [*amounts.values()]

@@ -140,6 +140,9 @@ def test_an_alternative_that_is_none() -> None:
     [
         ("parts", "2:cores", "parts is '2:cores'"),
         ("parts", "2:cores=3 1:ssd=2", "parts asks for ssd, which has no column"),
+        ("parts", '"2:cores=3 1:gpu=2,gpu=2"', "parts asks for gpu, twice"),
+        ("parts", "3:cores=3", "parts has one, for which it is empty"),
+        ("parts", "", "units_by_part has parts, parts has none"),
         ("units_by_part", "0:1", "units_by_part has 1 parts, parts has 2"),
         ("units_by_part", "0:1;x", "units_by_part is '0:1;x'"),
     ],
