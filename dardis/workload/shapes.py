@@ -18,6 +18,10 @@ _OWN: Final = {PART, ALTERNATIVE, NODES, CONTIGUOUS, "units", "partition", "wall
 """Columns in which a further row may say something else than the job's first."""
 
 
+class WrongShapeError(ValueError):
+    """What a cell of one of the `COLUMNS` says makes no sense."""
+
+
 Cells = dict[str, Any]
 """What a row says by column; None where a further row says nothing."""
 

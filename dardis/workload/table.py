@@ -55,6 +55,8 @@ def parse_table(path: Path, text: str, *, strict: bool) -> Trace:
             continue
         try:
             rows.append(_values(header, converters, fields))
+        except shapes.WrongShapeError as error:
+            raise InputError(f"{path}:{line_number}", str(error), "parts, nodes and neighbours of a job") from None
         except ValueError as error:
             problems.append(Skipped(line_number, str(error), malformed=True))
             asked.forget()
@@ -155,7 +157,8 @@ def _values(header: list[str], converters: list[Callable[[str], Any]], fields: l
         try:
             values.append(convert(cell))
         except ValueError as error:
-            raise ValueError(f"{name}: {error}") from None
+            wrong = shapes.WrongShapeError if name in shapes.COLUMNS else ValueError
+            raise wrong(f"{name}: {error}") from None
     return values
 
 
