@@ -134,6 +134,12 @@ def test_a_queue_that_is_halved_after_failures_is_whole_again_after_a_success():
     assert counts == [0, 2, 0, 2]
 
 
+def test_a_model_that_could_hold_not_even_the_first_is_too_large():
+    jobs = [("calm", place, 4 + place, 3) for place in range(4)]
+    told = [Eurora(Means(most_places=most)).answer(two_nodes(*jobs), 1).too_large for most in (1, 2)]
+    assert told == [True, False]
+
+
 def test_the_order_of_the_last_cycle_is_begun_with():
     """What chance has found before is not lost where none is left: no exchange is tried in the second cycle."""
     rng = np.random.default_rng(5)

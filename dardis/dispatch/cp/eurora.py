@@ -88,6 +88,8 @@ class Eurora:
             return found
         found = replace(found, bound=max(found.bound, case.task.least(case.objective, case.first)))
         head = self._head(case, ours)
+        if not head:
+            return replace(found, too_large=True)
         solved = self._solved(case.only(head), ours.only(head), seed)
         if len(head) == len(ours.order):
             solved = replace(solved, bound=max(found.bound, solved.bound))
