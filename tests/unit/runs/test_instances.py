@@ -136,7 +136,8 @@ def test_what_was_decided_within_a_reservation_is_decided_alike_again(call, tmp_
     site = (
         '[[queues]]\nname = "r"\n[[reservations]]\nname = "c"\nqueue = "r"\nnodes = "0-1"\nstart_s = 50\nend_s = 90\n'
     )
-    Path("p.toml").write_text(PLATFORM + site)
+    more = '[[nodes]]\ncount = 2\nprefix = "b"\nresources = { cores = 4 }\n[partitions]\npb = ["b"]\n'
+    Path("p.toml").write_text(PLATFORM + more + site)
     rows = ["1,0,20,30,2,4,r", "2,1,9,10,2,4,r", "3,2,20,30,2,4,r"]
     Path("t.csv").write_text(HEADER.replace("\n", ",queue\n") + "\n".join(rows) + "\n")
     settings = ("--set", "shortcuts=off")
