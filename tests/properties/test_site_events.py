@@ -203,7 +203,7 @@ def test_nobody_starts_in_a_stopped_queue_or_runs_on_nodes_that_failed(case, nam
 def test_hosts_do_not_change_the_schedule(case, name, hosts):
     machine = lay_out(case.site).machine
     hosts = min(hosts, machine.node_count)
-    dispatcher = find_dispatcher(name, [f"event_order={case.order}"])
+    dispatcher = find_dispatcher(name, [f"event_order={case.order}", f"units_per_node={case.units_per_node}"])
     bounds = even_bounds(machine.node_count, hosts)
     plan = host_plan(machine, None, bounds, 1)
     local = LocalHosts([host_from_plan(plan, host, dispatcher.pool) for host in all_hosts(hosts)], encoded=True)
