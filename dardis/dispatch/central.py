@@ -48,7 +48,8 @@ class CentralDispatcher:
         self._pass = setup.new_pass(platform, seed)
         self._lay_out(platform)
         self._wake = FOREVER
-        self._asked_at = NO_TIME
+        self._asked_at = self._first = NO_TIME
+        """When it was asked last, and for the first time."""
         self._busy_until = NO_TIME
         """Until when it is about the last decision, where that takes time."""
 
@@ -241,8 +242,10 @@ class CentralDispatcher:
 
     def decide(self, now: int) -> list[Placed | Rejected | Solved]:
         """Say which waiting jobs start now, and where, and which have waited for too long."""
+        if self._first == NO_TIME:
+            self._first = now
         step = self._setup.step_s
-        if now < (due := max(self._busy_until, -(-now // step) * step)):
+        if now < (due := max(self._busy_until, self._first - (self._first - now) // step * step)):
             self._wake = due
             return []
         while self._early and self._early[0][0] <= now:

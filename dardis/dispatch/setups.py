@@ -64,7 +64,7 @@ class QueueSetUp(AnySetUp):
 
     @property
     def step_s(self) -> int:
-        """Decisions are made at whole multiples of so many seconds; 1: whenever something has happened."""
+        """Decisions are whole multiples of so many seconds after the first; 1: whenever something has happened."""
         return 1
 
     @property

@@ -21,8 +21,8 @@ ASKING_MODELS = (
     Mutation(
         "decisions take no time",
         ASKING,
-        "if self._takes_time and answer.deterministic_s > 0 and begins:",
-        "if answer.deterministic_s < 0 and begins:",
+        "if self._takes_time and answer.deterministic_s > 0:",
+        "if answer.deterministic_s < 0:",
         OF_RUNS,
     ),
     Mutation(

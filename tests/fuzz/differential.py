@@ -19,6 +19,7 @@ from kit.plain_rows import Down, Finding, Row, digest_of, downs_of, downs_of_fil
 
 from dardis.cli.main import run as run_command
 from dardis.dispatch import CentralSetUp
+from dardis.dispatch.replan.setups import ReplanSetUp
 from dardis.metrics.audit import audit
 from dardis.model.choices import NodeChoice, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.platform import Maintenance
@@ -177,8 +178,10 @@ def _asks_again(instance: Instance) -> bool:
 
 
 def _draws_by_the_time(instance: Instance) -> bool:
-    """Whether chance is keyed by the time: it is for jobs that ask again."""
+    """Whether chance is keyed by the time: it is for jobs that ask again, and in plans that are made anew."""
     setup = instance.setup
+    if isinstance(setup, ReplanSetUp) and setup.exchanges:
+        return True
     if not isinstance(setup, SetUp) or not _asks_again(instance):
         return False
     chosen = setup.selection is Selection.RANDOM or setup.node_choice is NodeChoice.RANDOM

@@ -30,7 +30,16 @@ def nodes(*spans: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray]:
 PRINTED = Plan(
     np.array([0, 0, 600, 0, 800]),
     # Two units of job 000 are on node 1; job 002 has both of its on node 0, after job 001.
-    [nodes((1, 1, 2), (2, 31, 1)), nodes((0, 0, 1)), nodes((0, 0, 2)), nodes((32, 63, 1)), nodes((32, 63, 1))],
+    [
+        (0, (where,))
+        for where in (
+            nodes((1, 1, 2), (2, 31, 1)),
+            nodes((0, 0, 1)),
+            nodes((0, 0, 2)),
+            nodes((32, 63, 1)),
+            nodes((32, 63, 1)),
+        )
+    ],
     (0, 1, 3, 2, 4),
 )
 

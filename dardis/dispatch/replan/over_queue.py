@@ -65,11 +65,12 @@ class Replan:
 
     def _see_to_room(self, slots: int) -> Ahead:
         """Room for plans, and the last one's order."""
+        most = min(self._planning.jobs, slots)
         if self._ahead is None:
-            self._ahead = make_ahead(*self._sums, self._planning.jobs, slots)
+            self._ahead = make_ahead(*self._sums, most, slots)
         elif slots > len(self._ahead.last):
             last = self._ahead.last
-            self._ahead = make_ahead(*self._sums, self._planning.jobs, slots)
+            self._ahead = make_ahead(*self._sums, most, slots)
             self._ahead.last[: len(last)] = last
         return self._ahead
 

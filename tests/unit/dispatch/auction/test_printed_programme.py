@@ -50,7 +50,7 @@ def test_variables_are_those_of_table_2():
 
 def test_what_the_paper_does_not_have_is_refused():
     levels = replace(APART, free=Free((1, 2), np.repeat(APART.free.amounts, 2, axis=0)))
-    uneven = replace(APART, bids=(replace(APART.bids[0], fixed=np.array([[2], [1]])),))
+    uneven = replace(APART, bids=(replace(APART.bids[0], fixed=np.array([[4], [2]]), unit=(2,)),))
     no_core = replace(APART, bids=(replace(APART.bids[0], fixed=np.zeros((2, 1), dtype=np.int64), unit=(0,)),))
     for auction in (levels, uneven, no_core):
         with pytest.raises(ValueError, match="001 knows"):
