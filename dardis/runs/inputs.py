@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -96,7 +96,15 @@ def asked_jobs(
 ) -> Workload:  # fmt: skip
     """The jobs that a run is asked for. Raises InputError."""
     part = asked_part(path, start=start, end=end, count=count, strict=strict).part
-    return jobs_of(part, platform, unit_cores, think_times=think_times)
+    return _named(path, lambda: jobs_of(part, platform, unit_cores, think_times=think_times))
+
+
+def _named(trace: Path, read: Callable[[], Workload]) -> Workload:
+    """The jobs that are read, a mistake in which is one of this trace."""
+    try:
+        return read()
+    except InputError as error:
+        raise InputError(trace, str(error)) from None
 
 
 def load_inputs(request: RunRequest) -> Inputs:
@@ -111,12 +119,16 @@ def load_inputs(request: RunRequest) -> Inputs:
     )
     story = _story(request, platform, setup, whole, part)
     platform = story.platform
-    workload = jobs_of(part, platform, setup.unit_cores or None, think_times=request.think_times)
+    unit_cores = setup.unit_cores or None
+    workload = _named(
+        request.trace, lambda: jobs_of(part, platform, unit_cores, think_times=request.think_times)
+    )  # fmt: skip
     unix_start = _unix_start(request, whole, platform)
     platform = platform.on_clock(unix_start, int(whole.submit.min()))
     if platform.needs_calendar:
-        found = f"not given, and {request.trace} does not say when it began; prime time needs it"
-        raise InputError("--calendar-start", found, "the UTC moment of its first submission")
+        found = f"{request.trace} does not say when it began; prime time needs it"
+        expected = "--calendar-start, or calendar_start in a comparison's file: the UTC moment of its first submission"
+        raise InputError(request.platform, found, expected)
     _see_hours(request, platform, int(whole.submit.min()))
     skipped = _skipped_lines(whole)
     warnings = [str(mistake) for mistake in taken(request.dispatcher)]

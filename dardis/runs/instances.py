@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -85,7 +86,7 @@ def read_instances(what: Sequence[Path], setup: AskingSetUp) -> list[tuple[Path,
         if not found:
             raise InputError(path, "holds no decisions", "a folder of --save-instances, or its files")
         files += found
-    problems = [(file, read_instance(file)) for file in files]
+    problems = [(file, _as_asked(read_instance(file), setup)) for file in files]
     for file, problem in () if setup.model().knows_shapes else problems:
         shaped = [waiting.job.number for waiting in problem.waiting if waiting.job.requests]
         if shaped:
@@ -96,6 +97,14 @@ def read_instances(what: Sequence[Path], setup: AskingSetUp) -> list[tuple[Path,
             expected = "a decision of a run with --deadlines: this model goes by expected waits"
             raise InputError(file, f"job {undated[0]} has no latest start", expected)
     return problems
+
+
+def _as_asked(problem: Problem, setup: AskingSetUp) -> Problem:
+    """The problem as the dispatcher would put it: most ask about those alone whose queues are open."""
+    if setup.keeps_closed or not problem.keeps_hours:
+        return problem
+    waiting = [one for one in problem.waiting if problem.starts_of(one.job).opens(problem.now) == problem.now]
+    return replace(problem, waiting=tuple(waiting), keeps_hours=False)
 
 
 class Solution:

@@ -113,7 +113,9 @@ def play_over(
     simulation.recorder.upkeep_ns += hosts.close()
     figures = {
         "ranks": len(bounds) - 1,
-        "nodes_on_largest_rank": max(high - low for low, high in pairwise(bounds)),
+        "nodes_on_largest_rank": max(
+            min(high, platform.node_count) - min(low, platform.node_count) for low, high in pairwise(bounds)
+        ),
         "messages": turns.messages,
         "message_bytes": hosts.message_bytes,
         "renegotiations": turns.renegotiations,
