@@ -26,8 +26,8 @@ class Row(NamedTuple):
 _KNOWN: Final[dict[str, tuple[str, Say, str]]] = {
     "jobs": ("Jobs", words.number, "all that were submitted"),
     "completed": ("Completed", words.number, ""),
-    "killed": ("Killed", words.number, "at the end of their walltime"),
-    "rejected": ("Rejected", words.number, "no machine like this one can hold them"),
+    "killed": ("Killed", words.number, "at the end of their walltime, or when a node failed"),
+    "rejected": ("Rejected", words.number, "never started; why is said below, and in run.json"),
     "makespan_s": ("Makespan", words.duration, "first submission to last end"),
     "theoretical_runtime_s": ("Theoretical runtime", words.duration, "of all jobs, were all cores busy all the time"),
     "total_wait_s": ("Total wait", words.duration, ""),

@@ -15,7 +15,7 @@ from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.profile import StepFunction
 from dardis.model.schedule import Schedule
-from dardis.report import words
+from dardis.report import summary, words
 from dardis.report.gantt import node_use
 from dardis.report.over_time import envelope
 
@@ -85,3 +85,9 @@ def test_durations(seconds: float, said: str) -> None:
 )  # fmt: skip
 def test_amounts(said: object, expected: object) -> None:
     assert said == expected
+
+
+def test_the_report_says_of_killed_and_rejected_jobs_no_more_than_holds_of_all_of_them() -> None:
+    meanings = {row.name: row.meaning for row in summary.figures({"killed": 1, "rejected": 3})}
+    assert "walltime" in meanings["Killed"] and "failed" in meanings["Killed"]
+    assert "run.json" in meanings["Rejected"] and "machine" not in meanings["Rejected"]
