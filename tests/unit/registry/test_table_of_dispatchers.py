@@ -1,0 +1,34 @@
+"""The table in docs/formats.md that says which dispatcher does what leaves none of ours out, and says what is so."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+
+from dardis.dispatch import ASKING_SETUPS
+from dardis.registry import find_dispatcher
+from dardis.registry.names import OURS
+
+FORMATS = Path(__file__).parents[3] / "docs" / "formats.md"
+
+
+def rows() -> list[tuple[list[str], list[str]]]:
+    """The names of each row, and its other cells."""
+    _, _, text = FORMATS.read_text().partition("### Which dispatcher does what")
+    table = [line.strip("| ").split(" | ") for line in text.partition("\n### ")[0].splitlines() if line[:1] == "|"][2:]
+    return [([word.strip("`,") for word in cells[0].split()], cells[1:]) for cells in table]
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_each_dispatcher_is_in_one_row_that_says_what_its_set_up_does(name: str) -> None:
+    ((_, cells),) = [row for row in rows() if any(fnmatchcase(name, pattern) for pattern in row[0])]
+    _, closed, reservations, failures, shapes, solve = cells
+    setup = find_dispatcher(name, ()).setup
+    assert failures == ("yes" if setup.bears_failures else "no")
+    assert shapes == ("yes" if setup.obeys_shapes else "no")
+    assert reservations == ("with all others" if setup.asks_nodes else "apart")
+    assert (solve != "–") == (name in ASKING_SETUPS)
+    if name in ASKING_SETUPS:
+        assert closed.startswith("planned" if ASKING_SETUPS[name].keeps_closed else "not considered")
