@@ -208,6 +208,11 @@ class Platform:
         """Why a job that has not started by then never does."""
         return f"has not started in time to end within reservation {self.reservation_of[job.queue].name}"
 
+    def judged_by(self, job: Job) -> str:
+        """What to add to why those who decide reject a job: that it has less than the machine; else empty."""
+        reservation = self.reservation_of.get(job.queue)
+        return "" if reservation is None else f"; it has only what reservation {reservation.name} keeps"
+
     @cached_property
     def hours(self) -> dict[str, Starts]:
         """When jobs may start, by queue, for those that are not always open.

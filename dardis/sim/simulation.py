@@ -340,7 +340,7 @@ class Simulation:
             case Rejected():
                 place = self._place[deed.job]
                 self.recorder.attempts[place] = deed.attempts
-                self._reject(place, deed.reason, now)
+                self._reject(place, deed.reason + self.site.judged_by(self.jobs[place].asked), now)
             case Solved():
                 self.recorder.decided(now, deed)
                 self._decided += round(deed.solver_cpu_s * 1e9)  # it works beside this thread, whose clock is read

@@ -117,6 +117,10 @@ class Site:
         """Why a job that has not started by then never does."""
         return self.platform.too_late(job)
 
+    def judged_by(self, job: Job) -> str:
+        """What to add to why those who decide reject a job."""
+        return self.platform.judged_by(job)
+
     def let_go(self, place: int) -> bool:
         """Hold a job no more; whether it was held."""
         if place in self._held:

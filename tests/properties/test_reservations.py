@@ -195,6 +195,17 @@ def test_by_hand():
     assert audit(run.schedule, SITE, expected=range(1, 9)) == []
 
 
+@pytest.mark.parametrize("name", ["easy", "aucsched", "dardis-throughput", "dardis-late"])
+def test_who_asks_for_more_than_a_reservation_keeps_is_told_that_he_has_no_more(name):
+    listed = [ask(1, "r", cores=3), ask(2, "q", cores=5), ask(3, "r")]
+    run = play(SITE, listed, find_dispatcher(name, ()), Target(), 1)
+    assert {run.jobs[place].number: reason for place, reason in run.recorder.reasons.items()} == {
+        1: "asks for 1 units of (3 cores); the machine holds 0; it has only what reservation r1 keeps",
+        2: "asks for 1 units of (5 cores); the machine holds 0",
+    }
+    assert audit(run.schedule, SITE, expected=range(1, 4)) == []
+
+
 @pytest.mark.parametrize(
     ("number", "change", "said"),
     [
