@@ -101,8 +101,10 @@ def _machine(path: Path, record: AskedRecord | None, file: Path | None) -> Platf
             raise InputError(f"--platform {file}", found, "the folder of a run on it, which knows")
         return machine
     if record is None:
-        from dardis.model.folders import RUN_FOLDER
+        from dardis.model.folders import COMPARISON_FOLDER, RUN_FOLDER
 
+        if (path.parent / COMPARISON_FOLDER.seal).exists():
+            raise InputError(path.parent, "is a comparison", f"one of its runs, a folder in {path.parent / 'runs'}")
         RUN_FOLDER.check_finished(path.parent, ", or --platform P.toml to judge jobs.csv alone")
         raise InputError(path, "does not exist", "a run's folder, or --platform P.toml")
     return record.machine(path)

@@ -103,6 +103,8 @@ def _said(path: Path, model: type[Table], mistake: ErrorDetails) -> InputError:
             return InputError(path, f"is no JSON: {mistake['ctx']['error']}")
         case "model_type":
             return InputError(place, f"{mistake['input']!r}", "a table")
+        case "too_short":
+            return InputError(place, f"{mistake['input']!r}", f"{mistake['ctx']['min_length']} or more")
         case _:
             return InputError(place, f"{mistake['input']!r}", mistake["msg"].removeprefix("Input should be "))
 

@@ -18,8 +18,21 @@ _OWN: Final = {PART, ALTERNATIVE, NODES, CONTIGUOUS, "units", "partition", "wall
 """Columns in which a further row may say something else than the job's first."""
 
 
+_EXPECTED: Final = {
+    PART: "which part it is, from 1 on",
+    ALTERNATIVE: "which alternative it is, from 1 on",
+    NODES: "how many nodes, from 1 on, or nothing",
+    CONTIGUOUS: "0 or 1",
+}
+
+
 class WrongShapeError(ValueError):
     """What a cell of one of the `COLUMNS` says makes no sense."""
+
+    def __init__(self, column: str, found: ValueError) -> None:
+        """`found` is what is wrong with the cell."""
+        super().__init__(f"{column}: {found}")
+        self.expected = _EXPECTED[column]
 
 
 Cells = dict[str, Any]

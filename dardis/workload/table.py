@@ -56,7 +56,7 @@ def parse_table(path: Path, text: str, *, strict: bool) -> Trace:
         try:
             rows.append(_values(header, converters, fields))
         except shapes.WrongShapeError as error:
-            raise InputError(f"{path}:{line_number}", str(error), "parts, nodes and neighbours of a job") from None
+            raise InputError(f"{path}:{line_number}", str(error), error.expected) from None
         except ValueError as error:
             problems.append(Skipped(line_number, str(error), malformed=True))
             asked.forget()
@@ -81,6 +81,8 @@ def _further(
             header, [convert if name in says else _nothing for name, convert in zip(header, converters, strict=True)],
             fields,
         )  # fmt: skip
+    except shapes.WrongShapeError as error:
+        raise InputError(f"{path}:{line}", str(error), error.expected) from None
     except ValueError as error:
         raise InputError(f"{path}:{line}", str(error), "a further part or alternative of a job") from None
     return dict(zip(header, values, strict=True))
@@ -157,8 +159,9 @@ def _values(header: list[str], converters: list[Callable[[str], Any]], fields: l
         try:
             values.append(convert(cell))
         except ValueError as error:
-            wrong = shapes.WrongShapeError if name in shapes.COLUMNS else ValueError
-            raise wrong(f"{name}: {error}") from None
+            if name in shapes.COLUMNS:
+                raise shapes.WrongShapeError(name, error) from None
+            raise ValueError(f"{name}: {error}") from None
     return values
 
 

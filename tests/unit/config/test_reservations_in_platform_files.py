@@ -57,6 +57,11 @@ def test_all_keys(tmp_path):
     )
 
 
+def test_a_list_of_nobody(tmp_path):
+    with pytest.raises(InputError, match=r"reservations\[0\].users: \[\]; expected 1 or more$"):
+        load(tmp_path, FIRST + "users = []\n")
+
+
 def test_what_comes_back_from_a_record(tmp_path):
     platform = load(tmp_path, FIRST + HALF + 'users = ["ann"]\n' + SECOND + HALF)
     file = tmp_path / "r.json"

@@ -108,6 +108,13 @@ def test_another_machine_may_be_named(run: Path, tmp_path: Path, capsys: pytest.
     assert capsys.readouterr().out.startswith(uncounted + "audit: job 1, node 2: does not exist\n")
 
 
+def test_a_comparison_is_no_run(tmp_path: Path) -> None:
+    (tmp_path / "compare.csv").touch()
+    (tmp_path / "report.html").touch()
+    with pytest.raises(InputError, match=r"is a comparison; expected one of its runs, a folder in .*/runs$"):
+        audit(tmp_path, None)
+
+
 def test_mistakes_are_named(run: Path) -> None:
     (run / "run.json").write_text("{")
     with pytest.raises(InputError, match=r"run\.json: is no JSON"):
