@@ -155,7 +155,7 @@ def setup(files: RunFiles) -> list[Row]:
         ("Trace SHA-256", run.trace_sha256),
         ("Machine", f"{platform.name}: {platform.describe()}"),
         ("Partitions", ", ".join(platform.partitions)),
-        ("Maintenance windows", len(platform.maintenance) or None),
+        ("Maintenance windows", sum(window.foreseen for window in platform.maintenance) or None),
         ("Platform file", run.platform_file),
         ("Desired profile", run.profile_file or "none: capacity"),
         ("Deadlines", run.deadlines or "none"),

@@ -89,5 +89,7 @@ def test_amounts(said: object, expected: object) -> None:
 
 def test_the_report_says_of_killed_and_rejected_jobs_no_more_than_holds_of_all_of_them() -> None:
     meanings = {row.name: row.meaning for row in summary.figures({"killed": 1, "rejected": 3})}
-    assert "walltime" in meanings["Killed"] and "failed" in meanings["Killed"]
-    assert "run.json" in meanings["Rejected"] and "machine" not in meanings["Rejected"]
+    assert "walltime" in meanings["Killed"]
+    assert "failed" in meanings["Killed"]
+    assert "run.json" in meanings["Rejected"]
+    assert "machine" not in meanings["Rejected"]

@@ -20,7 +20,7 @@ from dardis.metrics.table import write_jobs
 from dardis.model.errors import InputError
 from dardis.model.job import NO_TIME, Status
 from dardis.model.placements import Placements
-from dardis.model.platform import NodeGroup, Platform
+from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.platform_dict import platform_to_dict
 from dardis.model.profile import StepFunction
 from dardis.model.queues import Queue
@@ -29,7 +29,7 @@ from dardis.model.target import DesiredProfile
 from dardis.report import chart
 from dardis.report.page import draw_report
 from dardis.report.run_files import read_run
-from dardis.report.summary import figures, group_table
+from dardis.report.summary import figures, group_table, setup
 from dardis.runs.solved import SOLVER_FILE, read_gaps, write_solved
 from dardis.wire.effects import Solved
 
@@ -194,6 +194,16 @@ def test_groups_tell_what_deadlines_mean_where_there_are_any(tmp_path: Path) -> 
     free = read_run(write_run(tmp_path, replace(jobs, latest=np.full(60, NO_TIME)), SMALL))
     assert group_table(free, "queue")[0] == header[:-4]
     assert ("Weighted queue time", "–") in [row[:2] for row in figures(free.metrics)]
+
+
+def test_a_node_that_failed_is_no_maintenance_window(tmp_path: Path) -> None:
+    failed, planned = Maintenance((0,), 5000, 6000, foreseen=False), Maintenance((0,), 7000, 8000)
+
+    def told(*windows: Maintenance) -> list[str]:
+        run = write_run(tmp_path, one_node_jobs(4, SMALL), replace(SMALL, maintenance=windows))
+        return [row.value for row in setup(read_run(run)) if row.name == "Maintenance windows"]
+
+    assert (told(failed), told(planned, failed)) == ([], ["1"])
 
 
 def test_groups_tell_what_longest_waits_mean_where_queues_have_any(tmp_path: Path) -> None:
