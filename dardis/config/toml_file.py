@@ -104,7 +104,7 @@ def _said(path: Path, model: type[Table], mistake: ErrorDetails) -> InputError:
         case "model_type":
             return InputError(place, f"{mistake['input']!r}", "a table")
         case "too_short":
-            return InputError(place, f"{mistake['input']!r}", f"{mistake['ctx']['min_length']} or more")
+            return InputError(place, f"{mistake['input']!r}", f"at least {mistake['ctx']['min_length']}")
         case _:
             return InputError(place, f"{mistake['input']!r}", mistake["msg"].removeprefix("Input should be "))
 

@@ -58,7 +58,7 @@ def test_all_keys(tmp_path):
 
 
 def test_a_list_of_nobody(tmp_path):
-    with pytest.raises(InputError, match=r"reservations\[0\].users: \[\]; expected 1 or more$"):
+    with pytest.raises(InputError, match=r"reservations\[0\].users: \[\]; expected at least 1$"):
         load(tmp_path, FIRST + "users = []\n")
 
 
