@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from dardis.config.platform import LARGEST_AMOUNT, LARGEST_CORES, check_platform
 from dardis.model.errors import InputError
-from dardis.model.files import csv_rows, read_text
+from dardis.model.files import csv_table, read_text
 from dardis.model.numbers import whole_number
 from dardis.model.platform import MAX_GROUPS, NodeGroup, Platform
 from dardis.model.resources import CORES, MEMORY
@@ -37,11 +37,7 @@ def read_node_list(path: Path, asked: Iterable[str]) -> Platform:
 
     InputError: a line that is no node, more than 62 kinds of node, or a `gpu_spec` of no model that there is.
     """
-    table = csv_rows(path, read_text(path))
-    _, header = next(table, (1, []))
-    missing = [name for name in COLUMNS if name not in header]
-    if missing:
-        raise InputError(f"{path}:1", f"no column {', '.join(missing)}", "columns " + ",".join(COLUMNS))
+    header, table = csv_table(path, read_text(path), COLUMNS)
     found: Counter[_Node] = Counter()
     for line, fields in table:
         try:

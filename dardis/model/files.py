@@ -10,7 +10,7 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
@@ -93,6 +93,19 @@ def csv_rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
                 yield reader.line_num, [field.strip() for field in fields]
     except csv.Error as error:
         raise InputError(f"{path}:{reader.line_num}", f"no CSV ({error})") from None
+
+
+def csv_table(path: Path, text: str, columns: Sequence[str]) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
+    """The header of a CSV, which has these columns at least, and its other lines as `csv_rows` has them.
+
+    InputError where one is missing.
+    """
+    rows = csv_rows(path, text)
+    _, header = next(rows, (1, []))
+    missing = [name for name in columns if name not in header]
+    if missing:
+        raise InputError(f"{path}:1", f"no column {', '.join(missing)}", "columns " + ",".join(columns))
+    return header, rows
 
 
 def write_text(path: Path, text: str) -> None:

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dardis.model.errors import InputError
-from dardis.model.files import csv_rows
+from dardis.model.files import csv_table
 from dardis.model.numbers import decimal_number, whole_number
 from dardis.model.resources import CORES, MEMORY
 from dardis.workload.table import processors
@@ -40,11 +39,7 @@ class _Pod(NamedTuple):
 
 def parse_pods(path: Path, text: str, *, strict: bool) -> Trace:
     """Read the list from a text; `path` names it in messages. Pods that never ran are in its `skipped`."""
-    table = csv_rows(path, text)
-    _, header = next(table, (1, []))
-    missing = [name for name in COLUMNS if name not in header]
-    if missing:
-        raise InputError(f"{path}:1", f"no column {', '.join(missing)}", "columns " + ",".join(COLUMNS))
+    header, table = csv_table(path, text, COLUMNS)
     lines: list[int] = []
     pods: list[_Pod] = []
     problems: list[Skipped] = []

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dardis.model.errors import InputError
-from dardis.model.files import csv_rows
+from dardis.model.files import csv_table
 from dardis.model.numbers import decimal_number, whole_number
 from dardis.model.resources import CORES, MEMORY
 from dardis.workload.table import processors
@@ -41,11 +40,7 @@ class _Row(NamedTuple):
 
 def parse_eurora(path: Path, text: str, *, strict: bool) -> Trace:
     """Read the trace from a text; `path` names it in messages. Rows that are no job are in its `skipped`."""
-    table = csv_rows(path, text)
-    _, header = next(table, (1, []))
-    missing = [name for name in COLUMNS if name not in header]
-    if missing:
-        raise InputError(f"{path}:1", f"no column {', '.join(missing)}", "columns " + ",".join(COLUMNS))
+    header, table = csv_table(path, text, COLUMNS)
     lines: list[int] = []
     rows: list[_Row] = []
     problems: list[Skipped] = []
