@@ -40,8 +40,8 @@ AUCTIONS = (
     Mutation(
         "of a job on exactly so many nodes the first windows alone are looked at",
         BIDS,
-        "            if window is None and asked.exact:",
-        "            if window is None and asked.exact < 0:",
+        "            if window is None and windows.asked.exact:",
+        "            if window is None and windows.asked.exact < 0:",
         OF_BIDS,
     ),
     Mutation(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -82,7 +83,6 @@ class Asked:
     job: int
     request: int
     part: Part
-    duration: int
     level: int
     contiguous: bool
     exact: int
@@ -144,7 +144,7 @@ def _asked(problem: Problem, free: Free, request: Request, job: int, at: int) ->
     single = problem.distinct or part.nodes == part.units
     exact = part.units if problem.distinct else part.nodes
     most = np.minimum(most, 1 if single else part.units)
-    return Asked(job, at, part, request.walltime, level, request.contiguous, exact, single, most)
+    return Asked(job, at, part, level, request.contiguous, exact, single, most)
 
 
 @dataclass(frozen=True)
@@ -172,9 +172,10 @@ def bids_of(asked: Asked, worth: Worth, count: int, cursor: int, *, contiguous: 
     for from `cursor` on, which is different for each job: who bids for other nodes is in nobody's way. Of several, one
     at least is of class B and one of class C.
     """
-    lists = [list(_aligned(asked, cursor)), list(_inside(asked, cursor))]
+    windows = _Windows(asked)
+    lists = [list(_aligned(windows, cursor)), list(_inside(windows, cursor))]
     if not (contiguous or asked.contiguous):
-        lists.append(list(_across(asked)))
+        lists.append(list(_across(windows)))
     wanted = [max(1, count - len(lists) + 1), *[1] * (len(lists) - 1)]
     chosen: list[list[tuple[int, int]]] = [[] for _ in lists]
     seen: set[tuple[int, ...]] = set()
@@ -187,14 +188,12 @@ def bids_of(asked: Asked, worth: Worth, count: int, cursor: int, *, contiguous: 
                 if window not in seen:
                     seen.add(window)
                     chosen[which].append(window)
-    usable = np.flatnonzero(asked.most)
-    of_run = np.cumsum(np.diff(usable, prepend=-2) > 1)
     made = []
-    for of, windows in zip((Class.A, Class.B, Class.C), chosen, strict=False):
-        for first, end in windows:
-            sets = int(of_run[end - 1] - of_run[first]) + 1
+    for of, places in zip((Class.A, Class.B, Class.C), chosen, strict=False):
+        for first, end in places:
+            sets = windows.runs_of(first, end)
             value = worth.of(of, cores_only=asked.cores_only, nodes=end - first, sets=sets)
-            bid = asked.bid(of, usable[first:end], value)
+            bid = asked.bid(of, windows.usable[first:end], value)
             if bid is not None:
                 made.append(bid)
     return made
@@ -204,11 +203,16 @@ class _Windows:
     """Windows over the nodes that hold any unit, named by the places of these nodes; none spans more than it needs."""
 
     def __init__(self, asked: Asked) -> None:
-        usable = np.flatnonzero(asked.most)
         self.asked = asked
+        self.usable = usable = np.flatnonzero(asked.most)
         self.sums: Ints = np.concatenate([[0], np.cumsum(asked.most[usable])])
         begins = np.flatnonzero(np.diff(usable, prepend=-2) > 1).tolist()
         self.runs = list(zip(begins, [*begins[1:], len(usable)], strict=True)) if len(usable) else []
+        self._ends = [end for _, end in self.runs]
+
+    def runs_of(self, first: int, end: int) -> int:
+        """Of how many runs the window `[first, end)` has nodes."""
+        return bisect_left(self._ends, end) - bisect_right(self._ends, first) + 1
 
     def from_first(self, first: int, end: int) -> tuple[int, int] | None:
         """The window that begins there, if there is one before `end`."""
@@ -228,24 +232,22 @@ class _Windows:
         return sorted(enough, key=lambda run: (int(self.sums[run[1]] - self.sums[run[0]]), run))
 
 
-def _aligned(asked: Asked, turn: int) -> Iterator[tuple[int, int]]:
+def _aligned(windows: _Windows, turn: int) -> Iterator[tuple[int, int]]:
     """Windows of class A."""
-    windows = _Windows(asked)
     for at, (first, end) in enumerate(windows.tightest()):
         both = [windows.from_first(first, end), windows.to_end(first, end)]
         yield from (window for window in (both if (at + turn) % 2 == 0 else both[::-1]) if window is not None)
 
 
-def _inside(asked: Asked, cursor: int) -> Iterator[tuple[int, int]]:
+def _inside(windows: _Windows, cursor: int) -> Iterator[tuple[int, int]]:
     """Windows of class B, the one first that begins at the cursor (a node) or next behind it."""
-    windows = _Windows(asked)
-    usable = np.flatnonzero(asked.most)
+    usable = windows.usable
     found: list[tuple[int, int]] = []
     for first, end in windows.tightest():
         start = first + 1
         while start < end:
             window = windows.from_first(start, end)
-            if window is None and asked.exact:  # those behind may hold more on as many nodes
+            if window is None and windows.asked.exact:  # those behind may hold more on as many nodes
                 start += 1
                 continue
             if window is None or window[1] >= end:
@@ -255,13 +257,12 @@ def _inside(asked: Asked, cursor: int) -> Iterator[tuple[int, int]]:
     yield from sorted(found, key=lambda window: (int(usable[window[0]]) < cursor, int(usable[window[0]])))
 
 
-def _across(asked: Asked) -> Iterator[tuple[int, int]]:
+def _across(windows: _Windows) -> Iterator[tuple[int, int]]:
     """Windows of class C: of as few neighbouring runs as can be, then over as few nodes from first to last.
 
     One of a job of cores also takes all nodes of these runs, where it has a core for each: that fills what is left.
     """
-    windows = _Windows(asked)
-    usable = np.flatnonzero(asked.most)
+    asked, usable = windows.asked, windows.usable
     ends = [end for _, end in windows.runs]
     found: set[tuple[int, int]] = set()
     for at, (first, end) in enumerate(windows.runs):
@@ -279,10 +280,9 @@ def _across(asked: Asked) -> Iterator[tuple[int, int]]:
 
     def order(window: tuple[int, int]) -> tuple[int, int, int]:
         first, end = window
-        sets = int(np.searchsorted(ends, end)) - int(np.searchsorted(ends, first, side="right"))
-        return sets, int(usable[end - 1] - usable[first]), first
+        return windows.runs_of(first, end), int(usable[end - 1] - usable[first]), first
 
-    yield from sorted((window for window in found if order(window)[0] > 0), key=order)
+    yield from sorted((window for window in found if order(window)[0] > 1), key=order)
 
 
 def slurm_nodes(asked: Asked, most: Ints) -> Ints | None:

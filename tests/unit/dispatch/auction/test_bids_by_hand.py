@@ -11,7 +11,7 @@ from dardis.model.shapes import Part
 
 def asked(most, units, nodes=0, *, contiguous=False):
     """A job of single cores, where each node has so many."""
-    return Asked(0, 0, Part(units, (1,), 1, nodes), 1, 0, contiguous, nodes, units == nodes, np.array(most))
+    return Asked(0, 0, Part(units, (1,), 1, nodes), 0, contiguous, nodes, units == nodes, np.array(most))
 
 
 def bids(one, count=5):
