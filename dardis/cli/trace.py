@@ -58,8 +58,13 @@ def convert(
     jobs: Annotated[int | None, typer.Option(min=1, help="Keep the first jobs of those left.")] = None,
     thin: Annotated[float, typer.Option(help="Keep this share of the jobs, drawn by the seed.")] = 1.0,
     seed: Annotated[int, typer.Option(help="Seed of --thin.")] = 1,
-    load: Annotated[float, typer.Option(help="Divide the times between submits by this.")] = 1.0,
-    platform: Annotated[Path | None, typer.Option(help="Job table: units that fit this platform's nodes.")] = None,
+    load: Annotated[float | None, typer.Option(help="Divide the times between submits by this.")] = None,
+    target_load: Annotated[
+        float | None, typer.Option(help="Scale the times between submits to this load on --platform (trace info).")
+    ] = None,
+    platform: Annotated[
+        Path | None, typer.Option(help="Job table: units that fit this platform's nodes. Machine of --target-load.")
+    ] = None,
     unit_cores: Annotated[int | None, typer.Option(min=1, help="Job table: units of so many cores.")] = None,
     nodes: Annotated[
         Path | None, typer.Option(metavar="NODES", help="Alibaba's node list, of which --platform-out is made.")
@@ -82,6 +87,10 @@ def convert(
         raise InputError("--nodes, --platform-out", "one without the other", "both, or none")
     if platform_out is not None:
         _check_platform_out(platform_out, force)
+    if target_load is not None and load is not None:
+        raise InputError("--load, --target-load", "both", "one of them")
+    if target_load is not None and platform is None:
+        raise InputError("--target-load", f"{target_load} without --platform", "the machine that is to have this load")
     machine = load_platform(platform) if platform else None
     kept = read_trace(trace, strict=strict)
     skipped = len(kept.skipped)
@@ -95,7 +104,10 @@ def convert(
         kept = transform.first_jobs(kept, jobs)
     if thin != 1:
         kept = transform.thinned(kept, thin, seed)
-    kept = transform.scale_load(kept, load)
+    if load is not None:
+        kept = transform.scale_load(kept, load)
+    if target_load is not None and machine is not None:
+        kept = transform.with_load(kept, machine, target_load)
     site = None if nodes is None else read_node_list(nodes, kept.partition.tolist())
     _write(kept, out, machine, unit_cores)
     if site is not None and platform_out is not None:

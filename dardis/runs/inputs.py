@@ -132,7 +132,7 @@ def load_inputs(request: RunRequest) -> Inputs:
     _see_hours(request, platform, int(whole.submit.min()))
     skipped = _skipped_lines(whole)
     warnings = [str(mistake) for mistake in taken(request.dispatcher)]
-    warnings += [f"{request.trace}: {line}" for line in skipped] + workload.notes
+    warnings += [f"{request.trace}: {line}" for line in [*skipped, *_unstated(part)]] + workload.notes
     jobs = deadlines_asked(workload.jobs, whole, request.deadlines, setup.deadlines)
     undated = [job.number for job in jobs if job.latest is None] if setup.needs_deadlines else []
     if undated:
@@ -245,6 +245,13 @@ def _see_hours(request: RunRequest, platform: Platform, first: int) -> None:
         if starts.opens(first) > first + LONGEST_CLOSED_S:
             found = f"queue {name!r} is closed for over a year from the first submission on"
             raise InputError(f"{request.platform}: queues", found, "hours in which its jobs may start")
+
+
+def _unstated(trace: Trace) -> list[str]:
+    """What to say where nobody states how long jobs may run."""
+    count = int(trace.no_walltime.sum())
+    told = "state no walltime; their runtime is taken, so whoever plans by walltimes knows when they end"
+    return [f"{count} of {len(trace)} jobs {told}"] if count else []
 
 
 def _walltimes_that_tell(trace: Path, jobs: Sequence[Actual]) -> list[str]:

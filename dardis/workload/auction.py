@@ -56,7 +56,7 @@ class Auction(NamedTuple):
 
 
 def generate_auction(wanted: Auction, seed: int) -> Trace:
-    """The jobs, all submitted at second 0, with their runtimes for walltimes. Raises InputError."""
+    """The jobs, all submitted at second 0, which state no walltimes. Raises InputError."""
     _check(wanted)
     nodes = MACHINES[wanted.machine]
     rng = stream(seed, "generate", AUCTION)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dardis.model.arrays import Ints
 from dardis.model.platform import Platform
 from dardis.workload.trace import Texts, Trace
+from dardis.workload.transform import offered_load
 
 _MOST_NAMES = 8
 
@@ -26,6 +27,8 @@ def summarise(trace: Trace, platform: Platform | None) -> list[tuple[str, str]]:
         ("runtime, s", _spread(trace.runtime)),
         ("longer than their walltime", _share(trace.runtime > trace.walltime)),
     ]
+    if trace.no_walltime.any():
+        lines.append(("without a walltime", _share(trace.no_walltime) + ", for which their runtime is taken"))
     if (trace.wait >= 0).any():
         lines.append(("wait there, s", _spread(trace.wait[trace.wait >= 0])))
     if trace.counts_processors:
@@ -34,7 +37,9 @@ def summarise(trace: Trace, platform: Platform | None) -> list[tuple[str, str]]:
         lines.append(("units a job", _spread(trace.units)))
         lines += [(f"{kind} a unit", _spread(amounts)) for kind, amounts in trace.request.items()]
     if platform is not None:
-        lines.append((f"load on {platform.name}", _load(trace, platform, last - first)))
+        load = offered_load(trace, platform)
+        told = "one instant" if load is None else f"{load:.3f} of {platform.cores:,} cores"
+        lines.append((f"load on {platform.name}", told))
     for name in ("queue", "partition"):
         if getattr(trace, name).any():
             lines.append((f"{name}s", _names(getattr(trace, name))))
@@ -52,12 +57,6 @@ def _spread(values: Ints) -> str:
 
 def _share(rows: NDArray[Any]) -> str:
     return f"{int(rows.sum()):,} ({rows.mean():.1%})"
-
-
-def _load(trace: Trace, platform: Platform, span: int) -> str:
-    """Work of the jobs, cut at their walltimes, over what the cores could do between first and last submit."""
-    work = float((trace.procs.astype(float) * np.minimum(trace.runtime, trace.walltime)).sum())
-    return f"{work / (platform.cores * span):.3f} of {platform.cores:,} cores" if span else "one instant"
 
 
 def _names(texts: Texts) -> str:

@@ -46,9 +46,10 @@ class Trace:
 
     A job table states `units`, and in `request` what one unit asks for by kind (memory in MiB); its `procs` are units
     times cores. A trace that counts processors (SWF) has `units` 0 and no `request`; `memory_kb` is KiB a processor.
-    `lst` is `NO_TIME` without a deadline. Texts are "" where unknown; `name` is the job's, or its application's.
-    `comments` are the header's lines. `requests` are those of jobs, by number, that ask for more than units on any
-    nodes: `units`, `procs`, `walltime` and `runtime` are then those of the first, `request` that of its first part.
+    `lst` is `NO_TIME` without a deadline. Where `no_walltime`, nobody states one, and `walltime` is the runtime. Texts
+    are "" where unknown; `name` is the job's, or its application's. `comments` are the header's lines. `requests` are
+    those of jobs, by number, that ask for more than units on any nodes: `units`, `procs`, `walltime` and `runtime` are
+    then those of the first, `request` that of its first part.
     """
 
     number: Ints
@@ -68,6 +69,7 @@ class Trace:
     est: Ints
     lst: Ints
     units: Ints
+    no_walltime: Bools
     request: dict[str, Ints] = field(default_factory=dict)
     requests: Mapping[int, tuple[StatedRequest, ...]] = field(default_factory=dict)
     comments: tuple[str, ...] = ()
@@ -101,7 +103,7 @@ class Trace:
 
 _COLUMNS = (
     "number", "submit", "wait", "runtime", "procs", "walltime", "memory_kb", "user", "group", "name", "queue",
-    "partition", "after", "think", "est", "lst", "units",
+    "partition", "after", "think", "est", "lst", "units", "no_walltime",
 )  # fmt: skip
 _NUMBERS = ("number", "submit", "wait", "runtime", "procs", "walltime", "memory_kb", "after", "think", "units")
 
@@ -159,8 +161,9 @@ def _with_defaults(columns: dict[str, Any], count: int) -> dict[str, Any]:
     full |= {name: np.full(count, "", dtype=object) for name in ("user", "group", "name", "queue", "partition")}
     full["units"] = np.zeros(count, dtype=np.int64)
     full |= {"est": columns["submit"], "lst": np.full(count, NO_TIME, dtype=np.int64)} | columns
-    full["walltime"] = np.where(full["walltime"] > 0, full["walltime"], full["runtime"])
-    return full
+    unstated = full["walltime"] <= 0
+    full["walltime"] = np.where(unstated, full["runtime"], full["walltime"])
+    return full | {"no_walltime": unstated}
 
 
 def _defects(trace: Trace) -> list[tuple[str, bool, Bools]]:

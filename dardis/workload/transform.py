@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 
 from dardis.model.arrays import Bools
 from dardis.model.errors import InputError
 from dardis.model.job import NO_TIME
+from dardis.model.platform import Platform
 from dardis.model.randomness import stream
 from dardis.workload.trace import LARGEST, Trace
 
@@ -62,6 +64,26 @@ def scale_load(trace: Trace, factor: float) -> Trace:
     lst = np.where(trace.lst == NO_TIME, NO_TIME, trace.lst + change)
     scaled = replace(trace, submit=moved, est=trace.est + change, lst=lst)
     return scaled.take(np.lexsort((scaled.number, scaled.submit)))
+
+
+def offered_load(trace: Trace, platform: Platform) -> float | None:
+    """Work of the jobs, cut at their walltimes, over what the cores could do between first and last submit.
+
+    None: all are submitted at one instant.
+    """
+    span = int(trace.submit.max() - trace.submit.min())
+    work = float((trace.procs.astype(float) * np.minimum(trace.runtime, trace.walltime)).sum())
+    return work / (platform.cores * span) if span else None
+
+
+def with_load(trace: Trace, platform: Platform, target: float) -> Trace:
+    """The trace with the times between submits scaled so that it has this load on the platform."""
+    if not 0 < target < inf:
+        raise InputError("--target-load", f"{target}", "a load above 0, as `dardis trace info` prints it")
+    load = offered_load(trace, platform)
+    if not load:
+        raise InputError("--target-load", f"{target}: this trace has no load", "jobs with cores, submitted over a time")
+    return scale_load(trace, target / load)
 
 
 def _keep(trace: Trace, rows: Bools, what: str) -> Trace:

@@ -29,6 +29,7 @@ def trace_of(submit, run, procs, walltime=None, wait=None, user=None, number=Non
         walltime=run.copy() if walltime is None else column(walltime, 1), memory_kb=unknown, user=users, group=texts,
         name=texts, queue=texts, partition=texts, after=unknown, think=unknown, est=submit,
         lst=np.full(count, NO_TIME, dtype=np.int64), units=np.zeros(count, dtype=np.int64),
+        no_walltime=np.full(count, walltime is None),
     )  # fmt: skip
 
 

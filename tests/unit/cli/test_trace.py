@@ -64,6 +64,33 @@ def test_convert_filters_and_scales(folder):
     assert read_trace(folder / "o.swf").number.tolist() == [1]
 
 
+def test_convert_to_a_load_which_info_then_prints(folder):
+    options = "--platform", folder / "p.toml", "--target-load", "0.8"
+    assert run("convert", folder / "t.swf", folder / "o.swf", *options).exit_code == 0
+    assert "0.80" in run("info", folder / "o.swf", "--platform", folder / "p.toml").output
+    for wrong, why in (
+        (("--target-load", "0.8"), "without --platform"),
+        ((*options, "--load", "2"), "both"),
+        ((*options[:3], "0"), "a load above 0"),
+        ((*options[:3], "nan"), "a load above 0"),
+    ):
+        with pytest.raises(InputError, match=why):
+            run("convert", folder / "t.swf", folder / "x.swf", *wrong)
+    assert not (folder / "x.swf").exists()
+
+
+def test_walltimes_that_nobody_states_are_told_and_not_made_up(folder):
+    (folder / "n.swf").write_text(SWF.replace(" 200 1024", " -1 1024", 1))
+    said = run("info", folder / "n.swf").output
+    assert "without a walltime" in said
+    assert "1 (50.0%), for which their runtime is taken" in said
+    assert "without a walltime" not in run("info", folder / "t.swf").output
+    for name in ("again.swf", "again.csv"):
+        run("convert", folder / "n.swf", folder / name)
+        again = read_trace(folder / name, strict=True)
+        assert (again.walltime.tolist(), again.no_walltime.tolist()) == ([100, 200], [True, False])
+
+
 def test_nothing_is_overwritten_or_left_behind(folder):
     before = (folder / "t.swf").read_bytes()
     with pytest.raises(InputError, match="exists"):

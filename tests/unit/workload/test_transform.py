@@ -1,10 +1,14 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from dardis.model.errors import InputError
+from dardis.model.platform import NodeGroup, Platform
 from dardis.workload import transform
 from dardis.workload.table import parse_table
 
+FOUR = Platform("p", (NodeGroup("n", 4, {"cores": 4}),))
 TEXT = """job_id,submit_s,runtime_s,units,req_cores,queue,partition,est_s,lst_s
 1,100,5,1,1,a,x,,
 2,110,5,2,1,b,x,120,140
@@ -50,6 +54,28 @@ def test_a_filter_that_leaves_nothing_is_an_error(trace):
         transform.in_queue(trace, ["z"])
     with pytest.raises(InputError, match="load factor"):
         transform.scale_load(trace, 0)
+
+
+@pytest.mark.parametrize("target", [0.3, 1.0, 1.4])
+def test_a_trace_gets_the_load_that_is_asked_for(target):
+    rng = np.random.default_rng(1)
+    rows = zip(range(1, 101), np.cumsum(rng.integers(1, 1000, 100)), rng.integers(1, 2000, 100), strict=True)
+    text = "job_id,submit_s,runtime_s,walltime_s,units,req_cores\n"
+    text += "".join(f"{number},{submit},{runtime},1500,2,1\n" for number, submit, runtime in rows)
+    trace = parse_table(Path("t.csv"), text, strict=True)
+    work = sum(2 * min(runtime, 1500) for runtime in trace.runtime.tolist())
+    scaled = transform.with_load(trace, FOUR, target)
+    span = int(scaled.submit[-1] - scaled.submit[0])
+    assert work / (FOUR.cores * span) == pytest.approx(target, rel=1e-4)
+    assert transform.offered_load(scaled, FOUR) == pytest.approx(target, rel=1e-4)
+    assert scaled.submit[0] == trace.submit[0]
+
+
+def test_a_trace_of_one_instant_gets_no_load():
+    trace = parse_table(Path("t.csv"), "job_id,submit_s,runtime_s,units,req_cores\n1,0,9,1,1\n2,0,9,1,1\n", strict=True)
+    assert transform.offered_load(trace, FOUR) is None
+    with pytest.raises(InputError, match=r"1\.0: this trace has no load"):
+        transform.with_load(trace, FOUR, 1.0)
 
 
 def test_thinning_keeps_a_share_of_the_jobs_and_the_same_for_the_same_seed(trace):
