@@ -25,7 +25,7 @@ class AuctionSetUp(AskingSetUp):
     expected: Expecting = setting(Expecting.WALLTIME, key=False)  # noqa: RUF009
     step: int = 5
     """Seconds between auctions."""
-    window: int = 50
+    window: int = 100
     """Jobs that bid, those of the highest priority."""
     bids_per_job: int = 5
     bids: BidClasses = BidClasses.ALL
