@@ -118,11 +118,11 @@ def convert(
 
 @app.command()
 def generate(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="eurora (the thesis's), lublin or auction (AUCSCHED's).")],
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="eurora (the thesis's), lublin, rivals or auction.")],
     out: OutPath,
-    jobs: Annotated[int | None, typer.Option(help="eurora, lublin: number of jobs (1000).")] = None,
+    jobs: Annotated[int | None, typer.Option(help="All but auction: number of jobs (1000).")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same trace.")] = 1,
-    days: Annotated[int | None, typer.Option(help="eurora, lublin: days over which they are submitted.")] = None,
+    days: Annotated[int | None, typer.Option(help="All but auction: days over which they are submitted.")] = None,
     nodes: Annotated[
         int | None, typer.Option(help="eurora: nodes of the machine (64); no job asks for more than half.")
     ] = None,
@@ -131,7 +131,7 @@ def generate(
     ] = None,
     begin: Annotated[
         str | None,
-        typer.Option(metavar="DAY", help="eurora, lublin: UTC day to begin with, as 2014-12-01; else nobody knows."),
+        typer.Option(metavar="DAY", help="All but auction: UTC day to begin with, as 2014-12-01; else nobody knows."),
     ] = None,
     workload: Annotated[str | None, typer.Option(help="auction: I, II, III, IV or V (I).")] = None,
     machine: Annotated[str | None, typer.Option(help="auction: S, M or L (S).")] = None,

@@ -56,7 +56,7 @@ class Auction(NamedTuple):
 
 
 def generate_auction(wanted: Auction, seed: int) -> Trace:
-    """The jobs, all submitted at second 0, which state no walltimes. Raises InputError."""
+    """The jobs, all submitted at second 0, with their runtimes for walltimes. Raises InputError."""
     _check(wanted)
     nodes = MACHINES[wanted.machine]
     rng = stream(seed, "generate", AUCTION)
@@ -121,7 +121,7 @@ def _trace(drawn: dict[str, Ints]) -> Trace:
             part = StatedPart(count, asked, "", count if on_nodes else 0)
             requests[place + 1] = (StatedRequest((part,), seconds, seconds, bool(contiguous)),)
     columns = {
-        "number": numbers, "submit": np.zeros_like(numbers), "runtime": runtime, "units": units,
+        "number": numbers, "submit": np.zeros_like(numbers), "runtime": runtime, "walltime": runtime, "units": units,
         "procs": processors(units, request), "request": request, "requests": requests,
     }  # fmt: skip
     return build_trace(Path(AUCTION), numbers, columns, [], strict=True)

@@ -1,7 +1,8 @@
 """Makes synthetic traces by name, and promises the same jobs for the same seed, all of which fit the machine.
 
 That is the 64-node Eurora, or one of as many nodes as are asked for. `eurora` is the thesis's generator (4.5.2);
-`lublin` has the shape of Lublin and Feitelson's model. Both are job tables. `auction` has a module of its own.
+`lublin` has the shape of Lublin and Feitelson's model, `rivals` jobs of more than half the machine among many narrow
+ones. All are job tables. `auction` has a module of its own.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def generate(
 ) -> Trace:  # fmt: skip
     """A trace of `jobs` jobs submitted over `days` days from a midnight, which is `begin` (Unix s), else time 0.
 
-    `days` None: one day for `eurora`, as many as give 0.7 of Eurora's cores work for `lublin`.
+    `days` None: one day for `eurora`, as many as give 0.7 of Eurora's cores work for the others.
     """
     if kind not in GENERATORS:
         raise InputError("generator", repr(kind), "one of " + ", ".join((*GENERATORS, AUCTION)))
@@ -166,16 +167,55 @@ def _lublin(wanted: Wanted, rng: np.random.Generator) -> Trace:
     short = rng.random(jobs) < np.clip(SHORT_SHARE[0] + SHORT_SHARE[1] * procs, 0, 1)
     ln = np.where(short, rng.gamma(*SHORT_GAMMA, jobs), rng.gamma(*LONG_GAMMA, jobs))
     runtime = np.ceil(np.clip(np.exp(np.minimum(ln, 20)), 1, LONGEST_RUNTIME)).astype(np.int64)
-    walltime = np.ceil(runtime / rng.uniform(*ACCURACY, jobs) / 900).astype(np.int64) * 900
-    if days is None:
-        days = max(1, round(float((procs * runtime).sum()) / (LOAD * NODES * NODE_CORES * DAY)))
+    walltime = _walltimes(runtime, rng)
+    days = days or _days_of(procs * runtime)
     shape, scale = CYCLE_GAMMA
     slots = np.arange(48) + 0.5
     weights = slots ** (shape - 1) * np.exp(-slots / scale)
     slot = rng.choice(48, jobs, p=weights / weights.sum())
     submit = np.sort(rng.integers(0, days, jobs) * DAY + slot * 1800 + rng.integers(0, 1800, jobs))
-    columns = {"submit": submit + wanted.begin, "runtime": runtime, "walltime": walltime, "procs": procs}
-    trace = _finish("lublin", columns | {"memory_kb": np.full(jobs, MEMORY_A_CORE_KIB)})
+    return _whole("lublin", submit + wanted.begin, runtime, walltime, procs)
+
+
+RIVALS_SHARE = 0.02
+"""Of the jobs those that ask for more than half of the machine: a good half of the work, as they last as long."""
+RIVALS_LN_RUNTIME = (8.0, 1.3)
+"""Mean and standard deviation of ln of the runtime (s): 50 min in the middle."""
+STREAM = 20
+"""Narrow jobs alike that come one after the other, in the mean."""
+
+
+def _rivals(wanted: Wanted, rng: np.random.Generator) -> Trace:
+    """Jobs of more than half the machine, and streams of narrow ones (at most a node) that come all the time."""
+    jobs, days = wanted.jobs, wanted.days
+    cores = NODES * NODE_CORES
+    wide = rng.random(jobs) < RIVALS_SHARE
+    stream_of = np.cumsum(rng.random(jobs) < 1 / STREAM)
+    narrow = rng.integers(1, NODE_CORES, jobs, endpoint=True)[stream_of]
+    procs = np.where(wide, rng.integers(cores // 2 + 1, cores, jobs, endpoint=True), narrow)
+    drawn = rng.normal(*RIVALS_LN_RUNTIME, jobs)
+    ln = np.where(wide, drawn, drawn[stream_of] + rng.normal(0, 0.2, jobs))
+    runtime = np.ceil(np.clip(np.exp(ln), 1, LONGEST_RUNTIME)).astype(np.int64)
+    walltime = _walltimes(runtime, rng)
+    days = days or _days_of(procs * runtime)
+    submit = np.sort(rng.integers(0, days * DAY, jobs))
+    return _whole("rivals", submit + wanted.begin, runtime, walltime, procs)
+
+
+def _days_of(work: Ints) -> int:
+    """Days in which Eurora would have its usual load with jobs of so many core seconds."""
+    return max(1, round(float(work.sum()) / (LOAD * NODES * NODE_CORES * DAY)))
+
+
+def _walltimes(runtime: Ints, rng: np.random.Generator) -> Ints:
+    """What is asked for by jobs that run so long."""
+    return np.ceil(runtime / rng.uniform(*ACCURACY, len(runtime)) / 900).astype(np.int64) * 900
+
+
+def _whole(name: str, submit: Ints, runtime: Ints, walltime: Ints, procs: Ints) -> Trace:
+    """The trace of jobs that ask for processors and as much memory as goes with them."""
+    columns = {"submit": submit, "runtime": runtime, "walltime": walltime, "procs": procs}
+    trace = _finish(name, columns | {"memory_kb": np.full(len(runtime), MEMORY_A_CORE_KIB)})
     return in_units(trace, None, NODE_CORES)
 
 
@@ -187,4 +227,5 @@ def _finish(name: str, columns: dict[str, Any]) -> Trace:
 GENERATORS: dict[str, Callable[[Wanted, np.random.Generator], Trace]] = {
     "eurora": _eurora,
     "lublin": _lublin,
+    "rivals": _rivals,
 }

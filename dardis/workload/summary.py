@@ -26,6 +26,7 @@ def summarise(trace: Trace, platform: Platform | None) -> list[tuple[str, str]]:
         ("walltime, s", _spread(trace.walltime)),
         ("runtime, s", _spread(trace.runtime)),
         ("longer than their walltime", _share(trace.runtime > trace.walltime)),
+        ("just as long", _share((trace.runtime == trace.walltime) & ~trace.no_walltime)),
     ]
     if trace.no_walltime.any():
         lines.append(("without a walltime", _share(trace.no_walltime) + ", for which their runtime is taken"))

@@ -139,15 +139,15 @@ def test_they_are_played_and_audited(workload, contiguous, machine, nodes, tmp_p
 
 
 GOLDEN = (
-    "job_id,submit_s,runtime_s,units,req_cores,req_gpu,partition,part,alternative,nodes,contiguous",
-    "1,0,475,6,4,2,,1,1,6,1",
-    "2,0,374,32,1,0,,1,1,,1",
-    "3,0,328,32,1,1,,1,1,32,1",
-    "4,0,490,18,4,2,,1,1,18,0",
-    "5,0,542,5,8,0,,1,1,5,0",
-    "6,0,279,20,4,2,,1,1,20,1",
-    "7,0,407,56,1,0,,,,,",
-    "8,0,96,96,1,1,,1,1,96,0",
+    "job_id,submit_s,runtime_s,walltime_s,units,req_cores,req_gpu,partition,part,alternative,nodes,contiguous",
+    "1,0,475,475,6,4,2,,1,1,6,1",
+    "2,0,374,374,32,1,0,,1,1,,1",
+    "3,0,328,328,32,1,1,,1,1,32,1",
+    "4,0,490,490,18,4,2,,1,1,18,0",
+    "5,0,542,542,5,8,0,,1,1,5,0",
+    "6,0,279,279,20,4,2,,1,1,20,1",
+    "7,0,407,407,56,1,0,,,,,",
+    "8,0,96,96,96,1,1,,1,1,96,0",
 )
 
 
@@ -156,7 +156,7 @@ def test_the_first_jobs_of_workload_v(tmp_path):
     text = (tmp_path / "t.csv").read_text()
     assert tuple(text.splitlines()[:9]) == GOLDEN
     assert (
-        hashlib.sha256(text.encode()).hexdigest() == "ce71675da0b76d5116b7968419311281bc38037e9aecb9610b5364320b3b165b"
+        hashlib.sha256(text.encode()).hexdigest() == "03c2676ad1688ddcb3122e9c6eac361f2cd0123f39ceecaea14b2af0903ed5e6"
     )
 
 

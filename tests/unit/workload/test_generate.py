@@ -32,7 +32,7 @@ def see_that_all_fit(workload, platform):
         assert platform.refusal(job.asked) == ""
 
 
-@pytest.mark.parametrize("kind", ["eurora", "lublin"])
+@pytest.mark.parametrize("kind", ["eurora", "lublin", "rivals"])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_job_fits_eurora_and_a_seed_repeats_itself(kind, seed):
     trace = generate(kind, 1500, seed)
@@ -111,6 +111,7 @@ def test_a_day_ties_the_clock_to_a_calendar():
     ("arguments", "more", "sha256"),
     [
         (("eurora", 50, 4), {}, "a7011b8ad29fff5a20adbb7b693e77cb8bef15ecf244c79ab73fbcdaa44bd2fa"),
+        (("rivals", 50, 4), {}, "0d190956b0e415e34c188e5a74e0cf26df3cfc229298b81230db2c69a51f2b26"),
         (("lublin", 50, 4), {}, "1b0b0b53cf4beb63ada7b8a5911ac68d12f767542c2cf6a098c2f7bc6dce9614"),
         (
             ("eurora", 99, 1),
@@ -123,6 +124,17 @@ def test_a_seed_is_the_same_bytes_for_ever(arguments, more, sha256, tmp_path):
     """Traces that were made years ago are made again."""
     write_table(generate(*arguments, **more), tmp_path / "t.csv")
     assert hashlib.sha256((tmp_path / "t.csv").read_bytes()).hexdigest() == sha256
+
+
+def test_rivals_are_wide_jobs_with_half_of_the_work_and_streams_of_narrow_ones():
+    trace = generate("rivals", 8000, 5)
+    wide = trace.procs > 512
+    assert 0.01 < wide.mean() < 0.03
+    assert trace.procs[~wide].max() <= 16
+    work = trace.procs * trace.runtime
+    assert 0.5 < work[wide].sum() / work.sum() < 0.8
+    narrow = trace.procs[~wide]
+    assert (np.diff(narrow) == 0).mean() > 0.9
 
 
 def test_lublin_has_a_daily_cycle_and_runtimes_that_grow_with_size():
@@ -142,7 +154,7 @@ def test_days_spread_the_arrivals():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("x", 5, 1), "one of eurora, lublin"),
+        (("x", 5, 1), "one of eurora, lublin, rivals"),
         (("eurora", 0, 1), "number of jobs"),
         (("eurora", 5, 1, 0), "number of days"),
         (("eurora", 5, 1, {"nodes": 1}), "number of nodes: 1; expected 2 to 65"),
