@@ -15,5 +15,9 @@ DARDIS: Final = (sys.executable, "-m", "dardis")
 
 def convert(trace: Path, cut: Path, *options: str) -> None:
     """Cut a trace by `dardis trace convert`."""
-    command = (*DARDIS, "trace", "convert", str(trace), str(cut), *options, "--force")
+    run_quietly(*DARDIS, "trace", "convert", str(trace), str(cut), *options, "--force")
+
+
+def run_quietly(*command: str) -> None:
+    """Run it in the root of this tree, and say nothing unless it fails."""
     subprocess.run(command, check=True, cwd=ROOT, capture_output=True)

@@ -1,0 +1,170 @@
+"""Runs the late set-up beside best practice on real traces and prints waits and slowdowns relative to the one to beat.
+
+That is EASY with the shortest jobs backfilled first; longest waits are relative to EASY (docs/late.md). All runs go
+through `dardis compare`, so that what is interrupted goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from scripts.kit.cache import fingerprint, in_processes
+from scripts.kit.command import DARDIS, ROOT, convert
+from scripts.kit.page import publish
+from scripts.late.cases import WALLTIMES, Case, cases
+from scripts.late.loads import PATIENT as EASY
+from scripts.late.loads import TO_BEAT as SJBF
+from scripts.late.loads import Asked, ratios, run
+from scripts.late.loads import table as table_of_loads
+
+HPC2N, BLUE = "HPC2N-2002-2.2-cln.swf.gz", "SDSC-BLUE-2000-4.2-cln.swf.gz"
+KTH, WAGAP, EURORA = "KTH-SP2-1996.swf.gz", "MetaCentrum-Wagap-2013.swf.gz", "Eurora-2014.csv.gz"
+CURIE = "CEA-Curie-2012-slice36k.swf.gz"
+CASES = {
+    "HPC2N-5k": (HPC2N, 120, 2, 5000),
+    "SDSC-BLUE-5k": (BLUE, 144, 8, 5000),
+    "KTH-5k": (KTH, 100, 1, 5000),
+    "KTH": (KTH, 100, 1, None),
+    "Curie partition 4": (CURIE, 300, 32, None),
+    "Wagap": (WAGAP, 136, 16, None),
+    "Eurora": (EURORA, 0, 0, None),
+}
+FULL = {"HPC2N": (HPC2N, 120, 2, None), "SDSC-BLUE": (BLUE, 144, 8, None)}
+"""The long traces: --full."""
+LABELS = {
+    "easy": ("easy", {}),
+    "easy sjbf": ("easy", {"order": "sjbf"}),
+    "conservative": ("conservative", {}),
+    "throughput all-nodes": ("dardis-throughput", {"backfill_scope": "all-nodes"}),
+    "dardis-late": ("dardis-late", {}),
+}
+TO_BEAT, PATIENT = "easy sjbf", "easy"
+
+
+def platform_file(out: Path, nodes: int, cores: int) -> Path:
+    """Write a machine of equal nodes; Eurora has a file of its own."""
+    if nodes == 0:
+        return ROOT / "launch" / "platforms" / "eurora-2014.toml"
+    path = out / f"{nodes}x{cores}.toml"
+    path.write_text(
+        f'name = "{path.stem}"\n[[nodes]]\ncount = {nodes}\nprefix = "n"\nresources = {{ cores = {cores} }}\n'
+    )
+    return path
+
+
+def write_spec(out: Path, traces: Path, cases: dict[str, tuple[str, int, int, int | None]]) -> Path:
+    """Write the comparison's file."""
+    lines = []
+    for name, (file, nodes, cores, jobs) in cases.items():
+        trace = traces / file
+        if file == CURIE:
+            trace = out / "partition4.swf"
+            convert(traces / file, trace, "--partition", "4")
+        lines += ["[[traces]]", f'name = "{name}"', f'trace = "{trace}"']
+        lines += [f'platform = "{platform_file(out, nodes, cores)}"', *([f"jobs = {jobs}"] if jobs else []), ""]
+    for label, (name, settings) in LABELS.items():
+        stated = ", ".join(f'{key} = "{value}"' for key, value in settings.items())
+        lines += ["[[dispatchers]]", f'name = "{name}"', f'label = "{label}"', f"settings = {{ {stated} }}", ""]
+    path = out / "late.toml"
+    path.write_text("\n".join(lines))
+    return path
+
+
+def table(rows: list[dict[str, str]], cases: list[str]) -> str:
+    """Waits and slowdowns of each dispatcher over those of the one to beat; longest waits over EASY's."""
+    of = {(row["trace"], row["dispatcher"]): row for row in rows if row["status"] == "done"}
+    lines = ["| trace | jobs | to beat: wait s / slowdown | " + " | ".join(LABELS) + " | claims and asks a job |"]
+    lines.append("| --- " * (len(LABELS) + 4) + "|")
+    for case in cases:
+        if any((case, label) not in of for label in LABELS):
+            lines.append(f"| {case} | not all runs ended | " + "| " * (len(LABELS) + 2) + "|")
+            continue
+        best, patient = of[case, TO_BEAT], of[case, PATIENT]
+        cells = []
+        for label in LABELS:
+            row = of[case, label]
+            figures = [
+                float(row[key]) / float(base[key])
+                for key, base in (("mean_wait_s", best), ("mean_bounded_slowdown", best), ("max_wait_s", patient))
+            ]
+            cells.append(" / ".join(f"{figure:.2f}" for figure in figures))
+        late = of[case, "dardis-late"]
+        asks = float(late["renegotiations"]) / float(late["jobs"])
+        told = f"{float(best['mean_wait_s']):.0f} / {float(best['mean_bounded_slowdown']):.1f}"
+        lines.append(f"| {case} | {late['jobs']} | {told} | " + " | ".join(cells) + f" | {asks:.1f} |")
+    return "\n".join([*lines, "", "Each cell: mean wait / mean bounded slowdown / longest wait.", ""])
+
+
+def main() -> int:
+    """Run what is missing and print the table."""
+    parser = argparse.ArgumentParser(prog="scripts/reproduce/late", description=__doc__, allow_abbrev=False)
+    parser.add_argument("--traces", type=Path, default=ROOT.parent / "shared" / "traces", help="folder of the traces")
+    parser.add_argument("--out", type=Path, default=ROOT / "out" / "late", help="folder (out/late)")
+    parser.add_argument("--full", action="store_true", help="also the long traces, 200,000 jobs each")
+    parser.add_argument("--only", nargs="+", choices=[*CASES, *FULL], help="only these traces")
+    parser.add_argument("--processes", type=int, default=1, help="runs at once (1)")
+    loads = parser.add_argument_group("--loads")
+    loads.add_argument("--loads", action="store_true", help="the table of loads: real and made traces at five loads")
+    loads.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="of dardis-late, may be repeated"
+    )
+    loads.add_argument("--part", choices=["chosen", "judged"], help="only cases that the rule is chosen, or judged on")
+    loads.add_argument("--walltimes", choices=WALLTIMES, default=WALLTIMES[0], help="as they are stated, or others")
+    loads.add_argument(
+        "--shaken", type=int, default=0, metavar="SEED", help="submissions up to a minute later, by chance"
+    )
+    options = parser.parse_args()
+    if not options.traces.is_dir():
+        parser.error(f"{options.traces}: no such folder; --traces names the one with the traces")
+    out = options.out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    return at_loads(options, out) if options.loads else as_they_are(options, out)
+
+
+def at_loads(options: argparse.Namespace, out: Path) -> int:
+    """The table of loads."""
+    traces, late = options.traces.resolve(), ("dardis-late", *options.set)
+    every = [
+        replace(case, walltimes=options.walltimes, shaken=options.shaken)
+        for case in cases(long=options.full)
+        if options.part is None or case.chosen_on == (options.part == "chosen")
+    ]
+    asked: dict[tuple[Case, Asked], tuple[Case, Asked, Path, Path]] = {
+        (case, who): (case, who, traces, out) for case in every for who in (SJBF, EASY, late)
+    }
+    for case in every:
+        case.trace(traces, out)
+    done = dict(in_processes(run, asked, lambda one: f"{one[0].name}: {one[1][0]}", options.processes))
+    found = {}
+    for case in every:
+        best, patient, mine = (done[case, who] for who in (SJBF, EASY, late))
+        if best and patient and mine:
+            found[case] = ratios(case.load_there(traces, out), mine, best, patient)
+    told = fingerprint(late, options.walltimes, options.shaken, options.part)
+    publish(out / f"loads-{told}.md", f"`{' '.join(late)}`\n\n" + table_of_loads(found))
+    return 0 if len(found) == len(every) else 1
+
+
+def as_they_are(options: argparse.Namespace, out: Path) -> int:
+    """The table of whole comparisons."""
+    chosen = CASES | FULL if options.full or options.only else CASES
+    chosen = {name: case for name, case in chosen.items() if not options.only or name in options.only}
+    spec = write_spec(out, options.traces.resolve(), chosen)
+    command = [*DARDIS, "compare", str(spec), "--out", str(out / "comparison")]
+    status = subprocess.run([*command, "--processes", str(options.processes)], cwd=ROOT, stdout=sys.stderr, check=False)
+    if status.returncode not in {0, 1}:
+        return status.returncode
+    with (out / "comparison" / "compare.csv").open(newline="") as file:
+        text = table(list(csv.DictReader(file)), list(chosen))
+    (out / "late.md").write_text(text)
+    sys.stdout.write(text)
+    return status.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""The table of loads of late binding: which cases there are, how they are made, and what is said of ratios."""
+
+import numpy as np
+import pytest
+
+from dardis.workload.generate import generate
+from dardis.workload.table import write_table
+from scripts.late.cases import SOURCES, WALLTIMES, Case, cases, shaken, with_walltimes
+from scripts.late.loads import Ratios, excess, geometric, ratios, run, summary, table
+
+
+def test_half_of_the_cases_are_kept_to_be_judged_on():
+    every = list(cases())
+    assert len(set(every)) == len(every) == len({case.name for case in every})
+    chosen = sum(case.chosen_on for case in every)
+    assert abs(2 * chosen - len(every)) <= 1
+    for source in SOURCES:
+        assert len({case.chosen_on for case in every if case.source == source}) == 1
+
+
+@pytest.fixture
+def trace():
+    return generate("rivals", 300, 3)
+
+
+def test_walltimes_change_and_what_runs_does_not(trace):
+    ran = np.minimum(trace.runtime, trace.walltime)
+    for how in WALLTIMES[1:]:
+        other = with_walltimes(trace, how)
+        assert other.runtime.tolist() == ran.tolist()
+        assert (other.walltime >= ran).all()
+    assert with_walltimes(trace, "exact").walltime.tolist() == ran.tolist()
+    assert with_walltimes(trace, "five times").walltime.tolist() == (5 * trace.walltime).tolist()
+    assert len(set(with_walltimes(trace, "equal").walltime.tolist())) == 1
+
+
+def test_shaken_submissions_are_later_by_a_minute_at_most_and_in_order(trace):
+    moved = shaken(trace, 1)
+    assert (np.diff(moved.submit) >= 0).all()
+    before = dict(zip(trace.number.tolist(), trace.submit.tolist(), strict=True))
+    later = [
+        submit - before[number] for number, submit in zip(moved.number.tolist(), moved.submit.tolist(), strict=True)
+    ]
+    assert 0 == min(later) < max(later) == 60
+    assert shaken(trace, 1).submit.tolist() == moved.submit.tolist() != shaken(trace, 2).submit.tolist()
+
+
+def test_a_case_is_run_and_its_wide_jobs_wait_apart(tmp_path):
+    case = Case("rivals 1", 0.9)
+    (tmp_path / "traces").mkdir()
+    write_table(generate("rivals", 300, 3), tmp_path / "traces" / "rivals-1-10k-cut.csv")
+    easy = run(case, ("easy",), tmp_path, tmp_path)
+    assert case.load_there(tmp_path, tmp_path) == pytest.approx(0.9, abs=1e-3)
+    (wide, wait), (others, short) = easy["wide"], easy["others"]
+    assert wide + others == easy["jobs"] == 300
+    assert (wide * wait + others * short) / 300 == pytest.approx(easy["mean_wait_s"])
+    same = ratios(0.9, easy, easy, easy)
+    assert (same.wait, same.slowdown, same.longest) == (1, 1, 1)
+    assert same.wide is None  # six of them are too few
+
+
+def test_what_is_said_of_ratios():
+    found = {
+        Case("KTH", 0.9): Ratios(0.9, 0.5, 0.5, 1.0, 1.2, 0.4),
+        Case("KTH", 1.3): Ratios(1.3, 2.0, 0.5, 3.0, None, 2.0),
+        Case("Eurora", 0.7): Ratios(0.7, 1.0, 1.1, 1.5, None, 1.0),
+    }
+    assert geometric(list(found.values())[:2]) == pytest.approx((1.0, 0.5))
+    assert excess(list(found.values())) == pytest.approx(2.0)
+    lines = summary(found)
+    assert lines[0] == "chosen on, up to load 0.9: 0.50/0.50 (aim 0.80/0.70), 1 cases"
+    assert "wait 2.00 (1.10), slowdown 0.50 (1.10), longest 3.00 (1.50); 2.00 times a limit" in lines[2]
+    assert "judged on" in lines[3]
+    assert "| KTH, 10k, 1.3 | 1.30 | 2.00 | 0.50 | 3.00 | – | 2.00 | chosen on |" in table(found)
