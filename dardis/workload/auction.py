@@ -61,7 +61,7 @@ def generate_auction(wanted: Auction, seed: int) -> Trace:
     nodes = MACHINES[wanted.machine]
     rng = stream(seed, "generate", AUCTION)
     blocks: list[dict[str, Ints]] = []
-    need = round(wanted.hours * 3600 * nodes * NODE_CORES)
+    need = max(1, round(wanted.hours * 3600 * nodes * NODE_CORES))
     while need > 0:
         block = _block(wanted, nodes, rng)
         work = np.cumsum(block["runtime"] * block["cores"])

@@ -180,6 +180,10 @@ def test_bad_arguments_of_it_are_errors(wanted, message):
         generate_auction(Auction(**wanted), 1)
 
 
+def test_hours_of_less_than_a_core_second_are_one_job():
+    assert len(plain(generate_auction(Auction(hours=1e-9), 1))) == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
