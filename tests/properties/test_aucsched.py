@@ -170,6 +170,9 @@ def test_each_bid_is_of_its_class_and_has_room_for_its_units(case):
         assert any(True for _ in after(case.auction.free.amounts, bid))
         amounts = bid.fixed.sum(axis=0) + bid.spare * np.array(bid.unit)
         assert amounts.tolist() == (part.units * np.array(part.request)).tolist()
+        several_ways = len(nodes) < part.units < most[nodes].sum() and part.nodes != part.units
+        free_to_spread = several_ways and sum(part.request) == 1 and not case.problem.distinct
+        assert (bid.held is None) == free_to_spread
         contiguous = request.contiguous or (case.terms.bids is BidClasses.CONTIGUOUS and bid.of is not Class.SLURM)
         assert is_a_block(nodes) or not contiguous
         if bid.of is Class.SLURM:

@@ -102,8 +102,11 @@ class Asked:
         """Whether it is of type 1."""
         return self.exact == 0
 
-    def bid(self, of: Class, nodes: Ints, worth: float) -> Bid | None:
-        """A bid on all of these nodes, which have room for the units; None: there are more nodes than units."""
+    def bid(self, of: Class, nodes: Ints, worth: float, left: Ints | None = None) -> Bid | None:
+        """A bid on all of these nodes, which have room for the units; None: there are more nodes than units.
+
+        `left`: units that each node holds beside others, (nodes,), where the bid says how units are spread.
+        """
         units, count = self.part.units, len(nodes)
         if count > units:
             return None
@@ -112,7 +115,7 @@ class Asked:
         if self.flexible and count < units < int(most.sum()):  # else there is one way to spread them
             on, held = np.ones(count, dtype=np.int64), None
         else:
-            on = spread(most, units)
+            on = spread(most if left is None else left[nodes], units)
             held = self.request, ((nodes, on),)
         spare = units - int(on.sum())
         return Bid(

@@ -193,7 +193,7 @@ def _slurm(asked: Sequence[Sequence[Asked]], free: Free, worth: Worth) -> list[B
             if nodes is None:
                 continue
             value = worth.of(Class.SLURM, cores_only=one.cores_only, nodes=len(nodes), sets=1)
-            bid = replace(one, most=most).bid(Class.SLURM, nodes, value)
+            bid = one.bid(Class.SLURM, nodes, value, most)
             if bid is not None:
                 left[: one.level + 1, nodes] -= spread(most[nodes], one.part.units)[:, None] * request
                 bids.append(bid)

@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dardis.dispatch.auction.bids import Asked, Worth, bids_of, slurm_nodes
-from dardis.model.shapes import Part
+from dardis.dispatch.auction.bids import Asked, Class, Worth, bids_of, slurm_nodes
+from dardis.dispatch.auction.clear import Alpha, BidClasses, Terms, auction_of
+from dardis.dispatch.cp.problem import Problem, Waiting
+from dardis.model.job import Job
+from dardis.model.platform import NodeGroup, Platform
+from dardis.model.shapes import Part, Request
 
 
 def asked(most, units, nodes=0, *, contiguous=False):
@@ -62,3 +66,17 @@ def test_best_fit_as_slurm_has_it(units, nodes, contiguous, expected):
     most = np.array([2, 2, 2, 0, 2, 0, 2, 2])
     found = slurm_nodes(asked(most, units, nodes, contiguous=contiguous), most)
     assert (None if found is None else found.tolist()) == expected
+
+
+def test_a_bid_of_slurm_that_takes_all_that_jobs_before_it_leave_may_be_spread_otherwise():
+    """The second job has 1, 1 and 2 cores beside the first, which may lose, or win elsewhere."""
+    request = Request((Part(2, (1,), 1, 2),), 9)
+    waiting = (
+        Waiting(Job(1, 0, 0, None, 9, 2, (1,), 1, requests=(request,)), 9, {0: (0,)}),
+        Waiting(Job(2, 0, 0, None, 9, 4, (1,), 1), 9),
+    )
+    problem = Problem(Platform("three", (NodeGroup("n", 3, {"cores": 2}),)), 0, (), waiting)
+    terms = Terms(50, 5, BidClasses.ALL, True, Alpha.EXACT, 1000, 10, 20)
+    first, second = (bid for bid in auction_of(problem, (0, 1), terms).bids if bid.of is Class.SLURM)
+    assert (first.nodes.tolist(), second.nodes.tolist()) == ([0, 1], [0, 1, 2])
+    assert (second.fixed.tolist(), second.spare, second.held) == ([[1], [1], [1]], 1, None)
