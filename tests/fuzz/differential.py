@@ -18,7 +18,7 @@ from kit.plain_audit import Audit, Promises
 from kit.plain_rows import Down, Finding, Row, digest_of, downs_of, downs_of_file, rows_of, rows_of_file
 
 from dardis.cli.main import run as run_command
-from dardis.dispatch import CentralSetUp
+from dardis.dispatch import CentralSetUp, QueueSetUp
 from dardis.dispatch.replan.setups import ReplanSetUp
 from dardis.metrics.audit import audit
 from dardis.model.choices import NodeChoice, OnOff, ProfileRule, UnitsPerNode
@@ -120,6 +120,7 @@ def promises_of(instance: Instance) -> Promises:
         hard=check if setup.profile is ProfileRule.HARD else None,
         grain=setup.start_grain_s if drawn and not _asks_again(instance) else None,
         searches=isinstance(setup, SetUp),
+        step=setup.step_s if isinstance(setup, QueueSetUp) else 1,
     )
 
 

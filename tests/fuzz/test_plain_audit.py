@@ -141,14 +141,14 @@ def narrower(units: int, **promises: object) -> Callable[[Case], None]:
     return change
 
 
-def alone(**fields: object) -> Callable[[Case], None]:
+def alone(step: int = 1, **fields: object) -> Callable[[Case], None]:
     """Job 5 on a machine that is empty, always open and up, after a second window."""
 
     def change(case: Case) -> None:
         changed(5, **fields)(case)
         case.platform = replace(PLATFORM, maintenance=())
         case.desired, case.switching, case.downs = None, None, []
-        promised(grain=None)(case)
+        promised(grain=None, step=step)(case)
 
     return change
 
@@ -208,6 +208,7 @@ def test_what_is_sound_passes():
         ("late", past_its_window(attempts=1)),
         ("late", alone(start=999_990, finish=999_994)),
         ("late", alone(start=91, finish=95)),
+        ("late", alone(start=95, finish=99, step=5)),
         ("capacity", changed(4, start=14, finish=17, where=[(2, 2)])),
         ("capacity", changed(5, start=6, finish=10)),
         ("hard", wished(5, 14)),
@@ -254,6 +255,7 @@ def test_what_is_broken_is_found(rule, breaks):
         past_its_window(attempts=1, hard="span"),
         past_its_window(attempts=1, searches=False),
         alone(start=90, finish=94),
+        alone(start=94, finish=98, step=5),
         switched(),
         switched(Down(1, 16, 30), Down(1, 50, 60), most_cycles_per_day=2.9),
         switched(Down(1, 16, 30), spares={}, floors={0: StepFunction.from_steps(1, [(30, 2)])}),

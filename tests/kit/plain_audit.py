@@ -34,6 +34,8 @@ class Promises:
     again, from then on."""
     searches: bool = False
     """Whether jobs search windows, and so count their attempts."""
+    step: int = 1
+    """Seconds from one decision to the next at most, where somebody waits."""
 
 
 @dataclass
@@ -219,7 +221,7 @@ class Audit:
         waits = self.promises.hard is not None and self.desired is not None
         if self.promises.searches and not waits and row.attempts == 1:
             yield Finding("late", f"starts at {row.start}, and has searched no window but the one to {row.latest}")
-        if self._alone(row):
+        if self._alone(row) and row.start >= row.latest + self.promises.step:
             yield Finding("late", f"starts at {row.start}, and the machine was empty till {row.latest}")
 
     def _alone(self, row: Row) -> bool:
