@@ -7,9 +7,12 @@ import math
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from dardis.model.numbers import decimal_number, whole_number
+from dardis.workload.auction import MOST_HOURS
 from scripts.aucsched.cases import MACHINE_OF, Case, asked_runs, run
 from scripts.aucsched.figures import Figures, measured
 from scripts.aucsched.page import Found, page
@@ -20,29 +23,30 @@ from scripts.kit.page import publish, write_csv
 
 
 def options_of() -> argparse.Namespace:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(prog="scripts/reproduce/aucsched", description=__doc__)
+    """Read the command line, and make the folder that it names."""
+    parser = argparse.ArgumentParser(prog="scripts/reproduce/aucsched", description=__doc__, allow_abbrev=False)
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "aucsched", help="folder (out/aucsched)")
-    parser.add_argument("--tables", type=_words, default=[*MACHINE_OF], help="of the paper, with commas (5,6,7,8)")
-    parser.add_argument("--seeds", type=_numbers, default=_numbers("1,2,3,4,5,6,7"),
+    parser.add_argument("--tables", type=_tables, default=[*MACHINE_OF], help="of the paper, with commas (5,6,7,8)")
+    parser.add_argument("--seeds", type=_seeds, default=_seeds("1,2,3,4,5,6,7"),
                         help="of the workloads on machines S and M, with commas (1 to 7)")  # fmt: skip
-    parser.add_argument("--seeds-large", type=int, default=2, metavar="N",
+    parser.add_argument("--seeds-large", type=_count, default=2, metavar="N",
                         help="on machine L the first N of them (2)")  # fmt: skip
-    parser.add_argument("--hours", type=float, default=4.0, help="theoretical runtime of a workload (4)")
-    parser.add_argument("--processes", type=int, default=2, help="runs at once (2)")
-    parser.add_argument("--limit", type=float, metavar="S", help="begin no run after S s; the same command goes on")
+    parser.add_argument("--hours", type=_hours, default=4.0, help="theoretical runtime of a workload (4)")
+    parser.add_argument("--processes", type=_count, default=2, help="runs at once (2)")
+    parser.add_argument("--limit", type=_limit, metavar="S", help="begin no run after S s; the same command goes on")
     options = parser.parse_args()
-    for table in options.tables:
-        if table not in MACHINE_OF:
-            parser.error(f"--tables: {table}; expected some of {', '.join(MACHINE_OF)}")
+    options.out = options.out.resolve()
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        parser.error(f"--out {options.out}: cannot be made ({error.strerror}); expected a folder, or a place for one")
     return options
 
 
 def main() -> int:
     """Print the page, and write it beside the runs; 1 where runs are missing."""
     options = options_of()
-    out = options.out.resolve()
-    out.mkdir(parents=True, exist_ok=True)
+    out = options.out
     large = options.seeds[: options.seeds_large]
     seeds = {table: large if MACHINE_OF[table] == "L" else options.seeds for table in options.tables}
     until = math.inf if options.limit is None else time.time() + options.limit
@@ -76,12 +80,53 @@ def _write_figures(path: Path, found: Found) -> None:
     write_csv(path, head, rows)
 
 
-def _words(text: str) -> list[str]:
-    return text.split(",")
+def _tables(text: str) -> list[str]:
+    tables = text.split(",")
+    if not {*tables} <= {*MACHINE_OF} or len({*tables}) < len(tables):
+        raise _refused(text, f"some of {','.join(MACHINE_OF)}, each once")
+    return tables
 
 
-def _numbers(text: str) -> list[int]:
-    return [int(word) for word in text.split(",")]
+def _seeds(text: str) -> list[int]:
+    expected = "whole numbers from 1 with commas between, each once"
+    seeds = [_whole(word, text, expected) for word in text.split(",")]
+    if len({*seeds}) < len(seeds):
+        raise _refused(text, expected)
+    return seeds
+
+
+def _count(text: str) -> int:
+    return _whole(text, text, "a whole number from 1")
+
+
+def _whole(word: str, text: str, expected: str) -> int:
+    """A word of an option's text."""
+    try:
+        return whole_number(word, 1)
+    except ValueError:
+        raise _refused(text, expected) from None
+
+
+def _hours(text: str) -> float:
+    return _decimal(text, lambda hours: 0 < hours <= MOST_HOURS, f"above 0, at most {MOST_HOURS}")
+
+
+def _limit(text: str) -> float:
+    return _decimal(text, lambda seconds: seconds >= 0, "seconds from 0")
+
+
+def _decimal(text: str, fits: Callable[[float], bool], expected: str) -> float:
+    try:
+        number = decimal_number(text)
+    except ValueError:
+        raise _refused(text, expected) from None
+    if not fits(number):
+        raise _refused(text, expected)
+    return number
+
+
+def _refused(text: str, expected: str) -> argparse.ArgumentTypeError:
+    return argparse.ArgumentTypeError(f"{text!r}; expected {expected}")
 
 
 if __name__ == "__main__":

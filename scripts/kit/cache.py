@@ -69,9 +69,17 @@ def kept_metrics(folder: Path, *asked: str) -> dict[str, Any]:
 def in_processes(
     work: Callable[..., T], asked: Mapping[K, tuple[Any, ...]], names: Callable[[K], str], processes: int
 ) -> Iterator[tuple[K, T]]:
-    """Do all that is asked (arguments of `work`), so many at once; what ends first comes first, and is told by name."""
+    """Do all that is asked (arguments of `work`), so many at once; what ends first comes first, and is told by name.
+
+    Work that comes to None was not done, and is not told.
+    """
+    count = 0
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
         tasks = {pool.submit(work, *arguments): key for key, arguments in asked.items()}
-        for count, task in enumerate(as_completed(tasks), 1):
-            yield tasks[task], task.result()
+        for task in as_completed(tasks):
+            outcome = task.result()
+            yield tasks[task], outcome
+            if outcome is None:
+                continue
+            count += 1
             sys.stderr.write(f"{count} of {len(tasks)}: {names(tasks[task])}\n")

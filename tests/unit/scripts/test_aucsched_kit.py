@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ figures = importlib.import_module("scripts.aucsched.figures")
 cases = importlib.import_module("scripts.aucsched.cases")
 pages = importlib.import_module("scripts.aucsched.page")
 plots = importlib.import_module("scripts.aucsched.plots")
+command = importlib.import_module("scripts.aucsched.__main__")
 
 PRINTED = sorted((Path(__file__).parents[4] / "shared" / "seeds").glob("001_*.txt"))
 SEEDS = {"5": [1, 2], "6": [1, 2], "7": [1], "8": [1]}
@@ -117,6 +119,45 @@ def test_nothing_begins_when_time_is_up_and_what_is_there_is_kept(asked, tmp_pat
     one.folder(tmp_path).mkdir(parents=True)
     (one.folder(tmp_path) / "metrics.json").write_text("{}")
     assert cases.run(one, tmp_path, 0.0) == {"folder": one.folder(tmp_path)}
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "expected"),
+    [
+        *(("--hours", text, "above 0, at most 100") for text in ("0", "-1", "1000", "nan", "four")),
+        *(("--limit", text, "seconds from 0") for text in ("-1", "nan")),
+        *((option, text, "a whole number from 1") for option in ("--processes", "--seeds-large")
+          for text in ("0", "-1", "1.5")),
+        *(("--seeds", text, "whole numbers from 1 with commas between, each once")
+          for text in ("0", "-1", "1-3", "1,1", "1,,2")),
+        *(("--tables", text, "some of 5,6,7,8, each once") for text in ("5,5", "9", "")),
+    ],
+)  # fmt: skip
+def test_mistakes_on_the_command_line(option, text, expected, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "out"
+    monkeypatch.setattr(sys, "argv", ["aucsched", f"{option}={text}", f"--out={out}"])
+    with pytest.raises(SystemExit, match="2"):
+        command.main()
+    assert capsys.readouterr().err.splitlines()[-1].endswith(f"argument {option}: {text!r}; expected {expected}")
+    assert not out.exists()
+
+
+def test_a_folder_that_cannot_be_made(tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").write_text("kept")
+    for out in (tmp_path / "file", tmp_path / "file" / "out"):
+        monkeypatch.setattr(sys, "argv", ["aucsched", f"--out={out}"])
+        with pytest.raises(SystemExit, match="2"):
+            command.main()
+        assert f"--out {out}: cannot be made (" in capsys.readouterr().err.splitlines()[-1]
+    assert (tmp_path / "file").read_text() == "kept"
+
+
+def test_options_are_written_out(monkeypatch, capsys, tmp_path):
+    """What begins like several would otherwise mean the one."""
+    monkeypatch.setattr(sys, "argv", ["aucsched", "--seed", "1", "--out", str(tmp_path)])
+    with pytest.raises(SystemExit, match="2"):
+        command.main()
+    assert "--seed" in capsys.readouterr().err.splitlines()[-1]
 
 
 @pytest.fixture

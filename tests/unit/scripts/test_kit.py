@@ -60,6 +60,12 @@ def test_all_that_is_asked_is_done_and_told(capsys):
     assert sorted(capsys.readouterr().err.splitlines()) == ["1 of 2: SEVEN", "2 of 2: NINE"]
 
 
+def test_what_was_not_done_is_not_told(capsys):
+    found = {"no": None, "yes": 0}
+    assert dict(cache.in_processes(found.get, {"no": ("no",), "yes": ("yes",)}, str.upper, 1)) == found
+    assert capsys.readouterr().err == "1 of 2: YES\n"
+
+
 def test_a_table_has_its_words_left_and_its_numbers_right():
     lines = page.table(["load", "", "jobs"], [["low", "", "3"]], left=2)
     assert lines == ["| load |  | jobs |", "| --- | --- | ---: |", "| low |  | 3 |"]

@@ -105,6 +105,10 @@ def test_shares_are_the_printed_ones_but_for_chance(workload, contiguous):
     assert {job[3] // 8 for job in told} == {*range(1, most + 1)}
 
 
+def test_the_least_work_is_a_job():
+    assert len(generate_auction(Auction(hours=1e-9), 1)) == 1
+
+
 def test_versions_differ_in_contiguous_alone_and_seeds_in_all():
     none, half, whole = (plain(generate_auction(Auction("V", contiguous=share), 2)) for share in (0, 50, 100))
     assert [job[:5] for job in none] == [job[:5] for job in half] == [job[:5] for job in whole]
