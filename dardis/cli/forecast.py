@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dardis.cli.options import CalendarStart
+from dardis.cli.options import CalendarStart, TracePath
 from dardis.cli.texts import days_of
 from dardis.model.errors import InputError
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def forecast(
-    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="SWF, job table or Eurora CSV, plain or .gz.")],
+    trace: TracePath,
     platform: Annotated[Path, typer.Option(metavar="P.toml", help="The machine.")],
     out: Annotated[
         Path | None, typer.Option(metavar="FILE|DIR", help="A job table (.csv, .csv.gz), or a folder for the files.")

@@ -1,4 +1,4 @@
-"""Options that several commands take, each said once: which jobs of a trace are meant."""
+"""Options that several commands take, each said once: which trace, and which of its jobs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import typer
 
 from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
 
+TracePath = Annotated[
+    Path, typer.Argument(metavar="TRACE", help="SWF, job table, Eurora CSV or Alibaba's pods, plain or .gz.")
+]
 FirstJobs = Annotated[int | None, typer.Option(min=1, max=LARGEST_INT64, help="Only the first N jobs.")]
 SubmittedFrom = Annotated[
     int | None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dardis.cli.options import CalendarStart, Events, FirstJobs, SubmittedBefore, SubmittedFrom
+from dardis.cli.options import CalendarStart, Events, FirstJobs, SubmittedBefore, SubmittedFrom, TracePath
 from dardis.cli.texts import whole_of
 from dardis.model.errors import InputError
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def simulate(
-    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="SWF, job table or Eurora CSV, plain or .gz.")],
+    trace: TracePath,
     platform: Annotated[Path, typer.Option(metavar="P.toml", help="The machine.")],
     dispatcher: Annotated[str, typer.Option(metavar="NAME", help="See `dardis dispatchers`.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")],

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dardis.cli.options import TracePath
 from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Look at a workload trace, convert it, or make one.")
 
-TracePath = Annotated[
-    Path, typer.Argument(metavar="TRACE", help="SWF, job table, Eurora CSV or Alibaba's pods, plain or .gz.")
-]
 OutPath = Annotated[Path, typer.Argument(metavar="OUT", help="Ends in .swf or .csv (a job table), or either with .gz.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse a trace with a malformed line.")]
@@ -80,7 +78,9 @@ def convert(
     from dardis.config.platform import load_platform
     from dardis.model.files import write_text
     from dardis.workload import transform
+    from dardis.workload.alibaba import KINDS
     from dardis.workload.read import read_trace
+    from dardis.workload.summary import skipped_lines
 
     _check_out(out, force)
     if (nodes is None) != (platform_out is None):
@@ -93,7 +93,10 @@ def convert(
         raise InputError("--target-load", f"{target_load} without --platform", "the machine that is to have this load")
     machine = load_platform(platform) if platform else None
     kept = read_trace(trace, strict=strict)
-    skipped = len(kept.skipped)
+    if nodes is not None and {*kept.request} != {*KINDS}:
+        found = f"jobs of {trace} ask for {', '.join(kept.request) or 'processors'}"
+        raise InputError("--nodes", found, f"Alibaba's pods, which ask for {', '.join(KINDS)}")
+    skipped = skipped_lines(kept)
     if partition:
         kept = transform.in_partition(kept, partition)
     if queue:
@@ -113,7 +116,9 @@ def convert(
     if site is not None and platform_out is not None:
         write_text(platform_out, platform_text(site))
         typer.echo(f"{platform_out}: {site.node_count} nodes")
-    typer.echo(f"{out}: {len(kept)} jobs" + (f"; {skipped} lines of {trace} are no jobs" if skipped else ""))
+    for line in skipped:
+        typer.echo(f"dardis: warning: {trace}: {line}", err=True)
+    typer.echo(f"{out}: {len(kept)} jobs")
 
 
 @app.command()

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from dardis.config.platform import LARGEST_AMOUNT, LARGEST_CORES, check_platform
 from dardis.model.errors import InputError
-from dardis.model.files import csv_table, read_text
+from dardis.model.files import by_name, csv_table, read_text
 from dardis.model.numbers import whole_number
 from dardis.model.platform import MAX_GROUPS, NodeGroup, Platform
 from dardis.model.resources import CORES, MEMORY
@@ -41,7 +41,7 @@ def read_node_list(path: Path, asked: Iterable[str]) -> Platform:
     found: Counter[_Node] = Counter()
     for line, fields in table:
         try:
-            found[_node(dict(zip(header, fields, strict=True)))] += 1
+            found[_node(by_name(header, fields))] += 1
         except ValueError as error:
             expected = f"a node of {LARGEST_CORES} cores at most, with its memory and GPUs"
             raise InputError(f"{path}:{line}", f"no node ({error})", expected) from None

@@ -108,6 +108,13 @@ def csv_table(path: Path, text: str, columns: Sequence[str]) -> tuple[list[str],
     return header, rows
 
 
+def by_name(header: Sequence[str], fields: Sequence[str]) -> dict[str, str]:
+    """The fields of a line by the names of their columns; ValueError where there are more or fewer."""
+    if len(fields) != len(header):
+        raise ValueError(f"{len(fields)} fields instead of {len(header)}")
+    return dict(zip(header, fields, strict=True))
+
+
 def write_text(path: Path, text: str) -> None:
     """Replace `path` by `text` in one step; gzipped (the same bytes each time) when its name ends in `.gz`."""
     if not path.parent.is_dir():

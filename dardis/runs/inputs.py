@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,15 +30,12 @@ from dardis.workload.deadlines import deadlines_asked
 from dardis.workload.jobs import Workload, to_jobs
 from dardis.workload.read import read_trace
 from dardis.workload.stated import told_of
-from dardis.workload.trace import Skipped, Trace
+from dardis.workload.summary import skipped_lines
+from dardis.workload.trace import Trace
 from dardis.workload.transform import first_jobs, submitted
 from dardis.workload.units import groups_of
 
 LONGEST_CLOSED_S = 366 * 86_400
-LINES_SHOWN = 5
-"""Line numbers that a warning names for each kind of reason."""
-_QUOTED = re.compile(r"'.*'|\d+")
-"""What differs between reasons of one kind: the text that was found, a number of fields."""
 STARTS_ONLY: Final = "profile=hard is tested when a job starts, not after (profile_check=instant)"
 """What to warn of where a set-up `checks_starts_only`."""
 
@@ -130,7 +126,7 @@ def load_inputs(request: RunRequest) -> Inputs:
         expected = "--calendar-start, or calendar_start in a comparison's file: the UTC moment of its first submission"
         raise InputError(request.platform, found, expected)
     _see_hours(request, platform, int(whole.submit.min()))
-    skipped = _skipped_lines(whole)
+    skipped = skipped_lines(whole)
     warnings = [str(mistake) for mistake in taken(request.dispatcher)]
     warnings += [f"{request.trace}: {line}" for line in [*skipped, *_unstated(part)]] + workload.notes
     jobs = deadlines_asked(workload.jobs, whole, request.deadlines, setup.deadlines)
@@ -272,20 +268,6 @@ def check_reach(request: RunRequest, setup: AnySetUp) -> list[str]:
         found = f"{request.sample} with {request.dispatcher}, whose jobs ask all nodes"
         raise InputError("--sample", found, f"one of {dispatchers_that(lambda setup: setup.samples)}")
     return []
-
-
-def _skipped_lines(trace: Trace) -> list[str]:
-    """One line for each kind of reason: how many lines of the trace gave no job, an example, and which come first."""
-    kinds: dict[tuple[str, bool], list[Skipped]] = {}
-    for skip in trace.skipped:
-        kinds.setdefault((_QUOTED.sub("", skip.reason), skip.malformed), []).append(skip)
-    found = []
-    for (_, malformed), skips in kinds.items():
-        lines = ", ".join(str(skip.line) for skip in skips[:LINES_SHOWN])
-        more = ", …" if len(skips) > LINES_SHOWN else ""
-        what = "malformed" if malformed else "no job"
-        found.append(f"{len(skips)} {what} ({skips[0].reason}), skipped: line {lines}{more}")
-    return found
 
 
 def _unix_start(request: RunRequest, trace: Trace, platform: Platform) -> int | None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dardis.model.files import csv_table
+from dardis.model.files import by_name, csv_table
 from dardis.model.numbers import decimal_number, whole_number
 from dardis.model.resources import CORES, MEMORY
 from dardis.workload.table import processors
@@ -21,6 +21,8 @@ CPU_MILLI = "cpu_milli"
 COLUMNS = (
     "name", CPU_MILLI, "memory_mib", "num_gpu", "gpu_spec", "qos", "creation_time", "deletion_time", "scheduled_time",
 )  # fmt: skip
+KINDS = (CORES, "gpu", MEMORY)
+"""What every pod asks for."""
 
 
 class _Pod(NamedTuple):
@@ -45,7 +47,7 @@ def parse_pods(path: Path, text: str, *, strict: bool) -> Trace:
     problems: list[Skipped] = []
     for number, (line_number, fields) in enumerate(table):
         try:
-            pods.append(_pod(number, dict(zip(header, fields, strict=True))))
+            pods.append(_pod(number, by_name(header, fields)))
         except ValueError as error:
             problems.append(Skipped(line_number, f"no pod of this form ({error})", malformed=True))
         else:
@@ -58,7 +60,7 @@ def _columns(pods: list[_Pod]) -> dict[str, Any]:
         name: np.array([getattr(pod, name) for pod in pods], dtype=np.int64)
         for name in ("number", "submit", "wait", "runtime", "cores", "gpus", "memory")
     }
-    request = {CORES: numbers.pop("cores"), "gpu": numbers.pop("gpus"), MEMORY: numbers.pop("memory")}
+    request = dict(zip(KINDS, (numbers.pop(name) for name in ("cores", "gpus", "memory")), strict=True))
     units = np.ones(len(pods), dtype=np.int64)
     columns: dict[str, Any] = {"units": units, "request": request, "procs": processors(units, request)}
     texts = {name: np.array([getattr(pod, name) for pod in pods], dtype=object) for name in _TEXTS}

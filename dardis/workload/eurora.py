@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dardis.model.files import csv_table
+from dardis.model.files import by_name, csv_table
 from dardis.model.numbers import decimal_number, whole_number
 from dardis.model.resources import CORES, MEMORY
 from dardis.workload.table import processors
@@ -46,7 +46,7 @@ def parse_eurora(path: Path, text: str, *, strict: bool) -> Trace:
     problems: list[Skipped] = []
     for line_number, fields in table:
         try:
-            rows.append(_row(dict(zip(header, fields, strict=True))))
+            rows.append(_row(by_name(header, fields)))
         except (ValueError, OverflowError) as error:
             problems.append(Skipped(line_number, f"no job of this form ({error})", malformed=True))
         else:

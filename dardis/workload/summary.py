@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Any
 
@@ -10,10 +11,14 @@ from numpy.typing import NDArray
 
 from dardis.model.arrays import Ints
 from dardis.model.platform import Platform
-from dardis.workload.trace import Texts, Trace
+from dardis.workload.trace import Skipped, Texts, Trace
 from dardis.workload.transform import offered_load
 
 _MOST_NAMES = 8
+_LINES_SHOWN = 5
+"""Line numbers that are named for each kind of reason."""
+_QUOTED = re.compile(r"'.*'|\d+")
+"""What differs between reasons of one kind: the text that was found, a number of fields."""
 
 
 def summarise(trace: Trace, platform: Platform | None) -> list[tuple[str, str]]:
@@ -44,12 +49,29 @@ def summarise(trace: Trace, platform: Platform | None) -> list[tuple[str, str]]:
     for name in ("queue", "partition"):
         if getattr(trace, name).any():
             lines.append((f"{name}s", _names(getattr(trace, name))))
-    reasons = Counter((skip.reason, skip.malformed) for skip in trace.skipped)
-    for (reason, malformed), count in reasons.most_common(_MOST_NAMES):
-        line = next(skip.line for skip in trace.skipped if skip.reason == reason)
-        kind = "malformed" if malformed else "skipped"
-        lines.append((kind, f"{count:,}: {reason} (first in line {line})"))
+    for skips in sorted(_skipped_by_kind(trace), key=len, reverse=True)[:_MOST_NAMES]:
+        kind = "malformed" if skips[0].malformed else "skipped"
+        lines.append((kind, f"{len(skips):,}: {skips[0].reason} (first in line {skips[0].line})"))
     return lines
+
+
+def skipped_lines(trace: Trace) -> list[str]:
+    """One line for each kind of reason: how many lines of the trace gave no job, an example, and which come first."""
+    found = []
+    for skips in _skipped_by_kind(trace):
+        lines = ", ".join(str(skip.line) for skip in skips[:_LINES_SHOWN])
+        more = ", …" if len(skips) > _LINES_SHOWN else ""
+        what = "malformed" if skips[0].malformed else "no job"
+        found.append(f"{len(skips)} {what} ({skips[0].reason}), skipped: line {lines}{more}")
+    return found
+
+
+def _skipped_by_kind(trace: Trace) -> list[list[Skipped]]:
+    """The lines that gave no job, those of one kind of reason together, the kind of the first line first."""
+    kinds: dict[tuple[str, bool], list[Skipped]] = {}
+    for skip in trace.skipped:
+        kinds.setdefault((_QUOTED.sub("", skip.reason), skip.malformed), []).append(skip)
+    return [*kinds.values()]
 
 
 def _spread(values: Ints) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from dardis.model.arrays import Ints
 from dardis.model.cells import as_cell, from_cell, row_writer
 from dardis.model.errors import InputError
-from dardis.model.files import csv_rows, read_text, write_text
+from dardis.model.files import by_name, csv_rows, read_text, write_text
 from dardis.model.job import NO_TIME
 from dardis.model.numbers import whole_number
 from dardis.model.resources import CORES, KIND_NAME, parse_amount
@@ -152,10 +152,8 @@ def _whole(text: str) -> int:
 
 
 def _values(header: list[str], converters: list[Callable[[str], Any]], fields: list[str]) -> list[Any]:
-    if len(fields) != len(header):
-        raise ValueError(f"{len(fields)} fields instead of {len(header)}")
     values = []
-    for name, convert, cell in zip(header, converters, fields, strict=True):
+    for convert, (name, cell) in zip(converters, by_name(header, fields).items(), strict=True):
         try:
             values.append(convert(cell))
         except ValueError as error:

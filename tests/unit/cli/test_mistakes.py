@@ -70,6 +70,14 @@ def test_a_malformed_line_is_counted_and_told(simulate, folder, bad, reason):
     assert reason in str(json.loads((folder / "out" / "run.json").read_text())["skipped"])
 
 
+@pytest.mark.parametrize("bad", BAD_LINES.values(), ids=BAD_LINES)
+def test_convert_says_of_a_malformed_line_what_a_run_says(simulate, folder, capsys, bad):
+    (folder / "t.swf").write_text(TRACE + bad[0])
+    _, said = simulate()
+    assert run(["trace", "convert", str(folder / "t.swf"), str(folder / "t.csv")]) == 0
+    assert capsys.readouterr().err.splitlines() == said
+
+
 @pytest.mark.parametrize(("bad", "reason"), BAD_LINES.values(), ids=BAD_LINES)
 def test_strict_refuses_a_malformed_line(simulate, folder, bad, reason):
     (folder / "t.swf").write_text(TRACE + bad)

@@ -49,6 +49,17 @@ def test_convert_to_a_table_and_back_keeps_the_jobs(folder):
     assert (again.number.tolist(), again.procs.tolist(), again.queue.tolist()) == ([1, 2], [4, 42], ["3", "3"])
 
 
+def test_convert_says_which_lines_are_no_jobs(folder):
+    """A reason of one kind once, with the first five of its lines."""
+    (folder / "t.swf").write_text(SWF + "1 2\nmore rubbish here\n" + 3 * "rubbish\n")
+    result = run("convert", folder / "t.swf", folder / "t.csv")
+    assert result.stdout == f"{folder / 't.csv'}: 2 jobs\n"
+    assert result.stderr.splitlines() == [
+        f"dardis: warning: {folder / 't.swf'}: 1 no job (no runtime), skipped: line 4",
+        f"dardis: warning: {folder / 't.swf'}: 6 malformed (1 fields instead of 18), skipped: line 5, 6, 7, 8, 9, …",
+    ]
+
+
 def test_without_a_platform_each_processor_is_a_unit(folder):
     run("convert", folder / "t.swf", folder / "t.csv")
     table = read_trace(folder / "t.csv", strict=True)

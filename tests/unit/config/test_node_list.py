@@ -71,7 +71,8 @@ def test_what_is_written_reads_back_as_the_same(tmp_path_factory, nodes, random)
         (HEADER + "".join(f"n,{n}000,1,0,\n" for n in range(1, 64)), [], "63 kinds of node"),
         (NODES.replace("8999", "999"), [], r"nodes\.csv:3: no node \('999' is out of range\)"),
         (NODES.replace("8999", "x"), [], r"nodes\.csv:3: no node"),
-        (NODES.replace("8999,512", "8999"), [], r"nodes\.csv:3: no node"),
+        (NODES.replace("8999,512", "8999"), [], r"nodes\.csv:3: no node \(4 fields instead of 5\)"),
+        (NODES.replace("8999,512", "8999,512,0"), [], r"nodes\.csv:3: no node \(6 fields instead of 5\)"),
         (NODES.replace("A10", "A 10"), [], r"nodes\.csv:5: no node \(model 'A 10' with blanks\)"),
         (NODES, ["V100"], r"nodes\.csv: no GPU of model 'V100', which jobs ask for; expected one of T4, A10"),
         (NODES, ["|"], r"no GPU of model '\|'"),
@@ -102,6 +103,30 @@ def test_pods_play_on_their_machine_and_are_audited(tmp_path):
     assert nodes[1] in {0, 1}
     assert nodes[2] in {2, 4}
     assert nodes[3] == 3
+
+
+def test_a_job_table_of_pods_makes_the_same_platform(tmp_path):
+    assert convert(tmp_path) == 0
+    more = ("--nodes", str(tmp_path / "nodes.csv"), "--platform-out", str(tmp_path / "q.toml"))
+    assert command(["trace", "convert", str(tmp_path / "jobs.csv"), str(tmp_path / "again.csv"), *more]) == 0
+    assert (tmp_path / "q.toml").read_text() == (tmp_path / "p.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("1 0 5 100 4 -1 -1 -1 200 1024 1 7 2 -1 -1 -1 -1 -1\n", "processors"),
+        ("job_id,submit_s,runtime_s,units,req_cores,req_mic\n1,0,1,1,1,1\n", "cores, mic"),
+    ],
+)
+def test_other_traces_are_no_pods(text, asked, tmp_path, capsys):
+    trace, nodes = listed(tmp_path, text, "trace"), listed(tmp_path, NODES)
+    more = ("--nodes", str(nodes), "--platform-out", str(tmp_path / "p.toml"))
+    assert command(["trace", "convert", str(trace), str(tmp_path / "jobs.csv"), *more]) == 2
+    said = capsys.readouterr().err
+    assert f"--nodes: jobs of {trace} ask for {asked}; expected Alibaba's pods, which ask for cores, gpu, mem" in said
+    assert len(said.splitlines()) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["nodes.csv", "trace"]
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,13 @@ def test_a_line_that_is_no_pod_is_malformed(read: Read, old: str, new: str) -> N
         read(POD, POD.replace(old, new, 1), strict=True)
 
 
+def test_too_few_fields_are_counted(read: Read) -> None:
+    short = POD.replace("LS,", "", 1)
+    width = short.count(",") + 1
+    (skip,) = read(POD, short).skipped
+    assert skip.reason == f"no pod of this form ({width} fields instead of {width + 1})"
+
+
 def test_a_list_without_a_column_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "pods.csv"
     path.write_text("sn,cpu_milli,memory_mib,gpu,model\n")
