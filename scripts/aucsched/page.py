@@ -52,8 +52,9 @@ def page(found: Found, hours: float) -> str:
 _LEAD: Final = (
     "Workloads of {hours:g} hours. *AUCSCHED* and *SLURM/BF* are the paper's rows, means of 7 workloads; ours are in "
     "code letters, means of as many as the last column says. `aucsched, as printed` has the paper's α and, but in "
-    "table 8, its bids of Slurm; `easy` stands for SLURM/BF. Deviations (±) are each simulation's, averaged. Proven: "
-    "of the auctions that went to the solver; where everybody gets the best bid, none does."
+    "table 8, its bids of Slurm; `easy` stands for SLURM/BF, but not in which nodes jobs with `nodes` get. Deviations "
+    "(±) are each simulation's, averaged. Proven: of the auctions that went to the solver; where everybody gets the "
+    "best bid, none does."
 )
 _CHANGES: Final = (
     "From SLURM/BF to AUCSCHED, and from `easy` to `aucsched, as printed`: of means over the cases that both of ours "
