@@ -87,10 +87,6 @@ def convert(
         raise InputError("--nodes, --platform-out", "one without the other", "both, or none")
     if platform_out is not None:
         _check_platform_out(platform_out, force)
-    if target_load is not None and load is not None:
-        raise InputError("--load, --target-load", "both", "one of them")
-    if target_load is not None and platform is None:
-        raise InputError("--target-load", f"{target_load} without --platform", "the machine that is to have this load")
     machine = load_platform(platform) if platform else None
     kept = read_trace(trace, strict=strict)
     if nodes is not None and {*kept.request} != {*KINDS}:
@@ -107,10 +103,7 @@ def convert(
         kept = transform.first_jobs(kept, jobs)
     if thin != 1:
         kept = transform.thinned(kept, thin, seed)
-    if load is not None:
-        kept = transform.scale_load(kept, load)
-    if target_load is not None and machine is not None:
-        kept = transform.with_load(kept, machine, target_load)
+    kept = _scaled(kept, load, target_load, machine)
     site = None if nodes is None else read_node_list(nodes, kept.partition.tolist())
     _write(kept, out, machine, unit_cores)
     if site is not None and platform_out is not None:
@@ -168,6 +161,19 @@ def generate(
         made = make(kind, seed=seed, **{"jobs": 1000, **usual, "begin": midnight})
     _write(made, out, None, None)
     typer.echo(f"{out}: {len(made)} jobs")
+
+
+def _scaled(trace: Trace, load: float | None, target: float | None, machine: Platform | None) -> Trace:
+    """The trace with the times between its submissions divided by `load`, or so that it has a target load."""
+    from dardis.workload import transform
+
+    if target is None:
+        return trace if load is None else transform.scale_load(trace, load)
+    if load is not None:
+        raise InputError("--load, --target-load", "both", "one of them")
+    if machine is None:
+        raise InputError("--target-load", f"{target} without --platform", "the machine that is to have this load")
+    return transform.with_load(trace, machine, target)
 
 
 def _stated(**options: str | float | None) -> dict[str, Any]:

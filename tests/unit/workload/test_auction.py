@@ -197,7 +197,7 @@ def test_hours_of_less_than_a_core_second_are_one_job():
         (("auction", "t.csv", "--begin", "2014-12-01"), "--begin: auction knows no such option"),
         (("eurora", "t.csv", "--max-share", "0.5"), "--max-share: eurora knows no such option"),
         (("lublin", "t.csv", "--contiguous", "0"), "--contiguous: lublin knows no such option"),
-        (("auctions", "t.csv"), "generator: 'auctions'; expected one of eurora, lublin, auction"),
+        (("auctions", "t.csv"), "generator: 'auctions'; expected one of eurora, lublin, rivals, auction"),
     ],
 )
 def test_mistakes_at_the_command_are_one_line(arguments, message, tmp_path, capsys, monkeypatch):
