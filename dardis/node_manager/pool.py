@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from dardis.kernels.offers import Held
-from dardis.model.addresses import FIRST_HOST, HostId, JobId
+from dardis.model.addresses import FIRST_HOST, HostId, JobId, ManagerAddress
 from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER
@@ -63,6 +63,8 @@ class NodePool:
         self._finished: dict[JobId, int] = {}
         self._heads: dict[tuple[int, JobId], Ints] = {}
         """Who holds the few reservations of the late set-up, by label and job, as was announced."""
+        self._burdens: dict[ManagerAddress, say.Burden] = {}
+        """How much work each task manager's jobs are, as it told last."""
         self._publishes = False
         """Whether it tells unasked what has become free."""
 
@@ -93,7 +95,7 @@ class NodePool:
             case say.Look():
                 self._publishes = self._report_every > 0
                 return [self._publish(now)]
-            case say.Announce():
+            case say.Announce() | say.Burden():
                 return self._announced(message, now)
             case say.Switch() | say.Closures():
                 return self._nodes_change(message, now)
@@ -150,7 +152,12 @@ class NodePool:
         answer = say.JointOffers(asks.rounds, ask.job, self.host, self.incarnation, table, offset, rows)
         return Tell(JobId(int(ask.job[0])), answer)
 
-    def _announced(self, news: say.Announce, now: int) -> list[Effect]:
+    def _announced(self, news: say.Announce | say.Burden, now: int) -> list[Effect]:
+        if isinstance(news, say.Burden):
+            known = self._burdens.get(news.manager)
+            if known is None or known.number < news.number:
+                self._burdens[news.manager] = news
+            return []
         place = (news.label, JobId(int(news.head[0])))
         if news.standing and news.head[-1] >= now:
             self._heads[place] = news.head
@@ -165,7 +172,9 @@ class NodePool:
         standing = np.array(heads, dtype=np.int64).reshape(-1, 7)
         state = self.state
         nodes = state.published(now, whole=self._report_every > 0)
-        answer = say.Published(self.host, self.incarnation, now, state.next_change(now), standing, *nodes)
+        rows = [[manager, told.number, *told.load.tolist()] for manager, told in sorted(self._burdens.items())]
+        burdens = np.array(rows, dtype=np.int64).reshape(-1, 7)
+        answer = say.Published(self.host, self.incarnation, now, state.next_change(now), standing, burdens, *nodes)
         return TellAll(answer)
 
     def _held(self, jobs: Ints) -> Held:

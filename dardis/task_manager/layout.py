@@ -42,6 +42,13 @@ class Layout:
         """How many hosts there are."""
         return len(self.bounds) - 1
 
+    @property
+    def cores(self) -> int:
+        """Of the whole machine."""
+        place = self.kinds.index("cores")
+        each = zip(self.group_counts, self.group_capacity, strict=True)
+        return sum(count * capacity[place] for count, capacity in each)
+
     def host_of(self, nodes: Ints) -> Ints:
         """The host that holds each of the nodes."""
         return np.searchsorted(self._cuts, nodes, side="right") - 1

@@ -86,6 +86,10 @@ SETUPS: dict[str, SetUp] = {
         Generator.EXPONENTIAL, Selection.MAX_PROBABILITY, NodeChoice.WORST_FIT, OnOff.OFF, deadlines="factor:1",
         about="drawn start times, early ones likelier; the emptiest start and nodes (thesis 5.3.5)",
     ),
+    "dardis-conservative": SetUp(
+        Generator.FIRST, Selection.MIN_START, NodeChoice.BEST_FIT, OnOff.ON, backfill_scope=BackfillScope.ALL_NODES,
+        about="earliest common start, all ask again at every end: conservative backfilling without a queue (ours)",
+    ),
 }  # fmt: skip
 
 
@@ -122,11 +126,11 @@ class LateSetUp(AnySetUp):
     switches: ClassVar[bool] = True
     bears_failures: ClassVar[bool] = True
 
-    aged_after_s: int = 86_400
-    """How long a job waits until it goes before all that have waited less, in s."""
+    aged_after_s: int = 14_400
+    """How much longer than the work that was there when it came takes a job waits until it is old, in s."""
     node_choice: NodeChoice = NodeChoice.BEST_FIT
     about: str = setting(
-        "late binding in one agreed order, two reservations in the whole system (ours, docs/late.md)", key=False
+        "late binding in one agreed order, one reservation in the whole system (ours, docs/late.md)", key=False
     )
 
     @property

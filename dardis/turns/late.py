@@ -82,7 +82,7 @@ class LateTurns:
         self._switches.ended(job, now)
         manager = self._homes.pop(job)
         hosts = manager.hosts(job)
-        manager.forget(job)
+        manager.ended(job, now)
         self._news = True
         yield [Send(host, Ended(job, 0)) for host in hosts]
 
@@ -113,14 +113,18 @@ class LateTurns:
     def _turns_of_all(self, now: int, *, whole: bool) -> Iterator[Turn]:
         """Give all waiting jobs their turn, or, where nothing was freed, the new ones."""
         managers = self._managers
+        # Who is old speaks at once, and whoever hears of an older one gives way.
+        oldest = min((old for manager in managers if (old := manager.oldest(now))), default=None)
+        first = None if oldest is None else oldest[-1]
         for manager in managers:
-            manager.open(now, whole=whole)
+            manager.open(now, whole=whole, oldest=first)
+        yield from self._date(now)
         if self._news and any(manager.next_key() for manager in managers):
             yield Turn(self._publish(now))
         if not whole and any(manager.overtakes(now) for manager in managers):
             whole = True
             for manager in managers:
-                manager.open(now, whole=True)
+                manager.open(now, whole=True, oldest=first)
         if whole and any(manager.next_key() for manager in managers):
             for manager in managers:
                 yield Turn(talk(manager, manager.drop_reservations(), self._heed, now))
@@ -135,6 +139,18 @@ class LateTurns:
             yield Turn(talk(best, best.turn(until, now), self._heed, now))
         for manager in managers:
             manager.close()
+
+    def _date(self, now: int) -> Iterator[Turn]:
+        """Fix from when on new jobs are old, by the work of all; who is alone need not tell."""
+        managers = self._managers
+        if not any(manager.has_undated for manager in managers):
+            return
+        if len(managers) > 1:
+            for manager in managers:
+                yield Turn(talk(manager, manager.tell_work(), self._heed, now))
+            yield Turn(self._publish(now))
+        for manager in managers:
+            manager.date(now)
 
     def _publish(self, now: int) -> Talk:
         """Let nodes tell everybody what they can hold."""

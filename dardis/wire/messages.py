@@ -299,6 +299,17 @@ class Announce:
 
 
 @dataclass(frozen=True, slots=True)
+class Burden:
+    """Task manager to all node managers: how much work its jobs are, for whoever works out when a job is old."""
+
+    manager: ManagerAddress
+    number: int
+    """How many it has told; the last counts."""
+    load: Ints
+    """Core seconds that wait, ends of what runs times its cores, these cores, core seconds asked for and used."""
+
+
+@dataclass(frozen=True, slots=True)
 class Look:
     """To a host: publish what has changed since you last did."""
 
@@ -319,6 +330,8 @@ class Published:
     """When capacity or what is wished changes by itself next."""
     heads: Ints
     """Who holds reservations, as announced: rows (label, job, submission, walltime, cores, level, until)."""
+    burdens: Ints
+    """The last of each task manager that has told one: rows (manager, number, load)."""
     node: Ints
     offset: Ints
     time: Ints
@@ -397,8 +410,8 @@ class Reminder:
 
 Message = (
     Ask | Offers | JointAsk | JointOffers | Sums | Candidates | Relay | Gathered | Confirm | Reserved | Refused | Commit
-    | Committed | Release | Released | Ended | Later | Announce | Look | Published | Switch | Closures | Finished
-    | Noted | HostDown | Timer | Reminder
+    | Committed | Release | Released | Ended | Later | Announce | Burden | Look | Published | Switch | Closures
+    | Finished | Noted | HostDown | Timer | Reminder
 )  # fmt: skip
 Parcel = tuple[HostId, int, Message]
 """A message that travels with another: its host, its time, itself."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from scripts.digests.sites import GENERATED, RECORDED, Site, platform_file
 
-DISTRIBUTED = ("dardis-throughput", "dardis-profile", "dardis-balance", "dardis-late")
+DISTRIBUTED = ("dardis-throughput", "dardis-profile", "dardis-balance", "dardis-conservative", "dardis-late")
 CENTRAL = ("easy", "easy order=sjbf", "conservative", "rules-fcfs", "pbs-fifo", "pbs-walltime")
 PLANNING = (
     "replan",

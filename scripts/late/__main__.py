@@ -40,7 +40,7 @@ LABELS = {
     "easy": ("easy", {}),
     "easy sjbf": ("easy", {"order": "sjbf"}),
     "conservative": ("conservative", {}),
-    "throughput all-nodes": ("dardis-throughput", {"backfill_scope": "all-nodes"}),
+    "dardis-conservative": ("dardis-conservative", {}),
     "dardis-late": ("dardis-late", {}),
 }
 TO_BEAT, PATIENT = "easy sjbf", "easy"

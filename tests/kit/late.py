@@ -23,8 +23,9 @@ from dardis.transport.local import LocalHosts
 from dardis.turns import LateTurns
 
 MOST_WAKE_UPS = 5000
-Watch = Callable[[int, dict[int, int], list[int]], None]
-"""Told after every wake-up: now, the reserved start of each job that holds one, who has started since the last."""
+Watch = Callable[[int, dict[int, int], list[int], int | None], None]
+"""Told after every wake-up: now, the reserved start of each job that holds one, who has started since the last, and
+which job went first for its age."""
 
 
 @dataclass
@@ -59,7 +60,7 @@ class Watched(LateTurns):
         record = self.simulation.recorder
         begun = {job.number for place, job in enumerate(self.simulation.jobs) if len(record.nodes_of(place))}
         if self.watch is not None:
-            self.watch(now, reserved, sorted(begun - self._begun))
+            self.watch(now, reserved, sorted(begun - self._begun), self._managers[0]._oldest)
         self._begun = begun
 
 

@@ -1,16 +1,18 @@
 """A second late scheduler, central, whole and slow: what the late managers must do, start by start and node by node.
 
 One array entry a second, one list of all waiting jobs, no messages. The rule: at every instant at which something
-happens, ends first, then arrivals, jobs are tried in the order of their keys; who fits beside the reservations starts;
-the first aged one that can't, and the first other, reserve their earliest starts. All are tried, and reservations are
-worked out anew, when a job has ended, a static change, a reserved start, an earliest start or a soft deadline is
-reached, or a new job goes before one that holds a reservation; else only new ones are tried.
+happens, ends first, then arrivals, jobs are tried in the order of their keys, the oldest of the old before all others;
+who fits beside the reservation starts, the first that can't reserves its earliest start. All are tried, and the
+reservation is worked out anew, when a job has ended, a static change, a reserved start, an earliest start or a soft
+deadline is reached, or a new job goes before the one that holds it; else only new ones are tried. A job is old a while
+after the work that was there when it came, its own with it, could be done at the rate at which jobs have used theirs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from heapq import heapify, heappop, heappush
 from math import sqrt
 
@@ -29,18 +31,32 @@ from dardis.task_manager import LateSetUp
 
 Claim = tuple[int, dict[int, int]]
 """Start, and node to units."""
-HEAD, AGED = 0, 1
 Key = tuple[bool, int, float, int, int]
 
 
-def key_of(job: Actual, now: int, aged_after_s: int, kinds: Sequence[str], level: int = 0) -> Key:
+def key_of(job: Actual, now: int, oldest: int | None, kinds: Sequence[str], level: int = 0) -> Key:
     """What orders the waiting jobs; the least goes first."""
-    wait = now - job.submit
-    aged = wait > aged_after_s
+    aged = job.number == oldest
     level = 0 if aged else level
     cores = max(job.units * job.request[list(kinds).index("cores")], 1)
-    key = 0.0 if aged else -(wait + 36_000) / (job.walltime * sqrt(cores))
+    key = 0.0 if aged else -(now - job.submit + 86_400) / (job.walltime * sqrt(cores))
     return not aged, -level, key, job.submit, job.number
+
+
+def old_at(
+    job: Actual, now: int, aged_after_s: int, waits: list[Actual], runs: list[tuple[Actual, int]],
+    over: list[tuple[Actual, int]], kinds: Sequence[str], machine: int,
+) -> int:  # fmt: skip
+    """From when on a job is old: `runs` has who is bound since when, `over` who has ended, and after what time."""
+
+    def cores(one: Actual) -> int:
+        return one.units * one.request[list(kinds).index("cores")]
+
+    work = sum(cores(one) * one.walltime for one in waits)
+    work += max(sum(cores(one) * (start + one.walltime - now) for one, start in runs), 0)
+    asked = sum(cores(one) * one.walltime for one, _ in over)
+    used = sum(cores(one) * seconds for one, seconds in over)
+    return job.submit + aged_after_s + int(Fraction(work * used, machine * asked) if asked else Fraction(work, machine))
 
 
 @dataclass
@@ -79,8 +95,15 @@ class SlowLate:
         self._lost: set[int] = set()
         """Who finds no start at any time."""
         self._queue: list[Waiting] = []
-        self._held: dict[int, tuple[Actual, Claim]] = {}
-        """Who holds a reservation, by label."""
+        self._held: tuple[Actual, Claim] | None = None
+        """Who holds the reservation."""
+        self._machine = platform.cores
+        self._there: dict[int, Actual] = {}
+        """Who is in the system, and may run."""
+        self._over: list[tuple[Actual, int]] = []
+        """Who has ended, after what time."""
+        self._old_at: dict[int, int] = {}
+        self._oldest: int | None = None
         self._followers: dict[int, list[int]] = {}
         self._events: list[tuple[int, int, int, bool]] = []
         """Time, ends before arrivals or after, number, whether it arrives."""
@@ -146,40 +169,54 @@ class SlowLate:
         ]
         if sum(min(f, 1) if self._distinct else f for f in fit) < job.units:
             self._settle(number, now)
-        elif (opens := self._starts_of(job.queue).opens(max(job.earliest, now))) > now:
+            return
+        self._there[number] = job
+        if (opens := self._starts_of(job.queue).opens(max(job.earliest, now))) > now:
             self._later.append((opens, Waiting(job)))
         else:
             self._queue.append(Waiting(job))
 
     def _end(self, number: int, now: int) -> None:
         self._take(self._jobs[number], self.claims[number], now, -1)
+        job = self._there.pop(number)
+        self._over.append((job, now - self.claims[number][0]))
         self._settle(number, now)
 
     def _wake(self, now: int) -> int | None:
         times = [time for time, _ in self._later]
         if self._queue:
             times += [time for time in (*self._static, *self._edges) if time > now]
-            times += [start for _, (start, _) in self._held.values()]
+            times += [self._held[1][0]] if self._held else []
             if self._binds and self._soft:
                 latest = [waiting.job.latest for waiting in self._queue]
                 times += [time for time in latest if time is not None and time > now]
         return min(times, default=None)
 
     def _key(self, job: Actual, now: int) -> Key:
-        return key_of(job, now, self._setup.aged_after_s, self._kinds, self._level_of(job.queue))
+        return key_of(job, now, self._oldest, self._kinds, self._level_of(job.queue))
 
     def _wake_up(self, now: int, *, whole: bool) -> None:
         self._queue += [waiting for time, waiting in self._later if time <= now]
         self._later = [(time, waiting) for time, waiting in self._later if time > now]
+        self._oldest = min(
+            (
+                (self._old_at[w.job.number], w.job.submit, w.job.number)
+                for w in self._queue
+                if self._old_at.get(w.job.number, now) < now and self._starts_of(w.job.queue).opens(now) == now
+            ),
+            default=(0, 0, None),
+        )[-1]
+        self._date(now)
         self._queue.sort(key=lambda waiting: self._key(waiting.job, now))
-        worst = max((self._key(job, now) for job, _ in self._held.values()), default=None)
+        worst = self._key(self._held[0], now) if self._held else None
         open_now = [w for w in self._queue if self._starts_of(w.job.queue).opens(now) == now]
         if worst is not None and any(self._key(w.job, now) < worst for w in open_now if w.fresh):
             whole = True
         if whole and open_now:
-            for job, claim in self._held.values():
+            if self._held:
+                job, claim = self._held
                 self._take(job, claim, claim[0], -1)
-            self._held = {}
+            self._held = None
         for waiting in open_now:
             if waiting.fresh or whole:
                 self._try(waiting.job, now)
@@ -188,32 +225,41 @@ class SlowLate:
         for waiting in self._queue:
             waiting.fresh = False
 
+    def _date(self, now: int) -> None:
+        """Fix from when on those are old of whom that is not known."""
+        waits = [job for number, job in self._there.items() if number not in self.claims]
+        runs = [(job, self.claims[number][0]) for number, job in self._there.items() if number in self.claims]
+        self._old_at |= {
+            number: old_at(job, now, self._setup.aged_after_s, waits, runs, self._over, self._kinds, self._machine)
+            for number, job in self._there.items()
+            if number not in self._old_at
+        }
+
     def _try(self, job: Actual, now: int) -> None:
         """Let the job start, or reserve where it may."""
         eligible = [node for node in range(len(self._nodes)) if job.groups >> int(self._group[node]) & 1]
         decision = Decision(job, 0, self._nodes, eligible, self._distinct, 0, self._starts_of(job.queue))
         binds = self._binds and not (self._soft and job.latest is not None and now >= job.latest)
         if decision.earliest(now, now, desired_binds=binds) is not None:
-            self._claim(decision, now, now, None, binds)
+            self._claim(decision, now, now, binds)
             return
-        aged = self._key(job, now)[0] is False
-        label = AGED if aged and AGED not in self._held else HEAD
-        if label in self._held:
+        if self._held:
             return
         start = decision.earliest(now, self._until, desired_binds=binds)
         if binds and self._soft and (start is None or (job.latest is not None and start > job.latest)):
             binds, start = False, decision.earliest(now, self._until, desired_binds=False)
         if start is not None:
-            self._claim(decision, now, start, label, binds)
+            self._claim(decision, now, start, binds)
         else:
             change = min((time for time in self._static if time > now), default=None)
             if change is None:
                 self._lost.add(job.number)
+                del self._there[job.number]
                 self._settle(job.number, now)
             else:
                 self._later.append((change, Waiting(job)))
 
-    def _claim(self, decision: Decision, now: int, start: int, label: int | None, desired_binds: bool) -> None:
+    def _claim(self, decision: Decision, now: int, start: int, desired_binds: bool) -> None:
         job = decision.job
         asked = (now, start, start, job.walltime, np.array(job.request), desired_binds, 1)
         offers = {node: self._nodes[node].offers(*asked) for node in decision.eligible}
@@ -222,8 +268,7 @@ class SlowLate:
         claim = (start, taken)
         self._take(job, claim, start, 1)
         if start > now:
-            assert label is not None
-            self._held[label] = job, claim
+            self._held = job, claim
         else:
             self.claims[job.number] = claim
             self._put(now + job.duration, job.number, arrives=False)

@@ -111,7 +111,25 @@ def crowds(draw) -> Case:
     return Case(platform, listed, setup, None)
 
 
-@given(crowds(), st.integers(1, 3))
+@st.composite
+def rivals(draw) -> Case:
+    """A job of more than half the machine, or some, against streams of short narrow ones, which have better keys."""
+    nodes = draw(st.integers(1, 4))
+    platform = Platform("rivals", (NodeGroup("n", nodes, {"cores": 2}),))
+    wide = [
+        (draw(st.integers(0, 40)), draw(st.integers(5, 30)), draw(st.integers(nodes + 1, 2 * nodes)))
+        for _ in range(draw(st.integers(1, 3)))
+    ]
+    every, lasts = draw(st.integers(1, 3)), draw(st.integers(2, 8))
+    narrow = [(submit, lasts, 1) for submit in range(0, draw(st.integers(20, 60)), every)]
+    listed = [
+        actual(number, submit, submit, None, walltime + draw(st.integers(0, 5)), units, (1,), 1, runtime=walltime)
+        for number, (submit, walltime, units) in enumerate(sorted(wide + narrow), 1)
+    ]
+    return Case(platform, listed, draw(setups(node_choice=NodeChoice.BEST_FIT, units_per_node=UnitsPerNode.PACK)), None)
+
+
+@given(crowds() | rivals(), st.integers(1, 3))
 @examples(1)
 def test_in_a_crowd_it_is_the_slow_one(case, managers):
     run = case.run([1] if case.platform.node_count > 1 else [], managers)
@@ -141,17 +159,18 @@ class Promises:
     broken: list[str] = field(default_factory=list)
     _reserved: dict[int, int] = field(default_factory=dict)
 
-    def key(self, number: int, now: int) -> Key:
+    def key(self, number: int, now: int, oldest: int | None) -> Key:
         job = next(job for job in self.case.jobs if job.number == number)
         level = self.case.platform.level_of(job.queue)
-        return key_of(job, now, self.case.setup.aged_after_s, self.case.platform.kinds, level)
+        return key_of(job, now, oldest, self.case.platform.kinds, level)
 
-    def watch(self, now: int, reserved: dict[int, int], begun: list[int]) -> None:
-        if len(reserved) > 2:
+    def watch(self, now: int, reserved: dict[int, int], begun: list[int], oldest: int | None) -> None:
+        if len(reserved) > 1:
             self.broken.append(f"at {now} {len(reserved)} hold reservations")
         for job, promised in self._reserved.items():
             given = now if job in begun else reserved.get(job)
-            better = any(self.key(other, now) < self.key(job, now) for other in {*begun, *reserved} - {job})
+            mine = self.key(job, now, oldest)
+            better = any(self.key(other, now, oldest) < mine for other in {*begun, *reserved} - {job})
             if (given is None or given > promised) and not better:
                 self.broken.append(f"at {now} job {job} has {given}, promised {promised}")
         self._reserved = reserved
@@ -163,11 +182,27 @@ PROMISES = [ProfileRule.HARD, ProfileRule.OFF]
 
 @given(st.data())
 @examples(2)
-def test_two_hold_reservations_that_only_a_better_job_moves(data):
+def test_one_holds_a_reservation_that_only_a_better_job_moves(data):
     case = data.draw(crowds() | cases(profile=data.draw(st.sampled_from(PROMISES)), following=False))
     promises = Promises(case)
     case.run(watch=promises.watch)
     assert promises.broken == []
+
+
+@given(crowds() | rivals())
+@examples(2)
+def test_nobody_waits_longer_than_the_bound(case):
+    """docs/late.md: once it is old, it starts within two of the longest walltimes for itself and each job that is
+    old before it and has not started."""
+    slow = SlowLate(case.platform, case.jobs, case.setup, None)
+    longest = max(job.walltime for job in case.jobs)
+    of = {
+        number: (old, next(job.submit for job in case.jobs if job.number == number), number)
+        for number, old in slow._old_at.items()
+    }
+    for number, (start, _) in slow.claims.items():
+        before = sum(of[other] < of[number] and slow.claims[other][0] > of[number][0] for other in slow.claims)
+        assert start <= of[number][0] + 2 * (before + 1) * longest
 
 
 @given(cases(profile=ProfileRule.HARD))

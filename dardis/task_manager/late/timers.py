@@ -16,6 +16,7 @@ from dardis.model.job import Job
 from dardis.task_manager.claims import AgreedClaims, Pace
 from dardis.task_manager.claims.agreed import NO_START
 from dardis.task_manager.claims.base import RETRY
+from dardis.task_manager.late.burden import Work
 from dardis.task_manager.late.order import HEAD, Key, Order
 from dardis.task_manager.late.view import View
 from dardis.task_manager.layout import Layout
@@ -24,7 +25,7 @@ from dardis.task_manager.rounds import JobState, Pick, Round
 from dardis.task_manager.search import Search, in_hours
 from dardis.task_manager.setups import EVERY_HOST, LateSetUp, Reach
 from dardis.wire import messages as say
-from dardis.wire.effects import Effect, Send, SendAll, SetTimer, Waiting
+from dardis.wire.effects import Done, Effect, Placed, Send, SendAll, SetTimer, Waiting
 
 TURN, RENEW = 100, 101
 """Tokens of timers: for a job's turn after nodes have published; for a head to look again, and to announce itself."""
@@ -52,7 +53,11 @@ class LateByTimers:
         self._claims = AgreedClaims(pace, seed, self.retry, reach.levels(layout.hosts), reach.questions)
         self._negotiation = Negotiation(setup.search, layout, seed, reach, address, self._claims, self._conclude)
         self._rules = self._negotiation.rules
-        self._order = Order(setup, layout)
+        self._order = Order(layout)
+        self._work = Work(layout, address)
+        self._old_after = setup.aged_after_s
+        self._old_at: dict[JobId, int] = {}
+        """From when on its jobs are old."""
         self._view = View(setup, self._rules, layout, seed)
         self._hosts = all_hosts(layout.hosts)
         self._pace = pace
@@ -79,11 +84,15 @@ class LateByTimers:
         if rejected := self._negotiation.cannot_hold(self._negotiation.add(job)):
             return rejected
         self._view.add(job)
-        return self.retry(job.number, now)
+        self._work.waits(job)
+        self._old_at[job.number] = job.submit + self._old_after + self._work.seconds(now)
+        return [self._work.tell(), *self.retry(job.number, now)]
 
     def forget(self, number: JobId) -> None:
         """Drop a job that has ended."""
         self._negotiation.forget(number)
+        self._work.gone(number)
+        self._old_at.pop(number, None)
         self._mine.pop(number, None)
         self._idle.discard(number)
         self._peeking.discard(number)
@@ -98,6 +107,7 @@ class LateByTimers:
         if isinstance(message, say.Timer) and message.token in {TURN, RENEW, RETRY}:
             return self._wake(message, now)
         effects = self._negotiation.handle(message, now)
+        self._count(effects, now)
         if isinstance(message, say.HostDown):
             self._forget_the_dead()
         return effects
@@ -112,6 +122,14 @@ class LateByTimers:
         if state is None or timer.attempt != (state.claims if timer.token == RENEW else state.asks):
             return []
         return self._renew(state, now) if timer.token == RENEW else self._claims.handle(timer, now)
+
+    def _count(self, effects: list[Effect], now: int) -> None:
+        """Take note of jobs that have begun, or are over."""
+        for effect in effects:
+            if isinstance(effect, Placed):
+                self._work.bound(effect.job, effect.start)
+            elif isinstance(effect, Done):
+                self._work.ended(effect.job, now)
 
     def _forget_the_dead(self) -> None:
         """Forget what incarnations that are dead have said."""
@@ -133,7 +151,7 @@ class LateByTimers:
             self._idle.add(number)
             at_opening = SetTimer(opens - soonest + now, say.Timer(number, state.asks, RETRY))
             return [*effects, Waiting(number, NO_START), at_opening]
-        if self._order.is_aged(job, now) or self._is_best(job, now):
+        if self._is_old(job, now) or self._is_best(job, now):
             return effects + self._negotiation.search(number, now)
         desired_binds = self._rules.binds_at(job, now)
         search = Search(0, soonest, soonest, soonest, soonest, desired_binds, quota=False, once=True)
@@ -153,7 +171,7 @@ class LateByTimers:
         """Claim what was found; one that is not to start at once is a head."""
         state = this.states[0]
         effects = self._negotiation.claim(this, chosen, now)
-        if this.searches[0].once or self._order.is_aged(state.job, now):
+        if this.searches[0].once or self._is_old(state.job, now):
             return effects  # an aged one keeps what it has reserved, whoever is a head
         self._mine[state.job.number] = chosen.start
         return effects + self._announce(state, now)
@@ -175,6 +193,7 @@ class LateByTimers:
             return []
         self._seen[source] = published.at
         self._view.see(published)
+        self._work.hear(published.burdens)
         self._others[source] = {
             job: row[1:]
             for row in published.heads
@@ -241,7 +260,7 @@ class LateByTimers:
     def _delay(self, job: Job, now: int) -> int:
         """How much later a job speaks for its key: by its bucket of the key's logarithm."""
         key = -self._key(job, now)[2]
-        bucket = 0 if self._order.is_aged(job, now) else min(max(int((BEST_KEY - log2(key)) / WIDTH), 0), BUCKETS - 1)
+        bucket = 0 if self._is_old(job, now) else min(max(int((BEST_KEY - log2(key)) / WIDTH), 0), BUCKETS - 1)
         return 1 + bucket * max(self._pace.resend // BUCKETS, 1)
 
     def _may_fit(self, job: Job, now: int) -> bool:
@@ -250,8 +269,12 @@ class LateByTimers:
         may_start = job.earliest <= soonest == self._rules.starts_of(job).opens(soonest)
         return may_start and self._view.fits(job.number, soonest)
 
+    def _is_old(self, job: Job, now: int) -> bool:
+        """Whether a job has waited so long that it reserves for good."""
+        return now > self._old_at[job.number]
+
     def _key(self, job: Job, now: int) -> Key:
-        return self._order.key(self._order.head(job, 0), now)
+        return self._order.key(self._order.head(job, 0), now, aged=self._is_old(job, now))
 
     def _is_open(self, number: JobId, now: int) -> bool:
         """Whether the queue of a job lets it start now."""
@@ -261,7 +284,7 @@ class LateByTimers:
         """Whether another task manager has announced a better head."""
         key = self._key(job, now)
         rows = [row for heads in self._others.values() for row in heads.values() if row[-1] >= now]
-        return any(self._order.key(row, now) < key for row in rows)
+        return any(self._order.key(row, now, aged=False) < key for row in rows)
 
     def _is_best(self, job: Job, now: int) -> bool:
         """Whether it goes before all that wait here, and no better one is known to hold a reservation."""

@@ -1,8 +1,8 @@
 """Late binding in lock-step: jobs start in the agreed order, in turns that their task managers are given.
 
-Each task manager holds its own waiting jobs and a view of what all nodes have published. The best job that can't start
-reserves (the head), and the best aged one that can't holds one reservation more. Nobody else holds anything. A job that
-only sleeping nodes keep from starting is as good as started: it binds itself to nodes from when they can be up.
+Each task manager holds its own waiting jobs, and a view of what nodes have published. The oldest of the old goes first;
+the first that can't start reserves. Nobody else holds anything. A job that only sleeping nodes keep from starting is as
+good as started: it binds itself to nodes from when they can be up.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from dardis.model.addresses import ONLY_MANAGER, HostId, JobId, ManagerAddress
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.task_manager.claims import FinalClaims
+from dardis.task_manager.late.burden import Work
 from dardis.task_manager.late.order import AGED, HEAD, Key, Order
 from dardis.task_manager.late.view import View
 from dardis.task_manager.layout import Layout
@@ -30,6 +31,9 @@ from dardis.task_manager.search import Search, in_hours, open_window
 from dardis.task_manager.setups import EVERY_HOST, LateSetUp, Reach
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Rejected, SendAll, ToHosts
+
+Old = tuple[int, int, JobId]
+"""Since when a job has been old, when it was submitted, and its number: the least is the oldest."""
 
 
 class LateByTurns:
@@ -46,7 +50,17 @@ class LateByTurns:
         """Hold no jobs; `address` is where hosts of a tree send their answers, less than 0."""
         self._negotiation = Negotiation(setup.search, layout, seed, reach, address, FinalClaims(), self._conclude)
         self._rules = self._negotiation.rules
-        self._order = Order(setup, layout)
+        self._order = Order(layout)
+        self._work = Work(layout, address)
+        self._old_after = setup.aged_after_s
+        self._old_at: dict[JobId, int] = {}
+        """From when on waiting jobs are old."""
+        self._ageing: list[Old] = []
+        """The same, least first, of jobs that have turns; those that have none any more fall out at its head."""
+        self._undated: list[Job] = []
+        """Jobs of which that is not known yet."""
+        self._oldest: JobId | None = None
+        """Of all jobs of the system the one that goes first."""
         self._view = view = View(setup, self._rules, layout, seed)
         self._placer = Placer(view, view.rules, len(layout.kinds), view.waiting.slots)
         self._later: list[tuple[int, JobId, Job]] = []
@@ -57,8 +71,6 @@ class LateByTurns:
         """Who holds reservations, by label, as announced."""
         self._keys: list[Key] = []
         """The keys of its waiting jobs at the last opening, best first."""
-        self._aged = 0
-        """How many of them are aged."""
         self._opened_at = NO_TIME
 
     @property
@@ -83,6 +95,8 @@ class LateByTurns:
         """Take a new job; it waits for its turn."""
         if rejected := self._negotiation.cannot_hold(self._negotiation.add(job)):
             return rejected
+        self._work.waits(job)
+        self._undated.append(job)
         opens = self._rules.starts_of(job).opens(max(job.earliest, now))
         if opens > now:
             heappush(self._later, (opens, job.number, job))
@@ -93,13 +107,22 @@ class LateByTurns:
     def _enlist(self, job: Job) -> None:
         """Put a job among those that have turns."""
         slot, waiting = self._view.add(job), self._view.waiting
+        self._age(job)
         self._placer.see_slots(waiting.slots)
         waiting.queue.lists[columns.RULE, waiting.queue.size[columns.RULE]] = slot
         waiting.queue.size[columns.RULE] += 1
 
-    def forget(self, number: JobId) -> None:
+    def ended(self, number: JobId, now: int) -> None:
         """Drop a job that has ended."""
+        self._work.ended(number, now)
+        self.forget(number)
+
+    def forget(self, number: JobId) -> None:
+        """Drop a job that is not to run."""
         self._negotiation.forget(number)
+        self._work.gone(number)
+        self._old_at.pop(number, None)
+        self._undated = [job for job in self._undated if job.number != number]
 
     def withdraw(self, number: JobId) -> list[Effect]:
         """Let a job that has not bound itself wait no more, and give back what it holds."""
@@ -122,6 +145,7 @@ class LateByTurns:
         if not isinstance(message, say.Published):
             return self._negotiation.handle(message, now)
         self._view.see(message)
+        self._work.hear(message.burdens)
         self._heads = {row[0]: row[1:] for row in message.heads}
         self._negotiation.messages += len(message.node)
         return []
@@ -129,14 +153,47 @@ class LateByTurns:
     # ------------------------------------------------------------------------------------------------------------------
     # Turns.
 
-    def open(self, now: int, *, whole: bool) -> None:
-        """Begin a wake-up: put the waiting jobs in order. All are tried if it is `whole`, else new ones."""
+    @property
+    def has_undated(self) -> bool:
+        """Whether it has jobs of which it is not known from when on they are old."""
+        return len(self._undated) > 0
+
+    def tell_work(self) -> list[Effect]:
+        """Tell all others how much work its jobs are."""
+        return [self._work.tell()]
+
+    def date(self, now: int) -> None:
+        """Fix from when on new jobs are old: a while after the work that is there could be done."""
+        if self._undated:
+            seconds = self._work.seconds(now)
+            for job in self._undated:
+                self._old_at[job.number] = job.submit + self._old_after + seconds
+                self._age(job)
+            self._undated = []
+
+    def _age(self, job: Job) -> None:
+        """Let a job grow old, if it is known when that is."""
+        if job.number in self._old_at:
+            heappush(self._ageing, (self._old_at[job.number], job.submit, job.number))
+
+    def oldest(self, now: int) -> Old | None:
+        """The oldest of its old jobs that may start now, and since when it has been old."""
+        ageing, slots = self._ageing, self._view.slots
+        while ageing and ageing[0][-1] not in slots:
+            heappop(ageing)
+        if not self._rules.hours:
+            return ageing[0] if ageing and ageing[0][0] < now else None
+        old = [one for one in ageing if one[0] < now and one[-1] in slots and not self._is_closed(slots[one[-1]], now)]
+        return min(old, default=None)
+
+    def open(self, now: int, *, whole: bool, oldest: JobId | None) -> None:
+        """Begin a wake-up: put waiting jobs in order, `oldest` first. All are tried if it is `whole`, else new ones."""
         while self._later and self._later[0][0] <= now:
             self._enlist(heappop(self._later)[2])
         queue, state = self._view.waiting.queue, self._placer.room.state
         count = int(queue.size[0])
-        self._opened_at = now
-        self._keys, self._aged = [], 0
+        self._opened_at, self._oldest = now, oldest
+        self._keys = []
         state[columns.PLACE] = state[columns.LOOKED_AT] = 0
         state[columns.WHOLE] = whole
         if count == 0:
@@ -146,7 +203,7 @@ class LateByTurns:
         if closed is not None:  # they have no turns, and give back what they hold with the others
             slots = np.concatenate([slots[~closed], slots[closed]])
             count -= int(closed.sum())
-        order, self._keys, self._aged = self._order.sort(queue.table[slots[:count]], now)
+        order, self._keys = self._order.sort(queue.table[slots[:count]], now, oldest)
         queue.lists[columns.RULE, : len(slots)] = np.concatenate([slots[:count][order], slots[count:]])
 
     def _is_closed(self, slot: int, now: int) -> bool:
@@ -155,7 +212,8 @@ class LateByTurns:
 
     def overtakes(self, now: int) -> bool:
         """Whether a new job goes before one that holds a reservation, so that all must have their turn again."""
-        worst = max((self._order.key(head, now) for head in self._heads.values()), default=None)
+        heads = self._heads.items()
+        worst = max((self._order.key(head, now, aged=label == AGED) for label, head in heads), default=None)
         if worst is None:
             return False
         queue = self._view.waiting.queue
@@ -179,7 +237,7 @@ class LateByTurns:
     def turn(self, until: Key | None, now: int) -> list[Effect]:
         """Let jobs start, in order, while they go before `until`; stop at one that reserves or wakes nodes."""
         stop = len(self._keys) if until is None else bisect_left(self._keys, until)
-        reserving = stop if HEAD not in self._heads else self._aged if AGED not in self._heads else 0
+        reserving = 0 if self._heads else stop
         state, waiting = self._placer.room.state, self._view.waiting
         passes.count_free(self._view.profiles, self._placer.room.free, now)
         state[columns.STARTED] = 0
@@ -227,6 +285,7 @@ class LateByTurns:
         state.search = None
         effects = self._negotiation.take(state, self._view.incarnations, Pick(0, now, nodes, units), now)
         self._bind(number)
+        self._work.bound(number, now)
         return effects
 
     def _bind(self, number: JobId) -> None:
@@ -290,9 +349,9 @@ class LateByTurns:
         effects = self._negotiation.claim(this, chosen, now)
         if chosen.start == now or job.number in self._waking:
             self._bind(job.number)
+            self._work.bound(job.number, chosen.start)
             return effects
-        aged = self._order.is_aged(job, now)
-        label = AGED if aged and AGED not in self._heads else HEAD
+        label = AGED if job.number == self._oldest else HEAD
         self._heads[label] = self._order.head(job, chosen.start)
         return [*effects, SendAll(say.Announce(label, self._heads[label], standing=True))]
 

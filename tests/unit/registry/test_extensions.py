@@ -160,7 +160,7 @@ def test_a_policy_of_another_package_is_measured(target, tmp_path):
     status, _, errors = dardis(target, *words, "--dispatcher", "smallest-first", "--out", tmp_path / "none")
     assert (status, len(errors)) == (2, 1)
     assert errors[0].startswith("dardis: --dispatcher: smallest-first has no rounds, in which a job asks nodes; ")
-    assert errors[0].endswith("dardis-throughput, dardis-profile, dardis-balance, rolling")
+    assert errors[0].endswith("dardis-throughput, dardis-profile, dardis-balance, dardis-conservative, rolling")
 
 
 def test_the_list_says_where_they_come_from(target):

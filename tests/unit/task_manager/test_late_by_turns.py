@@ -40,13 +40,13 @@ def starts(*jobs: Actual, setup: LateSetUp = LATE, desired: DesiredProfile | Non
 
 def watched(*jobs: Actual, setup: LateSetUp = LATE) -> list[tuple[int, dict[int, int]]]:
     seen: list[tuple[int, dict[int, int]]] = []
-    run_late(FOUR, jobs, setup, watch=lambda now, reserved, _: seen.append((now, reserved)))
+    run_late(FOUR, jobs, setup, watch=lambda now, reserved, *_: seen.append((now, reserved)))
     return seen
 
 
 def test_the_key():
     wait, walltime, cores = np.array([0, 3600, 0]), np.array([100, 100, 100]), np.array([4, 4, 0])
-    assert key_of(wait, walltime, cores).tolist() == [180.0, 198.0, 360.0]
+    assert key_of(wait, walltime, cores).tolist() == [432.0, 450.0, 864.0]
 
 
 def test_short_and_narrow_goes_first():
@@ -88,16 +88,24 @@ def test_a_better_new_job_takes_the_heads_place():
     ]
 
 
-def test_the_oldest_aged_job_holds_a_reservation_more():
-    setup = replace(LATE, aged_after_s=40)
-    jobs = [job_of(1, 0, 50, 4), job_of(2, 1, 99, 4), job_of(3, 3, 90, 4), job_of(4, 45, 5, 4)]
-    seen = dict(watched(*jobs, setup=setup))
-    assert seen[45] == {3: 50}  # the head, which goes before job 4 by its age
-    assert 2 not in seen[50]  # the oldest aged one starts, although its key is the worst
-    # Job 3 is aged too by then, and waits for job 2; job 4 is the best of the others.
-    assert seen[50] == {3: 149, 4: 239}
-    assert starts(*jobs, setup=setup) == {1: 0, 2: 50, 3: 149, 4: 239}
-    assert starts(*jobs)[2] > starts(*jobs)[3]
+def test_the_oldest_goes_first_a_while_after_the_work_that_was_there_could_be_done():
+    setup = replace(LATE, aged_after_s=2)
+    short = [job_of(10 + i, 45 + 5 * i, 10, 4) for i in range(40)]
+    jobs = [job_of(1, 0, 50, 4), job_of(2, 1, 99, 4), *short]
+    # 49 s of job 1 and its own 99 s were there at 1 s: it is old after 151 s, and starts when the next job ends.
+    assert starts(*jobs, setup=setup)[2] == 160
+    assert starts(*jobs, setup=replace(LATE, aged_after_s=9))[2] == 160
+    assert starts(*jobs, setup=replace(LATE, aged_after_s=10))[2] == 160
+    assert starts(*jobs, setup=replace(LATE, aged_after_s=11))[2] == 170
+    assert starts(*jobs)[2] == 450
+
+
+def test_the_work_is_counted_at_the_rate_at_which_jobs_have_used_what_they_asked_for():
+    setup = replace(LATE, aged_after_s=1)
+    used_half = job_of(1, 0, 20, 4, runtime=10)
+    rest = [job_of(2, 11, 50, 4), job_of(3, 12, 98, 4), *(job_of(10 + i, 45 + 5 * i, 10, 4) for i in range(40))]
+    # Of 49 and 98 s half is counted: job 3 is old after 12 + 1 + 73 s, and starts when the next job ends.
+    assert starts(used_half, *rest, setup=setup)[3] == 91
 
 
 def stream(until: int) -> list[Actual]:
@@ -109,9 +117,9 @@ def stream(until: int) -> list[Actual]:
 @pytest.mark.parametrize("managers", [1, 3])
 def test_nobody_starves(managers):
     """It starts when what runs as it grows old has ended; without an age, or a head's place, when all is over."""
-    until, aged_after = 2000, 400
+    until, aged_after, work = 2000, 400, 500 + 20
     setup = replace(LATE, aged_after_s=aged_after)
-    assert starts(*stream(until), setup=setup, managers=managers)[1] <= 1 + aged_after + 2 * 20
+    assert starts(*stream(until), setup=setup, managers=managers)[1] <= 1 + aged_after + work + 2 * 20
     assert starts(*stream(until), setup=replace(LATE, aged_after_s=FOREVER >> 1), managers=managers)[1] >= until - 5
 
 

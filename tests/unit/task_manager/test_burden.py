@@ -1,0 +1,67 @@
+"""How much work task managers' jobs are, whoever has which of them."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.actual import actual
+
+from dardis.model.addresses import address_of
+from dardis.model.platform import NodeGroup, Platform
+from dardis.task_manager.late.burden import Load, Work
+from dardis.task_manager.layout import layout_of
+
+MACHINE = Platform("m", (NodeGroup("a", 3, {"cores": 4, "memory": 9}), NodeGroup("b", 2, {"cores": 1, "memory": 1})))
+LAYOUT = layout_of(MACHINE, (0, 5), None)
+
+
+def work(manager: int = 0) -> Work:
+    return Work(LAYOUT, address_of(manager))
+
+
+def job(number: int, walltime: int, cores: int):
+    return actual(number, 0, 0, None, walltime, cores, (1, 1), 3, runtime=walltime).asked
+
+
+def test_what_waits_runs_and_has_ended():
+    mine = work()
+    mine.waits(job(1, 100, 2))
+    mine.waits(job(2, 30, 14))
+    assert mine.load == Load(waits=620)
+    assert mine.seconds(0) == 620 // 14
+    mine.bound(1, 10)
+    assert mine.load == Load(waits=420, ends=220, cores=2)
+    assert mine.seconds(60) == (420 + 2 * 50) // 14
+    mine.ended(1, 60)  # it has used half of what it asked for
+    assert mine.load == Load(waits=420, asked=200, used=100)
+    assert mine.seconds(60) == 210 // 14
+    mine.gone(2)
+    mine.gone(2)
+    mine.gone(1)
+    assert mine.load == Load(asked=200, used=100)
+
+
+def test_who_loses_its_nodes_and_has_others_runs_from_then_on():
+    mine = work()
+    mine.waits(job(1, 100, 2))
+    mine.bound(1, 10)
+    mine.bound(1, 30)
+    assert mine.load == Load(ends=260, cores=2)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 50), st.integers(1, 9), st.integers(0, 99)), max_size=12))
+def test_all_know_the_same_when_all_have_told(rows):
+    alone, split = work(), [work(manager) for manager in range(3)]
+    for number, (manager, walltime, cores, fate) in enumerate(rows):
+        for one in (alone, split[manager]):
+            one.waits(job(number, walltime, cores))
+            if fate > 30:
+                one.bound(number, fate % 7)
+            if fate > 60:
+                one.ended(number, fate % 7 + 5)
+    told = [one.tell().message for one in split]
+    rows_told = np.array([[t.manager, t.number, *t.load.tolist()] for t in told])
+    for one in split:
+        one.hear(rows_told)
+        one.hear(rows_told - [0, 1, 9, 9, 9, 9, 9])  # an older one comes late
+    for now in (0, 3, 20):
+        assert {one.seconds(now) for one in split} == {alone.seconds(now)}
