@@ -139,8 +139,24 @@ PROTOCOL = (
         "(table[:, columns.SUBMIT], table[:, columns.NUMBER], key, level, ~aged)", LATE,
     ),
     Mutation(
-        "a second aged job takes the reservation of the first", f"{TASKS}/late/turns.py",
-        "AGED if aged and AGED not in self._heads else HEAD", "AGED if aged else HEAD", LATE,
+        "more than one job that can't start holds a reservation", f"{TASKS}/late/turns.py",
+        "reserving = 0 if self._heads else stop", "reserving = stop", LATE,
+    ),
+    Mutation(
+        "of what the oldest jobs of task managers are, the youngest goes first", "dardis/turns/late.py",
+        "oldest = min((old for manager", "oldest = max((old for manager", LATE,
+    ),
+    Mutation(
+        "work of other task managers' jobs does not count for when a job is old", f"{TASKS}/late/burden.py",
+        "Load.of((self.load, *(row[1:] for row in self._others.values())))", "self.load", LATE,
+    ),
+    Mutation(
+        "work counts in full, however much of what they asked for jobs have used", f"{TASKS}/late/burden.py",
+        "work * self.used // (cores * self.asked) if self.asked else work // cores", "work // cores", LATE,
+    ),
+    Mutation(
+        "what runs counts as work as if it had just begun", f"{TASKS}/late/burden.py",
+        "self.ends - now * self.cores", "self.ends", LATE,
     ),
     Mutation(
         "a job that waits has no turn when the profile changes", f"{TASKS}/late/turns.py",
