@@ -67,6 +67,12 @@ def test_equals_go_by_submission_then_number():
     }
 
 
+def test_equal_keys_of_unlike_jobs_go_by_submission():
+    """At 10 s both keys are 5, of the one that has waited for 10 s and of the one that has not."""
+    found = starts(job_of(1, 0, 10, 4), job_of(5, 0, 8641, 4), job_of(4, 10, 8640, 4))
+    assert (found[5], found[4]) == (10, 8651)
+
+
 def test_only_the_head_reserves_and_the_others_start_beside_it():
     jobs = [job_of(1, 0, 10, 3), job_of(2, 1, 20, 4), job_of(3, 2, 30, 4), job_of(4, 3, 7, 1), job_of(5, 4, 8, 1)]
     assert watched(*jobs)[1:5] == [(1, {2: 10}), (2, {2: 10}), (3, {2: 10}), (4, {5: 10})]
