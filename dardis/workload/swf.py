@@ -194,12 +194,11 @@ def write_swf(trace: Trace, path: Path) -> list[str]:
     memory = trace.memory_kb
     if MEMORY in trace.request:
         memory = -(-trace.request[MEMORY] * 1024 // np.maximum(trace.procs // trace.units, 1))
-    walltime = np.where(trace.no_walltime, UNKNOWN, trace.walltime)
     table = np.column_stack(
         (
             *(trace.number, trace.submit, trace.wait, trace.runtime, trace.procs, unknown, unknown, trace.procs),
-            *(walltime, memory, unknown, columns["user"], columns["group"], columns["name"], columns["queue"]),
-            *(columns["partition"], trace.after, trace.think),
+            *(trace.stated_walltime, memory, unknown, columns["user"], columns["group"], columns["name"]),
+            *(columns["queue"], columns["partition"], trace.after, trace.think),
         )
     )
     body = [" ".join(map(str, row)) for row in table.tolist()]

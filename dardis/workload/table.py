@@ -190,12 +190,12 @@ def write_table(trace: Trace, path: Path) -> None:
         "job_id": trace.number.tolist(),
         "submit_s": trace.submit.tolist(),
         "runtime_s": trace.runtime.tolist(),
-        "walltime_s": [],
+        "walltime_s": [],  # below: this is its place
         "units": trace.units.tolist(),
     }
     columns |= {REQUEST + kind: amounts.tolist() for kind, amounts in trace.request.items()}
     optional = {
-        "walltime_s": np.where(trace.no_walltime, UNKNOWN, trace.walltime),
+        "walltime_s": trace.stated_walltime,
         "est_s": np.where(trace.est == trace.submit, NO_TIME, trace.est),
         "lst_s": trace.lst,
         "wait_s": trace.wait,

@@ -85,6 +85,11 @@ class Trace:
         return not self.request
 
     @property
+    def stated_walltime(self) -> Ints:
+        """Walltimes, `UNKNOWN` where nobody states one."""
+        return np.where(self.no_walltime, UNKNOWN, self.walltime)
+
+    @property
     def unix_start(self) -> int | None:
         """Unix time of the clock's second 0, where the header says `UnixStartTime` with a year before 9999."""
         for comment in self.comments:

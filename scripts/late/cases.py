@@ -124,7 +124,10 @@ class Case:
 def cases(*, long: bool = True) -> Iterator[Case]:
     """Those of the table, those that the rule is chosen on first."""
     for source in SOURCES:
-        yield from (Case(source, load) for load in (LOADS if source != "RADDIT" else LOADS[:1]))
+        if source == "RADDIT":
+            yield Case(source, whole=True)
+            continue
+        yield from (Case(source, load) for load in LOADS)
         if long and source in _WHOLE:
             yield from (Case(source, load, whole=True) for load in (None, 0.9))
 
@@ -138,7 +141,8 @@ def with_walltimes(trace: Trace, how: str) -> Trace:
         "five times": 5 * stated,
         "equal": np.full_like(stated, stated.max()),
     }[how]
-    return replace(trace, walltime=other, runtime=np.minimum(trace.runtime, stated))
+    stated_now = np.zeros(len(trace), dtype=bool)
+    return replace(trace, walltime=other, runtime=np.minimum(trace.runtime, stated), no_walltime=stated_now)
 
 
 def shaken(trace: Trace, seed: int) -> Trace:
@@ -153,7 +157,7 @@ def _cut(source: Source, whole: bool, traces: Path, out: Path) -> Path:
     path = out / "traces" / (source.name.replace(" ", "-") + ("" if whole else "-10k") + "-cut.csv")
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
-        count = () if whole or source.name == "RADDIT" else ("--jobs", f"{FIRST}")
+        count = () if whole else ("--jobs", f"{FIRST}")
         draft = path.with_suffix(".part.csv")
         if source.file:
             platform = ("--platform", str(source.platform(out)))

@@ -47,9 +47,7 @@ def run(case: Case, asked: Asked, traces: Path, out: Path) -> dict[str, Any] | N
     folder = out / "runs" / f"{trace.stem}-{asked[0]}-{fingerprint(asked)}"
     settings = (option for setting in asked[1:] for option in ("--set", setting))
     try:
-        metrics = kept_metrics(
-            folder, str(trace), "--platform", str(platform), "--dispatcher", asked[0], *settings
-        )  # fmt: skip
+        metrics = kept_metrics(folder, str(trace), "--platform", str(platform), "--dispatcher", asked[0], *settings)
     except subprocess.CalledProcessError:
         # It has said why; the others go on.
         return None

@@ -212,8 +212,8 @@ class LateByTurns:
 
     def overtakes(self, now: int) -> bool:
         """Whether a new job goes before one that holds a reservation, so that all must have their turn again."""
-        heads = self._heads.items()
-        worst = max((self._order.key(head, now, aged=label == AGED) for label, head in heads), default=None)
+        heads = self._heads.values()
+        worst = max((self._order.key(head, now, aged=int(head[0]) == self._oldest) for head in heads), default=None)
         if worst is None:
             return False
         queue = self._view.waiting.queue

@@ -1,9 +1,12 @@
 """The table of loads of late binding: which cases there are, how they are made, and what is said of ratios."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from dardis.workload.generate import generate
+from dardis.workload.read import read_trace
 from dardis.workload.table import write_table
 from scripts.late.cases import SOURCES, WALLTIMES, Case, cases, shaken, with_walltimes
 from scripts.late.loads import Ratios, excess, geometric, ratios, run, summary, table
@@ -32,6 +35,12 @@ def test_walltimes_change_and_what_runs_does_not(trace):
     assert with_walltimes(trace, "exact").walltime.tolist() == ran.tolist()
     assert with_walltimes(trace, "five times").walltime.tolist() == (5 * trace.walltime).tolist()
     assert len(set(with_walltimes(trace, "equal").walltime.tolist())) == 1
+
+
+def test_other_walltimes_are_written_where_nobody_states_any(trace, tmp_path):
+    silent = replace(trace, walltime=trace.runtime, no_walltime=np.ones(len(trace), dtype=bool))
+    write_table(with_walltimes(silent, "doubled"), tmp_path / "t.csv")
+    assert read_trace(tmp_path / "t.csv").walltime.tolist() == (2 * trace.runtime).tolist()
 
 
 def test_shaken_submissions_are_later_by_a_minute_at_most_and_in_order(trace):
