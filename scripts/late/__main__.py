@@ -16,25 +16,23 @@ from pathlib import Path
 from scripts.kit.cache import fingerprint, in_processes
 from scripts.kit.command import DARDIS, ROOT, convert
 from scripts.kit.page import publish
-from scripts.late.cases import WALLTIMES, Case, cases
+from scripts.late.cases import SOURCES, WALLTIMES, Case, cases
 from scripts.late.loads import PATIENT as EASY
 from scripts.late.loads import TO_BEAT as SJBF
 from scripts.late.loads import Asked, ratios, run
 from scripts.late.loads import table as table_of_loads
 
-HPC2N, BLUE = "HPC2N-2002-2.2-cln.swf.gz", "SDSC-BLUE-2000-4.2-cln.swf.gz"
-KTH, WAGAP, EURORA = "KTH-SP2-1996.swf.gz", "MetaCentrum-Wagap-2013.swf.gz", "Eurora-2014.csv.gz"
-CURIE = "CEA-Curie-2012-slice36k.swf.gz"
-CASES = {
-    "HPC2N-5k": (HPC2N, 120, 2, 5000),
-    "SDSC-BLUE-5k": (BLUE, 144, 8, 5000),
-    "KTH-5k": (KTH, 100, 1, 5000),
-    "KTH": (KTH, 100, 1, None),
-    "Curie partition 4": (CURIE, 300, 32, None),
-    "Wagap": (WAGAP, 136, 16, None),
-    "Eurora": (EURORA, 0, 0, None),
+CASES: dict[str, tuple[str, int | None]] = {
+    "HPC2N-5k": ("HPC2N", 5000),
+    "SDSC-BLUE-5k": ("SDSC-BLUE", 5000),
+    "KTH-5k": ("KTH", 5000),
+    "KTH": ("KTH", None),
+    "Curie partition 4": ("Curie partition 4", None),
+    "Wagap": ("Wagap", None),
+    "Eurora": ("Eurora", None),
 }
-FULL = {"HPC2N": (HPC2N, 120, 2, None), "SDSC-BLUE": (BLUE, 144, 8, None)}
+"""Traces, and how many of their first jobs."""
+FULL: dict[str, tuple[str, int | None]] = {"HPC2N": ("HPC2N", None), "SDSC-BLUE": ("SDSC-BLUE", None)}
 """The long traces: --full."""
 LABELS = {
     "easy": ("easy", {}),
@@ -46,27 +44,17 @@ LABELS = {
 TO_BEAT, PATIENT = "easy sjbf", "easy"
 
 
-def platform_file(out: Path, nodes: int, cores: int) -> Path:
-    """Write a machine of equal nodes; Eurora has a file of its own."""
-    if nodes == 0:
-        return ROOT / "launch" / "platforms" / "eurora-2014.toml"
-    path = out / f"{nodes}x{cores}.toml"
-    path.write_text(
-        f'name = "{path.stem}"\n[[nodes]]\ncount = {nodes}\nprefix = "n"\nresources = {{ cores = {cores} }}\n'
-    )
-    return path
-
-
-def write_spec(out: Path, traces: Path, cases: dict[str, tuple[str, int, int, int | None]]) -> Path:
+def write_spec(out: Path, traces: Path, cases: dict[str, tuple[str, int | None]]) -> Path:
     """Write the comparison's file."""
     lines = []
-    for name, (file, nodes, cores, jobs) in cases.items():
-        trace = traces / file
-        if file == CURIE:
+    for name, (of, jobs) in cases.items():
+        source = SOURCES[of]
+        trace = traces / source.file
+        if source.cut:
             trace = out / "partition4.swf"
-            convert(traces / file, trace, "--partition", "4")
+            convert(traces / source.file, trace, *source.cut)
         lines += ["[[traces]]", f'name = "{name}"', f'trace = "{trace}"']
-        lines += [f'platform = "{platform_file(out, nodes, cores)}"', *([f"jobs = {jobs}"] if jobs else []), ""]
+        lines += [f'platform = "{source.platform(out)}"', *([f"jobs = {jobs}"] if jobs else []), ""]
     for label, (name, settings) in LABELS.items():
         stated = ", ".join(f'{key} = "{value}"' for key, value in settings.items())
         lines += ["[[dispatchers]]", f'name = "{name}"', f'label = "{label}"', f"settings = {{ {stated} }}", ""]
@@ -121,6 +109,8 @@ def main() -> int:
     options = parser.parse_args()
     if not options.traces.is_dir():
         parser.error(f"{options.traces}: no such folder; --traces names the one with the traces")
+    if options.loads and options.only:
+        parser.error("--only chooses traces of the other table; with --loads --part does")
     out = options.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
     return at_loads(options, out) if options.loads else as_they_are(options, out)

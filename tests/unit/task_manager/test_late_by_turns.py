@@ -114,6 +114,15 @@ def test_the_work_is_counted_at_the_rate_at_which_jobs_have_used_what_they_asked
     assert starts(used_half, *rest, setup=setup)[3] == 91
 
 
+def test_who_has_grown_old_since_he_reserved_gives_way_to_no_better_key():
+    """Job 1 used little of what it asked for, so job 3 is old after some seconds: job 4 wakes only itself."""
+    jobs = [job_of(1, 0, 100, 4, runtime=1), job_of(2, 1, 500, 4), job_of(3, 2, 99, 4), job_of(4, 20, 5, 4)]
+    setup = replace(LATE, aged_after_s=1)
+    assert starts(*jobs, setup=setup) == {1: 0, 2: 1, 3: 501, 4: 600}
+    run = run_late(FOUR, jobs, setup)
+    assert run.renegotiations == 2  # once more of each, of job 3 at 501 and of job 4 at 600
+
+
 def stream(until: int) -> list[Actual]:
     """A wide job, and narrow ones that keep the machine busy, each shorter and narrower than it."""
     wide = actual(1, 1, 1, None, 500, 1, (4,), 1, runtime=500)
