@@ -61,9 +61,9 @@ class NodePool:
         """Where messages may be late: the last attempt of each job that was released, and when all claims of it, and of
         earlier ones, have expired."""
         self._finished: dict[JobId, int] = {}
-        self._heads: dict[tuple[int, JobId], Ints] = {}
-        """Who holds the few reservations of the late set-up, by label and job, as was announced."""
-        self._burdens: dict[ManagerAddress, say.Burden] = {}
+        self._heads: dict[JobId, Ints] = {}
+        """Who holds a reservation of the late set-up, as was announced."""
+        self._backlogs: dict[ManagerAddress, say.Backlog] = {}
         """How much work each task manager's jobs are, as it told last."""
         self._publishes = False
         """Whether it tells unasked what has become free."""
@@ -95,7 +95,7 @@ class NodePool:
             case say.Look():
                 self._publishes = self._report_every > 0
                 return [self._publish(now)]
-            case say.Announce() | say.Burden():
+            case say.Announce() | say.Backlog():
                 return self._announced(message, now)
             case say.Switch() | say.Closures():
                 return self._nodes_change(message, now)
@@ -152,29 +152,29 @@ class NodePool:
         answer = say.JointOffers(asks.rounds, ask.job, self.host, self.incarnation, table, offset, rows)
         return Tell(JobId(int(ask.job[0])), answer)
 
-    def _announced(self, news: say.Announce | say.Burden, now: int) -> list[Effect]:
-        if isinstance(news, say.Burden):
-            known = self._burdens.get(news.manager)
+    def _announced(self, news: say.Announce | say.Backlog, now: int) -> list[Effect]:
+        if isinstance(news, say.Backlog):
+            known = self._backlogs.get(news.manager)
             if known is None or known.number < news.number:
-                self._burdens[news.manager] = news
+                self._backlogs[news.manager] = news
             return []
-        place = (news.label, JobId(int(news.head[0])))
+        number = JobId(int(news.head[0]))
         if news.standing and news.head[-1] >= now:
-            self._heads[place] = news.head
+            self._heads[number] = news.head
         else:
-            self._heads.pop(place, None)
+            self._heads.pop(number, None)
         return []
 
     def _publish(self, now: int) -> Effect:
         """Tell what the changed nodes can hold; all nodes, where what was told before may be lost."""
-        self._heads = {place: head for place, head in self._heads.items() if head[-1] >= now}
-        heads = [[place[0], *head.tolist()] for place, head in sorted(self._heads.items())]
-        standing = np.array(heads, dtype=np.int64).reshape(-1, 7)
+        self._heads = {number: head for number, head in self._heads.items() if head[-1] >= now}
+        heads = [self._heads[number] for number in sorted(self._heads)]
+        standing = np.array(heads, dtype=np.int64).reshape(-1, 6)
         state = self.state
         nodes = state.published(now, whole=self._report_every > 0)
-        rows = [[manager, told.number, *told.load.tolist()] for manager, told in sorted(self._burdens.items())]
-        burdens = np.array(rows, dtype=np.int64).reshape(-1, 7)
-        answer = say.Published(self.host, self.incarnation, now, state.next_change(now), standing, burdens, *nodes)
+        rows = [[manager, told.number, *told.sums.tolist()] for manager, told in sorted(self._backlogs.items())]
+        backlogs = np.array(rows, dtype=np.int64).reshape(-1, 7)
+        answer = say.Published(self.host, self.incarnation, now, state.next_change(now), standing, backlogs, *nodes)
         return TellAll(answer)
 
     def _held(self, jobs: Ints) -> Held:

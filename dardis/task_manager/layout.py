@@ -43,9 +43,14 @@ class Layout:
         return len(self.bounds) - 1
 
     @property
+    def cores_place(self) -> int:
+        """Where cores stand among the kinds."""
+        return self.kinds.index("cores")
+
+    @property
     def cores(self) -> int:
         """Of the whole machine."""
-        place = self.kinds.index("cores")
+        place = self.cores_place
         each = zip(self.group_counts, self.group_capacity, strict=True)
         return sum(count * capacity[place] for count, capacity in each)
 

@@ -31,7 +31,7 @@ class Sampling:
         """Begin with nothing reserved."""
         self._layout = layout
         self._counts = np.array(layout.group_counts, dtype=np.int64)
-        self._cores = layout.kinds.index("cores")
+        self._cores = layout.cores_place
         self._nodes_a_unit = nodes_a_unit
         self._seed = seed
         self.hints: Ints = np.zeros(layout.bounds[-1], dtype=np.int64)

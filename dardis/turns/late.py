@@ -147,7 +147,7 @@ class LateTurns:
             return
         if len(managers) > 1:
             for manager in managers:
-                yield Turn(talk(manager, manager.tell_work(), self._heed, now))
+                yield Turn(talk(manager, manager.tell_backlog(), self._heed, now))
             yield Turn(self._publish(now))
         for manager in managers:
             manager.date(now)

@@ -39,7 +39,7 @@ _TYPES: tuple[type[Any], ...] = (
     messages.Committed, messages.Release, messages.Released, messages.Ended, messages.Later, messages.Finished,
     messages.Noted, messages.HostDown, messages.Timer, messages.Announce, messages.Look, messages.Published,
     messages.Switch, messages.Sums, messages.Candidates, messages.Relay, messages.Gathered,
-    messages.JointAsk, messages.JointOffers, messages.Reminder, messages.Closures, messages.Burden,
+    messages.JointAsk, messages.JointOffers, messages.Reminder, messages.Closures, messages.Backlog,
 )  # fmt: skip
 _TAG = {cls: tag for tag, cls in enumerate(_TYPES)}
 _ARRAY = 1

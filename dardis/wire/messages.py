@@ -286,26 +286,24 @@ class Later:
 
 @dataclass(frozen=True, slots=True)
 class Announce:
-    """Task manager to all node managers: a job holds one of the few reservations, or, if not `standing`, not any more.
+    """Task manager to all node managers: a job holds a reservation, or, if not `standing`, not any more.
 
     `head` has the columns job, submission, walltime, cores and level of priority, from which everybody works out
     its key, and until when it holds if nothing more is heard.
     """
 
-    label: int
-    """Which of them."""
     head: Ints
     standing: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Burden:
+class Backlog:
     """Task manager to all node managers: how much work its jobs are, for whoever works out when a job is old."""
 
     manager: ManagerAddress
     number: int
     """How many it has told; the last counts."""
-    load: Ints
+    sums: Ints
     """Core seconds that wait, ends of what runs times its cores, these cores, core seconds asked for and used."""
 
 
@@ -329,9 +327,9 @@ class Published:
     next_change: int
     """When capacity or what is wished changes by itself next."""
     heads: Ints
-    """Who holds reservations, as announced: rows (label, job, submission, walltime, cores, level, until)."""
-    burdens: Ints
-    """The last of each task manager that has told one: rows (manager, number, load)."""
+    """Who holds reservations, as announced: rows (job, submission, walltime, cores, level, until)."""
+    backlogs: Ints
+    """The last of each task manager that has told one: rows (manager, number, sums)."""
     node: Ints
     offset: Ints
     time: Ints
@@ -410,7 +408,7 @@ class Reminder:
 
 Message = (
     Ask | Offers | JointAsk | JointOffers | Sums | Candidates | Relay | Gathered | Confirm | Reserved | Refused | Commit
-    | Committed | Release | Released | Ended | Later | Announce | Burden | Look | Published | Switch | Closures
+    | Committed | Release | Released | Ended | Later | Announce | Backlog | Look | Published | Switch | Closures
     | Finished | Noted | HostDown | Timer | Reminder
 )  # fmt: skip
 Parcel = tuple[HostId, int, Message]

@@ -147,15 +147,15 @@ PROTOCOL = (
         "oldest = min((old for manager", "oldest = max((old for manager", LATE,
     ),
     Mutation(
-        "work of other task managers' jobs does not count for when a job is old", f"{TASKS}/late/burden.py",
-        "Load.of((self.load, *(row[1:] for row in self._others.values())))", "self.load", LATE,
+        "work of other task managers' jobs does not count for when a job is old", f"{TASKS}/late/backlog.py",
+        "Sums.of((self.sums, *(row[1:] for row in self._others.values())))", "self.sums", LATE,
     ),
     Mutation(
-        "work counts in full, however much of what they asked for jobs have used", f"{TASKS}/late/burden.py",
+        "work counts in full, however much of what they asked for jobs have used", f"{TASKS}/late/backlog.py",
         "work * self.used // (cores * self.asked) if self.asked else work // cores", "work // cores", LATE,
     ),
     Mutation(
-        "what runs counts as work as if it had just begun", f"{TASKS}/late/burden.py",
+        "what runs counts as work as if it had just begun", f"{TASKS}/late/backlog.py",
         "self.ends - now * self.cores", "self.ends", LATE,
     ),
     Mutation(

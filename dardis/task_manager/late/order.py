@@ -14,8 +14,6 @@ from dardis.model.arrays import Ints
 from dardis.model.job import Job
 from dardis.task_manager.layout import Layout
 
-HEAD, AGED = 0, 1
-"""Labels of the reservation that there is at most: of the best job that can't start, or of the oldest one."""
 HEAD_START_S = 86_400
 """Added to every wait, so that short jobs do not begin with a key of 0."""
 Key = tuple[bool, int, float, int, JobId]
@@ -32,7 +30,7 @@ class Order:
 
     def __init__(self, layout: Layout) -> None:
         """The order is the same for all who know the same machine."""
-        self._cores = layout.kinds.index("cores")
+        self._cores = layout.cores_place
         self._layout = layout
 
     def head(self, job: Job, until: int) -> Ints:

@@ -16,8 +16,8 @@ from dardis.model.job import Job
 from dardis.task_manager.claims import AgreedClaims, Pace
 from dardis.task_manager.claims.agreed import NO_START
 from dardis.task_manager.claims.base import RETRY
-from dardis.task_manager.late.burden import Work
-from dardis.task_manager.late.order import HEAD, Key, Order
+from dardis.task_manager.late.backlog import Backlog
+from dardis.task_manager.late.order import Key, Order
 from dardis.task_manager.late.view import View
 from dardis.task_manager.layout import Layout
 from dardis.task_manager.negotiation import Negotiation
@@ -54,7 +54,7 @@ class LateByTimers:
         self._negotiation = Negotiation(setup.search, layout, seed, reach, address, self._claims, self._conclude)
         self._rules = self._negotiation.rules
         self._order = Order(layout)
-        self._work = Work(layout, address)
+        self._backlog = Backlog(layout, address)
         self._old_after = setup.aged_after_s
         self._old_at: dict[JobId, int] = {}
         """From when on its jobs are old."""
@@ -84,14 +84,14 @@ class LateByTimers:
         if rejected := self._negotiation.cannot_hold(self._negotiation.add(job)):
             return rejected
         self._view.add(job)
-        self._work.waits(job)
-        self._old_at[job.number] = job.submit + self._old_after + self._work.seconds(now)
-        return [self._work.tell(), *self.retry(job.number, now)]
+        self._backlog.waits(job)
+        self._old_at[job.number] = job.submit + self._old_after + self._backlog.seconds(now)
+        return [self._backlog.tell(), *self.retry(job.number, now)]
 
     def forget(self, number: JobId) -> None:
         """Drop a job that has ended."""
         self._negotiation.forget(number)
-        self._work.gone(number)
+        self._backlog.gone(number)
         self._old_at.pop(number, None)
         self._mine.pop(number, None)
         self._idle.discard(number)
@@ -127,9 +127,9 @@ class LateByTimers:
         """Take note of jobs that have begun, or are over."""
         for effect in effects:
             if isinstance(effect, Placed):
-                self._work.bound(effect.job, effect.start)
+                self._backlog.bound(effect.job, effect.start)
             elif isinstance(effect, Done):
-                self._work.ended(effect.job, now)
+                self._backlog.ended(effect.job, now)
 
     def _forget_the_dead(self) -> None:
         """Forget what incarnations that are dead have said."""
@@ -193,11 +193,9 @@ class LateByTimers:
             return []
         self._seen[source] = published.at
         self._view.see(published)
-        self._work.hear(published.burdens)
+        self._backlog.hear(published.backlogs)
         self._others[source] = {
-            job: row[1:]
-            for row in published.heads
-            if row[0] == HEAD and (job := JobId(int(row[1]))) not in self._negotiation.states
+            job: row for row in published.heads if (job := JobId(int(row[0]))) not in self._negotiation.states
         }
         effects = [effect for number in list(self._mine) for effect in self._look_again(number, now)]
         for number in sorted(self._idle - self._turns):
@@ -216,7 +214,7 @@ class LateByTimers:
             return []
         state = self._negotiation.states[number]
         if self._is_outranked(state.job, now):
-            gone = say.Announce(HEAD, self._order.head(state.job, now), standing=False)
+            gone = say.Announce(self._order.head(state.job, now), standing=False)
             return [*self._give_up(number, now), SendAll(gone)]
         return [] if number in self._peeking else self._peek(state, start, now)
 
@@ -234,7 +232,7 @@ class LateByTimers:
         period = POLLS_APART * self._pace.resend
         head = self._order.head(state.job, now + LEASE * period)
         renew = SetTimer(now + period, say.Timer(state.job.number, state.claims, RENEW))
-        return [SendAll(say.Announce(HEAD, head, standing=True)), renew]
+        return [SendAll(say.Announce(head, standing=True)), renew]
 
     def _peek(self, state: JobState, start: int, now: int) -> list[Effect]:
         """Ask whether a head could start earlier than it has reserved."""

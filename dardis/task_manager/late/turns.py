@@ -21,8 +21,8 @@ from dardis.model.addresses import ONLY_MANAGER, HostId, JobId, ManagerAddress
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.task_manager.claims import FinalClaims
-from dardis.task_manager.late.burden import Work
-from dardis.task_manager.late.order import AGED, HEAD, Key, Order
+from dardis.task_manager.late.backlog import Backlog
+from dardis.task_manager.late.order import Key, Order
 from dardis.task_manager.late.view import View
 from dardis.task_manager.layout import Layout
 from dardis.task_manager.negotiation import Negotiation
@@ -51,7 +51,7 @@ class LateByTurns:
         self._negotiation = Negotiation(setup.search, layout, seed, reach, address, FinalClaims(), self._conclude)
         self._rules = self._negotiation.rules
         self._order = Order(layout)
-        self._work = Work(layout, address)
+        self._backlog = Backlog(layout, address)
         self._old_after = setup.aged_after_s
         self._old_at: dict[JobId, int] = {}
         """From when on waiting jobs are old."""
@@ -67,8 +67,8 @@ class LateByTurns:
         """From when on jobs have turns that may not start yet, or find no start before the profile changes."""
         self._waking: set[JobId] = set()
         """Jobs that ask for a start at which nodes that are down are up."""
-        self._heads: dict[int, Ints] = {}
-        """Who holds reservations, by label, as announced."""
+        self._heads: dict[JobId, Ints] = {}
+        """Who holds the reservation, as announced."""
         self._keys: list[Key] = []
         """The keys of its waiting jobs at the last opening, best first."""
         self._opened_at = NO_TIME
@@ -95,7 +95,7 @@ class LateByTurns:
         """Take a new job; it waits for its turn."""
         if rejected := self._negotiation.cannot_hold(self._negotiation.add(job)):
             return rejected
-        self._work.waits(job)
+        self._backlog.waits(job)
         self._undated.append(job)
         opens = self._rules.starts_of(job).opens(max(job.earliest, now))
         if opens > now:
@@ -114,13 +114,13 @@ class LateByTurns:
 
     def ended(self, number: JobId, now: int) -> None:
         """Drop a job that has ended."""
-        self._work.ended(number, now)
+        self._backlog.ended(number, now)
         self.forget(number)
 
     def forget(self, number: JobId) -> None:
         """Drop a job that is not to run."""
         self._negotiation.forget(number)
-        self._work.gone(number)
+        self._backlog.gone(number)
         self._old_at.pop(number, None)
         self._undated = [job for job in self._undated if job.number != number]
 
@@ -137,16 +137,20 @@ class LateByTurns:
         heapify(self._later)
         effects = self._negotiation.states[number].give_back()
         self.forget(number)
-        mine = [(label, head) for label, head in self._heads.items() if int(head[0]) == number]
-        return [*effects, *(SendAll(say.Announce(label, head, standing=False)) for label, head in mine)]
+        return effects + self._called_off(number)
+
+    def _called_off(self, number: JobId) -> list[Effect]:
+        """Tell all nodes that a job holds no reservation any more, if it does by what was announced."""
+        head = self._heads.get(number)
+        return [] if head is None else [SendAll(say.Announce(head, standing=False))]
 
     def handle(self, message: say.Message, now: int) -> list[Effect]:
         """Take a message at time `now`; return what is to be done."""
         if not isinstance(message, say.Published):
             return self._negotiation.handle(message, now)
         self._view.see(message)
-        self._work.hear(message.burdens)
-        self._heads = {row[0]: row[1:] for row in message.heads}
+        self._backlog.hear(message.backlogs)
+        self._heads = {JobId(int(row[0])): row for row in message.heads}
         self._negotiation.messages += len(message.node)
         return []
 
@@ -158,14 +162,14 @@ class LateByTurns:
         """Whether it has jobs of which it is not known from when on they are old."""
         return len(self._undated) > 0
 
-    def tell_work(self) -> list[Effect]:
+    def tell_backlog(self) -> list[Effect]:
         """Tell all others how much work its jobs are."""
-        return [self._work.tell()]
+        return [self._backlog.tell()]
 
     def date(self, now: int) -> None:
         """Fix from when on new jobs are old: a while after the work that is there could be done."""
         if self._undated:
-            seconds = self._work.seconds(now)
+            seconds = self._backlog.seconds(now)
             for job in self._undated:
                 self._old_at[job.number] = job.submit + self._old_after + seconds
                 self._age(job)
@@ -212,8 +216,8 @@ class LateByTurns:
 
     def overtakes(self, now: int) -> bool:
         """Whether a new job goes before one that holds a reservation, so that all must have their turn again."""
-        heads = self._heads.values()
-        worst = max((self._order.key(head, now, aged=int(head[0]) == self._oldest) for head in heads), default=None)
+        heads = self._heads.items()
+        worst = max((self._order.key(head, now, aged=number == self._oldest) for number, head in heads), default=None)
         if worst is None:
             return False
         queue = self._view.waiting.queue
@@ -285,7 +289,7 @@ class LateByTurns:
         state.search = None
         effects = self._negotiation.take(state, self._view.incarnations, Pick(0, now, nodes, units), now)
         self._bind(number)
-        self._work.bound(number, now)
+        self._backlog.bound(number, now)
         return effects
 
     def _bind(self, number: JobId) -> None:
@@ -316,8 +320,8 @@ class LateByTurns:
         soonest = min([soonest, *changes])
         soonest = min([soonest, *(starts.changes(self._opened_at) for starts in self._rules.hours.values())])
         soonest = min(soonest, self._view.next_up(self._opened_at))
-        for head in self._heads.values():
-            state = self._negotiation.states.get(JobId(int(head[0])))
+        for number in self._heads:
+            state = self._negotiation.states.get(number)
             if state is not None and state.nodes is not None:
                 soonest = min(soonest, state.start)
         if self._rules.desired_binds and self._rules.soft:
@@ -349,11 +353,10 @@ class LateByTurns:
         effects = self._negotiation.claim(this, chosen, now)
         if chosen.start == now or job.number in self._waking:
             self._bind(job.number)
-            self._work.bound(job.number, chosen.start)
+            self._backlog.bound(job.number, chosen.start)
             return effects
-        label = AGED if job.number == self._oldest else HEAD
-        self._heads[label] = self._order.head(job, chosen.start)
-        return [*effects, SendAll(say.Announce(label, self._heads[label], standing=True))]
+        self._heads[job.number] = self._order.head(job, chosen.start)
+        return [*effects, SendAll(say.Announce(self._heads[job.number], standing=True))]
 
     def _wait_for_change(self, this: Round, now: int) -> list[Effect]:
         """Have no turns until the profile or capacity changes; be rejected if they never will."""
@@ -368,9 +371,8 @@ class LateByTurns:
     def drop_reservations(self) -> list[Effect]:
         """Give back what its waiting jobs hold: in a whole wake-up reservations are worked out anew."""
         effects: list[Effect] = []
-        for label, head in list(self._heads.items()):
-            state = self._negotiation.states.get(JobId(int(head[0])))
-            if state is None or state.nodes is None or not self.waits(state.job.number):
-                continue
-            effects += [*state.give_back(), SendAll(say.Announce(label, head, standing=False))]
+        for number in self._heads:
+            state = self._negotiation.states.get(number)
+            if state is not None and state.nodes is not None and self.waits(number):
+                effects += [*state.give_back(), *self._called_off(number)]
         return effects

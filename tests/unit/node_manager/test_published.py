@@ -95,24 +95,24 @@ def head(job: int, start: int) -> np.ndarray:
 
 def test_heads_are_told_until_they_begin_or_are_called_off():
     pool = NodePool(MACHINE, 0, 3)
-    assert look(pool).heads.shape == (0, 7)
-    assert pool.handle(Announce(1, head(4, 50), standing=True), 0) == []
-    pool.handle(Announce(0, head(3, 20), standing=True), 0)
-    pool.handle(Announce(0, head(3, 30), standing=True), 0)
-    assert look(pool).heads.tolist() == [[0, 3, 0, 10, 4, 1, 30], [1, 4, 0, 10, 4, 1, 50]]
-    pool.handle(Announce(1, head(4, 50), standing=False), 0)
-    assert look(pool, 30).heads[:, 1].tolist() == [3]
-    assert look(pool, 31).heads.shape == (0, 7)
-    pool.handle(Announce(1, head(9, 50), standing=False), 31)
-    assert look(pool, 31).heads.shape == (0, 7)
+    assert look(pool).heads.shape == (0, 6)
+    assert pool.handle(Announce(head(4, 50), standing=True), 0) == []
+    pool.handle(Announce(head(3, 20), standing=True), 0)
+    pool.handle(Announce(head(3, 30), standing=True), 0)
+    assert look(pool).heads.tolist() == [[3, 0, 10, 4, 1, 30], [4, 0, 10, 4, 1, 50]]
+    pool.handle(Announce(head(4, 50), standing=False), 0)
+    assert look(pool, 30).heads[:, 0].tolist() == [3]
+    assert look(pool, 31).heads.shape == (0, 6)
+    pool.handle(Announce(head(9, 50), standing=False), 31)
+    assert look(pool, 31).heads.shape == (0, 6)
 
 
 def test_an_announcement_that_comes_when_it_has_expired_leaves_nothing_behind():
     pool = NodePool(MACHINE, 0, 3)
     row = np.array([4, 0, 10, 1, 0, 50])
-    pool.handle(Announce(0, row, standing=True), 51)
+    pool.handle(Announce(row, standing=True), 51)
     assert not pool._heads
-    pool.handle(Announce(0, row, standing=True), 50)
+    pool.handle(Announce(row, standing=True), 50)
     assert len(pool._heads) == 1
 
 

@@ -7,15 +7,15 @@ from kit.actual import actual
 
 from dardis.model.addresses import address_of
 from dardis.model.platform import NodeGroup, Platform
-from dardis.task_manager.late.burden import Load, Work
+from dardis.task_manager.late.backlog import Backlog, Sums
 from dardis.task_manager.layout import layout_of
 
 MACHINE = Platform("m", (NodeGroup("a", 3, {"cores": 4, "memory": 9}), NodeGroup("b", 2, {"cores": 1, "memory": 1})))
 LAYOUT = layout_of(MACHINE, (0, 5), None)
 
 
-def work(manager: int = 0) -> Work:
-    return Work(LAYOUT, address_of(manager))
+def backlog(manager: int = 0) -> Backlog:
+    return Backlog(LAYOUT, address_of(manager))
 
 
 def job(number: int, walltime: int, cores: int):
@@ -23,34 +23,34 @@ def job(number: int, walltime: int, cores: int):
 
 
 def test_what_waits_runs_and_has_ended():
-    mine = work()
+    mine = backlog()
     mine.waits(job(1, 100, 2))
     mine.waits(job(2, 30, 14))
-    assert mine.load == Load(waits=620)
+    assert mine.sums == Sums(waits=620)
     assert mine.seconds(0) == 620 // 14
     mine.bound(1, 10)
-    assert mine.load == Load(waits=420, ends=220, cores=2)
+    assert mine.sums == Sums(waits=420, ends=220, cores=2)
     assert mine.seconds(60) == (420 + 2 * 50) // 14
     mine.ended(1, 60)  # it has used half of what it asked for
-    assert mine.load == Load(waits=420, asked=200, used=100)
+    assert mine.sums == Sums(waits=420, asked=200, used=100)
     assert mine.seconds(60) == 210 // 14
     mine.gone(2)
     mine.gone(2)
     mine.gone(1)
-    assert mine.load == Load(asked=200, used=100)
+    assert mine.sums == Sums(asked=200, used=100)
 
 
 def test_who_loses_its_nodes_and_has_others_runs_from_then_on():
-    mine = work()
+    mine = backlog()
     mine.waits(job(1, 100, 2))
     mine.bound(1, 10)
     mine.bound(1, 30)
-    assert mine.load == Load(ends=260, cores=2)
+    assert mine.sums == Sums(ends=260, cores=2)
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 50), st.integers(1, 9), st.integers(0, 99)), max_size=12))
 def test_all_know_the_same_when_all_have_told(rows):
-    alone, split = work(), [work(manager) for manager in range(3)]
+    alone, split = backlog(), [backlog(manager) for manager in range(3)]
     for number, (manager, walltime, cores, fate) in enumerate(rows):
         for one in (alone, split[manager]):
             one.waits(job(number, walltime, cores))
@@ -59,7 +59,7 @@ def test_all_know_the_same_when_all_have_told(rows):
             if fate > 60:
                 one.ended(number, fate % 7 + 5)
     told = [one.tell().message for one in split]
-    rows_told = np.array([[t.manager, t.number, *t.load.tolist()] for t in told])
+    rows_told = np.array([[t.manager, t.number, *t.sums.tolist()] for t in told])
     for one in split:
         one.hear(rows_told)
         one.hear(rows_told - [0, 1, 9, 9, 9, 9, 9])  # an older one comes late

@@ -15,11 +15,11 @@ from dardis.model.addresses import JobId, ManagerAddress
 from dardis.model.arrays import Ints
 from dardis.model.job import Job
 from dardis.task_manager.layout import Layout
+from dardis.wire import messages as say
 from dardis.wire.effects import SendAll
-from dardis.wire.messages import Burden
 
 
-class Load(NamedTuple):
+class Sums(NamedTuple):
     """Sums over jobs; core seconds count up to their walltimes."""
 
     waits: int = 0
@@ -34,7 +34,7 @@ class Load(NamedTuple):
     """And have used."""
 
     @classmethod
-    def of(cls, rows: Iterable[Iterable[int]]) -> Load:
+    def of(cls, rows: Iterable[Iterable[int]]) -> Sums:
         """The sum of several."""
         return cls(*map(sum, zip(*rows, strict=True)))
 
@@ -44,22 +44,22 @@ class Load(NamedTuple):
         return work * self.used // (cores * self.asked) if self.asked else work // cores
 
 
-class Work:
-    """The load of one task manager's jobs."""
+class Backlog:
+    """The work that one task manager's jobs are."""
 
     def __init__(self, layout: Layout, address: ManagerAddress) -> None:
         """No jobs; `address` is the task manager's."""
-        self._place = layout.kinds.index("cores")
+        self._place = layout.cores_place
         self._machine = layout.cores
         self._address, self._told = address, 0
         self._others: dict[int, list[int]] = {}
-        """What others have told last: number and load."""
+        """What others have told last: number and sums."""
         self._jobs: dict[JobId, tuple[Job, int | None]] = {}
         """Jobs, and since when those that are bound are."""
-        self.load = Load()
+        self.sums = Sums()
 
     def _add(self, waits: int = 0, ends: int = 0, cores: int = 0, asked: int = 0, used: int = 0) -> None:
-        self.load = Load.of((self.load, (waits, ends, cores, asked, used)))
+        self.sums = Sums.of((self.sums, (waits, ends, cores, asked, used)))
 
     def _cores(self, job: Job) -> int:
         return job.units * job.request[self._place]
@@ -92,17 +92,17 @@ class Work:
     def tell(self) -> SendAll:
         """Tell all nodes, which tell all task managers."""
         self._told += 1
-        return SendAll(Burden(self._address, self._told, np.array(self.load, dtype=np.int64)))
+        return SendAll(say.Backlog(self._address, self._told, np.array(self.sums, dtype=np.int64)))
 
-    def hear(self, burdens: Ints) -> None:
+    def hear(self, backlogs: Ints) -> None:
         """Take in what nodes have been told."""
-        for manager, *row in burdens.tolist():
+        for manager, *row in backlogs.tolist():
             if manager != self._address and self._others.get(manager, row)[0] <= row[0]:
                 self._others[manager] = row
 
     def seconds(self, now: int) -> int:
         """In what time the machine does all that waits and runs, as far as it is known here."""
-        every = Load.of((self.load, *(row[1:] for row in self._others.values())))
+        every = Sums.of((self.sums, *(row[1:] for row in self._others.values())))
         return every.seconds(now, self._machine)
 
     def gone(self, number: JobId) -> None:
