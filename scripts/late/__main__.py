@@ -10,17 +10,20 @@ import argparse
 import csv
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from dardis.task_manager.setups import LATE_SETUPS
 from scripts.kit.cache import fingerprint, in_processes
 from scripts.kit.command import DARDIS, ROOT, convert
-from scripts.kit.page import publish
+from scripts.kit.page import publish, write_csv
 from scripts.late.cases import SOURCES, WALLTIMES, Case, cases
 from scripts.late.loads import PATIENT as EASY
 from scripts.late.loads import TO_BEAT as SJBF
-from scripts.late.loads import Asked, ratios, run
-from scripts.late.loads import table as table_of_loads
+from scripts.late.loads import Asked, Metrics, Ratios, ratios, run
+from scripts.late.plots import draw_frontier, draw_who_pays
+from scripts.late.table import table as table_of_loads
 
 CASES: dict[str, tuple[str, int | None]] = {
     "HPC2N-5k": ("HPC2N", 5000),
@@ -42,6 +45,9 @@ LABELS = {
     "dardis-late": ("dardis-late", {}),
 }
 TO_BEAT, PATIENT = "easy sjbf", "easy"
+DEFAULT = LATE_SETUPS["dardis-late"].aged_after_s
+AGED_AFTER_S = (900, 3600, 7200, DEFAULT, 28_800, 86_400)
+"""Of the frontier."""
 
 
 def write_spec(out: Path, traces: Path, cases: dict[str, tuple[str, int | None]]) -> Path:
@@ -104,8 +110,10 @@ def main() -> int:
     loads.add_argument("--part", choices=["chosen", "judged"], help="only cases that the rule is chosen, or judged on")
     loads.add_argument("--walltimes", choices=WALLTIMES, default=WALLTIMES[0], help="as they are stated, or others")
     loads.add_argument(
-        "--shaken", type=int, default=0, metavar="SEED", help="submissions up to a minute later, by chance"
-    )
+        "--shaken", type=int, nargs="+", default=[0], metavar="SEED",
+        help="submissions up to a minute later, by chance; of several seeds medians, with least and most",
+    )  # fmt: skip
+    loads.add_argument("--frontier", action="store_true", help="the table of several aged_after_s, and their plot")
     options = parser.parse_args()
     if not options.traces.is_dir():
         parser.error(f"{options.traces}: no such folder; --traces names the one with the traces")
@@ -117,27 +125,58 @@ def main() -> int:
 
 
 def at_loads(options: argparse.Namespace, out: Path) -> int:
-    """The table of loads."""
-    traces, late = options.traces.resolve(), ("dardis-late", *options.set)
+    """The table of loads, of each rule that is asked for, with who pays; of several rules the frontier."""
+    traces = options.traces.resolve()
+    rules = {seconds: (*_aged(seconds), *options.set) for seconds in (AGED_AFTER_S if options.frontier else [DEFAULT])}
     every = [
-        replace(case, walltimes=options.walltimes, shaken=options.shaken)
+        replace(case, walltimes=options.walltimes)
         for case in cases(long=options.full)
         if options.part is None or case.chosen_on == (options.part == "chosen")
     ]
+    shaken = {case: [replace(case, shaken=seed) for seed in options.shaken] for case in every}
     asked: dict[tuple[Case, Asked], tuple[Case, Asked, Path, Path]] = {
-        (case, who): (case, who, traces, out) for case in every for who in (SJBF, EASY, late)
+        (one, who): (one, who, traces, out)
+        for ones in shaken.values()
+        for one in ones
+        for who in (SJBF, EASY, *rules.values())
     }
-    for case in every:
-        case.trace(traces, out)
-    done = dict(in_processes(run, asked, lambda one: f"{one[0].name}: {one[1][0]}", options.processes))
-    found = {}
-    for case in every:
-        best, patient, mine = (done[case, who] for who in (SJBF, EASY, late))
-        if best and patient and mine:
-            found[case] = ratios(case.load_there(traces, out), mine, best, patient)
-    told = fingerprint(late, options.walltimes, options.shaken, options.part)
-    publish(out / f"loads-{told}.md", f"`{' '.join(late)}`\n\n" + table_of_loads(found))
-    return 0 if len(found) == len(every) else 1
+    for one, _ in asked:
+        one.trace(traces, out)
+    ended = in_processes(run, asked, lambda one: f"{one[0].name}: {' '.join(one[1])}", options.processes)
+    done = {key: metrics for key, metrics in ended if metrics is not None}
+    tables = {
+        seconds: {
+            case: [_figures(done, one, late, traces, out) for one in ones]
+            for case, ones in shaken.items()
+            if all((one, who) in done for one in ones for who in (SJBF, EASY, late))
+        }
+        for seconds, late in rules.items()
+    }
+    for seconds, found in tables.items():
+        late = rules[seconds]
+        told = fingerprint(late, options.walltimes, options.shaken, options.part, options.full)
+        rows = [
+            (one.name, of, *done[one, late][of], done[one, SJBF][of][1])
+            for case in found
+            for one in shaken[case]
+            for of in ("wide", "others")
+        ]
+        write_csv(out / f"who_pays-{told}.csv", ("case", "jobs", "count", "mean_wait_s", "to_beat_mean_wait_s"), rows)
+        draw_who_pays(out / f"who_pays-{told}", found)
+        publish(out / f"loads-{told}.md", f"`{' '.join(late)}`\n\n" + table_of_loads(found))
+    if options.frontier:
+        draw_frontier(out / "frontier", tables)
+    return 0 if all(len(found) == len(every) for found in tables.values()) else 1
+
+
+def _figures(done: Mapping[tuple[Case, Asked], Metrics], one: Case, late: Asked, traces: Path, out: Path) -> Ratios:
+    """What came of a rule in a case."""
+    return ratios(one.load_there(traces, out), done[one, late], done[one, SJBF], done[one, EASY])
+
+
+def _aged(seconds: int) -> Asked:
+    """Late binding whose jobs are old after so long."""
+    return ("dardis-late",) if seconds == DEFAULT else ("dardis-late", f"aged_after_s={seconds}")
 
 
 def as_they_are(options: argparse.Namespace, out: Path) -> int:

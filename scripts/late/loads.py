@@ -16,15 +16,12 @@ from scripts.late.cases import SOURCES, Case
 
 Asked = tuple[str, ...]
 """A dispatcher, and what is set."""
+Metrics = dict[str, Any]
+"""Of a run, with count and mean wait of `wide` jobs and of the `others`."""
 TO_BEAT: Final[Asked] = ("easy", "order=sjbf")
 PATIENT: Final[Asked] = ("easy",)
-LIGHT: Final = 0.905
-"""Up to this load the machine has room: .9, rounded as it is printed."""
 LEAST_WIDE: Final = 30
 """Of fewer wide jobs no mean is looked at."""
-LIMITS: Final = {"wait": 1.10, "slowdown": 1.10, "longest": 1.5}
-MEANS: Final = {"light": (0.80, 0.70), "all": (1.0, 0.95)}
-"""Geometric means of wait and slowdown that are aimed at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +38,7 @@ class Ratios:
     """Mean wait of all others."""
 
 
-def run(case: Case, asked: Asked, traces: Path, out: Path) -> dict[str, Any] | None:
+def run(case: Case, asked: Asked, traces: Path, out: Path) -> Metrics | None:
     """Metrics of a run, with mean waits of wide jobs and of the others, which is done if it is not there."""
     trace, platform = case.trace(traces, out), SOURCES[case.source].platform(out)
     folder = out / "runs" / f"{trace.stem}-{asked[0]}-{fingerprint(asked)}"
@@ -69,7 +66,7 @@ def waits_by_width(jobs: Path, cores: int) -> dict[str, Any]:
     return found
 
 
-def ratios(case_load: float, mine: dict[str, Any], best: dict[str, Any], patient: dict[str, Any]) -> Ratios:
+def ratios(case_load: float, mine: Metrics, best: Metrics, patient: Metrics) -> Ratios:
     """A dispatcher's figures over those of the ones to beat."""
     by_width = {}
     for name, least in (("wide", LEAST_WIDE), ("others", 1)):
@@ -83,46 +80,3 @@ def ratios(case_load: float, mine: dict[str, Any], best: dict[str, Any], patient
         by_width["wide"],
         by_width["others"],
     )
-
-
-def excess(found: list[Ratios]) -> float:
-    """The largest excess over the limits, as a ratio: at most 1 where no case is above any."""
-    return max(float(getattr(one, name)) / limit for one in found for name, limit in LIMITS.items())
-
-
-def geometric(found: list[Ratios]) -> tuple[float, float]:
-    """Geometric means of wait and slowdown."""
-    logs = np.log([(one.wait, one.slowdown) for one in found])
-    wait, slowdown = np.exp(logs.mean(axis=0)).tolist()
-    return wait, slowdown
-
-
-def summary(found: dict[Case, Ratios]) -> list[str]:
-    """What is aimed at beside what is reached, a line each, on those chosen on and those judged on."""
-    lines = []
-    for told, chosen in (("chosen on", True), ("judged on", False)):
-        every = [one for case, one in found.items() if case.chosen_on == chosen]
-        light = [one for one in every if one.load <= LIGHT]
-        for name, part in (("light", light), ("all", every)):
-            if part:
-                aim, (wait, slowdown) = MEANS[name], geometric(part)
-                what = "up to load 0.9" if name == "light" else "at all loads"
-                lines.append(
-                    f"{told}, {what}: {wait:.2f}/{slowdown:.2f} (aim {aim[0]:.2f}/{aim[1]:.2f}), {len(part)} cases"
-                )
-        if every:
-            worst = {name: max(getattr(one, name) for one in every) for name in LIMITS}
-            told_worst = ", ".join(f"{name} {value:.2f} ({LIMITS[name]:.2f})" for name, value in worst.items())
-            lines.append(f"{told}, the worst (limits): {told_worst}; {excess(every):.2f} times a limit")
-    return lines
-
-
-def table(found: dict[Case, Ratios]) -> str:
-    """A row a case, those chosen on first."""
-    head = ("case", "load", "wait", "slowdown", "longest wait", "wait of wide jobs", "of the others", "")
-    lines = ["| " + " | ".join(head) + " |", "| --- " + "| ---: " * 6 + "| --- |"]
-    for case, one in found.items():
-        figures = (one.load, one.wait, one.slowdown, one.longest, one.wide, one.others)
-        cells = " | ".join("–" if figure is None else f"{figure:.2f}" for figure in figures)
-        lines.append(f"| {case.name} | {cells} | {'chosen on' if case.chosen_on else 'judged on'} |")
-    return "\n".join([*lines, "", *(f"* {line}" for line in summary(found)), ""])

@@ -9,7 +9,9 @@ from dardis.workload.generate import generate
 from dardis.workload.read import read_trace
 from dardis.workload.table import write_table
 from scripts.late.cases import SOURCES, WALLTIMES, Case, cases, shaken, with_walltimes
-from scripts.late.loads import Ratios, excess, geometric, ratios, run, summary, table
+from scripts.late.loads import Ratios, ratios, run
+from scripts.late.plots import draw_frontier, draw_who_pays
+from scripts.late.table import excess, geometric, medians, summary, table
 
 
 def test_half_of_the_cases_are_kept_to_be_judged_on():
@@ -68,16 +70,33 @@ def test_a_case_is_run_and_its_wide_jobs_wait_apart(tmp_path):
     assert same.wide is None  # six of them are too few
 
 
+FOUND = {
+    Case("KTH", 0.9): [Ratios(0.9, 0.5, 0.5, 1.0, 1.2, 0.4)],
+    Case("KTH", 1.3): [Ratios(1.3, 2.0, 0.5, 3.0, None, 2.0)],
+    Case("Eurora", 0.7): [Ratios(0.7, 1.0, 1.1, 1.5, None, 1.0)],
+}
+
+
 def test_what_is_said_of_ratios():
-    found = {
-        Case("KTH", 0.9): Ratios(0.9, 0.5, 0.5, 1.0, 1.2, 0.4),
-        Case("KTH", 1.3): Ratios(1.3, 2.0, 0.5, 3.0, None, 2.0),
-        Case("Eurora", 0.7): Ratios(0.7, 1.0, 1.1, 1.5, None, 1.0),
-    }
-    assert geometric(list(found.values())[:2]) == pytest.approx((1.0, 0.5))
-    assert excess(list(found.values())) == pytest.approx(2.0)
-    lines = summary(found)
+    every = [one for (one,) in FOUND.values()]
+    assert geometric(every[:2]) == pytest.approx((1.0, 0.5))
+    assert excess(every) == pytest.approx(2.0)
+    lines = summary(FOUND)
     assert lines[0] == "chosen on, up to load 0.9: 0.50/0.50 (aim 0.80/0.70), 1 cases"
     assert "wait 2.00 (1.10), slowdown 0.50 (1.10), longest 3.00 (1.50); 2.00 times a limit" in lines[2]
     assert "judged on" in lines[3]
-    assert "| KTH, 10k, 1.3 | 1.30 | 2.00 | 0.50 | 3.00 | – | 2.00 | chosen on |" in table(found)
+    assert "| KTH, 10k, 1.3 | 1.30 | 2.00 | 0.50 | 3.00 | – | 2.00 | chosen on |" in table(FOUND)
+
+
+def test_of_several_seeds_the_median_counts():
+    runs = [Ratios(0.9, wait, 1.0, 1.0, wide, 1.0) for wait, wide in ((1.3, 1.0), (0.8, None), (0.9, 1.1))]
+    assert medians(runs) == Ratios(0.9, 0.9, 1.0, 1.0, None, 1.0)
+    assert "| 0.90 (0.80–1.30) |" in table({Case("KTH", 0.9): runs})
+
+
+def test_who_pays_and_the_frontier_are_drawn(tmp_path):
+    draw_who_pays(tmp_path / "who_pays", FOUND)
+    draw_frontier(tmp_path / "frontier", {3600: FOUND, 7200: FOUND})
+    for name in ("who_pays", "frontier"):
+        assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+        assert b"mean wait" in (tmp_path / f"{name}.svg").read_bytes()
