@@ -9,12 +9,12 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from dardis.model.numbers import decimal_number, whole_number
 from dardis.workload.auction import MOST_HOURS
 from scripts.aucsched.cases import MACHINE_OF, Case, asked_runs, run
-from scripts.aucsched.figures import Figures, measured
+from scripts.aucsched.figures import Figures, Metrics, measured
+from scripts.aucsched.kept import read_kept, write_kept
 from scripts.aucsched.page import Found, page
 from scripts.aucsched.plots import draw_footprints, draw_utilisation
 from scripts.kit.cache import in_processes
@@ -34,6 +34,8 @@ def options_of() -> argparse.Namespace:
     parser.add_argument("--hours", type=_hours, default=4.0, help="theoretical runtime of a workload (4)")
     parser.add_argument("--processes", type=_count, default=2, help="runs at once (2)")
     parser.add_argument("--limit", type=_limit, metavar="S", help="begin no run after S s; the same command goes on")
+    parser.add_argument("--anew", action="store_true", help="do again the runs whose figures are kept (kept.csv)")
+    parser.add_argument("--keep", action="store_true", help="keep the figures of all runs that are there")
     options = parser.parse_args()
     options.out = options.out.resolve()
     try:
@@ -51,11 +53,14 @@ def main() -> int:
     seeds = {table: large if MACHINE_OF[table] == "L" else options.seeds for table in options.tables}
     until = math.inf if options.limit is None else time.time() + options.limit
     asked = list(asked_runs(seeds, options.hours, out))
-    every = in_processes(
-        run, {one: (one, out, until) for _, _, _, one in asked}, lambda one: one.folder(out).name, options.processes
-    )
-    done = {one: metrics for one, metrics in every if metrics is not None}
-    runs: dict[tuple[Case, str], list[dict[str, Any]]] = defaultdict(list)
+    kept = read_kept()
+    done = {} if options.anew else {one: kept[one.name] for *_, one in asked if one.name in kept}
+    left = {one: (one, out, until) for *_, one in asked if one not in done}
+    every = in_processes(run, left, lambda one: one.name, options.processes)
+    done |= {one: metrics for one, metrics in every if metrics is not None}
+    if options.keep:
+        write_kept(kept | {one.name: metrics for one, metrics in done.items()})
+    runs: dict[tuple[Case, str], list[Metrics]] = defaultdict(list)
     for case, label, _, one in asked:
         if one in done:
             runs[case, label].append(done[one])

@@ -100,10 +100,15 @@ class Run:
     trace: Path
     platform: Path
 
-    def folder(self, out: Path) -> Path:
-        """Where it is kept."""
+    @property
+    def name(self) -> str:
+        """What no other run is called."""
         told = fingerprint(self.trace.name, self.platform.read_text(encoding="utf-8"), self.asked)
-        return out / "runs" / f"{self.trace.stem}-{self.asked[0]}-{told}"
+        return f"{self.trace.stem}-{self.asked[0]}-{told}"
+
+    def folder(self, out: Path) -> Path:
+        """Where it writes."""
+        return out / "runs" / self.name
 
 
 def run(one: Run, out: Path, until: float) -> dict[str, Any] | None:

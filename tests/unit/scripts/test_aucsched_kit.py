@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import re
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ cases = importlib.import_module("scripts.aucsched.cases")
 pages = importlib.import_module("scripts.aucsched.page")
 plots = importlib.import_module("scripts.aucsched.plots")
 command = importlib.import_module("scripts.aucsched.__main__")
+kept = importlib.import_module("scripts.aucsched.kept")
 
 PRINTED = sorted((Path(__file__).parents[4] / "shared" / "seeds").glob("001_*.txt"))
 SEEDS = {"5": [1, 2], "6": [1, 2], "7": [1], "8": [1]}
@@ -202,3 +204,35 @@ def test_both_figures_are_drawn(found, tmp_path):
     for name in ("utilisation", "footprints"):
         assert (tmp_path / f"{name}.png").stat().st_size > 10_000
         assert (tmp_path / f"{name}.svg").is_file()
+
+
+def test_what_is_kept_is_read_as_it_was_written(tmp_path):
+    runs = {"b": {"completed": 3, "utilisation": 0.1 + 0.2, "solver_asked": 2}, "a": {"completed": 4, "other": 1}}
+    kept.write_kept(runs, tmp_path / "kept.csv")
+    assert kept.read_kept(tmp_path / "kept.csv") == {"a": {"completed": 4}, "b": runs["b"]}
+    assert not kept.read_kept(tmp_path / "missing.csv")
+
+
+def test_what_is_kept_comes_of_a_run_as_it_is_today(tmp_path):
+    (one,) = (run for case, label, seed, run in cases.asked_runs({"5": [1]}, 4, tmp_path)
+              if (case.name, label) == ("I.1", cases.EASY))  # fmt: skip
+    figures = kept.read_kept()[one.name]
+    metrics = cases.run(one, tmp_path, math.inf)
+    assert {name: metrics[name] for name in figures if name != "decision_cpu_s"} == {
+        name: value for name, value in figures.items() if name != "decision_cpu_s"
+    }
+
+
+def test_runs_whose_figures_are_kept_are_not_done_unless_anew(tmp_path, monkeypatch):
+    asked = {}
+    monkeypatch.setattr(command, "in_processes", lambda *given: asked.update(given[1]) or [])
+    arguments = ["aucsched", "--tables", "5", "--seeds", "1", "--out", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", arguments)
+    command.main()
+    runs = {run for *_, run in cases.asked_runs({"5": [1]}, 4, tmp_path)}
+    known = {run for run in runs if run.name in kept.read_kept()}
+    assert known
+    assert set(asked) == runs - known
+    monkeypatch.setattr(sys, "argv", [*arguments, "--anew"])
+    command.main()
+    assert set(asked) == runs
