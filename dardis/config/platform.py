@@ -73,6 +73,9 @@ class PlatformFile(FacilityKeys):
     partitions: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
     maintenance: list[MaintenanceTable] = Field(default_factory=list)
     currency: Annotated[str, Field(min_length=1)] = "EUR"
+    exchange: dict[Annotated[str, Field(pattern="^[A-Z]{3}$")], Annotated[float, Field(gt=0)]] = Field(
+        default_factory=dict
+    )
     income_eur_per_core_h: Annotated[float, Field(ge=0)] = 0.013
     income_by_queue: dict[str, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
     queues: list[QueueTable] = Field(default_factory=list)
@@ -101,6 +104,7 @@ def load_platform(path: Path) -> Platform:
         partitions=_partitions(path, table, group_of),
         maintenance=tuple(Maintenance(tuple(m.nodes), m.start_s, m.end_s) for m in table.maintenance),
         currency=table.currency,
+        exchange=dict(table.exchange),
         income_per_core_h=table.income_eur_per_core_h,
         income_by_queue=dict(table.income_by_queue),
         facility=facility_of(path, table),

@@ -7,12 +7,15 @@ from pathlib import Path
 from statistics import fmean
 
 from dardis.config.clocks import european_clock, fixed_clock, interval_clock, unix_or
-from dardis.config.series_file import Form, Within, lines_of, read_series
+from dardis.config.series_file import Form, Within, lines_of, read_series, value_name
+from dardis.model.errors import InputError
+from dardis.model.platform import Money
 from dardis.model.series import Series
 
 HIGHEST_PER_KWH = 5.0
 """European day-ahead prices are capped at 4 to 5 EUR/kWh."""
 _CET_S = 3600
+DEFAULT_MONEY = Money()
 
 
 def _per_kwh(values: Sequence[float]) -> str:
@@ -33,28 +36,37 @@ def _first_auction(row: dict[str, str]) -> bool:
     return row.get("sequence", "").lower().split()[-1:] in ([], ["1"], ["sequence"])
 
 
-_ENTSOE = r"day-ahead price [\[(][a-z]{3}/mwh[\])]"
+_ENTSOE = r"day-ahead price [\[(](?P<currency>[a-z]{3})/mwh[\])]"
 
 FORMS = (
-    Form("start_utc[,end_utc],price_eur_per_kwh", "start_utc", "price_[a-z]{3}_per_kwh",
+    Form("start_utc[,end_utc],price_eur_per_kwh", "start_utc", "price_(?P<currency>[a-z]{3})_per_kwh",
          lambda _: unix_or(fixed_clock(0)), end="end_utc", check=_per_kwh),
-    Form("start_utc[,end_utc],price_eur_per_mwh", "start_utc", "price_[a-z]{3}_per_mwh",
+    Form("start_utc[,end_utc],price_eur_per_mwh", "start_utc", "price_(?P<currency>[a-z]{3})_per_mwh",
          lambda _: unix_or(fixed_clock(0)), factor=1e-3, end="end_utc", check=_per_mwh),
     Form("MTU (CET/CEST),…,Day-ahead Price (EUR/MWh) (ENTSO-E)", r"(mtu|time) \(cet/cest\)", _ENTSOE,
          lambda _: interval_clock(european_clock()), 1e-3, check=_per_mwh, keep=_first_auction, alike="area"),
     Form("MTU (UTC),…,Day-ahead Price (EUR/MWh) (ENTSO-E)", r"(mtu|time) \(utc\)", _ENTSOE,
          lambda _: interval_clock(fixed_clock(0)), 1e-3, check=_per_mwh, keep=_first_auction, alike="area"),
-    Form("Datetime,Price (EUR/MWh) (a clock of UTC+1 all year)", "datetime", r"price \([a-z]{3}/mwh\)",
+    Form("Datetime,Price (EUR/MWh) (a clock of UTC+1 all year)", "datetime", r"price \((?P<currency>[a-z]{3})/mwh\)",
          lambda _: fixed_clock(_CET_S), 1e-3, check=_per_mwh),
-    Form("datetime_local_cet,price_eur_mwh (Central European Time)", "datetime_local_cet", "price_[a-z]{3}_mwh",
-         lambda _: european_clock(), 1e-3, check=_per_mwh),
+    Form("datetime_local_cet,price_eur_mwh (Central European Time)", "datetime_local_cet",
+         "price_(?P<currency>[a-z]{3})_mwh", lambda _: european_clock(), 1e-3, check=_per_mwh),
 )  # fmt: skip
 """What is recognised, by its header."""
 
 
-def load_prices(path: Path, within: Within = None) -> Series:
-    """Prices per kWh over Unix time, negative ones too. Raises InputError that names file and line.
+def load_prices(path: Path, within: Within = None, money: Money = DEFAULT_MONEY) -> Series:
+    """Prices per kWh over Unix time, in `money`'s currency, negative ones too. Raises InputError with file and line.
 
-    Gaps outside of `within` (Unix s `[start, end)`) are let be, as then nobody asks for them.
+    Gaps outside of `within` (Unix s `[start, end)`) are let be, as then nobody asks for them. Prices in a currency
+    without a rate of exchange are refused.
     """
-    return read_series(path, lines_of(path), FORMS, within)
+    lines = lines_of(path)
+    series = read_series(path, lines, FORMS, within)
+    found = value_name(path, lines, FORMS)["currency"].upper()
+    if found == money.currency.upper():
+        return series
+    if found not in money.exchange:
+        expected = f"{money.currency}, as the platform has it, or in its file exchange = {{ {found} = … }}"
+        raise InputError(f"{path}:{lines[0][0]}", f"prices in {found}", expected)
+    return Series(series.edges, money.exchange[found] * series.values)

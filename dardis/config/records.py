@@ -196,6 +196,7 @@ class PlatformRecord(Record):
     partitions: dict[str, Annotated[list[Count], Field(min_length=1)]]
     maintenance: list[MaintenanceRecord]
     currency: Annotated[str, Field(min_length=1)] = "EUR"
+    exchange: dict[str, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
     income_per_core_h: Amount = 0.013
     income_by_queue: dict[str, Amount] = Field(default_factory=dict)
     facility: FacilityRecord = Field(default_factory=FacilityRecord)

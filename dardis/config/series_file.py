@@ -83,6 +83,16 @@ def read_series(path: Path, lines: Sequence[tuple[int, list[str]]], forms: Seque
     return series_of(path, rows, within, form)
 
 
+def value_name(path: Path, lines: Sequence[tuple[int, list[str]]], forms: Sequence[Form]) -> re.Match[str]:
+    """What the name of the column of values says, by the groups of its form's pattern. Raises InputError."""
+    number, header = lines[0]
+    names = [name.lower() for name in header]
+    form, columns = _recognised(f"{path}:{number}", names, forms)
+    found = re.fullmatch(form.value, names[columns["value"]])
+    assert found is not None
+    return found
+
+
 def series_of(path: Path, rows: list[Row], within: Within, form: Form) -> Series:
     """The rows as a series in our unit, after every check."""
     if within is not None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from dardis.config.carbon import load_carbon
 from dardis.config.cooling import load_pue_table
-from dardis.config.prices import load_prices
+from dardis.config.prices import DEFAULT_MONEY, load_prices
 from dardis.config.series_file import flat
 from dardis.config.weather import assumed_clock, load_weather
 from dardis.model.errors import InputError
 from dardis.model.files import is_file
-from dardis.model.platform import MODELLED_PLANTS, Facility, Platform
+from dardis.model.platform import MODELLED_PLANTS, Facility, Money, Platform
 from dardis.model.pue_table import Rows
 from dardis.model.series import Series
 from dardis.power.air import DESIGN_W
@@ -76,6 +77,8 @@ class Surroundings:
     carbon: str | float | None
     offset: int | None
     """Unix time less trace time; None where the trace's calendar is not known."""
+    money: Money = DEFAULT_MONEY
+    """What prices are told in."""
 
     def over(self, start: int, end: int) -> Conditions:
         """Conditions over `[start, end)` of the trace's clock; what is not stated is 0.
@@ -87,7 +90,7 @@ class Surroundings:
         return conditions_over(
             start, end, offset=offset,
             weather=self._series("weather", self.weather, load_weather, span),
-            prices=self._series("prices", self.prices, load_prices, span),
+            prices=self._series("prices", self.prices, partial(load_prices, money=self.money), span),
             carbon=self._series("carbon", self.carbon, load_carbon, span),
         )  # fmt: skip
 

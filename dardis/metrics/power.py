@@ -81,7 +81,7 @@ def power_terms(platform: Platform, offset: int | None, first: int, last: int) -
         warnings.append(f"platform {platform.name}: cooling without weather; neither cooling nor profit is told")
     if around.co2_per_t and around.carbon is None:
         warnings.append(f"platform {platform.name}: co2_eur_per_t without carbon; CO2 costs nothing")
-    surroundings = Surroundings(around.weather, around.prices, around.carbon, offset)
+    surroundings = Surroundings(around.weather, around.prices, around.carbon, offset, platform.money)
     conditions = surroundings.over(first, max(last, first + 1))
     if surroundings.assumed:
         warnings.append(surroundings.assumed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -109,6 +110,14 @@ class Facility:
 
 
 @dataclass(frozen=True)
+class Money:
+    """What amounts are in, and what one unit of each other currency is worth in it."""
+
+    currency: str = "EUR"
+    exchange: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Platform:
     """A machine. `partitions` maps a trace's partition to the groups (by index) its jobs may use."""
 
@@ -117,6 +126,8 @@ class Platform:
     partitions: dict[str, tuple[int, ...]] = field(default_factory=dict)
     maintenance: tuple[Maintenance, ...] = ()
     currency: str = "EUR"
+    exchange: dict[str, float] = field(default_factory=dict)
+    """What one unit of another currency, in which prices may be, is worth in this one."""
     income_per_core_h: float = 0.013
     income_by_queue: dict[str, float] = field(default_factory=dict)
     """What a core-hour of a queue's jobs earns; others earn `income_per_core_h`."""
@@ -129,6 +140,11 @@ class Platform:
     """How many of the groups, the last ones, stand for what is reserved: only jobs of its queue may use such a one."""
     ends: int | None = None
     """When the last span of the reservation is over that the whole machine stands for (None: it stands for none)."""
+
+    @property
+    def money(self) -> Money:
+        """What its amounts are in."""
+        return Money(self.currency, self.exchange)
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from dardis.config.platform import load_platform
 from dardis.config.prices import load_prices
 from dardis.config.weather import load_weather
 from dardis.engine.clock import utc_now
-from dardis.metrics.facility import Surroundings, platform_cooling, tariff_of
+from dardis.metrics.facility import Reader, Surroundings, platform_cooling, tariff_of
 from dardis.model.errors import InputError
 from dardis.model.job import Actual
 from dardis.model.platform import Platform
@@ -79,7 +80,10 @@ class Site:
         some of these days.
         """
         span = self.calendar.to_unix(self.calendar.day(first)[0]), self.calendar.to_unix(self.calendar.day(last)[1])
-        files = {"temperature": (self.around.weather, load_weather), "price": (self.around.prices, load_prices)}
+        read_prices = partial(load_prices, money=self.around.money)
+        files: dict[str, tuple[str | float | None, Reader]] = {
+            "temperature": (self.around.weather, load_weather), "price": (self.around.prices, read_prices),
+        }  # fmt: skip
         if self.tariff.co2_per_t:
             files["CO2"] = (self.around.carbon, load_carbon)
         found, notes = {}, []
@@ -140,7 +144,7 @@ def load_site(request: SiteRequest) -> Site:
         notes.append("no cooling is stated: an air-cooled plant of the machine's size")
         cooling = platform_cooling(platform, Plant.AIR)
     assert cooling is not None
-    around = Surroundings(weather, prices, carbon, calendar.offset)
+    around = Surroundings(weather, prices, carbon, calendar.offset, platform.money)
     return Site(
         platform, trace, workload.jobs, calendar, around, cooling, tariff_of(facility, calendar.offset), tuple(notes)
     )

@@ -28,7 +28,7 @@ def test_the_least_of_a_platform_has_defaults(load):
 
 def test_every_key_is_read(load):
     platform = load(
-        'name = "two"\ncurrency = "CHF"\nincome_eur_per_core_h = 0.1\n'
+        'name = "two"\ncurrency = "CHF"\nexchange = { EUR = 0.97 }\nincome_eur_per_core_h = 0.1\n'
         '[[nodes]]\ncount = 2\nprefix = "a"\nresources = { cores = 8 }\nalways_on = true\n'
         "power = { idle_w = 100, core_w = 6.33, off_w = 10, boot_s = 240, boot_w = 125, "
         "shutdown_s = 30, shutdown_w = 1 }\n"
@@ -45,6 +45,7 @@ def test_every_key_is_read(load):
     assert platform.partitions == {"fast": (1,), "10": (0, 1)}
     assert [(m.nodes, m.start, m.end) for m in platform.maintenance] == [((0, 1, 4), -5, 10), ((3,), 0, 1)]
     assert (platform.currency, platform.income_per_core_h) == ("CHF", 0.1)
+    assert (platform.money.currency, platform.money.exchange) == ("CHF", {"EUR": 0.97})
 
 
 @pytest.mark.parametrize(
@@ -65,6 +66,8 @@ def test_every_key_is_read(load):
         (GRID.replace("gpu", "GPU"), ["nodes[0].resources", "'GPU' is no resource kind"]),
         (GRID.replace('name = "grid"\n', ""), ["name", "missing key"]),
         ('name = "x"\nnodes = []\n', ["nodes", "at least 1"]),
+        ("exchange = { usd = 1 }\n" + GRID, ["exchange.usd", "[A-Z]{3}"]),
+        ("exchange = { USD = 0 }\n" + GRID, ["exchange.USD", "greater than 0"]),
         ("name =", ["is no TOML", "at end of document"]),
         (GRID + GRID.split("\n", 1)[1], ["nodes[0].prefix", "distinct"]),
         (GRID + GRID.split("\n", 1)[1].replace('"n"', '"n1"'), ["prefix", "distinct"]),

@@ -13,6 +13,7 @@ from dardis.config.prices import load_prices
 from dardis.config.weather import assumed_clock, load_weather
 from dardis.model.errors import InputError
 from dardis.model.moments import parse_utc, utc_text
+from dardis.model.platform import Money
 
 MAY = parse_utc("2023-05-01T00:00Z")
 DAY = 86_400
@@ -31,6 +32,20 @@ def file(tmp_path):
 def own(column, values, step=3600, start=MAY):
     rows = [f"{utc_text(start + step * i)},{value}" for i, value in enumerate(values)]
     return "\n".join([f"start_utc,{column}", *rows, ""])
+
+
+def test_prices_in_another_currency_are_converted_or_refused(file):
+    dollars = file(own("price_usd_per_mwh", [100.0, -20.0]))
+    with pytest.raises(InputError, match=r"f.csv:1: prices in USD; expected EUR, as the platform has it"):
+        load_prices(dollars)
+    assert load_prices(dollars, money=Money("USD")).values.tolist() == [0.1, -0.02]
+    assert load_prices(dollars, money=Money("EUR", {"USD": 0.5})).values.tolist() == [0.05, -0.01]
+    euros = file(own("price_eur_per_kwh", [0.1]))
+    with pytest.raises(InputError, match=r"prices in EUR; expected USD"):
+        load_prices(euros, money=Money("USD", {"CHF": 1.1}))
+    # the column that is read says it, not one that stands beside it
+    both = file("start_utc,price_usd_per_mwh,price_eur_per_kwh\n2023-05-01T00:00Z,100,0.1\n")
+    assert load_prices(both).values.tolist() == [0.1]
 
 
 def test_our_own_form_is_read_hour_by_hour_and_by_the_quarter(file):
