@@ -25,7 +25,7 @@ def pue(
 
     from dardis.metrics.facility import find_cooling
     from dardis.model.errors import InputError
-    from dardis.power.cooling import Rows, pue_of
+    from dardis.power.cooling import Rows, beyond_calibration, pue_of
 
     if rows not in tuple(Rows):
         raise InputError("--rows", repr(rows), " or ".join(Rows))
@@ -35,4 +35,8 @@ def pue(
         raise InputError("--temperature", f"{temperature:g}", "°C, from -90 to 60")
     if design_w is not None and not (isfinite(design_w) and design_w > 0):
         raise InputError("--design-w", f"{design_w:g}", "more than 0 W")
-    typer.echo(f"{pue_of(find_cooling(cooling, design_w, rows), temperature, it_w):.6f}")
+    plant = find_cooling(cooling, design_w, rows)
+    answer = pue_of(plant, temperature, it_w)
+    if beyond := beyond_calibration(plant, temperature, it_w):
+        typer.echo(f"dardis: note: {beyond}", err=True)
+    typer.echo(f"{answer:.6f}")

@@ -32,6 +32,18 @@ def test_one_number_is_printed(pue, arguments, value):
     assert float(out) == pytest.approx(value, abs=1e-4)
 
 
+def test_what_the_model_was_not_calibrated_for_is_told(pue):
+    status, out, note = pue("air", 55, 200_000)
+    assert (status, float(out) > 1.7) == (0, True)
+    assert note == (
+        "dardis: note: outside of what the plant's model was calibrated for: 55 °C (-10 to 40 °C); "
+        "200000 W, 187 % of the 107000 W that it is built for (5 to 100 %)"
+    )
+    assert "4.67 % of the" in pue("hybrid", 20, 5_000)[2]
+    assert not pue("air", 40, 107_000)[2]
+    assert not pue("pue.csv", 10, 1000)[2]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
