@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dardis.task_manager.setups import LATE_SETUPS
-from scripts.kit.cache import fingerprint, in_processes
+from scripts.kit.cache import in_processes
 from scripts.kit.command import DARDIS, ROOT, convert
 from scripts.kit.page import publish, write_csv
 from scripts.late.cases import SOURCES, WALLTIMES, Case, cases
@@ -154,19 +154,32 @@ def at_loads(options: argparse.Namespace, out: Path) -> int:
     }
     for seconds, found in tables.items():
         late = rules[seconds]
-        told = fingerprint(late, options.walltimes, options.shaken, options.part, options.full)
+        folder = out / "tables" / _name(options, late)
+        folder.mkdir(parents=True, exist_ok=True)
         rows = [
             (one.name, of, *done[one, late][of], done[one, SJBF][of][1])
             for case in found
             for one in shaken[case]
             for of in ("wide", "others")
         ]
-        write_csv(out / f"who_pays-{told}.csv", ("case", "jobs", "count", "mean_wait_s", "to_beat_mean_wait_s"), rows)
-        draw_who_pays(out / f"who_pays-{told}", found)
-        publish(out / f"loads-{told}.md", f"`{' '.join(late)}`\n\n" + table_of_loads(found))
+        write_csv(folder / "who_pays.csv", ("case", "jobs", "count", "mean_wait_s", "to_beat_mean_wait_s"), rows)
+        draw_who_pays(folder / "who_pays", found)
+        publish(folder / "loads.md", f"`{' '.join(late)}`\n\n" + table_of_loads(found))
     if options.frontier:
         draw_frontier(out / "frontier", tables)
     return 0 if all(len(found) == len(every) for found in tables.values()) else 1
+
+
+def _name(options: argparse.Namespace, late: Asked) -> str:
+    """What a table is called: what is other than in the plain one."""
+    others = [
+        "" if options.walltimes == WALLTIMES[0] else f"walltimes {options.walltimes}",
+        " ".join(["shaken", *map(str, options.shaken)]) if any(options.shaken) else "",
+        options.part or "",
+        "full" if options.full else "",
+        *late[1:],
+    ]
+    return "_".join(other.replace(" ", "-") for other in others if other) or "plain"
 
 
 def _figures(done: Mapping[tuple[Case, Asked], Metrics], one: Case, late: Asked, traces: Path, out: Path) -> Ratios:
