@@ -29,7 +29,7 @@ from dardis.power.tariff import Tariff
 from dardis.workload.jobs import to_jobs
 from dardis.workload.read import read_equal_units
 from dardis.workload.trace import UNKNOWN, Trace
-from offline.site.calendar import Calendar, calendar_of
+from offline.site.calendar import DAY_S, Calendar, calendar_of
 from offline.site.fitting import trace_that_fits
 
 
@@ -111,6 +111,23 @@ class Site:
         return found
 
 
+def _never_switched(platform: Platform) -> list[str]:
+    """Which groups no plan of a day switches, though they might be, and why."""
+    notes = []
+    for group in platform.groups:
+        if group.power is None or group.always_on:
+            continue
+        takes = group.power.shutdown_s + group.power.boot_s
+        if takes >= DAY_S:
+            why = f"shutting one down and booting it takes {takes} s, a day or more"
+        elif group.power.idle_w <= group.power.off_w:
+            why = f"idle one draws {group.power.idle_w:g} W, off {group.power.off_w:g} W"
+        else:
+            continue
+        notes.append(f"nodes {group.prefix}* are never switched: {why}")
+    return notes
+
+
 def load_site(request: SiteRequest) -> Site:
     """Read everything that the request names. Raises InputError for whatever is wrong with it."""
     platform = load_platform(request.platform)
@@ -139,6 +156,7 @@ def load_site(request: SiteRequest) -> Site:
             f"platform {platform.name} states no power figures for some of its nodes: the thesis's hold for them "
             f"(9.455 W a busy core, no idle power, {platform.income_per_core_h:g} {platform.currency} a core-hour)"
         )
+    notes += _never_switched(platform)
     cooling = platform_cooling(platform, request.cooling)
     if cooling is None:
         notes.append("no cooling is stated: an air-cooled plant of the machine's size")

@@ -98,6 +98,25 @@ def test_an_unmeasured_plant_is_assumed_and_told(folder, request_of):
     assert site.cooling.watts(20.0, 1000.0) > 0
 
 
+@pytest.mark.parametrize(
+    ("power", "why"),
+    [
+        (
+            "idle_w = 100, boot_s = 86000, shutdown_s = 400",
+            "shutting one down and booting it takes 86400 s, a day or more",
+        ),
+        ("idle_w = 10, off_w = 10", "idle one draws 10 W, off 10 W"),
+        ("idle_w = 100, boot_s = 80000", None),
+    ],
+)
+def test_nodes_that_are_never_switched_are_told(folder, request_of, power, why):
+    (folder / "small.toml").write_text(PLATFORM + f"power = {{ {power} }}\n")
+    told = [note for note in load_site(request_of).notes if "never switched" in note]
+    assert told == ([] if why is None else [f"nodes n* are never switched: {why}"])
+    (folder / "small.toml").write_text(PLATFORM + f"always_on = true\npower = {{ {power} }}\n")
+    assert not [note for note in load_site(request_of).notes if "never switched" in note]
+
+
 def test_jobs_wider_than_the_machine_are_left_out_and_told(folder, request_of):
     rows = [*made_up_rows(), replace(made_up_rows()[-1], number=9_999, cores=81)]
     (folder / "trace.swf").write_text(swf(rows))
