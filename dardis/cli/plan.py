@@ -35,8 +35,9 @@ Seed = Annotated[int, typer.Option(min=0, max=2**62, help="Seed of every random 
 def plan(
     history: History,
     platform: Machine,
-    day: Annotated[int, typer.Option(min=0, metavar="N", help="UTC day to plan, from 0.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the plan.")],
+    day: Annotated[int | None, typer.Option(min=0, metavar="N", help="UTC day to plan, from 0.")] = None,
+    date: Annotated[str | None, typer.Option(metavar="DATE", help="Or its date, as 2023-07-15.")] = None,
     weather: Weather = None,
     prices: Prices = None,
     carbon: Carbon = None,
@@ -53,16 +54,21 @@ def plan(
     force: Annotated[bool, typer.Option("--force", help="Replace the plan that DIR holds.")] = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Draw no report.html.")] = False,
 ) -> None:
-    """Plan UTC day N from the jobs before it; write profile.csv, target.json, onoff.csv, schedule.csv and a report."""
+    """Plan a UTC day from the jobs before it; write profile.csv, target.json, onoff.csv, schedule.csv and a report."""
     from offline.day.command import PlanRequest, run_plan
     from offline.day.options import DayOptions, switching_rule
     from offline.site.site import SiteRequest
 
+    if day is not None and date is not None:
+        raise InputError("--date", f"beside --day {day}", "one of the two")
+    chosen = date if day is None else day
+    if chosen is None:
+        raise InputError("dardis plan", "neither --day nor --date", "one of the two")
     site = SiteRequest(history, platform, weather, prices, carbon, calendar_start, cooling, strict)
     options = DayOptions(
         switching_rule(switching), offset, day_hours(hours), forecast_method or DayOptions().method, time_limit, seed
     )
-    request = PlanRequest(site, day, out, options, cap=cap, force=force, report=not no_report)
+    request = PlanRequest(site, chosen, out, options, cap=cap, force=force, report=not no_report)
     with shown_progress() as progress:
         summary, notes = run_plan(request, progress)
     for note in notes:

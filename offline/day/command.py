@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from datetime import date
 from pathlib import Path
 
+from dardis.config.clocks import parse_utc
 from dardis.model.errors import InputError
 from dardis.model.folders import PLAN_FOLDER
 from dardis.model.job import Actual
@@ -14,6 +16,7 @@ from offline.day.hindsight import Hindsight
 from offline.day.options import DayOptions
 from offline.folder.plan import Figure
 from offline.planner.budget import SearchProgress, tell_nobody
+from offline.site.calendar import Calendar
 from offline.site.history import recorded, replayed
 from offline.site.site import Site, SiteRequest, load_site
 
@@ -23,7 +26,8 @@ class PlanRequest:
     """The arguments of `dardis plan`."""
 
     site: SiteRequest
-    day: int
+    day: int | str
+    """Its number, or its date, `2023-07-15`."""
     out: Path
     options: DayOptions
     cap: bool = False
@@ -35,18 +39,36 @@ def run_plan(request: PlanRequest, progress: SearchProgress | None) -> tuple[dic
     """Plan the day and write its folder; return the summary and notes for people. Raises InputError, OSError."""
     with PLAN_FOLDER.held(request.out, force=request.force):
         site = load_site(request.site)
-        start = site.calendar.day(request.day)[0]
+        number = _number_of(request.day, site.calendar)
+        start = site.calendar.day(number)[0]
         before = [job for job in site.jobs if job.submit < start]
         if not before:
-            found = f"no job was submitted before day {request.day} ({site.calendar.text(start)})"
-            raise InputError("--day", found, "a day with history before it")
-        site.conditions(request.day)
+            found = f"no job was submitted before day {number} ({site.calendar.text(start)})"
+            raise InputError(_option(request.day), found, "a day with history before it")
+        site.conditions(number)
         hindsight, source = _past(site, before, start)
-        day = plan_day(hindsight, request.day, request.options, progress or tell_nobody)
-        settings = request.site.settings() | asdict(request.options) | {"day": request.day, "cap": request.cap}
+        day = plan_day(hindsight, number, request.options, progress or tell_nobody)
+        settings = request.site.settings() | asdict(request.options) | {"day": number, "cap": request.cap}
         with PLAN_FOLDER.written_together(request.out) as part:
             summary = write_day(part, site, day, settings, cap=request.cap, report=request.report)
     return summary, (*site.notes, source, *day.notes)
+
+
+def _option(day: int | str) -> str:
+    return "--day" if isinstance(day, int) else "--date"
+
+
+def _number_of(day: int | str, calendar: Calendar) -> int:
+    """The number of a UTC day. Raises InputError for what is no date, and where nobody knows dates."""
+    if isinstance(day, int):
+        return day
+    try:
+        unix = parse_utc(f"{date.fromisoformat(day)}T00:00Z", "--date")
+    except ValueError:
+        raise InputError("--date", repr(day), "a UTC day since 1970, as 2023-07-15") from None
+    if not calendar.is_known:
+        raise InputError("--date", "the trace does not say when it began", "--calendar-start, or the day's number")
+    return calendar.number_of(unix)
 
 
 def _past(site: Site, before: list[Actual], now: int) -> tuple[Hindsight, str]:

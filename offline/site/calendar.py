@@ -23,6 +23,8 @@ class Calendar:
 
     first_submit: int
     calendar_start_unix: int
+    is_known: bool = True
+    """Whether anybody has said so: else day 0 begins with the first submit, and there are no dates."""
 
     @property
     def offset(self) -> int:
@@ -44,7 +46,11 @@ class Calendar:
 
     def day_of(self, moment: int) -> int:
         """Number of the UTC day that holds a trace time."""
-        return self.to_unix(moment) // DAY_S - self.calendar_start_unix // DAY_S
+        return self.number_of(self.to_unix(moment))
+
+    def number_of(self, unix: int) -> int:
+        """Number of the UTC day that holds a Unix time."""
+        return unix // DAY_S - self.calendar_start_unix // DAY_S
 
     def text(self, moment: int) -> str:
         """A trace time as UTC text, `2023-07-03T00:00:00Z`."""
@@ -64,4 +70,6 @@ def calendar_of(trace: Trace, calendar_start_unix: int | None = None) -> tuple[C
         return Calendar(first, begin + first), None
     if first >= _EARLIEST_UNIX:
         return Calendar(first, first), None
-    return Calendar(first, 0), "the trace does not say when it began: day 0 begins with its first submit"
+    return Calendar(
+        first, 0, is_known=False
+    ), "the trace does not say when it began: day 0 begins with its first submit"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,17 @@ class Site:
         return found
 
 
+def _of_clock(stated: str | None, calendar: Calendar) -> str | None:
+    """What people should know of a calendar's start that is not plainly UTC."""
+    if stated is None:
+        return None
+    offset = datetime.fromisoformat(stated).utcoffset()
+    day_0 = calendar.text(calendar.day(0)[0])[:10]
+    if offset is None:
+        return f"--calendar-start {stated} states no offset: taken as UTC, so that day 0 is {day_0}"
+    return f"--calendar-start {stated} is not UTC: day 0 is {day_0}, from midnight to midnight UTC" if offset else None
+
+
 def _never_switched(platform: Platform) -> list[str]:
     """Which groups no plan of a day switches, though they might be, and why."""
     notes = []
@@ -148,7 +160,8 @@ def load_site(request: SiteRequest) -> Site:
     if assumed and (isinstance(weather, str) or isinstance(prices, str)):
         raise InputError("--calendar-start", f"not given, and {assumed}", "the UTC moment of its first submit")
     workload = to_jobs(trace, platform)
-    notes = [*workload.notes, *(note for note in (assumed, left_out) if note)]
+    clock = _of_clock(request.calendar_start, calendar)
+    notes = [*workload.notes, *(note for note in (assumed, clock, left_out) if note)]
     if whole.skipped:
         notes.append(f"{request.history}: {len(whole.skipped)} lines are no jobs")
     if not MachinePower.of_platform(platform).stated:

@@ -99,6 +99,19 @@ def test_an_unmeasured_plant_is_assumed_and_told(folder, request_of):
 
 
 @pytest.mark.parametrize(
+    ("stated", "told"),
+    [
+        ("2023-07-03T06:00", ["states no offset: taken as UTC, so that day 0 is 2023-07-03"]),
+        ("2023-07-03T01:00+02:00", ["is not UTC: day 0 is 2023-07-02, from midnight to midnight UTC"]),
+        ("2023-07-03T06:00Z", []),
+    ],
+)
+def test_a_calendar_that_is_not_plainly_utc_is_told(folder, request_of, stated, told):
+    site = load_site(replace(request_of, calendar_start=stated))
+    assert [note for note in site.notes if "calendar" in note] == [f"--calendar-start {stated} {one}" for one in told]
+
+
+@pytest.mark.parametrize(
     ("power", "why"),
     [
         (
