@@ -173,7 +173,7 @@ class NodePool:
         state = self.state
         nodes = state.published(now, whole=self._report_every > 0)
         rows = [[manager, told.number, *told.sums.tolist()] for manager, told in sorted(self._backlogs.items())]
-        backlogs = np.array(rows, dtype=np.int64).reshape(-1, 7)
+        backlogs = np.array(rows, dtype=np.int64).reshape(-1, 12)
         answer = say.Published(self.host, self.incarnation, now, state.next_change(now), standing, backlogs, *nodes)
         return TellAll(answer)
 

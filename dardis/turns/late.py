@@ -113,6 +113,8 @@ class LateTurns:
     def _turns_of_all(self, now: int, *, whole: bool) -> Iterator[Turn]:
         """Give all waiting jobs their turn, or, where nothing was freed, the new ones."""
         managers = self._managers
+        for manager in managers:
+            manager.admit(now)
         # Who is old speaks at once, and whoever hears of an older one gives way.
         oldest = min((old for manager in managers if (old := manager.oldest(now))), default=None)
         first = None if oldest is None else oldest[-1]

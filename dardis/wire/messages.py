@@ -304,7 +304,8 @@ class Backlog:
     number: int
     """How many it has told; the last counts."""
     sums: Ints
-    """Core seconds that wait, ends of what runs times its cores, these cores, core seconds asked for and used."""
+    """Core seconds that wait, ends of what runs times its cores, these cores, core seconds asked for and used; each as
+    a multiple of 2^62 and what is left."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,9 +54,13 @@ def thinned(trace: Trace, share: float, seed: int) -> Trace:
     return trace.take(np.sort(drawn))
 
 
+LEAST_FACTOR, MOST_FACTOR = 1e-3, 1e3
+"""By which times between submits may be divided."""
+
+
 def scale_load(trace: Trace, factor: float) -> Trace:
     """Divide the time from the first submit by `factor`; the first submit, runtimes and windows stay."""
-    if not 1e-3 <= factor <= 1e3:
+    if not LEAST_FACTOR <= factor <= MOST_FACTOR:
         raise InputError("load factor", f"{factor}", "0.001 to 1000")
     first = int(trace.submit.min())
     moved = first + np.floor((trace.submit - first) / factor).astype(np.int64)
@@ -83,7 +87,15 @@ def with_load(trace: Trace, platform: Platform, target: float) -> Trace:
     load = offered_load(trace, platform)
     if not load:
         raise InputError("--target-load", f"{target}: this trace has no load", "jobs with cores, submitted over a time")
-    return scale_load(trace, target / load)
+    if not LEAST_FACTOR <= target / load <= MOST_FACTOR:
+        reach = f"{LEAST_FACTOR * load:.3g} to {MOST_FACTOR * load:.3g}, as the trace has a load of {load:.3g}"
+        raise InputError("--target-load", f"{target:g}", reach)
+    scaled = scale_load(trace, target / load)
+    found = offered_load(scaled, platform)
+    if found is None or abs(found / target - 1) > 0.01:
+        expected = "a load that submissions at whole seconds can have"
+        raise InputError("--target-load", f"{target:g}: the trace would be submitted within seconds", expected)
+    return scaled
 
 
 def _keep(trace: Trace, rows: Bools, what: str) -> Trace:

@@ -45,6 +45,7 @@ LABELS = {
     "dardis-late": ("dardis-late", {}),
 }
 TO_BEAT, PATIENT = "easy sjbf", "easy"
+LATE: Asked = ("dardis-late",)
 DEFAULT = LATE_SETUPS["dardis-late"].aged_after_s
 AGED_AFTER_S = (900, 3600, 7200, DEFAULT, 28_800, 86_400)
 """Of the frontier."""
@@ -119,6 +120,12 @@ def main() -> int:
         parser.error(f"{options.traces}: no such folder; --traces names the one with the traces")
     if options.loads and options.only:
         parser.error("--only chooses traces of the other table; with --loads --part does")
+    of_loads = ("set", "part", "walltimes", "shaken", "frontier")
+    strangers = [name for name in of_loads if getattr(options, name) != parser.get_default(name)]
+    if strangers and not options.loads:
+        parser.error(f"--{strangers[0]} is for --loads")
+    if options.frontier and any(one.startswith("aged_after_s=") for one in options.set):
+        parser.error("--frontier tries values of aged_after_s; --set may have other keys")
     out = options.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
     return at_loads(options, out) if options.loads else as_they_are(options, out)
@@ -166,7 +173,9 @@ def at_loads(options: argparse.Namespace, out: Path) -> int:
         draw_who_pays(folder / "who_pays", found)
         publish(folder / "loads.md", f"`{' '.join(late)}`\n\n" + table_of_loads(found))
     if options.frontier:
-        draw_frontier(out / "frontier", tables)
+        folder = out / "tables" / _name(options, LATE)
+        folder.mkdir(parents=True, exist_ok=True)
+        draw_frontier(folder / "frontier", tables)
     return 0 if all(len(found) == len(every) for found in tables.values()) else 1
 
 
@@ -189,7 +198,7 @@ def _figures(done: Mapping[tuple[Case, Asked], Metrics], one: Case, late: Asked,
 
 def _aged(seconds: int) -> Asked:
     """Late binding whose jobs are old after so long."""
-    return ("dardis-late",) if seconds == DEFAULT else ("dardis-late", f"aged_after_s={seconds}")
+    return LATE if seconds == DEFAULT else (*LATE, f"aged_after_s={seconds}")
 
 
 def as_they_are(options: argparse.Namespace, out: Path) -> int:

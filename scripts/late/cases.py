@@ -141,8 +141,8 @@ def with_walltimes(trace: Trace, how: str) -> Trace:
         "five times": 5 * stated,
         "equal": np.full_like(stated, stated.max()),
     }[how]
-    stated_now = np.zeros(len(trace), dtype=bool)
-    return replace(trace, walltime=other, runtime=np.minimum(trace.runtime, stated), no_walltime=stated_now)
+    nobody_lacks = np.zeros(len(trace), dtype=bool)
+    return replace(trace, walltime=other, runtime=np.minimum(trace.runtime, stated), no_walltime=nobody_lacks)
 
 
 def shaken(trace: Trace, seed: int) -> Trace:

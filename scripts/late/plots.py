@@ -54,13 +54,11 @@ def draw_frontier(path: Path, found: Mapping[int, Found]) -> None:
         drawing, (row,) = sheet(4.4, 1, 2)
         for axes, (title, chosen_on) in zip(row, (("chosen on", True), ("judged on", False)), strict=True):
             for turn, what in enumerate(("wait", "slowdown")):
-                points = []
-                for of in found.values():
-                    part = part_of(of, chosen_on=chosen_on)
-                    points.append((geometric(part)[turn], excess(part)))
-                x, y = zip(*points, strict=True)
+                parts = {seconds: part_of(of, chosen_on=chosen_on) for seconds, of in found.items()}
+                points = {seconds: (geometric(part)[turn], excess(part)) for seconds, part in parts.items() if part}
+                x, y = [x for x, _ in points.values()], [y for _, y in points.values()]
                 axes.plot(x, y, label=f"mean {what}", **chart.line_look(turn, marked=True))
-                for seconds, point in zip(found, points, strict=True):
+                for seconds, point in points.items():
                     axes.annotate(
                         f"{seconds / 3600:g} h", point, xytext=(4, 4), textcoords="offset points", fontsize=7.5
                     )

@@ -38,7 +38,7 @@ from dardis.model.queues import Queue
 from dardis.model.reservations import Reservation
 from dardis.model.shapes import Part, Request
 from dardis.model.target import Target
-from dardis.registry import find_dispatcher
+from dardis.registry import Dispatcher, find_dispatcher
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
 from dardis.runs.play import Hosting, Played, play, play_over
 from dardis.sim.recorder import Keep
@@ -64,12 +64,18 @@ class Case:
     cost: DecisionCost = DecisionCost.NONE
     units_per_node: UnitsPerNode = UnitsPerNode.PACK
 
-    def play(self, name: str, keep: Keep | None = None) -> Played:
+    def dispatcher(self, name: str) -> Dispatcher:
         settings = [f"event_order={self.order}", *(["composite=off"] if name == "pcp14" else [])]
         settings += [f"units_per_node={self.units_per_node}"]
         settings += [f"decision_cost={self.cost}"] if name in CP_SETUPS else []
-        dispatcher = find_dispatcher(name, settings)
-        return play(self.site, self.jobs, dispatcher, Target(), 1, events=self.events, keep=keep)
+        settings += ["aged_after_s=5"] if name == "dardis-late" else []  # so that jobs grow old
+        return find_dispatcher(name, settings)
+
+    def play(self, name: str, keep: Keep | None = None, task_managers: int = 1) -> Played:
+        dispatcher = self.dispatcher(name)
+        return play(
+            self.site, self.jobs, dispatcher, Target(), 1, events=self.events, keep=keep, task_managers=task_managers
+        )
 
     def as_it_was(self, run: Played) -> list[str]:
         expected = [job.number for job in self.jobs]
@@ -198,20 +204,47 @@ def test_nobody_starts_in_a_stopped_queue_or_runs_on_nodes_that_failed(case, nam
 
 
 @pytest.mark.parametrize("name", ["dardis-throughput", "dardis-late"])
-@given(case=stories(), hosts=st.integers(2, 3))
-@examples(0.2)
-def test_hosts_do_not_change_the_schedule(case, name, hosts):
+@given(case=stories(), hosts=st.integers(2, 3), managers=st.integers(2, 5))
+@examples(0.4)
+def test_hosts_and_task_managers_do_not_change_the_schedule(case, name, hosts, managers):
     machine = lay_out(case.site).machine
     hosts = min(hosts, machine.node_count)
-    dispatcher = find_dispatcher(name, [f"event_order={case.order}", f"units_per_node={case.units_per_node}"])
+    dispatcher = case.dispatcher(name)
     bounds = even_bounds(machine.node_count, hosts)
     plan = host_plan(machine, None, bounds, 1)
     local = LocalHosts([host_from_plan(plan, host, dispatcher.pool) for host in all_hosts(hosts)], encoded=True)
     run = play_over(
-        Hosting(local, bounds), case.site, case.jobs, dispatcher, Target(), 1, task_managers=2, reach=EVERY_HOST,
+        Hosting(local, bounds), case.site, case.jobs, dispatcher, Target(), 1, task_managers=managers, reach=EVERY_HOST,
         progress=None, events=case.events,
     )  # fmt: skip
     assert run.schedule.digest() == case.play(name).schedule.digest()
+
+
+@st.composite
+def stopped_crowds(draw) -> Case:
+    """Many jobs that grow old while their queues stop and start: who comes again has another age."""
+    queues = [Queue(name, priority=draw(st.integers(0, 3))) for name in "abc"]
+    nodes, cores = draw(st.integers(2, 4)), draw(st.integers(1, 3))
+    site = Platform("crowded", (NodeGroup("n", nodes, {"cores": cores}),), queues=tuple(queues))
+    rows = draw(
+        st.lists(
+            st.tuples(st.integers(0, 60), st.integers(1, 40), st.integers(1, nodes * cores), st.sampled_from("abc")),
+            min_size=15, max_size=25,
+        )
+    )  # fmt: skip
+    listed = [
+        ask(number, walltime, units, queue, submit, cores=1)
+        for number, (submit, walltime, units, queue) in enumerate(sorted(rows), 1)
+    ]
+    events = sorted(draw(stops(["a", "b"])), key=lambda event: event.at)
+    return Case(site, listed, events, draw(st.sampled_from(EventOrder)))
+
+
+@given(case=stopped_crowds(), managers=st.integers(2, 5))
+@examples(1)
+def test_who_comes_again_is_as_old_with_any_number_of_task_managers(case, managers):
+    run = case.play("dardis-late", task_managers=managers)
+    assert run.schedule.digest() == case.play("dardis-late").schedule.digest()
 
 
 FOUR = Platform("four", (NodeGroup("n", 4, {"cores": 4}),), queues=(Queue("a"), Queue("b"), Queue("r")))

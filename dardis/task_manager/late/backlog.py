@@ -18,6 +18,9 @@ from dardis.task_manager.layout import Layout
 from dardis.wire import messages as say
 from dardis.wire.effects import SendAll
 
+_DIGIT = 1 << 62
+"""Sums of any size are told as two numbers each, as this many of which the second is below."""
+
 
 class Sums(NamedTuple):
     """Sums over jobs; core seconds count up to their walltimes."""
@@ -38,6 +41,10 @@ class Sums(NamedTuple):
         """The sum of several."""
         return cls(*map(sum, zip(*rows, strict=True)))
 
+    def run_out(self, now: int) -> Sums:
+        """The same where all that ran has ended by `now`, if it has: who tells nothing does not tell of ends either."""
+        return self._replace(ends=max(self.ends, now * self.cores))
+
     def seconds(self, now: int, cores: int) -> int:
         """In what time so many cores do all that waits and runs, if it uses as much of what it asks as others did."""
         work = self.waits + max(self.ends - now * self.cores, 0)
@@ -52,8 +59,8 @@ class Backlog:
         self._place = layout.cores_place
         self._machine = layout.cores
         self._address, self._told = address, 0
-        self._others: dict[int, list[int]] = {}
-        """What others have told last: number and sums."""
+        self._others: dict[int, tuple[int, Sums, int]] = {}
+        """What others have told last: number, sums, and when that was heard."""
         self._jobs: dict[JobId, tuple[Job, int | None]] = {}
         """Jobs, and since when those that are bound are."""
         self.sums = Sums()
@@ -67,42 +74,49 @@ class Backlog:
     def waits(self, job: Job) -> None:
         """A job that was not there waits."""
         self._jobs[job.number] = job, None
-        self._add(self._cores(job) * job.walltime)
+        self._count(job, None, 1)
 
-    def bound(self, number: JobId, start: int) -> None:
-        """A job runs from `start` on: one that waited, or that lost its nodes and has others."""
+    def bound(self, number: JobId, start: int | None) -> None:
+        """A job runs from `start` on, or (None) waits: one that waited, that lost its nodes, or that has others."""
         job, before = self._jobs[number]
         self._jobs[number] = job, start
-        cores = self._cores(job)
-        if before is None:
-            self._add(-cores * job.walltime, cores * (start + job.walltime), cores)
+        self._count(job, before, -1)
+        self._count(job, start, 1)
+
+    def _count(self, job: Job, start: int | None, sign: int) -> None:
+        """Count a job that waits (None) or runs, or (-1) count it no more."""
+        cores = sign * self._cores(job)
+        if start is None:
+            self._add(cores * job.walltime)
         else:
-            self._add(0, cores * (start - before))
+            self._add(0, cores * (start + job.walltime), cores)
 
     def ended(self, number: JobId, now: int) -> None:
         """A job is over."""
         job, start = self._jobs.pop(number)
-        if start is None:
-            self._add(-self._cores(job) * job.walltime)
-            return
-        cores = self._cores(job)
-        used = min(max(now - start, 0), job.walltime)
-        self._add(0, -cores * (start + job.walltime), -cores, cores * job.walltime, cores * used)
+        self._count(job, start, -1)
+        if start is not None:
+            cores, used = self._cores(job), min(max(now - start, 0), job.walltime)
+            self._add(asked=cores * job.walltime, used=cores * used)
 
     def tell(self) -> SendAll:
         """Tell all nodes, which tell all task managers."""
         self._told += 1
-        return SendAll(say.Backlog(self._address, self._told, np.array(self.sums, dtype=np.int64)))
+        digits = [digit for value in self.sums for digit in divmod(value, _DIGIT)]
+        return SendAll(say.Backlog(self._address, self._told, np.array(digits, dtype=np.int64)))
 
-    def hear(self, backlogs: Ints) -> None:
-        """Take in what nodes have been told."""
-        for manager, *row in backlogs.tolist():
-            if manager != self._address and self._others.get(manager, row)[0] <= row[0]:
-                self._others[manager] = row
+    def hear(self, backlogs: Ints, now: int) -> None:
+        """Take in what nodes have been told, at time `now`."""
+        for manager, number, *digits in backlogs.tolist():
+            if manager == self._address or (manager in self._others and self._others[manager][0] >= number):
+                continue
+            sums = Sums(*(high * _DIGIT + low for high, low in zip(digits[::2], digits[1::2], strict=True)))
+            self._others[manager] = number, sums, now
 
     def seconds(self, now: int) -> int:
         """In what time the machine does all that waits and runs, as far as it is known here."""
-        every = Sums.of((self.sums, *(row[1:] for row in self._others.values())))
+        told = (sums if at == now else sums.run_out(now) for _, sums, at in self._others.values())
+        every = Sums.of((self.sums, *told))
         return every.seconds(now, self._machine)
 
     def gone(self, number: JobId) -> None:

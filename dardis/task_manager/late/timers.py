@@ -85,6 +85,8 @@ class LateByTimers:
             return rejected
         self._view.add(job)
         self._backlog.waits(job)
+        for number, state in self._negotiation.states.items():  # claims may have been called off, or lost
+            self._backlog.bound(number, None if state.nodes is None else state.start)
         self._old_at[job.number] = job.submit + self._old_after + self._backlog.seconds(now)
         return [self._backlog.tell(), *self.retry(job.number, now)]
 
@@ -193,7 +195,7 @@ class LateByTimers:
             return []
         self._seen[source] = published.at
         self._view.see(published)
-        self._backlog.hear(published.backlogs)
+        self._backlog.hear(published.backlogs, now)
         self._others[source] = {
             job: row for row in published.heads if (job := JobId(int(row[0]))) not in self._negotiation.states
         }

@@ -149,7 +149,7 @@ class LateByTurns:
         if not isinstance(message, say.Published):
             return self._negotiation.handle(message, now)
         self._view.see(message)
-        self._backlog.hear(message.backlogs)
+        self._backlog.hear(message.backlogs, now)
         self._heads = {JobId(int(row[0])): row for row in message.heads}
         self._negotiation.messages += len(message.node)
         return []
@@ -180,20 +180,27 @@ class LateByTurns:
         if job.number in self._old_at:
             heappush(self._ageing, (self._old_at[job.number], job.submit, job.number))
 
+    def admit(self, now: int) -> None:
+        """Give turns to those whose time to start has come."""
+        while self._later and self._later[0][0] <= now:
+            self._enlist(heappop(self._later)[2])
+
     def oldest(self, now: int) -> Old | None:
         """The oldest of its old jobs that may start now, and since when it has been old."""
         ageing, slots = self._ageing, self._view.slots
-        while ageing and ageing[0][-1] not in slots:
+        while ageing and not self._counts(ageing[0]):
             heappop(ageing)
         if not self._rules.hours:
             return ageing[0] if ageing and ageing[0][0] < now else None
-        old = [one for one in ageing if one[0] < now and one[-1] in slots and not self._is_closed(slots[one[-1]], now)]
+        old = [one for one in ageing if one[0] < now and self._counts(one) and not self._is_closed(slots[one[-1]], now)]
         return min(old, default=None)
+
+    def _counts(self, one: Old) -> bool:
+        """Whether a job still has turns, and that age: one that came again, under its number, may have another."""
+        return one[-1] in self._view.slots and self._old_at.get(one[-1]) == one[0]
 
     def open(self, now: int, *, whole: bool, oldest: JobId | None) -> None:
         """Begin a wake-up: put waiting jobs in order, `oldest` first. All are tried if it is `whole`, else new ones."""
-        while self._later and self._later[0][0] <= now:
-            self._enlist(heappop(self._later)[2])
         queue, state = self._view.waiting.queue, self._placer.room.state
         count = int(queue.size[0])
         self._opened_at, self._oldest = now, oldest
