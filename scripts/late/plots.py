@@ -57,11 +57,12 @@ def draw_frontier(path: Path, found: Mapping[int, Found]) -> None:
                 parts = {seconds: part_of(of, chosen_on=chosen_on) for seconds, of in found.items()}
                 points = {seconds: (geometric(part)[turn], excess(part)) for seconds, part in parts.items() if part}
                 x, y = [x for x, _ in points.values()], [y for _, y in points.values()]
-                axes.plot(x, y, label=f"mean {what}", **chart.line_look(turn, marked=True))
+                axes.plot(x, y, label=f"mean {what}", **chart.line_look(turn, marked=True) | {"linewidth": 1.0})
+                offset, side = ((5, 4), "left") if turn == 0 else ((-5, -10), "right")
                 for seconds, point in points.items():
-                    axes.annotate(
-                        f"{seconds / 3600:g} h", point, xytext=(4, 4), textcoords="offset points", fontsize=7.5
-                    )
+                    axes.annotate(f"{seconds / 3600:g} h", point, offset, textcoords="offset points", ha=side,
+                                  fontsize=7.5, color=chart.CYCLE[turn])  # fmt: skip
+            axes.margins(0.1)
             axes.axhline(1, color=chart.INK, linewidth=0.8, linestyle=":")
             axes.set_title(f"cases {title}")
             axes.set_xlabel("geometric mean / that of EASY, shortest first")
