@@ -126,8 +126,6 @@ class Platform:
     partitions: dict[str, tuple[int, ...]] = field(default_factory=dict)
     maintenance: tuple[Maintenance, ...] = ()
     currency: str = "EUR"
-    exchange: dict[str, float] = field(default_factory=dict)
-    """What one unit of another currency, in which prices may be, is worth in this one."""
     income_per_core_h: float = 0.013
     income_by_queue: dict[str, float] = field(default_factory=dict)
     """What a core-hour of a queue's jobs earns; others earn `income_per_core_h`."""
@@ -140,6 +138,8 @@ class Platform:
     """How many of the groups, the last ones, stand for what is reserved: only jobs of its queue may use such a one."""
     ends: int | None = None
     """When the last span of the reservation is over that the whole machine stands for (None: it stands for none)."""
+    exchange: dict[str, float] = field(default_factory=dict)
+    """What one unit of another currency, in which prices may be, is worth in this one."""
 
     @property
     def money(self) -> Money:

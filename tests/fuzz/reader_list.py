@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,7 @@ from dardis.metrics.power import power_terms
 from dardis.metrics.table import read_jobs, write_jobs
 from dardis.model.errors import InputError
 from dardis.model.files import read_text
-from dardis.model.platform import NodeGroup, Platform
+from dardis.model.platform import Money, NodeGroup, Platform
 from dardis.model.platform_dict import platform_from_dict, platform_to_dict
 from dardis.model.queues import Queue
 from dardis.model.series import Series
@@ -69,6 +70,10 @@ class Reader:
     """How large a part of all mutations it gets."""
 
 
+MONEY = Money("EUR", {"CHF": 1.0})
+"""Prices of any file here can be told in euros."""
+
+
 def readers() -> list[Reader]:
     """All of them, with files made here."""
     shipped = sorted((Path(__file__).resolve().parents[2] / "launch" / "platforms").glob("*.toml"))
@@ -83,7 +88,7 @@ def readers() -> list[Reader]:
         Reader("cooling", "pue.csv", (files.PUE,), load_pue_table),
         Reader("weather", "w", files.WEATHER, _reads_series(load_weather)),
         Reader("typical year", "y", files.YEARS, _reads_series(load_weather), weight=_OF_YEARS),
-        Reader("prices", "s", files.PRICES, _reads_series(load_prices)),
+        Reader("prices", "s", files.PRICES, _reads_series(partial(load_prices, money=MONEY))),
         Reader("carbon", "c", files.CARBON, _reads_series(load_carbon)),
         Reader("desired profile", "p.csv", (files.PROFILE,), _read_profile),
         Reader("target", "target.json", (files.TARGET,), _read_profile),
@@ -108,7 +113,7 @@ def readers_of(shared: Path) -> list[Reader]:
         if path.name.endswith((".swf.gz", "2014.csv.gz", "pod_list_default.csv.gz"))
     ]
     for folder, read in (
-        ("prices", _reads_series(load_prices)),
+        ("prices", _reads_series(partial(load_prices, money=MONEY))),
         ("weather", _reads_series(load_weather)),
         ("cooling", load_pue_table),
     ):

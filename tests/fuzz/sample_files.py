@@ -71,6 +71,7 @@ SMALL_SWF = "".join(f"{n} {n - 1} 0 50 1 -1 -1 1 60 -1 1 1 1 -1 -1 1 -1 -1\n" fo
 
 PLATFORM_TOML = """name = "grid"
 currency = "CHF"
+exchange = { EUR = 0.97 }
 income_eur_per_core_h = 0.013
 cooling = "pue.csv"
 cooling_rows = "interpolate"

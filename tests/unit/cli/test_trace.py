@@ -84,6 +84,7 @@ def test_convert_to_a_load_which_info_then_prints(folder):
         ((*options, "--load", "2"), "both"),
         ((*options[:3], "0"), "a load above 0"),
         ((*options[:3], "nan"), "a load above 0"),
+        ((*options[:3], "1e9"), "--target-load"),
     ):
         with pytest.raises(InputError, match=why):
             run("convert", folder / "t.swf", folder / "x.swf", *wrong)
