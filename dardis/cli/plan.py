@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,7 +38,7 @@ def plan(
     platform: Machine,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the plan.")],
     day: Annotated[int | None, typer.Option(min=0, metavar="N", help="UTC day to plan, from 0.")] = None,
-    date: Annotated[str | None, typer.Option(metavar="DATE", help="Or its date, as 2023-07-15.")] = None,
+    on: Annotated[str | None, typer.Option("--date", metavar="DATE", help="Or its date, as 2023-07-15.")] = None,
     weather: Weather = None,
     prices: Prices = None,
     carbon: Carbon = None,
@@ -59,21 +60,30 @@ def plan(
     from offline.day.options import DayOptions, switching_rule
     from offline.site.site import SiteRequest
 
-    if day is not None and date is not None:
-        raise InputError("--date", f"beside --day {day}", "one of the two")
-    chosen = date if day is None else day
-    if chosen is None:
-        raise InputError("dardis plan", "neither --day nor --date", "one of the two")
     site = SiteRequest(history, platform, weather, prices, carbon, calendar_start, cooling, strict)
     options = DayOptions(
         switching_rule(switching), offset, day_hours(hours), forecast_method or DayOptions().method, time_limit, seed
     )
-    request = PlanRequest(site, chosen, out, options, cap=cap, force=force, report=not no_report)
+    request = PlanRequest(site, _day_asked(day, on), out, options, cap=cap, force=force, report=not no_report)
     with shown_progress() as progress:
         summary, notes = run_plan(request, progress)
     for note in notes:
         typer.echo(f"dardis: note: {note}", err=True)
     _show(summary, out)
+
+
+def _day_asked(day: int | None, text: str | None) -> int | date:
+    """What `--day` or `--date` says. Raises InputError."""
+    if day is not None and text is not None:
+        raise InputError("--date", f"beside --day {day}", "one of the two")
+    if day is not None:
+        return day
+    if text is None:
+        raise InputError("dardis plan", "neither --day nor --date", "one of the two")
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise InputError("--date", repr(text), "a UTC day as 2023-07-15") from None
 
 
 def day_hours(hours: int) -> int:

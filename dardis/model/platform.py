@@ -48,6 +48,12 @@ class NodeGroup:
     power: NodePower | None = None
     always_on: bool = False
 
+    @property
+    def stays_on(self) -> bool:
+        """Whether there is nothing to switch: its nodes must be on, or draw no more idle than off."""
+        power = self.power or NodePower()
+        return self.always_on or power.idle_w <= power.off_w
+
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:

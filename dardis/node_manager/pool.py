@@ -169,11 +169,11 @@ class NodePool:
         """Tell what the changed nodes can hold; all nodes, where what was told before may be lost."""
         self._heads = {number: head for number, head in self._heads.items() if head[-1] >= now}
         heads = [self._heads[number] for number in sorted(self._heads)]
-        standing = np.array(heads, dtype=np.int64).reshape(-1, 6)
+        standing = np.array(heads, dtype=np.int64).reshape(-1, say.HEAD_COLUMNS)
         state = self.state
         nodes = state.published(now, whole=self._report_every > 0)
-        rows = [[manager, told.number, *told.sums.tolist()] for manager, told in sorted(self._backlogs.items())]
-        backlogs = np.array(rows, dtype=np.int64).reshape(-1, 12)
+        rows = [[manager, told.number, *told.totals.tolist()] for manager, told in sorted(self._backlogs.items())]
+        backlogs = np.array(rows, dtype=np.int64).reshape(-1, say.BACKLOG_COLUMNS)
         answer = say.Published(self.host, self.incarnation, now, state.next_change(now), standing, backlogs, *nodes)
         return TellAll(answer)
 

@@ -284,6 +284,10 @@ class Later:
     """How many messages this stands for: one from each node to each of its next jobs."""
 
 
+HEAD_COLUMNS, BACKLOG_COLUMNS = 6, 12
+"""Columns of what hosts publish of reservations and of task managers' backlogs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Announce:
     """Task manager to all node managers: a job holds a reservation, or, if not `standing`, not any more.
@@ -303,7 +307,7 @@ class Backlog:
     manager: ManagerAddress
     number: int
     """How many it has told; the last counts."""
-    sums: Ints
+    totals: Ints
     """Core seconds that wait, ends of what runs times its cores, these cores, core seconds asked for and used; each as
     a multiple of 2^62 and what is left."""
 
@@ -330,7 +334,7 @@ class Published:
     heads: Ints
     """Who holds reservations, as announced: rows (job, submission, walltime, cores, level, until)."""
     backlogs: Ints
-    """The last of each task manager that has told one: rows (manager, number, sums)."""
+    """The last of each task manager that has told one: rows (manager, number, totals)."""
     node: Ints
     offset: Ints
     time: Ints

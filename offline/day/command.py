@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from datetime import date
+from datetime import UTC, date, datetime, time
 from pathlib import Path
 
-from dardis.config.clocks import parse_utc
 from dardis.model.errors import InputError
 from dardis.model.folders import PLAN_FOLDER
 from dardis.model.job import Actual
@@ -26,8 +25,8 @@ class PlanRequest:
     """The arguments of `dardis plan`."""
 
     site: SiteRequest
-    day: int | str
-    """Its number, or its date, `2023-07-15`."""
+    day: int | date
+    """The UTC day by its number, or by its date."""
     out: Path
     options: DayOptions
     cap: bool = False
@@ -44,7 +43,8 @@ def run_plan(request: PlanRequest, progress: SearchProgress | None) -> tuple[dic
         before = [job for job in site.jobs if job.submit < start]
         if not before:
             found = f"no job was submitted before day {number} ({site.calendar.text(start)})"
-            raise InputError(_option(request.day), found, "a day with history before it")
+            option = "--day" if isinstance(request.day, int) else "--date"
+            raise InputError(option, found, "a day with history before it")
         site.conditions(number)
         hindsight, source = _past(site, before, start)
         day = plan_day(hindsight, number, request.options, progress or tell_nobody)
@@ -54,21 +54,13 @@ def run_plan(request: PlanRequest, progress: SearchProgress | None) -> tuple[dic
     return summary, (*site.notes, source, *day.notes)
 
 
-def _option(day: int | str) -> str:
-    return "--day" if isinstance(day, int) else "--date"
-
-
-def _number_of(day: int | str, calendar: Calendar) -> int:
-    """The number of a UTC day. Raises InputError for what is no date, and where nobody knows dates."""
+def _number_of(day: int | date, calendar: Calendar) -> int:
+    """The number of a UTC day. Raises InputError for a date where nobody knows dates."""
     if isinstance(day, int):
         return day
-    try:
-        unix = parse_utc(f"{date.fromisoformat(day)}T00:00Z", "--date")
-    except ValueError:
-        raise InputError("--date", repr(day), "a UTC day since 1970, as 2023-07-15") from None
     if not calendar.is_known:
         raise InputError("--date", "the trace does not say when it began", "--calendar-start, or the day's number")
-    return calendar.number_of(unix)
+    return calendar.number_of(int(datetime.combine(day, time(), UTC).timestamp()))
 
 
 def _past(site: Site, before: list[Actual], now: int) -> tuple[Hindsight, str]:

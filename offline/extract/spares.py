@@ -137,7 +137,7 @@ def learn_spares(
     notes: list[str] = []
     for index, group in enumerate(platform.groups):
         power = group.power or NodePower()
-        if group.always_on or power.idle_w <= power.off_w:
+        if group.stays_on:
             continue
         past = PastDemand(demands[index], power, idle_s, table.edges) if len(table.day) else None
         why = _unfit(past, len(np.unique(table.day)))

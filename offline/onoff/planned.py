@@ -75,7 +75,7 @@ def plan_switching(
     for group, reserve in sorted(reserves.items()):
         of_group = platform.groups[group]
         power = of_group.power or NodePower()
-        if of_group.always_on or power.idle_w <= power.off_w:
+        if of_group.stays_on:
             continue
         nodes = platform.group_of_node == group
         mine = nodes[busy.node]

@@ -70,6 +70,5 @@ def calendar_of(trace: Trace, calendar_start_unix: int | None = None) -> tuple[C
         return Calendar(first, begin + first), None
     if first >= _EARLIEST_UNIX:
         return Calendar(first, first), None
-    return Calendar(
-        first, 0, is_known=False
-    ), "the trace does not say when it began: day 0 begins with its first submit"
+    assumed = "the trace does not say when it began: day 0 begins with its first submit"
+    return Calendar(first, 0, is_known=False), assumed

@@ -132,11 +132,11 @@ def _never_switched(platform: Platform) -> list[str]:
         takes = group.power.shutdown_s + group.power.boot_s
         if takes >= DAY_S:
             why = f"shutting one down and booting it takes {takes} s, a day or more"
-        elif group.power.idle_w <= group.power.off_w:
+        elif group.stays_on:
             why = f"idle one draws {group.power.idle_w:g} W, off {group.power.off_w:g} W"
         else:
             continue
-        notes.append(f"nodes {group.prefix}* are never switched: {why}")
+        notes.append(f"no plan of a day switches nodes {group.prefix}*: {why}")
     return notes
 
 

@@ -1,4 +1,4 @@
-"""Figures of runs that were done, by the names of the runs: all of them are days of work, and their schedules stay."""
+"""Keeps the figures of runs, by name, since all of them are days of work; who changes their schedules removes rows."""
 
 from __future__ import annotations
 

@@ -10,7 +10,6 @@ import argparse
 import csv
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from scripts.kit.page import publish, write_csv
 from scripts.late.cases import SOURCES, WALLTIMES, Case, cases
 from scripts.late.loads import PATIENT as EASY
 from scripts.late.loads import TO_BEAT as SJBF
-from scripts.late.loads import Asked, Metrics, Ratios, ratios, run
+from scripts.late.loads import Asked, ratios, run
 from scripts.late.plots import draw_frontier, draw_who_pays
 from scripts.late.table import table as table_of_loads
 
@@ -151,9 +150,10 @@ def at_loads(options: argparse.Namespace, out: Path) -> int:
         one.trace(traces, out)
     ended = in_processes(run, asked, lambda one: f"{one[0].name}: {' '.join(one[1])}", options.processes)
     done = {key: metrics for key, metrics in ended if metrics is not None}
+    loads = {one: one.load_there(traces, out) for ones in shaken.values() for one in ones}
     tables = {
         seconds: {
-            case: [_figures(done, one, late, traces, out) for one in ones]
+            case: [ratios(loads[one], done[one, late], done[one, SJBF], done[one, EASY]) for one in ones]
             for case, ones in shaken.items()
             if all((one, who) in done for one in ones for who in (SJBF, EASY, late))
         }
@@ -173,7 +173,7 @@ def at_loads(options: argparse.Namespace, out: Path) -> int:
         draw_who_pays(folder / "who_pays", found)
         publish(folder / "loads.md", f"`{' '.join(late)}`\n\n" + table_of_loads(found))
     if options.frontier:
-        folder = out / "tables" / _name(options, LATE)
+        folder = out / "tables" / _name(options, (*LATE, *options.set))
         folder.mkdir(parents=True, exist_ok=True)
         draw_frontier(folder / "frontier", tables)
     return 0 if all(len(found) == len(every) for found in tables.values()) else 1
@@ -189,11 +189,6 @@ def _name(options: argparse.Namespace, late: Asked) -> str:
         *late[1:],
     ]
     return "_".join(other.replace(" ", "-") for other in others if other) or "plain"
-
-
-def _figures(done: Mapping[tuple[Case, Asked], Metrics], one: Case, late: Asked, traces: Path, out: Path) -> Ratios:
-    """What came of a rule in a case."""
-    return ratios(one.load_there(traces, out), done[one, late], done[one, SJBF], done[one, EASY])
 
 
 def _aged(seconds: int) -> Asked:

@@ -148,7 +148,7 @@ PROTOCOL = (
     ),
     Mutation(
         "work of other task managers' jobs does not count for when a job is old", f"{TASKS}/late/backlog.py",
-        "Sums.of((self.sums, *told))", "self.sums", LATE,
+        "Totals.of((self.totals, *told))", "self.totals", LATE,
     ),
     Mutation(
         "work counts in full, however much of what they asked for jobs have used", f"{TASKS}/late/backlog.py",

@@ -17,6 +17,7 @@ from dardis.node_manager import NodePool
 from dardis.sim.faults import FaultSimulation, PoolMaker, Scenario
 from dardis.task_manager import LateByTimers, LateSetUp, negotiation
 from dardis.task_manager.claims.agreed import AgreedClaims, Pace
+from dardis.task_manager.late.backlog import Backlog
 from dardis.transport.virtual import Faults
 from dardis.wire.effects import Done, Send, SendAll
 
@@ -64,6 +65,28 @@ def test_the_scenarios_are_those_of_the_others():
         assert replace(late, dispatcher=scenario.dispatcher, desired=None) == replace(scenario, desired=None)
     ages = {draw_scenario(seed, late=True).dispatcher.setup.aged_after_s for seed in FEW}
     assert ages == {0, 60, 600, 3000}
+
+
+def test_what_is_told_of_waiting_jobs_is_so_when_claims_have_been_called_off(monkeypatch):
+    told = []
+
+    def tell(backlog):
+        told.append({number: start for number, (_, start) in backlog._jobs.items()})
+        return unchanged(backlog)
+
+    def submit(manager, job, now):
+        before = len(told)
+        effects = submitted(manager, job, now)
+        states = manager._negotiation.states
+        for known in told[before:]:
+            assert known == {number: None if states[number].nodes is None else states[number].start for number in known}
+        return effects
+
+    unchanged, submitted = Backlog.tell, LateByTimers.submit
+    monkeypatch.setattr(Backlog, "tell", tell)
+    monkeypatch.setattr(LateByTimers, "submit", submit)
+    check(FEW, late=True)
+    assert any(None in known.values() and len({*known.values()}) > 1 for known in told)
 
 
 # --------------------------------------------------------------------------------------------------- nobody starves

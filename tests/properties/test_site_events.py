@@ -2,23 +2,20 @@
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.actual import actual, asking
+from kit.actual import asking
 from kit.effort import examples
-from kit.machine import jobs, platforms, with_reservations, with_shapes
+from kit.site_events import LAST, WINDOW_S, Case, ask, stopped_crowds, stories
 
 from dardis.config.reservations import check_reservations, places_of
 from dardis.dispatch.cp.eurora import Eurora
 from dardis.dispatch.cp.instance import read_instance
 from dardis.dispatch.cp.problem import Answer, Problem
-from dardis.dispatch.cp.setups import CP_SETUPS, DecisionCost
-from dardis.metrics.asked import AskedJobs, Changed
-from dardis.metrics.audit import audit
 from dardis.model.addresses import JobId, all_hosts
 from dardis.model.choices import EventOrder, UnitsPerNode
 from dardis.model.errors import InputError
@@ -29,19 +26,17 @@ from dardis.model.events import (
     QueueStarted,
     QueueStopped,
     ReservationMade,
-    SiteEvent,
 )
-from dardis.model.job import FOREVER, Actual, Status
+from dardis.model.job import FOREVER, Status
 from dardis.model.laid_out import lay_out
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.queues import Queue
 from dardis.model.reservations import Reservation
 from dardis.model.shapes import Part, Request
 from dardis.model.target import Target
-from dardis.registry import Dispatcher, find_dispatcher
+from dardis.registry import find_dispatcher
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
 from dardis.runs.play import Hosting, Played, play, play_over
-from dardis.sim.recorder import Keep
 from dardis.task_manager import EVERY_HOST
 from dardis.transport.local import LocalHosts
 
@@ -49,109 +44,6 @@ BEARING = (
     "dardis-throughput", "dardis-profile", "dardis-balance", "dardis-late", "rules-fcfs", "rules-wt", "easy",
     "conservative", "pbs-walltime", "replan", "pcp14", "hcp19", "pcp19", "cp-eurora", "portfolio",
 )  # fmt: skip
-WINDOW_S = 1000
-LAST = 90
-
-
-@dataclass
-class Case:
-    """What a run is made of."""
-
-    site: Platform
-    jobs: list[Actual]
-    events: list[SiteEvent]
-    order: EventOrder = EventOrder.BATCHED
-    cost: DecisionCost = DecisionCost.NONE
-    units_per_node: UnitsPerNode = UnitsPerNode.PACK
-
-    def dispatcher(self, name: str) -> Dispatcher:
-        settings = [f"event_order={self.order}", *(["composite=off"] if name == "pcp14" else [])]
-        settings += [f"units_per_node={self.units_per_node}"]
-        settings += [f"decision_cost={self.cost}"] if name in CP_SETUPS else []
-        settings += ["aged_after_s=5"] if name == "dardis-late" else []  # so that jobs grow old
-        return find_dispatcher(name, settings)
-
-    def play(self, name: str, keep: Keep | None = None, task_managers: int = 1) -> Played:
-        dispatcher = self.dispatcher(name)
-        return play(
-            self.site, self.jobs, dispatcher, Target(), 1, events=self.events, keep=keep, task_managers=task_managers
-        )
-
-    def as_it_was(self, run: Played) -> list[str]:
-        expected = [job.number for job in self.jobs]
-        named = {event.job for event in self.events if isinstance(event, JobChanged)}
-        changed = [
-            Changed(job.number, job.walltime, job.queue, run.recorder.cut.get(place))
-            for place, job in enumerate(run.jobs)
-            if job.number in named or place in run.recorder.cut
-        ]
-        asked = AskedJobs.of(self.jobs, self.site.kinds).changed(changed)
-        return list(map(str, audit(run.schedule, run.site.as_it_became, expected=expected, asked=asked)))
-
-
-@st.composite
-def stops(draw, queues: list[str]) -> list[SiteEvent]:
-    """Queues are stopped and, most of the time, started."""
-    found: list[SiteEvent] = []
-    for queue in queues:
-        times = sorted(draw(st.sets(st.integers(0, LAST), max_size=4)))
-        kinds = (QueueStopped, QueueStarted)
-        found += [kinds[place % 2](time, queue) for place, time in enumerate(times)]
-    return found
-
-
-@st.composite
-def failures(draw, platform: Platform) -> list[SiteEvent]:
-    """Nodes fail and, most of the time, come back."""
-    found: list[SiteEvent] = []
-    for node in range(platform.node_count):
-        if draw(st.booleans()):
-            times = sorted(draw(st.sets(st.integers(0, LAST), max_size=4)))
-            found += [(NodesDown, NodesUp)[place % 2](time, (node,)) for place, time in enumerate(times)]
-    return found
-
-
-def in_its_groups(job: Actual, bits: int) -> Actual:
-    """The same on these groups, with all its parts."""
-    requests = tuple(
-        replace(request, parts=tuple(replace(part, groups=bits) for part in request.parts))
-        for request in job.asked.requests
-    )
-    return asking(job, requests=requests, groups=bits)
-
-
-@st.composite
-def stories(draw, *, shaped: bool = False) -> Case:
-    """A machine with reservations, some of them made while it runs, and all kinds of events."""
-    platform = draw(platforms())
-    site, listed = draw(with_reservations(platform, draw(jobs(platform, following=True))))
-    listed = [replace(job, asked=replace(job.asked, latest=job.earliest + WINDOW_S)) for job in listed]
-    if shaped:
-        inside = {queue.name: queue.groups for queue in lay_out(site).machine.queues if queue.name != "all"}
-        listed = [
-            in_its_groups(job, sum(1 << group for group in inside[job.queue])) if job.queue in inside else job
-            for job in draw(with_shapes(site, listed))
-        ]
-    events = draw(stops([queue.name for queue in site.queues]))
-    for job in listed:
-        if not job.asked.requests and draw(st.integers(0, 3)) == 0:
-            walltime = draw(st.none() | st.integers(1, 40))
-            queue = draw(st.sampled_from([None, *(queue.name for queue in site.queues)]))
-            bits = {queue.name: queue.groups for queue in lay_out(site).machine.queues}
-            groups = sum(1 << group for group in bits[queue] or ()) if queue is not None else 0
-            events.append(JobChanged(draw(st.integers(0, LAST)), job.number, walltime, queue, groups))
-    events += draw(failures(platform))
-    standing = []
-    for one in site.reservations:
-        made = draw(st.none() | st.integers(0, one.spans[0][0]))
-        standing.append(replace(one, stands=made is None))
-        events += [] if made is None else [ReservationMade(made, one.name)]
-    site = replace(site, reservations=tuple(standing))
-    events.sort(key=lambda event: event.at)
-    return Case(
-        site, listed, events, draw(st.sampled_from(EventOrder)), draw(st.sampled_from(DecisionCost)),
-        draw(st.sampled_from(UnitsPerNode)),
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize("name", BEARING)
@@ -220,26 +112,6 @@ def test_hosts_and_task_managers_do_not_change_the_schedule(case, name, hosts, m
     assert run.schedule.digest() == case.play(name).schedule.digest()
 
 
-@st.composite
-def stopped_crowds(draw) -> Case:
-    """Many jobs that grow old while their queues stop and start: who comes again has another age."""
-    queues = [Queue(name, priority=draw(st.integers(0, 3))) for name in "abc"]
-    nodes, cores = draw(st.integers(2, 4)), draw(st.integers(1, 3))
-    site = Platform("crowded", (NodeGroup("n", nodes, {"cores": cores}),), queues=tuple(queues))
-    rows = draw(
-        st.lists(
-            st.tuples(st.integers(0, 60), st.integers(1, 40), st.integers(1, nodes * cores), st.sampled_from("abc")),
-            min_size=15, max_size=25,
-        )
-    )  # fmt: skip
-    listed = [
-        ask(number, walltime, units, queue, submit, cores=1)
-        for number, (submit, walltime, units, queue) in enumerate(sorted(rows), 1)
-    ]
-    events = sorted(draw(stops(["a", "b"])), key=lambda event: event.at)
-    return Case(site, listed, events, draw(st.sampled_from(EventOrder)))
-
-
 @given(case=stopped_crowds(), managers=st.integers(2, 5))
 @examples(1)
 def test_who_comes_again_is_as_old_with_any_number_of_task_managers(case, managers):
@@ -248,10 +120,6 @@ def test_who_comes_again_is_as_old_with_any_number_of_task_managers(case, manage
 
 
 FOUR = Platform("four", (NodeGroup("n", 4, {"cores": 4}),), queues=(Queue("a"), Queue("b"), Queue("r")))
-
-
-def ask(number: int, walltime: int, units: int = 1, queue: str = "a", submit: int = 0, cores: int = 4) -> Actual:
-    return actual(number, submit, submit, submit + WINDOW_S, walltime, units, (cores,), 1, queue, "u", runtime=walltime)
 
 
 def starts(run: Played) -> dict[int, int | str]:

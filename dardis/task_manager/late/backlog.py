@@ -1,7 +1,7 @@
 """How much work a task manager's jobs are, and from when on a job is old.
 
 That hangs on what waits, what runs, and how much of what was asked for jobs have used. Every figure is a whole number,
-so that sums over task managers are the same in any order.
+so that totals over task managers are the same in any order.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from dardis.wire import messages as say
 from dardis.wire.effects import SendAll
 
 _DIGIT = 1 << 62
-"""Sums of any size are told as two numbers each, as this many of which the second is below."""
+"""Totals of any size are told as two numbers each, as this many of which the second is below."""
 
 
-class Sums(NamedTuple):
-    """Sums over jobs; core seconds count up to their walltimes."""
+class Totals(NamedTuple):
+    """Totals over jobs; core seconds count up to their walltimes."""
 
     waits: int = 0
     """Core seconds of those that wait."""
@@ -37,11 +37,11 @@ class Sums(NamedTuple):
     """And have used."""
 
     @classmethod
-    def of(cls, rows: Iterable[Iterable[int]]) -> Sums:
+    def of(cls, rows: Iterable[Iterable[int]]) -> Totals:
         """The sum of several."""
         return cls(*map(sum, zip(*rows, strict=True)))
 
-    def run_out(self, now: int) -> Sums:
+    def run_out(self, now: int) -> Totals:
         """The same where all that ran has ended by `now`, if it has: who tells nothing does not tell of ends either."""
         return self._replace(ends=max(self.ends, now * self.cores))
 
@@ -59,14 +59,14 @@ class Backlog:
         self._place = layout.cores_place
         self._machine = layout.cores
         self._address, self._told = address, 0
-        self._others: dict[int, tuple[int, Sums, int]] = {}
-        """What others have told last: number, sums, and when that was heard."""
+        self._others: dict[int, tuple[int, Totals, int]] = {}
+        """What others have told last: number, totals, and when that was heard."""
         self._jobs: dict[JobId, tuple[Job, int | None]] = {}
         """Jobs, and since when those that are bound are."""
-        self.sums = Sums()
+        self.totals = Totals()
 
     def _add(self, waits: int = 0, ends: int = 0, cores: int = 0, asked: int = 0, used: int = 0) -> None:
-        self.sums = Sums.of((self.sums, (waits, ends, cores, asked, used)))
+        self.totals = Totals.of((self.totals, (waits, ends, cores, asked, used)))
 
     def _cores(self, job: Job) -> int:
         return job.units * job.request[self._place]
@@ -102,7 +102,7 @@ class Backlog:
     def tell(self) -> SendAll:
         """Tell all nodes, which tell all task managers."""
         self._told += 1
-        digits = [digit for value in self.sums for digit in divmod(value, _DIGIT)]
+        digits = [digit for value in self.totals for digit in divmod(value, _DIGIT)]
         return SendAll(say.Backlog(self._address, self._told, np.array(digits, dtype=np.int64)))
 
     def hear(self, backlogs: Ints, now: int) -> None:
@@ -110,17 +110,18 @@ class Backlog:
         for manager, number, *digits in backlogs.tolist():
             if manager == self._address or (manager in self._others and self._others[manager][0] >= number):
                 continue
-            sums = Sums(*(high * _DIGIT + low for high, low in zip(digits[::2], digits[1::2], strict=True)))
-            self._others[manager] = number, sums, now
+            totals = Totals(*(high * _DIGIT + low for high, low in zip(digits[::2], digits[1::2], strict=True)))
+            self._others[manager] = number, totals, now
 
     def seconds(self, now: int) -> int:
         """In what time the machine does all that waits and runs, as far as it is known here."""
-        told = (sums if at == now else sums.run_out(now) for _, sums, at in self._others.values())
-        every = Sums.of((self.sums, *told))
+        told = (totals if at == now else totals.run_out(now) for _, totals, at in self._others.values())
+        every = Totals.of((self.totals, *told))
         return every.seconds(now, self._machine)
 
     def gone(self, number: JobId) -> None:
         """A job waits no more, and will not run; nothing if it is not there."""
         job, start = self._jobs.get(number, (None, None))
         if job is not None and start is None:
-            self.ended(number, 0)
+            del self._jobs[number]
+            self._count(job, None, -1)

@@ -115,8 +115,8 @@ def test_a_day_by_its_date(small_site, small_plan, tmp_path):
     [
         ({}, "dardis plan: neither --day nor --date; expected one of the two"),
         ({"day": DAY, "date": "2023-07-11"}, f"--date: beside --day {DAY}; expected one of the two"),
-        ({"date": "11.7.2023"}, "--date: '11.7.2023'; expected a UTC day since 1970, as 2023-07-15"),
-        ({"date": "2023-02-30"}, "--date: '2023-02-30'; expected a UTC day since 1970, as 2023-07-15"),
+        ({"date": "11.7.2023"}, "--date: '11.7.2023'; expected a UTC day as 2023-07-15"),
+        ({"date": "2023-02-30"}, "--date: '2023-02-30'; expected a UTC day as 2023-07-15"),
         ({"date": "2023-07-01"}, "--date: no job was submitted before day -2 (2023-07-01T00:00:00Z)"),
     ],
 )
@@ -129,16 +129,8 @@ def test_days_that_cannot_be_planned(small_site, tmp_path, capsys, asked, told):
 def test_dates_of_a_trace_that_has_none(small_site, tmp_path, capsys):
     flat = tmp_path / "flat.toml"
     flat.write_text("weather = 12\nprices = 0.1\n" + (small_site / "small.toml").read_text())
-    arguments = [
-        "plan",
-        "--history",
-        str(small_site / "trace.swf"),
-        "--platform",
-        str(flat),
-        "--out",
-        str(tmp_path / "o"),
-    ]
-    assert run([*arguments, "--date", "2023-07-11"]) == 2
+    files = ("--history", str(small_site / "trace.swf"), "--platform", str(flat), "--out", str(tmp_path / "o"))
+    assert run(["plan", *files, "--date", "2023-07-11"]) == 2
     told = "--date: the trace does not say when it began; expected --calendar-start, or the day's number"
     assert told in capsys.readouterr().err
 

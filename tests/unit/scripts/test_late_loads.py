@@ -1,5 +1,7 @@
 """The table of loads of late binding: which cases there are, how they are made, and what is said of ratios."""
 
+import importlib
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +14,8 @@ from scripts.late.cases import SOURCES, WALLTIMES, Case, cases, shaken, with_wal
 from scripts.late.loads import Ratios, ratios, run
 from scripts.late.plots import draw_frontier, draw_who_pays
 from scripts.late.table import excess, geometric, medians, summary, table
+
+command = importlib.import_module("scripts.late.__main__")
 
 
 def test_half_of_the_cases_are_kept_to_be_judged_on():
@@ -100,3 +104,27 @@ def test_who_pays_and_the_frontier_are_drawn(tmp_path):
     for name in ("who_pays", "frontier"):
         assert (tmp_path / f"{name}.png").stat().st_size > 10_000
         assert b"mean wait" in (tmp_path / f"{name}.svg").read_bytes()
+
+
+def test_a_frontier_of_one_part_alone_is_drawn(tmp_path):
+    chosen = {case: runs for case, runs in FOUND.items() if case.chosen_on}
+    draw_frontier(tmp_path / "frontier", {3600: chosen, 7200: {}})
+    assert (tmp_path / "frontier.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--frontier"], "--frontier is for --loads"),
+        (["--shaken", "1", "2"], "--shaken is for --loads"),
+        (["--loads", "--only", "KTH"], "--only chooses traces of the other table"),
+        (["--loads", "--frontier", "--set", "aged_after_s=5"], "--frontier tries values of aged_after_s"),
+    ],
+)
+def test_options_that_do_not_go_together(arguments, told, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "out"
+    monkeypatch.setattr(sys, "argv", ["late", "--traces", str(tmp_path), "--out", str(out), *arguments])
+    with pytest.raises(SystemExit, match="2"):
+        command.main()
+    assert told in capsys.readouterr().err
+    assert not out.exists()

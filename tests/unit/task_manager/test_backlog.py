@@ -7,7 +7,7 @@ from kit.actual import actual
 
 from dardis.model.addresses import address_of
 from dardis.model.platform import NodeGroup, Platform
-from dardis.task_manager.late.backlog import Backlog, Sums
+from dardis.task_manager.late.backlog import Backlog, Totals
 from dardis.task_manager.layout import layout_of
 
 MACHINE = Platform("m", (NodeGroup("a", 3, {"cores": 4, "memory": 9}), NodeGroup("b", 2, {"cores": 1, "memory": 1})))
@@ -26,18 +26,18 @@ def test_what_waits_runs_and_has_ended():
     mine = backlog()
     mine.waits(job(1, 100, 2))
     mine.waits(job(2, 30, 14))
-    assert mine.sums == Sums(waits=620)
+    assert mine.totals == Totals(waits=620)
     assert mine.seconds(0) == 620 // 14
     mine.bound(1, 10)
-    assert mine.sums == Sums(waits=420, ends=220, cores=2)
+    assert mine.totals == Totals(waits=420, ends=220, cores=2)
     assert mine.seconds(60) == (420 + 2 * 50) // 14
     mine.ended(1, 60)  # it has used half of what it asked for
-    assert mine.sums == Sums(waits=420, asked=200, used=100)
+    assert mine.totals == Totals(waits=420, asked=200, used=100)
     assert mine.seconds(60) == 210 // 14
     mine.gone(2)
     mine.gone(2)
     mine.gone(1)
-    assert mine.sums == Sums(asked=200, used=100)
+    assert mine.totals == Totals(asked=200, used=100)
 
 
 def test_who_loses_its_nodes_and_has_others_runs_from_then_on():
@@ -45,9 +45,9 @@ def test_who_loses_its_nodes_and_has_others_runs_from_then_on():
     mine.waits(job(1, 100, 2))
     mine.bound(1, 10)
     mine.bound(1, 30)
-    assert mine.sums == Sums(ends=260, cores=2)
+    assert mine.totals == Totals(ends=260, cores=2)
     mine.bound(1, None)
-    assert mine.sums == Sums(waits=200)
+    assert mine.totals == Totals(waits=200)
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 50), st.integers(1, 9), st.integers(0, 99)), max_size=12))
@@ -62,7 +62,7 @@ def test_all_know_the_same_when_all_have_told(rows):
                 one.ended(number, fate % 7 + 5)
     for now in (0, 3, 20):
         said = [one.tell().message for one in split]
-        told = np.array([[t.manager, t.number, *t.sums.tolist()] for t in said])
+        told = np.array([[t.manager, t.number, *t.totals.tolist()] for t in said])
         for one in split:
             one.hear(told, now)
             one.hear(told - np.array([0, 1, *[9] * 10]), now)  # an older one comes late
@@ -71,7 +71,7 @@ def test_all_know_the_same_when_all_have_told(rows):
 
 def heard(told: list[Backlog], by: Backlog, now: int) -> None:
     said = [one.tell().message for one in told]
-    by.hear(np.array([[one.manager, one.number, *one.sums.tolist()] for one in said]), now)
+    by.hear(np.array([[one.manager, one.number, *one.totals.tolist()] for one in said]), now)
 
 
 @given(st.integers(0, 400))
