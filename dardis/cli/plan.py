@@ -43,6 +43,10 @@ def plan(
     prices: Prices = None,
     carbon: Carbon = None,
     calendar_start: CalendarStart = None,
+    now: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="UTC; what comes later is forecast (default: the history's last event)."),
+    ] = None,
     switching: Switching = "spare",
     offset: Offset = 70,
     cap: Annotated[bool, typer.Option("--cap", help="Write the cores to aim at into target.json, too.")] = False,
@@ -64,7 +68,7 @@ def plan(
     options = DayOptions(
         switching_rule(switching), offset, day_hours(hours), forecast_method or DayOptions().method, time_limit, seed
     )
-    request = PlanRequest(site, _day_asked(day, on), out, options, cap=cap, force=force, report=not no_report)
+    request = PlanRequest(site, _day_asked(day, on), out, options, cap=cap, force=force, report=not no_report, now=now)
     with shown_progress() as progress:
         summary, notes = run_plan(request, progress)
     for note in notes:

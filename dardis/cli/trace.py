@@ -38,7 +38,7 @@ def info(
 
     machine = load_platform(platform) if platform else None
     table = Table(title=escape(trace.name), show_header=False)
-    for what, figure in summarise(read_trace(trace, strict=strict), machine):
+    for what, figure in summarise(read_trace(trace, strict=strict, not_ended=True), machine):
         table.add_row(escape(what), escape(figure))
     Console().print(table)
 
@@ -80,7 +80,7 @@ def convert(
     from dardis.workload import transform
     from dardis.workload.alibaba import KINDS
     from dardis.workload.read import read_trace
-    from dardis.workload.summary import skipped_lines
+    from dardis.workload.summary import not_ended, skipped_lines
 
     _check_out(out, force)
     if (nodes is None) != (platform_out is None):
@@ -88,7 +88,7 @@ def convert(
     if platform_out is not None:
         _check_platform_out(platform_out, force)
     machine = load_platform(platform) if platform else None
-    kept = read_trace(trace, strict=strict)
+    kept = read_trace(trace, strict=strict, not_ended=True)
     if nodes is not None and {*kept.request} != {*KINDS}:
         found = f"jobs of {trace} ask for {', '.join(kept.request) or 'processors'}"
         raise InputError("--nodes", found, f"Alibaba's pods, which ask for {', '.join(KINDS)}")
@@ -111,7 +111,8 @@ def convert(
         typer.echo(f"{platform_out}: {site.node_count} nodes")
     for line in skipped:
         typer.echo(f"dardis: warning: {trace}: {line}", err=True)
-    typer.echo(f"{out}: {len(kept)} jobs")
+    told = not_ended(kept)
+    typer.echo(f"{out}: {len(kept)} jobs" + (f", of which {told}" if told else ""))
 
 
 @app.command()

@@ -17,3 +17,8 @@ def parse_utc(text: str) -> int:
     if unix < 0 or unix != int(unix):
         raise ValueError(f"{text!r} is no moment since 1970 in whole seconds")
     return int(unix)
+
+
+def states_offset(text: str) -> bool:
+    """Whether an ISO 8601 moment says how far its clock is from UTC."""
+    return datetime.fromisoformat(text).utcoffset() is not None

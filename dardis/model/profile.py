@@ -55,6 +55,14 @@ class StepFunction:
             values += function.at(times)
         return cls(times, values)
 
+    def followed_by(self, other: StepFunction, since: int) -> StepFunction:
+        """This one before `since`, the other from then on."""
+        mine, rest = self.times < since, other.times > since
+        return StepFunction(
+            np.concatenate([self.times[mine], [since], other.times[rest]]),
+            np.concatenate([self.values[mine], other.at(np.array([since])), other.values[rest]]),
+        )
+
     def max_over(self, starts: Ints, ends: Ints) -> Ints:
         """The largest value in each `[starts[i], ends[i])`, of at least a second."""
         return Extremes(self, np.maximum).over(starts, ends)

@@ -37,10 +37,14 @@ class _Pod(NamedTuple):
     name: str
     queue: str
     partition: str
+    never_ran: bool
 
 
 def parse_pods(path: Path, text: str, *, strict: bool) -> Trace:
-    """Read the list from a text; `path` names it in messages. Pods that never ran are in its `skipped`."""
+    """Read the list from a text; `path` names it in messages. Pods that never ran are in its `skipped`.
+
+    A pod that nobody has deleted runs still, or waits if it was not scheduled.
+    """
     header, table = csv_table(path, text, COLUMNS)
     lines: list[int] = []
     pods: list[_Pod] = []
@@ -52,7 +56,8 @@ def parse_pods(path: Path, text: str, *, strict: bool) -> Trace:
             problems.append(Skipped(line_number, f"no pod of this form ({error})", malformed=True))
         else:
             lines.append(line_number)
-    return build_trace(path, lines, _columns(pods), problems, strict=strict)
+    never_ran = np.array([pod.never_ran for pod in pods], dtype=bool)
+    return build_trace(path, lines, _columns(pods), problems, strict=strict, never_ran=never_ran)
 
 
 def _columns(pods: list[_Pod]) -> dict[str, Any]:
@@ -74,19 +79,19 @@ def _pod(number: int, fields: dict[str, str]) -> _Pod:
     """One pod; ValueError when the line does not parse."""
     cores, gpus, memory = (whole_number(fields[name], 0, LARGEST) for name in (CPU_MILLI, "num_gpu", "memory_mib"))
     created = _seconds(fields["creation_time"])
-    ran = fields["scheduled_time"] and fields["deletion_time"]
-    start, end = (_seconds(fields[name]) if ran else UNKNOWN for name in ("scheduled_time", "deletion_time"))
+    start, end = (_seconds(fields[name]) if fields[name] else None for name in ("scheduled_time", "deletion_time"))
     return _Pod(
         number=number,
         submit=created,
-        wait=max(start - created, 0) if ran else UNKNOWN,
-        runtime=end - start if ran else UNKNOWN,
+        wait=UNKNOWN if start is None else max(start - created, 0),
+        runtime=UNKNOWN if start is None or end is None else end - start,
         cores=-(-cores // 1000),
         gpus=gpus,
         memory=memory,
         name=fields["name"],
         queue=fields["qos"],
         partition=fields["gpu_spec"],
+        never_ran=start is None and end is not None,
     )
 
 

@@ -3,7 +3,7 @@
 A unit is one node's share: the cores, accelerators and memory of the largest share, since units are equal. There are as
 many as nodes were requested, as SWF's requested processors go before the allocated; only job 508073 used others (2
 nodes for 1, each with the cores it had asked for). Times are Unix seconds of the
-stamps, which have no zone, read as UTC.
+stamps, which have no zone, read as UTC. A job without an end runs still, one without a start waits.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dardis.model.files import by_name, csv_table
 from dardis.model.numbers import decimal_number, whole_number
 from dardis.model.resources import CORES, MEMORY
 from dardis.workload.table import processors
-from dardis.workload.trace import LARGEST, OUT_OF_RANGE, Skipped, Trace, build_trace
+from dardis.workload.trace import LARGEST, OUT_OF_RANGE, UNKNOWN, Skipped, Trace, build_trace
 
 ALLOCATION = "alloc(node:cores:gpus:mics:mem_kb)"
 COLUMNS = ("job_id", "queue", "submit", "start", "end", "req_nodes", "req_walltime_s", "predicted_power_w", ALLOCATION)
@@ -72,13 +72,14 @@ def _row(fields: dict[str, str]) -> _Row:
         raise ValueError(f"{ALLOCATION} {fields[ALLOCATION]!r}")
     largest = [max(amounts) for amounts in zip(*shares, strict=True)]
     largest[-1] = -(-largest[-1] // 1024)
-    submit, start, end = (_seconds(fields[name]) for name in ("submit", "start", "end"))
+    submit = _seconds(fields["submit"])
+    start, end = (_seconds(fields[name]) if fields[name] else None for name in ("start", "end"))
     tenths = round(decimal_number(fields["predicted_power_w"] or "0") * 10)
     row = _Row(
         number=whole_number(fields["job_id"]),
         submit=submit,
-        wait=max(start - submit, 0),
-        runtime=end - start,
+        wait=UNKNOWN if start is None else max(start - submit, 0),
+        runtime=UNKNOWN if start is None or end is None else end - start,
         walltime=whole_number(fields["req_walltime_s"] or "0"),
         units=whole_number(fields["req_nodes"]),
         shares=tuple(largest),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from dardis.model.errors import InputError
@@ -12,19 +13,29 @@ from dardis.workload.eurora import ALLOCATION, parse_eurora
 from dardis.workload.stated import told_of
 from dardis.workload.swf import parse_swf
 from dardis.workload.table import parse_table
-from dardis.workload.trace import Trace
+from dardis.workload.trace import NOT_ENDED, Trace, no_job
 
 _FIRST_LINE = re.compile(r"^\s*([^;\s].*)$", re.MULTILINE)
 """The first line that is neither blank nor a comment."""
 
 
-def read_trace(path: Path, *, strict: bool = False) -> Trace:
+def read_trace(path: Path, *, strict: bool = False, not_ended: bool = False) -> Trace:
     """Read an SWF trace, a job table, the Eurora CSV or a pod list of Alibaba's, plain or gzipped.
 
-    Lines that are no job are counted in `Trace.skipped`. InputError: a file that cannot be read or is of no known
-    form, no valid job in it, and with `strict` the first malformed line.
+    Lines that are no job are counted in `Trace.skipped`; so are those of jobs that ran or waited when the file was
+    written, unless who asks wants these (`not_ended`) among the others. InputError: a file that cannot be read or is of
+    no known form, no valid job in it, and with `strict` the first malformed line.
     """
-    text = read_text(path)
+    trace = _parse(path, read_text(path), strict=strict)
+    if not trace.has_ended.any():
+        raise no_job(path, trace.skipped)
+    if not_ended:
+        return replace(trace, skipped=tuple(skip for skip in trace.skipped if skip.reason != NOT_ENDED))
+    return trace if trace.has_ended.all() else trace.take(trace.has_ended)
+
+
+def _parse(path: Path, text: str, *, strict: bool) -> Trace:
+    """By the reader of its form."""
     found = _FIRST_LINE.search(text)
     first = found[1] if found else ""
     names = {name.strip() for name in first.split(",")}
@@ -40,9 +51,9 @@ def read_trace(path: Path, *, strict: bool = False) -> Trace:
     return parse_swf(path, text, strict=strict)
 
 
-def read_equal_units(path: Path, *, strict: bool = False) -> Trace:
+def read_equal_units(path: Path, *, strict: bool = False, not_ended: bool = False) -> Trace:
     """The same for whoever knows nothing but equal units on any nodes. InputError, too, where a job asks for more."""
-    trace = read_trace(path, strict=strict)
+    trace = read_trace(path, strict=strict, not_ended=not_ended)
     for number in trace.number.tolist() if trace.requests else ():
         if number in trace.requests:
             raise InputError(path, told_of(number), "jobs of equal units")

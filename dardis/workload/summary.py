@@ -22,7 +22,12 @@ _QUOTED = re.compile(r"'.*'|\d+")
 
 
 def summarise(trace: Trace, platform: Platform | None) -> list[tuple[str, str]]:
-    """Jobs, spans, widths, times, names and skipped lines; the load too when there is a platform to carry it."""
+    """Jobs, spans, widths, times, names and skipped lines; the load too when there is a platform to carry it.
+
+    Jobs that ran or waited when the trace was written are counted; all else is of those that have ended.
+    """
+    now = trace.take(~trace.has_ended)
+    trace = trace.take(trace.has_ended)
     first, last = int(trace.submit.min()), int(trace.submit.max())
     lines = [
         ("jobs", f"{len(trace):,} ({len(np.unique(trace.user))} users)" if trace.user.any() else f"{len(trace):,}"),
@@ -46,6 +51,8 @@ def summarise(trace: Trace, platform: Platform | None) -> list[tuple[str, str]]:
         load = offered_load(trace, platform)
         told = "one instant" if load is None else f"{load:.3f} of {platform.cores:,} cores"
         lines.append((f"load on {platform.name}", told))
+    if len(now):
+        lines.append(("when it was written", f"{not_ended(now)}; no other figure counts them"))
     for name in ("queue", "partition"):
         if getattr(trace, name).any():
             lines.append((f"{name}s", _names(getattr(trace, name))))
@@ -53,6 +60,13 @@ def summarise(trace: Trace, platform: Platform | None) -> list[tuple[str, str]]:
         kind = "malformed" if skips[0].malformed else "skipped"
         lines.append((kind, f"{len(skips):,}: {skips[0].reason} (first in line {skips[0].line})"))
     return lines
+
+
+def not_ended(trace: Trace) -> str:
+    """How many jobs ran and how many waited when the trace was written; empty where none did."""
+    waited = trace.wait[~trace.has_ended] < 0
+    running, waiting = int((~waited).sum()), int(waited.sum())
+    return f"{running:,} run and {waiting:,} wait" if len(waited) else ""
 
 
 def skipped_lines(trace: Trace) -> list[str]:

@@ -26,6 +26,8 @@ FIELDS = 18
 METACENTRUM_FIELDS = 21
 _CPU_TIME = 5
 """The one field that is a decimal number by definition; nobody needs it, so it is checked and left out."""
+_STATUS, _CANCELLED = 9, 5
+"""Its column in the table of the other numbers; a cancelled job without a runtime does not wait for one."""
 _PLAIN = np.dtype(
     [("before", np.int64, _CPU_TIME), ("cpu_time", np.float64), ("after", np.int64, FIELDS - 1 - _CPU_TIME)]
 )
@@ -64,7 +66,8 @@ def parse_swf(path: Path, text: str, *, strict: bool) -> Trace:
     columns = _columns(table)
     if extras:
         columns |= _metacentrum(columns, extras)
-    return build_trace(path, lines, columns, problems, strict=strict, comments=tuple(comments))
+    never_ran = table.T[_STATUS] == _CANCELLED
+    return build_trace(path, lines, columns, problems, strict=strict, comments=tuple(comments), never_ran=never_ran)
 
 
 def _read_plain(rows: list[str]) -> Ints | None:

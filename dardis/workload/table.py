@@ -21,7 +21,8 @@ from dardis.workload.stated import StatedRequest
 from dardis.workload.trace import LARGEST, UNKNOWN, Skipped, Trace, build_trace
 
 REQUEST = "req_"
-_REQUIRED = {"job_id": "number", "submit_s": "submit", "runtime_s": "runtime", "units": "units"}
+_RUNTIME = "runtime_s"
+_REQUIRED = {"job_id": "number", "submit_s": "submit", _RUNTIME: "runtime", "units": "units"}
 _OPTIONAL = {"walltime_s": "walltime", "wait_s": "wait", "after": "after", "think_s": "think"}
 _TIMES = {"est_s": "est", "lst_s": "lst"}
 _TEXTS = {"queue": "queue", "user": "user", "group": "group", "name": "name", "partition": "partition"}
@@ -133,6 +134,8 @@ def _converter(name: str) -> Callable[[str], Any]:
     """What turns a cell of this column into its value; it raises ValueError."""
     if name in _TEXTS:
         return from_cell
+    if name == _RUNTIME:
+        return lambda text: _whole(text) if text else UNKNOWN
     if name in _REQUIRED:
         return _whole
     if name in _TIMES:
@@ -189,7 +192,7 @@ def write_table(trace: Trace, path: Path) -> None:
     columns: dict[str, list[Any]] = {
         "job_id": trace.number.tolist(),
         "submit_s": trace.submit.tolist(),
-        "runtime_s": trace.runtime.tolist(),
+        _RUNTIME: ["" if runtime == UNKNOWN else runtime for runtime in trace.runtime.tolist()],
         "walltime_s": [],  # below: this is its place
         "units": trace.units.tolist(),
     }

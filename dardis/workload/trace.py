@@ -28,12 +28,15 @@ LARGEST = 1 << 40
 """No time, amount or count of a trace lies beyond: sums and products with it stay within 64 bits."""
 
 OUT_OF_RANGE = "number out of range"
+NOT_ENDED = "no runtime: it runs or waits"
+_GRACE_S = 86_400
+"""Whose walltime was over so long before the last event of a trace does not run there, though no end is stated."""
 _LATEST_UNIX = 253_370_764_799
 """The last second of 9998."""
 
 
 class Skipped(NamedTuple):
-    """A line that gave no job. `malformed` lines are mistakes, the others jobs that never ran."""
+    """A line that gave no job. `malformed` lines are mistakes, the others jobs that never ran, or have not ended."""
 
     line: int
     reason: str
@@ -50,6 +53,9 @@ class Trace:
     are "" where unknown; `name` is the job's, or its application's. `comments` are the header's lines. `requests` are
     those of jobs, by number, that ask for more than units on any nodes: `units`, `procs`, `walltime` and `runtime` are
     then those of the first, `request` that of its first part.
+
+    The `runtime` of a job that ran or waited when the trace was written is `UNKNOWN`, and so is the `wait` of one that
+    waited; only who asks for such jobs gets them (`read_trace`).
     """
 
     number: Ints
@@ -78,6 +84,11 @@ class Trace:
     def __len__(self) -> int:
         """Number of jobs kept."""
         return len(self.number)
+
+    @property
+    def has_ended(self) -> Bools:
+        """Which jobs have: all, but where those that ran or waited were asked for."""
+        return np.asarray(self.runtime != UNKNOWN)
 
     @property
     def counts_processors(self) -> bool:
@@ -121,35 +132,62 @@ def build_trace(
     *,
     strict: bool,
     comments: tuple[str, ...] = (),
+    never_ran: Bools | None = None,
 ) -> Trace:
     """Check the rows that a reader parsed and return those that are jobs, sorted by (submit, job number).
 
     `columns` holds the arrays of Trace (what it lacks is unknown), `lines` their lines in the file, `problems` the
-    lines that could not be parsed. With `strict` the first malformed line is an InputError; no job at all always is.
+    lines that could not be parsed. A row without a runtime is a job that runs or waits still, unless it `never_ran`, or
+    its walltime was over a day before all else; it is among the `skipped`, too (`ended`). With `strict` the first
+    malformed line is an InputError; no job at all always is.
     """
     line_of = np.asarray(lines, dtype=np.int64)
     trace = Trace(**_with_defaults(columns, len(line_of)), comments=comments)
     keep = np.ones(len(trace), dtype=bool)
+    open_ended = _not_ended(trace, never_ran)
     found = [skip._replace(reason=one_line(skip.reason)) for skip in problems]
-    for reason, malformed, rows in _defects(trace):
+    for reason, malformed, rows in _defects(trace, open_ended):
         found += [Skipped(int(line_of[row]), reason, malformed) for row in np.flatnonzero(rows & keep)]
         keep &= ~rows
-    repeats = _repeats(trace.number, line_of, np.flatnonzero(keep))
+    repeats = _repeats(trace.number, line_of, np.flatnonzero(keep & ~open_ended))
     found += [
         Skipped(int(line_of[row]), f"job number {trace.number[row]} again, as on line {line}", malformed=True)
         for row, line in repeats.items()
     ]
     keep[list(repeats)] = False
+    state = np.flatnonzero(keep & open_ended)
+    found += [Skipped(int(line_of[row]), NOT_ENDED, malformed=False) for row in state]
+    # Who has ended by one line does not wait by another.
+    keep[[*_repeats(trace.number, line_of, state)]] = False
+    keep[state[np.isin(trace.number[state], trace.number[keep & ~open_ended])]] = False
     found.sort()
     for skip in found:
         if strict and skip.malformed:
             raise InputError(f"{path}:{skip.line}", skip.reason, "a well-formed job (or no --strict)")
     if not keep.any():
-        why = f" ({len(found)} lines skipped, the first: line {found[0].line}: {found[0].reason})" if found else ""
-        raise InputError(path, f"no valid job{why}", "at least one job with runtime and processors")
+        raise no_job(path, found)
     kept = np.flatnonzero(keep)
     order = kept[np.lexsort((trace.number[kept], trace.submit[kept]))]
     return replace(trace.take(order), skipped=tuple(found))
+
+
+def no_job(path: Path, skipped: Sequence[Skipped]) -> InputError:
+    """The mistake of a trace all of whose lines are skipped."""
+    why = f" ({len(skipped)} lines skipped, the first: line {skipped[0].line}: {skipped[0].reason})" if skipped else ""
+    return InputError(path, f"no valid job{why}", "at least one job with runtime and processors")
+
+
+def _not_ended(trace: Trace, never_ran: Bools | None) -> Bools:
+    """The rows of jobs that run or wait."""
+    rows = np.asarray(trace.runtime == UNKNOWN)
+    if never_ran is not None:
+        rows &= ~never_ran
+    if not rows.any():
+        return rows
+    began = trace.submit + np.maximum(trace.wait, 0)
+    last = int(np.max(began + np.maximum(trace.runtime, 0), where=trace.submit <= LARGEST, initial=0))
+    over = (trace.wait >= 0) & ~trace.no_walltime & (began + trace.walltime < last - _GRACE_S)
+    return np.asarray(rows & ~over)
 
 
 def _repeats(number: Ints, line_of: Ints, rows: Ints) -> dict[int, int]:
@@ -171,7 +209,7 @@ def _with_defaults(columns: dict[str, Any], count: int) -> dict[str, Any]:
     return full | {"no_walltime": unstated}
 
 
-def _defects(trace: Trace) -> list[tuple[str, bool, Bools]]:
+def _defects(trace: Trace, open_ended: Bools) -> list[tuple[str, bool, Bools]]:
     """Reason, whether that is malformed, and the rows it holds for; the first that holds counts."""
     too_large = np.zeros(len(trace), dtype=bool)
     for name in _NUMBERS:
@@ -184,7 +222,7 @@ def _defects(trace: Trace) -> list[tuple[str, bool, Bools]]:
         ("negative submit time", True, trace.submit < 0),
         ("negative runtime", True, trace.runtime < UNKNOWN),
         ("negative number of processors", True, trace.procs < UNKNOWN),
-        ("no runtime", False, trace.runtime <= 0),
+        ("no runtime", False, (trace.runtime <= 0) & ~open_ended),
     ]
     if trace.counts_processors:
         return [*defects, ("no processors", False, trace.procs <= 0)]

@@ -73,8 +73,11 @@ def scale_load(trace: Trace, factor: float) -> Trace:
 def offered_load(trace: Trace, platform: Platform) -> float | None:
     """Work of the jobs, cut at their walltimes, over what the cores could do between first and last submit.
 
-    None: all are submitted at one instant.
+    None: all are submitted at one instant. Jobs that have not ended do not count.
     """
+    trace = trace if trace.has_ended.all() else trace.take(trace.has_ended)
+    if not len(trace):
+        return None
     span = int(trace.submit.max() - trace.submit.min())
     work = float((trace.procs.astype(float) * np.minimum(trace.runtime, trace.walltime)).sum())
     return work / (platform.cores * span) if span else None

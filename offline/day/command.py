@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime, time
+from functools import partial
 from pathlib import Path
 
+from dardis.config.clocks import parse_utc
 from dardis.model.errors import InputError
 from dardis.model.folders import PLAN_FOLDER
 from dardis.model.job import Actual
+from dardis.model.moments import states_offset
+from dardis.workload.summary import not_ended
+from dardis.workload.trace import Trace
 from offline.day.day import plan_day
 from offline.day.files import write_day
 from offline.day.hindsight import Hindsight
 from offline.day.options import DayOptions
 from offline.folder.plan import Figure
 from offline.planner.budget import SearchProgress, tell_nobody
-from offline.site.calendar import Calendar
+from offline.site.calendar import DAY_S, Calendar
 from offline.site.history import recorded, replayed
+from offline.site.now import Moment, hour_after, last_event
 from offline.site.site import Site, SiteRequest, load_site
 
 
@@ -32,23 +38,27 @@ class PlanRequest:
     cap: bool = False
     force: bool = False
     report: bool = True
+    now: str | None = None
+    """When the plan is made, UTC; None: what the history says."""
 
 
 def run_plan(request: PlanRequest, progress: SearchProgress | None) -> tuple[dict[str, Figure], tuple[str, ...]]:
     """Plan the day and write its folder; return the summary and notes for people. Raises InputError, OSError."""
     with PLAN_FOLDER.held(request.out, force=request.force):
-        site = load_site(request.site)
+        site = load_site(request.site, partial(_moment, request))
         number = _number_of(request.day, site.calendar)
         start = site.calendar.day(number)[0]
-        before = [job for job in site.jobs if job.submit < start]
+        assert site.now is not None
+        before = [job for job in site.jobs if job.submit < site.now]
         if not before:
-            found = f"no job was submitted before day {number} ({site.calendar.text(start)})"
+            found = f"no job was submitted before day {number} ({site.calendar.text(site.now)})"
             option = "--day" if isinstance(request.day, int) else "--date"
             raise InputError(option, found, "a day with history before it")
         site.conditions(number)
-        hindsight, source = _past(site, before, start)
+        hindsight, source = _past(site, before, start - site.now)
         day = plan_day(hindsight, number, request.options, progress or tell_nobody)
         settings = request.site.settings() | asdict(request.options) | {"day": number, "cap": request.cap}
+        settings |= {"now": site.calendar.text(site.now)}
         with PLAN_FOLDER.written_together(request.out) as part:
             summary = write_day(part, site, day, settings, cap=request.cap, report=request.report)
     return summary, (*site.notes, source, *day.notes)
@@ -63,12 +73,40 @@ def _number_of(day: int | date, calendar: Calendar) -> int:
     return calendar.number_of(int(datetime.combine(day, time(), UTC).timestamp()))
 
 
-def _past(site: Site, before: list[Actual], now: int) -> tuple[Hindsight, str]:
+def _moment(request: PlanRequest, trace: Trace, calendar: Calendar) -> Moment:
+    """When the plan is made: as it is said, or with the first whole hour after the history's last event.
+
+    Never after the day begins; a history that ends more than a day before is one of that day's beginning.
+    """
+    start = calendar.day(_number_of(request.day, calendar))[0]
+    counted = not_ended(trace)
+    if request.now is not None:
+        if not calendar.is_known:
+            raise InputError("--now", "the trace does not say when it began", "--calendar-start beside it")
+        now = calendar.from_unix(parse_utc(request.now, "--now"))
+        earliest = calendar.text(start - DAY_S)
+        if not start - DAY_S <= now <= start:
+            raise InputError("--now", calendar.text(now), f"{earliest} to {calendar.text(start)}, when that day begins")
+        notes = [f"--now {request.now} states no offset: taken as UTC"] if not states_offset(request.now) else []
+    else:
+        now, notes = min(hour_after(trace, calendar), start), []
+        if now < start - DAY_S:
+            now = start
+        elif now < start:
+            last = calendar.text(last_event(trace))
+            notes = [f"--now not given, and the history's last event is of {last}: planned as of {calendar.text(now)}"]
+    if counted:
+        notes.append(f"of the jobs of the history {counted} at {calendar.text(now)}")
+    return Moment(now, tuple(notes))
+
+
+def _past(site: Site, before: list[Actual], lead_s: int) -> tuple[Hindsight, str]:
     """The history as the trace recorded it, where this machine can hold it, else as EASY would have it; and which."""
+    assert site.now is not None
     waits = dict(zip(site.trace.number.tolist(), site.trace.wait.tolist(), strict=True))
-    record = recorded(before, waits, site.platform, now)
+    record = recorded(before, waits, site.platform, site.now)
     if record is not None:
         past, jobs = record
-        return Hindsight(replace(site, jobs=jobs), past), "what runs already is as the trace recorded it"
+        return Hindsight(replace(site, jobs=jobs), past, lead_s), "what runs already is as the trace recorded it"
     source = "the trace's own starts are not all known or don't fit the platform: its past is replayed under EASY"
-    return Hindsight(site, replayed(before, site.platform)), source
+    return Hindsight(site, replayed(before, site.platform), lead_s), source

@@ -1,4 +1,4 @@
-"""Plans one UTC day from what was known when it began: jobs, profile, nodes on, and the money expected of it."""
+"""Plans one UTC day from what was known by then, or before: jobs, profile, nodes on, and the money expected of it."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from dardis.power.account import Account
 from dardis.power.joule import cost_of_joule
 from dardis.workload.jobs import to_jobs
 from offline.day.aims import Aims, aims_of_day
+from offline.day.gap import live_on
 from offline.day.hindsight import Hindsight
 from offline.day.known import known_at
 from offline.day.options import DayOptions
@@ -38,11 +39,11 @@ from offline.site.history import predictor_of
 
 @dataclass(frozen=True)
 class DayPlan:
-    """All that was found out about a day. `kinds` says of each of the problem's jobs where it is known from."""
+    """All that was found out about a day. `kinds` says of each job of the problem where it is known from, by number."""
 
     day: int
     problem: Problem
-    kinds: tuple[JobKind, ...]
+    kinds: dict[int, JobKind]
     forecast: Forecast
     plans: Plans
     aims: Aims
@@ -68,20 +69,32 @@ def plan_day(
 ) -> DayPlan:  # fmt: skip
     """Plan UTC day `day` of a site and its past (`hindsight`), of which only what was known by then is looked at.
 
+    The time from then to the day's beginning is lived as it is to be expected.
+
     Raises InputError for a day without history, weather or prices, and for limits on power that nothing can keep.
     """
     begun = process_cpu_s()
     site, past = hindsight.site, hindsight.past
     start = site.calendar.day(day)[0]
+    now = start - hindsight.lead_s
     conditions = site.conditions(day)
-    known, gaps = known_at(site, past, day)
-    expected = forecast(site.waited(past), site.calendar, day, options.hours, options.method, options.seed)
-    state = state_at(past, [job.asked for job in site.jobs], site.platform, start, predictor_of(past))
+    expected = forecast(
+        site.waited(past), site.calendar, day, options.hours, options.method, options.seed, hindsight.lead_s
+    )
+    asked = [job.asked for job in site.jobs]
+    state = state_at(past, asked, site.platform, now, predictor_of(past))
     forecast_jobs = to_jobs(expected.trace, site.platform).jobs if len(expected.trace) else []
     made = [Expected.as_it_runs(job) for job in jobs_that_fit(forecast_jobs, site.platform)]
+    made_up = {job.asked.number for job in made}
+    ahead = None
+    if now < start:
+        ahead = live_on(state, asked, [job for job in made if job.asked.submit < start], site.platform, start)
+        state, made = ahead.state, [job for job in made if job.asked.submit >= start]
+    known, gaps = known_at(site, past, day, now, ahead)
     jobs = sorted([*state.waiting, *made], key=lambda job: (job.asked.submit, job.asked.number))
-    new = {job.asked.number for job in made}
-    kinds = tuple(JobKind.FORECAST if job.asked.number in new else JobKind.QUEUED for job in jobs)
+    kinds = dict.fromkeys(state.running.number.tolist(), JobKind.RUNNING)
+    kinds |= {job.asked.number: JobKind.QUEUED for job in jobs}
+    kinds |= {number: JobKind.FORECAST for number in kinds if number in made_up}
     problem = Problem(
         site.platform, conditions, site.cooling, site.tariff, plan_jobs(jobs, site.platform, start), state.running,
         horizon=conditions.end + DAY_S,

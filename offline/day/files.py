@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -62,11 +63,10 @@ def write_day(
 def table_of(day: DayPlan) -> ScheduleTable:
     """schedule.csv: every planned job, and those that run already at their true starts."""
     schedule = schedule_of(day.problem, day.plan)
-    kind_of = dict(zip(day.problem.jobs.number.tolist(), day.kinds, strict=True))
     return ScheduleTable(
         schedule.number, schedule.submit, schedule.start, schedule.finish, schedule.units,
         schedule.request[:, schedule.kinds.index(CORES)],
-        tuple(kind_of.get(number, JobKind.RUNNING) for number in schedule.number.tolist()), schedule.placed,
+        tuple(day.kinds[number] for number in schedule.number.tolist()), schedule.placed,
     )  # fmt: skip
 
 
@@ -76,11 +76,11 @@ def summary_of(site: Site, day: DayPlan) -> dict[str, Figure]:
     start, end = day.problem.conditions.start, day.problem.conditions.end
     boot_s = MachinePower.of_platform(site.platform).boot_s[down.node]
     switches = int(((down.down >= start) & (down.down < end)).sum() + (down.up - boot_s < end).sum())
-    count = {kind: day.kinds.count(kind) for kind in JobKind}
+    count = Counter(day.kinds.values())
     return {
         "date_utc": site.calendar.text(start)[:10],
-        "jobs": len(day.problem.jobs.number) + len(day.problem.running.number),
-        "jobs_running": len(day.problem.running.number),
+        "jobs": len(day.kinds),
+        "jobs_running": count[JobKind.RUNNING],
         "jobs_queued": count[JobKind.QUEUED],
         "jobs_forecast": count[JobKind.FORECAST],
         "profit_eur": told.profit,

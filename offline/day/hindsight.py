@@ -37,10 +37,14 @@ GROUPS = 200
 
 @dataclass
 class Hindsight:
-    """Plans of past days and forecasts of them, each made once; share one between days that are planned in turn."""
+    """Plans of past days and forecasts of them, each made once; share one between days that are planned in turn.
+
+    Each day is planned `lead_s` before it begins.
+    """
 
     site: Site
     past: Schedule
+    lead_s: int = 0
     _use: dict[int, Floats] = field(default_factory=dict)
     _demand: dict[int, Floats] = field(default_factory=dict)
     _conditions: dict[int, Conditions] = field(default_factory=dict)
@@ -48,24 +52,28 @@ class Hindsight:
     def target(self, known: Known, day: int, seed: int) -> tuple[TargetTree | None, StepFunction]:
         """The tree that the days before `day` give, and the cores that it aims at in its hours; None with few days."""
         platform = self.site.platform
-        days = self._days(known.first_day, day)
+        days = self._days(known.first_day, known.next_day)
         if len(days) < LEAST_DAYS:
             return None, ZERO
         use = np.concatenate([self._use_of(d) for d in days])
-        edges = np.concatenate([self.site.calendar.day(days[0])[0] + 3600 * np.arange(24 * (len(days) + 1) + 1)])
-        demand = np.concatenate([self._demand_of(d, seed) for d in (*days, day)])
+        forecast_days = range(days[0], day + 1)
+        edges = self.site.calendar.day(days[0])[0] + 3600 * np.arange(24 * len(forecast_days) + 1)
+        demand = np.concatenate([self._demand_of(d, seed) for d in forecast_days])
         told = replace(known, more=known.more | {"forecast use": Series(edges, demand / platform.cores)})
         tree = learn_target(told.table(days[0], len(days)), use)
         return tree, tree.cores(told.table(day, 1), platform.cores)
 
     def _days(self, first: int, day: int) -> list[int]:
-        """The days before `day` that are learned from: those that just passed, as long as enough is known of them."""
+        """The days before `day` that are learned from: those that just passed, as long as enough is known of them.
+
+        They are over when `day` begins.
+        """
         days: list[int] = []
         jobs = 0
         for before in range(day - 1, max(first, day - MOST_DAYS) - 1, -1):
             start, end = self.site.calendar.day(before)
             jobs += int(np.count_nonzero((self.past.submit >= start) & (self.past.submit < end)))
-            too_early = start < int(self.past.submit.min()) + DAY_S
+            too_early = start - self.lead_s < int(self.past.submit.min()) + DAY_S
             if too_early or (jobs > MOST_JOBS and len(days) >= LEAST_DAYS) or not self._covered(before, day):
                 break
             days.append(before)
@@ -87,9 +95,9 @@ class Hindsight:
         return True
 
     def _demand_of(self, day: int, seed: int) -> Floats:
-        """Forecast mean cores in use of the hours of a day, as it was known when the day began."""
+        """Forecast mean cores in use of the hours of a day, as it was known when that day was to be planned."""
         if day not in self._demand:
-            made = forecast(self.site.waited(self.past), self.site.calendar, day, seed=seed)
+            made = forecast(self.site.waited(self.past), self.site.calendar, day, seed=seed, lead_s=self.lead_s)
             self._demand[day] = made.demand.in_use.mean
         return self._demand[day]
 

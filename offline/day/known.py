@@ -1,4 +1,4 @@
-"""What is known of a machine when a day begins, hour by hour, for rules to be learned from. Promises nothing later."""
+"""What is known of a machine when a plan is made, hour by hour, for rules to be learned from: nothing later."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from dardis.model.profile import StepFunction
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 from dardis.model.series import Series
+from offline.day.gap import Gap
 from offline.extract.hours import HourTable, hour_table
 from offline.site.calendar import DAY_S, Calendar
 from offline.site.site import Site
@@ -24,7 +25,10 @@ LEARN_DAYS = 60
 
 @dataclass(frozen=True)
 class Known:
-    """The past of a machine up to a midnight: nothing in it may be looked at that was not known by `until`."""
+    """The past of a machine up to a moment: nothing in it may be looked at that was not known by `until`.
+
+    From `until` to the day that is planned stands what is expected (`ahead`), where there is time between.
+    """
 
     platform: Platform
     calendar: Calendar
@@ -32,17 +36,24 @@ class Known:
     until: int
     more: dict[str, Series]
     """Weather and prices on the trace's clock, by the names that rules call them."""
+    ahead: Gap | None = None
 
     @property
     def first_day(self) -> int:
         """Number of the first whole UTC day of the history, or a later one."""
         first = self.calendar.day_of(int(self.schedule.submit.min()) - 1) + 1
-        return max(first, self.calendar.day_of(self.until) - LEARN_DAYS)
+        return max(first, self.next_day - LEARN_DAYS)
+
+    @property
+    def next_day(self) -> int:
+        """Number of the first day that was not over by `until`."""
+        return self.calendar.day_of(self.until)
 
     @property
     def used(self) -> StepFunction:
-        """Cores in use; meaningless from `until` on."""
-        return used_profile(self.schedule, CORES)
+        """Cores in use; meaningless after what is known or expected."""
+        past = used_profile(self.schedule, CORES)
+        return past if self.ahead is None else past.followed_by(self.ahead.used, self.until)
 
     def table(self, day: int, days: int) -> HourTable:
         """What was known of the hours of these UTC days when each began."""
@@ -50,11 +61,13 @@ class Known:
         covered = {name: series for name, series in self.more.items() if series.start <= start and end <= series.end}
         weekday = (self.calendar.to_unix(start) // DAY_S + THURSDAY) % 7
         submits = np.sort(self.schedule.submit)
+        if self.ahead is not None:
+            submits = np.concatenate([submits[submits < self.until], self.ahead.submits])
         return hour_table(start, days, weekday, self.used, self.platform.cores, submits, covered)
 
 
-def known_at(site: Site, past: Schedule, day: int) -> tuple[Known, tuple[str, ...]]:
-    """The past of a site when a day began, and notes on what is not known of all of it."""
-    known = Known(site.platform, site.calendar, past, site.calendar.day(day)[0], {})
+def known_at(site: Site, past: Schedule, day: int, now: int, ahead: Gap | None = None) -> tuple[Known, tuple[str, ...]]:
+    """The past of a site at `now`, at most a day before `day` begins, and notes on what is not known of all of it."""
+    known = Known(site.platform, site.calendar, past, now, {}, ahead)
     more, notes = site.known_ahead(min(known.first_day, day), day)
     return replace(known, more=more), notes

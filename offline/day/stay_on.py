@@ -37,8 +37,8 @@ def idle_seconds(platform: Platform) -> int:
 
 
 def spares_of_day(known: Known, day: int) -> SpareDays:
-    """Learn from all days before how many spare nodes each hour of `day` needs."""
-    days = day - known.first_day
+    """Learn from all days that are over how many spare nodes each hour of `day` needs."""
+    days = known.next_day - known.first_day
     platform, idle_s = known.platform, idle_seconds(known.platform)
     demands = {group: demand.before(known.until) for group, demand in demands_of(known.schedule, platform).items()}
     table = known.table(known.first_day, max(days, 0)) if days > 0 else known.table(day, 1).rows(0, 0)

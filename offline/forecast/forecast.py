@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,7 +22,8 @@ class Forecast:
     """What is expected to be submitted in `[edges[0], edges[-1])`, whose hours `edges` (hours + 1,) bound.
 
     `trace` holds made-up jobs whose numbers none had before, in the order of submission; it may be empty. Their
-    runtimes are what they are expected to run. `notes` say what the method could not do as asked.
+    runtimes are what they are expected to run. What was forecast earlier than `edges[0]` has the jobs from then on.
+    `notes` say what the method could not do as asked.
     """
 
     trace: Trace
@@ -33,16 +34,32 @@ class Forecast:
 
 
 def forecast(
-    trace: Trace, calendar: Calendar, day: int, hours: int = 24, method: str = DEFAULT, seed: int = 1
+    trace: Trace, calendar: Calendar, day: int, hours: int = 24, method: str = DEFAULT, seed: int = 1, lead_s: int = 0
 ) -> Forecast:
-    """Forecast so many hours (24 or 48) from the beginning of UTC day `day` with what was known then.
+    """Forecast so many hours (24 or 48) from the beginning of UTC day `day` with what was known `lead_s` s before it.
 
-    Jobs that are submitted later are not looked at, nor the runtimes of those that have not ended by then. InputError:
-    less than a day of jobs before, another number of hours, an unknown method.
+    The jobs of the time between are forecast, too. Jobs that are submitted later than what is known are not looked at,
+    nor the runtimes of those that have not ended by then. InputError: less than a day of jobs before, another number of
+    hours, an unknown method.
     """
     if hours not in HORIZONS:
         raise InputError("hours", f"{hours}", "24 or 48")
-    return forecast_from(look_back(trace, calendar.day(day)[0], hours), hours, method, seed)
+    start = calendar.day(day)[0]
+    if not lead_s:
+        return forecast_from(look_back(trace, start, hours), hours, method, seed)
+    before = -(-lead_s // HOUR_S)
+    reach = 24 * -(-(before + hours) // 24)
+    found = forecast_from(look_back(trace, start - before * HOUR_S, reach), reach, method, seed)
+    return _cut(found, trace, start - lead_s, before, hours)
+
+
+def _cut(found: Forecast, trace: Trace, now: int, before: int, hours: int) -> Forecast:
+    """What is forecast of so many hours from the hour `before` on, with the jobs from `now` to the end of them."""
+    edges = found.edges[before : before + hours + 1]
+    jobs = found.trace.take((found.trace.submit >= now) & (found.trace.submit < edges[-1]))
+    known = int(trace.number[trace.submit < now].max())
+    numbered = replace(jobs, number=known + 1 + np.arange(len(jobs)))
+    return replace(found, trace=numbered, demand=found.demand.hours(before, before + hours), edges=edges)
 
 
 def forecast_from(past: Past, hours: int, method: str, seed: int) -> Forecast:

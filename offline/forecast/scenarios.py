@@ -30,6 +30,11 @@ class Band:
     mean: Floats
     high: Floats
 
+    def hours(self, first: int, last: int) -> Band:
+        """Of the hours `[first, last)`."""
+        cut = slice(first, last)
+        return Band(self.low[cut], self.mean[cut], self.high[cut])
+
 
 @dataclass(frozen=True, eq=False)
 class Demand:
@@ -41,6 +46,10 @@ class Demand:
 
     in_use: Band
     submitted: Band
+
+    def hours(self, first: int, last: int) -> Demand:
+        """Of the hours `[first, last)`."""
+        return Demand(self.in_use.hours(first, last), self.submitted.hours(first, last))
 
 
 def expected(past: Past, donors: Donors) -> tuple[Floats, Floats]:

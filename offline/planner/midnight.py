@@ -40,17 +40,22 @@ def state_at(schedule: Schedule, jobs: Sequence[Job], platform: Platform, now: i
         ],
         dtype=np.int64,
     )
-    request, placed = schedule.request[on], schedule.placed.take(on)
-    running = Running(
-        number=schedule.number[on], submit=schedule.submit[on], start=schedule.start[on], finish=expected,
-        request=request, core_w=_running_core_watts(request, placed, platform),
-        income=incomes([jobs[i] for i in on.tolist()], platform), placed=placed,
-    )  # fmt: skip
+    running = running_of(schedule, on, expected, jobs, platform)
     waiting = [
         Expected(replace(jobs[i], walltime=walltime[i]), predictor.runtime(jobs[i].user, walltime[i], now))
         for i in waits.tolist()
     ]
     return State(now, running, waiting)
+
+
+def running_of(schedule: Schedule, on: Ints, finish: Ints, jobs: Sequence[Job], platform: Platform) -> Running:
+    """Those of a schedule's jobs that are at `on` in it, as running, with the times at which they are to end."""
+    request, placed = schedule.request[on], schedule.placed.take(on)
+    return Running(
+        number=schedule.number[on], submit=schedule.submit[on], start=schedule.start[on], finish=finish,
+        request=request, core_w=_running_core_watts(request, placed, platform),
+        income=incomes([jobs[i] for i in on.tolist()], platform), placed=placed,
+    )  # fmt: skip
 
 
 def _walltimes_known(schedule: Schedule, now: int) -> Ints:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -20,6 +21,7 @@ from dardis.engine.clock import utc_now
 from dardis.metrics.facility import Reader, Surroundings, platform_cooling, tariff_of
 from dardis.model.errors import InputError
 from dardis.model.job import Actual
+from dardis.model.moments import states_offset
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.model.series import Series
@@ -32,6 +34,7 @@ from dardis.workload.read import read_equal_units
 from dardis.workload.trace import UNKNOWN, Trace
 from offline.site.calendar import DAY_S, Calendar, calendar_of
 from offline.site.fitting import trace_that_fits
+from offline.site.now import Moment, as_known
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,8 @@ class Site:
     cooling: Cooling
     tariff: Tariff
     notes: tuple[str, ...]
+    now: int | None = None
+    """When it is, on the trace's clock: jobs that have not ended are as known then. None: only ended jobs are there."""
 
     def waited(self, past: Schedule) -> Trace:
         """The trace with the waits that its jobs have in a schedule; unknown where one has none."""
@@ -116,11 +121,12 @@ def _of_clock(stated: str | None, calendar: Calendar) -> str | None:
     """What people should know of a calendar's start that is not plainly UTC."""
     if stated is None:
         return None
-    offset = datetime.fromisoformat(stated).utcoffset()
     day_0 = calendar.text(calendar.day(0)[0])[:10]
-    if offset is None:
+    if not states_offset(stated):
         return f"--calendar-start {stated} states no offset: taken as UTC, so that day 0 is {day_0}"
-    return f"--calendar-start {stated} is not UTC: day 0 is {day_0}, from midnight to midnight UTC" if offset else None
+    if not datetime.fromisoformat(stated).utcoffset():
+        return None
+    return f"--calendar-start {stated} is not UTC: day 0 is {day_0}, from midnight to midnight UTC"
 
 
 def _never_switched(platform: Platform) -> list[str]:
@@ -140,8 +146,12 @@ def _never_switched(platform: Platform) -> list[str]:
     return notes
 
 
-def load_site(request: SiteRequest) -> Site:
-    """Read everything that the request names. Raises InputError for whatever is wrong with it."""
+def load_site(request: SiteRequest, moment_of: Callable[[Trace, Calendar], Moment] | None = None) -> Site:
+    """Read everything that the request names. Raises InputError for whatever is wrong with it.
+
+    With `moment_of`, which says when it is, jobs that have not ended are the machine's state then; without it they are
+    left out.
+    """
     platform = load_platform(request.platform)
     if platform.reservations:
         raise InputError(f"{request.platform}: reservations", "a plan ahead knows of none", "a machine without them")
@@ -153,8 +163,11 @@ def load_site(request: SiteRequest) -> Site:
     for name, value in (("weather", weather), ("prices", prices)):
         if value is None:
             raise InputError(f"--{name}", "not given, and the platform names none", f"--{name} FILE.csv")
-    whole = read_equal_units(request.history, strict=request.strict)
+    whole = read_equal_units(request.history, strict=request.strict, not_ended=moment_of is not None)
     calendar, assumed = calendar_of(whole, stated)
+    moment = None if moment_of is None else moment_of(whole, calendar)
+    if moment is not None:
+        whole = as_known(whole, moment.now)
     platform = platform.on_clock(calendar.offset, calendar.first_submit)
     trace, left_out = trace_that_fits(whole, platform)
     if assumed and (isinstance(weather, str) or isinstance(prices, str)):
@@ -162,6 +175,8 @@ def load_site(request: SiteRequest) -> Site:
     workload = to_jobs(trace, platform)
     clock = _of_clock(request.calendar_start, calendar)
     notes = [*workload.notes, *(note for note in (assumed, clock, left_out) if note)]
+    if moment is not None:
+        notes += moment.notes
     if whole.skipped:
         notes.append(f"{request.history}: {len(whole.skipped)} lines are no jobs")
     if not MachinePower.of_platform(platform).stated:
@@ -177,5 +192,6 @@ def load_site(request: SiteRequest) -> Site:
     assert cooling is not None
     around = Surroundings(weather, prices, carbon, calendar.offset, platform.money)
     return Site(
-        platform, trace, workload.jobs, calendar, around, cooling, tariff_of(facility, calendar.offset), tuple(notes)
-    )
+        platform, trace, workload.jobs, calendar, around, cooling, tariff_of(facility, calendar.offset), tuple(notes),
+        None if moment is None else moment.now,
+    )  # fmt: skip

@@ -155,7 +155,7 @@ def _read_trace(path: Path) -> Trace:
     jobs = to_jobs(trace_that_fits(trace, MACHINE)[0], MACHINE, think_times=True).jobs
     for rule in ("window:90", "factor:1.5", "none"):
         with_deadlines(jobs, trace, rule)
-    _check_copies(trace, path)
+    _check_copies(read_trace(path, not_ended=True), path)
     return trace
 
 

@@ -240,7 +240,7 @@ def late_prices(site):
     return path
 
 
-@pytest.mark.parametrize(("day", "note"), [(1, "too few days of history"), (11, "before the forecast")])
+@pytest.mark.parametrize(("day", "note"), [(1, "too few days of history"), (12, "before the forecast")])
 def test_little_or_old_history_is_told_in_the_report(site, capsys, monkeypatch, day, note):
     search_less(monkeypatch)
     assert called("plan", site, site / "out", day=day) == 0

@@ -8,7 +8,7 @@ from dardis.workload.read import read_trace
 SWF = """; Version: 2.2
 1 0 5 100 4 -1 -1 -1 200 1024 1 7 2 -1 3 1 -1 -1
 2 50 5 100 40 -1 -1 40 200 1024 1 8 2 -1 3 2 -1 -1
-3 60 5 -1 40 -1 -1 40 200 1024 1 8 2 -1 3 2 -1 -1
+3 60 5 -1 40 -1 -1 40 200 1024 5 8 2 -1 3 2 -1 -1
 rubbish
 """
 PLATFORM = 'name = "p"\n[[nodes]]\ncount = 4\nprefix = "n"\nresources = { cores = 16 }\n'

@@ -7,10 +7,11 @@ from dardis.model.errors import InputError
 from dardis.workload.swf import read_swf, write_swf
 
 
-def line(number=1, submit=0, wait=5, run=100, alloc=4, memory=-1, req=-1, time=200, queue=3, partition=-1, after=-1):
-    return (
-        f"{number} {submit} {wait} {run} {alloc} 99.5 -1 {req} {time} {memory} 1 7 2 -1 {queue} {partition} {after} 30"
-    )
+def line(
+    number=1, submit=0, wait=5, run=100, alloc=4, memory=-1, req=-1, time=200, queue=3, partition=-1, after=-1, status=1
+):
+    start = f"{number} {submit} {wait} {run} {alloc} 99.5 -1 {req} {time} {memory} {status}"
+    return f"{start} 7 2 -1 {queue} {partition} {after} 30"
 
 
 @pytest.fixture
@@ -58,7 +59,8 @@ def test_rows_are_in_submit_order_and_times_are_not_shifted(read):
         (line(alloc=-7), "negative number of processors", True),
         (line(submit=10**30), "number out of range", True),
         (line(submit=1 << 41), "number out of range", True),
-        (line(run=-1), "no runtime", False),
+        (line(run=-1), "no runtime: it runs or waits", False),
+        (line(run=-1, status=5), "no runtime", False),
         (line(run=0), "no runtime", False),
         (line(alloc=0), "no processors", False),
         (line(alloc=-1), "no processors", False),
@@ -93,7 +95,7 @@ def test_strict_names_the_first_malformed_line(read):
         read(line(), line(submit=-2), "rubbish", strict=True)
 
 
-@pytest.mark.parametrize("text", ["", "; only a header", "hello world", line(run=-1)])
+@pytest.mark.parametrize("text", ["", "; only a header", "hello world", line(run=-1, status=5)])
 def test_a_trace_without_a_job_is_an_error(read, text):
     with pytest.raises(InputError, match="no valid job"):
         read(text)

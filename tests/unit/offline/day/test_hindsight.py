@@ -15,7 +15,7 @@ def test_lessons_need_some_days_and_are_the_same_twice(tmp_path):
     files = (write_site(tmp_path) / name for name in ("trace.swf", "small.toml", "weather.csv", "prices.csv"))
     site = load_site(SiteRequest(*files, calendar_start=START))
     past = replayed(site.jobs, site.platform)
-    known, _ = known_at(site, past, 8)
+    known, _ = known_at(site, past, 8, site.calendar.day(8)[0])
     hindsight = Hindsight(site, past)
     tree, cores = hindsight.target(known, 8, 1)
     assert tree is not None
@@ -26,5 +26,5 @@ def test_lessons_need_some_days_and_are_the_same_twice(tmp_path):
     fresh = Hindsight(site, past).target(known, 8, 1)
     assert tree.rules == again[0].rules == fresh[0].rules
     assert (fresh[1].values == cores.values).all()
-    few, _ = known_at(site, past, 4)
+    few, _ = known_at(site, past, 4, site.calendar.day(4)[0])
     assert hindsight.target(few, 4, 1)[0] is None

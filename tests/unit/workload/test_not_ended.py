@@ -1,0 +1,104 @@
+"""Jobs that ran or waited when a trace was written, in every form that can say so."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dardis.model.errors import InputError
+from dardis.workload.read import read_trace
+from dardis.workload.summary import not_ended, summarise
+from dardis.workload.swf import write_swf
+from dardis.workload.table import write_table
+from dardis.workload.trace import Trace
+from dardis.workload.units import in_units
+
+EURORA = "job_id,queue,submit,start,end,req_nodes,req_walltime_s,predicted_power_w,alloc(node:cores:gpus:mics:mem_kb)\n"
+PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
+FORMS = {
+    "swf": (
+        "1 0 5 100 4 -1 -1 4 200 -1 1 1 1 1 1 1 -1 -1\n"
+        "2 10 20 -1 4 -1 -1 4 200 -1 -1 1 1 1 1 1 -1 -1\n"
+        "3 40 -1 -1 2 -1 -1 2 300 -1 -1 1 1 1 1 1 -1 -1\n"
+    ),
+    "csv": "job_id,submit_s,runtime_s,walltime_s,wait_s,units,req_cores\n1,0,100,200,5,1,4\n2,10,,200,20,1,4\n3,40,-1,300,,1,2\n",
+    "eurora.csv": EURORA
+    + "1,q,1970-01-01 00:00:00,1970-01-01 00:00:05,1970-01-01 00:01:45,1,200,,n1:4:0:0:0\n"
+    + "2,q,1970-01-01 00:00:10,1970-01-01 00:00:30,,1,200,,n1:4:0:0:0\n"
+    + "3,q,1970-01-01 00:00:40,,,1,300,,n1:2:0:0:0\n",
+    "pods.csv": PODS
+    + "gone,4000,0,0,0,,LS,Failed,0,9,\nfirst,4000,0,0,0,,LS,Succeeded,0,105,5\n"
+    + "second,4000,0,0,0,,LS,Running,10,,30\nthird,2000,0,0,0,,LS,Pending,40,,\n",
+}
+
+Read = Callable[..., Trace]
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Read:
+    def read_text(text: str, name: str = "t.swf", **asked: bool) -> Trace:
+        (tmp_path / name).write_text(text)
+        return read_trace(tmp_path / name, **asked)
+
+    return read_text
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_can_say_what_runs_and_what_waits(read: Read, form: str) -> None:
+    """With their times as far as they are known; who does not ask for them has only what has ended."""
+    trace = read(FORMS[form], form, not_ended=True)
+    columns = (trace.submit, trace.wait, trace.runtime, trace.procs)
+    assert [column.tolist() for column in columns] == [[0, 10, 40], [5, 20, -1], [100, -1, -1], [4, 4, 2]]
+    assert trace.has_ended.tolist() == [True, False, False]
+    assert not_ended(trace) == "1 run and 1 wait"
+    skipped = 1 if form == "pods.csv" else 0
+    assert len(trace.skipped) == skipped, "one that was deleted before it was scheduled never ran"
+    ended = read(FORMS[form], form)
+    assert ended.number.tolist() == trace.number.tolist()[:1]
+    assert [skip.reason for skip in ended.skipped][skipped:] == ["no runtime: it runs or waits"] * 2
+    assert not_ended(ended) == ""
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_they_survive_being_written(read: Read, form: str, tmp_path: Path) -> None:
+    trace = read(FORMS[form], form, not_ended=True)
+    write_swf(trace, tmp_path / "again.swf")
+    write_table(in_units(trace, None, 4), tmp_path / "again.csv")
+    for name in ("again.swf", "again.csv"):
+        again = read_trace(tmp_path / name, not_ended=True)
+        for column in ("submit", "wait", "runtime", "procs", "number"):
+            assert getattr(again, column).tolist() == getattr(trace, column).tolist(), (name, column)
+
+
+def test_a_summary_counts_them_apart(read: Read) -> None:
+    told = dict(summarise(read(FORMS["swf"], not_ended=True), None))
+    assert told["when it was written"] == "1 run and 1 wait; no other figure counts them"
+    assert told["jobs"] == "1 (1 users)"
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("2 10 20 -1 4 -1 -1 4 200 -1 5 1 1 1 1 1 -1 -1", "cancelled"),
+        ("2 10 -1 0 4 -1 -1 4 200 -1 -1 1 1 1 1 1 -1 -1", "ended at once"),
+        ("2 10 20 -1 0 -1 -1 -1 200 -1 -1 1 1 1 1 1 -1 -1", "asks for nothing"),
+        ("1 10 20 -1 4 -1 -1 4 200 -1 -1 1 1 1 1 1 -1 -1", "another line says that this job has ended"),
+    ],
+)
+def test_what_has_no_runtime_for_another_reason_neither_runs_nor_waits(read: Read, line: str, why: str) -> None:
+    assert read(FORMS["swf"].splitlines()[0] + f"\n{line}\n", not_ended=True).number.tolist() == [1], why
+
+
+@pytest.mark.parametrize(("later", "runs"), [(230 + 86_400, True), (231 + 86_400, False)])
+def test_a_walltime_that_was_over_a_day_ago_means_that_nobody_noted_the_end(read: Read, later: int, runs: bool) -> None:
+    text = FORMS["swf"] + f"4 {later} 0 0 4 -1 -1 4 200 -1 0 1 1 1 1 1 -1 -1\n"
+    assert (2 in read(text, not_ended=True).number.tolist()) is runs
+    assert 3 in read(text, not_ended=True).number.tolist(), "who waits may wait long"
+
+
+def test_a_trace_in_which_nothing_has_ended_is_refused(read: Read) -> None:
+    text = "".join(line + "\n" for line in FORMS["swf"].splitlines()[1:])
+    with pytest.raises(InputError, match=r"no valid job \(2 lines skipped, the first: line 1: no runtime: it runs"):
+        read(text)
+    with pytest.raises(InputError, match="no valid job"):
+        read(text, not_ended=True)
