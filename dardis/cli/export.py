@@ -24,13 +24,19 @@ def export(
             "--names", metavar="FILE", help="Names of the nodes, one a line, where they aren't the platform's."
         ),
     ] = None,
+    accept_stale: Annotated[
+        bool, typer.Option("--accept-stale", help="Write a plan of a history that had ended before its time.")
+    ] = False,
 ) -> None:
     """Write a plan as a Slurm script, Redfish requests, OpenMetrics, CSV or JSON."""
+    from dardis.model.errors import InputError
     from dardis.model.files import write_text
     from offline.export.formats import format_named, load_plan, node_names
 
     form = format_named(wanted)
     plan = load_plan(plan_dir)
+    if plan.stale and not accept_stale:
+        raise InputError(plan_dir, f"was made of a stale history ({plan.stale})", "another plan, or --accept-stale")
     made = form.export(plan, node_names(plan.platform, names))
     for note in made.notes:
         typer.echo(f"dardis: note: {note}", err=True)

@@ -48,6 +48,9 @@ def hybrid(
     shift_hours: Annotated[
         float, typer.Option(min=0, max=48, help="Hold jobs for so many hours at most until energy is cheap.")
     ] = 0.0,
+    plan_at: Annotated[
+        str, typer.Option(metavar="HH:MM", help="UTC time at which a day is planned; not midnight: on the day before.")
+    ] = "00:00",
     time_limit: Annotated[
         float, typer.Option(min=0, metavar="S", help="Guard on the wall clock of a day's plan, s.")
     ] = 60.0,
@@ -59,7 +62,7 @@ def hybrid(
     """Forecast, plan, extract and switch day by day, and simulate each day online with what really arrived."""
     from offline.day.options import DayOptions, switching_rule
     from offline.loop.command import LoopRequest, run_hybrid
-    from offline.loop.loop import LoopOptions, cap_rule
+    from offline.loop.loop import LoopOptions, cap_rule, lead_of
     from offline.site.site import SiteRequest
 
     site = SiteRequest(history, platform, weather, prices, carbon, calendar_start, cooling, strict)
@@ -68,7 +71,8 @@ def hybrid(
         seed=seed,
     )  # fmt: skip
     chosen = (*(SETTINGS if dispatcher == DISPATCHER else ()), *(settings or ()))
-    loop = LoopOptions(days_of(days), day, dispatcher, chosen, shift_hours, cap_rule(cap), deadlines)
+    lead_s = lead_of(plan_at)
+    loop = LoopOptions(days_of(days), day, dispatcher, chosen, shift_hours, cap_rule(cap), deadlines, lead_s)
     with options.shown_progress() as progress:
         summary = run_hybrid(LoopRequest(site, out, loop, force=force, report=not no_report), progress)
     for note in filter(None, str(summary["notes"]).split("; ")):

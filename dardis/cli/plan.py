@@ -57,6 +57,9 @@ def plan(
     seed: Seed = 1,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse a trace with a malformed line.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the plan that DIR holds.")] = False,
+    accept_stale: Annotated[
+        bool, typer.Option("--accept-stale", help="Plan though the history seems to have ended before its time.")
+    ] = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Draw no report.html.")] = False,
 ) -> None:
     """Plan a UTC day from the jobs before it; write profile.csv, target.json, onoff.csv, schedule.csv and a report."""
@@ -68,7 +71,17 @@ def plan(
     options = DayOptions(
         switching_rule(switching), offset, day_hours(hours), forecast_method or DayOptions().method, time_limit, seed
     )
-    request = PlanRequest(site, _day_asked(day, on), out, options, cap=cap, force=force, report=not no_report, now=now)
+    request = PlanRequest(
+        site,
+        _day_asked(day, on),
+        out,
+        options,
+        cap=cap,
+        force=force,
+        report=not no_report,
+        now=now,
+        accept_stale=accept_stale,
+    )
     with shown_progress() as progress:
         summary, notes = run_plan(request, progress)
     for note in notes:

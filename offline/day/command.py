@@ -24,6 +24,7 @@ from offline.site.calendar import DAY_S, Calendar
 from offline.site.history import recorded, replayed
 from offline.site.now import Moment, hour_after, last_event
 from offline.site.site import Site, SiteRequest, load_site
+from offline.site.stale import freshness
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class PlanRequest:
     report: bool = True
     now: str | None = None
     """When the plan is made, UTC; None: what the history says."""
+    accept_stale: bool = False
+    """Whether to plan though the history seems to have ended before its time."""
 
 
 def run_plan(request: PlanRequest, progress: SearchProgress | None) -> tuple[dict[str, Figure], tuple[str, ...]]:
@@ -54,11 +57,16 @@ def run_plan(request: PlanRequest, progress: SearchProgress | None) -> tuple[dic
             found = f"no job was submitted before day {number} ({site.calendar.text(site.now)})"
             option = "--day" if isinstance(request.day, int) else "--date"
             raise InputError(option, found, "a day with history before it")
+        stale = freshness(site.trace.submit, site.now).stale
+        if stale and not request.accept_stale:
+            raise InputError(
+                request.site.history, f"{stale}: it is stale", "one that reaches up to now, or --accept-stale"
+            )
         site.conditions(number)
         hindsight, source = _past(site, before, start - site.now)
         day = plan_day(hindsight, number, request.options, progress or tell_nobody)
         settings = request.site.settings() | asdict(request.options) | {"day": number, "cap": request.cap}
-        settings |= {"now": site.calendar.text(site.now)}
+        settings |= {"now": site.calendar.text(site.now), "stale": stale}
         with PLAN_FOLDER.written_together(request.out) as part:
             summary = write_day(part, site, day, settings, cap=request.cap, report=request.report)
     return summary, (*site.notes, source, *day.notes)

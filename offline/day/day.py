@@ -35,6 +35,7 @@ from offline.planner.use import cores_used, node_spans
 from offline.site.calendar import DAY_S
 from offline.site.fitting import jobs_that_fit
 from offline.site.history import predictor_of
+from offline.site.stale import freshness
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,8 @@ def plan_day(
     if not account.feasible:
         found = f"the best plan is {account.over_limit_kwh:.1f} kWh above a limit on power that must be kept"
         raise InputError("platform: tariff", found, "limits that the running jobs and idle nodes leave room for")
+    dump = freshness(site.trace.submit, now)
+    ended = (f"the history may have ended before its time: {dump.stale}",) if dump.stale else ()
     most = plans.best.bound
     if aims.switching is not None and most is not None:
         watch = Watch(options.time_limit)
@@ -115,7 +118,7 @@ def plan_day(
             plans = replace(plans, best=replace(plans.best, stopped_by=StoppedBy.TIME))
     return DayPlan(
         day, problem, kinds, expected, plans, aims, downtime, all_on, account, most,
-        (*gaps, *expected.notes, *aims.notes, *_of_limits(problem)),
+        (*ended, *filter(None, [dump.note]), *gaps, *expected.notes, *aims.notes, *_of_limits(problem)),
         process_cpu_s() - begun,
     )  # fmt: skip
 

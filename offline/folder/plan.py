@@ -48,6 +48,11 @@ class PlanFolder:
     summary: dict[str, Figure]
     settings: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def stale(self) -> str:
+        """Why the history that it was made of seemed to have ended before its time; "" where it did not."""
+        return str(self.settings.get("stale", ""))
+
 
 def write_plan(folder: Path, plan: PlanFolder) -> None:
     """Write profile.csv, onoff.csv, schedule.csv, summary.json and run.json to a folder that exists.

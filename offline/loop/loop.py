@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 import numpy as np
 
@@ -54,6 +55,8 @@ class LoopOptions:
     shift_h: float = 0.0
     cap: ProfileRule = ProfileRule.OFF
     deadlines: str | None = None
+    lead_s: int = 0
+    """How long before it begins each day is planned, s."""
 
 
 def cap_rule(text: str) -> ProfileRule:
@@ -62,6 +65,15 @@ def cap_rule(text: str) -> ProfileRule:
         return ProfileRule(text)
     except ValueError:
         raise InputError("--cap", repr(text), ", ".join(ProfileRule)) from None
+
+
+def lead_of(plan_at: str) -> int:
+    """How long before midnight a time of day is, s; 0 at midnight itself. Raises InputError."""
+    try:
+        moment = datetime.strptime(plan_at, "%H:%M").replace(tzinfo=UTC)
+    except ValueError:
+        raise InputError("--plan-at", repr(plan_at), "a time of day as 15:00, UTC") from None
+    return -(moment.hour * 3600 + moment.minute * 60) % DAY_S
 
 
 @dataclass(frozen=True)
@@ -143,7 +155,7 @@ def run_loop(site: Site, options: LoopOptions, progress: SearchProgress) -> Loop
     progress("all nodes on", None, None)
     before = play(site.platform, jobs, dispatcher, Target(), options.day.seed)
     site = replace(site, jobs=jobs)
-    hindsight = Hindsight(site, before.schedule)
+    hindsight = Hindsight(site, before.schedule, options.lead_s)
     plans = []
     for day in range(first, last + 1):
         progress(f"planning day {day} of {last}", None, None)

@@ -1,0 +1,55 @@
+"""Whether a history has ended before its time: a dump that failed looks like a machine without jobs.
+
+Judged on nine real traces at all midnights with two weeks before them: 13 of 2,964 days are refused (at most 1 in 100
+of any trace), and all that end two days too early where at most 3 of 100 days are without a job.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dardis.model.arrays import Ints
+from offline.site.calendar import DAY_S
+
+LEAST_DAYS = 14
+"""Less history can't tell."""
+MEMORY_DAYS = 26 * 7
+RARE = 0.03
+"""Days without a job are rare if they are so small a share of all."""
+FEW = 5
+"""A last week of less than a fifth of the least of the weeks before is none of its kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """Why a history is `stale`, or "", and a `note` where it is too short to tell, or ""."""
+
+    stale: str = ""
+    note: str = ""
+
+
+def freshness(submits: Ints, now: int) -> Freshness:
+    """Of a history whose jobs were submitted at these times, of which none from `now` on is looked at."""
+    known = submits[submits < now]
+    days = (now - int(known.min())) // DAY_S if len(known) else 0
+    if days < LEAST_DAYS:
+        return Freshness(note=f"{days} days of history: too few to tell whether it ended before its time")
+    days = min(days, MEMORY_DAYS)
+    arrivals = np.histogram(known, now - DAY_S * np.arange(days, -1, -1))[0]
+    if not arrivals[-1]:
+        silent = (now - int(known.max())) // DAY_S
+        before = np.trim_zeros(arrivals, "b")
+        such = np.count_nonzero(before == 0)
+        if such <= RARE * len(before):
+            return Freshness(
+                f"no job was submitted for {silent} days, and on all but {such} of {len(before)} days before"
+            )
+    weeks = arrivals[: days // 7 * -7 - 1 : -1].reshape(-1, 7).sum(axis=1)
+    last, least = int(weeks[0]), int(weeks[1:].min())
+    if FEW * last < least:
+        return Freshness(
+            f"{last} jobs were submitted in the last week, and at least {least} in each of the weeks before"
+        )
+    return Freshness()
