@@ -47,7 +47,7 @@ def as_written(rows: list[Row], schedule: Schedule, now: int) -> list[Row]:
 
 @pytest.fixture(scope="module")
 def crowded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Row], Schedule]:
-    """A site whose machine is so full that jobs wait, its rows and how they ran: on whole nodes, as nobody knows which."""
+    """A site whose machine is so full that jobs wait, its rows and how they ran: on whole nodes."""
     folder = write_site(tmp_path_factory.mktemp("crowded"))
     rows = [replace(row, cores=-(-row.cores // CORES) * CORES, runtime=row.runtime // 2) for row in crowded_rows(2)]
     (folder / "trace.swf").write_text(swf(rows))
