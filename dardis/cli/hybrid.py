@@ -52,8 +52,8 @@ def hybrid(
         str, typer.Option(metavar="HH:MM", help="UTC time at which a day is planned; not midnight: on the day before.")
     ] = "00:00",
     time_limit: Annotated[
-        float, typer.Option(min=0, metavar="S", help="Guard on the wall clock of a day's plan, s.")
-    ] = 60.0,
+        float, typer.Option(min=0, metavar="S", help="Limit on the wall clock of a day's plan, s.")
+    ] = 120.0,
     seed: options.Seed = 1,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse a trace with a malformed line.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace what DIR holds.")] = False,

@@ -53,7 +53,7 @@ def plan(
     cooling: CoolingPlant = None,
     hours: Annotated[int, typer.Option(metavar="24|48", help="How far the forecast reaches.")] = 24,
     forecast_method: Method = None,
-    time_limit: Annotated[float, typer.Option(min=0, metavar="S", help="Guard on the wall clock, s.")] = 60.0,
+    time_limit: Annotated[float, typer.Option(min=0, metavar="S", help="Limit on the wall clock, s.")] = 120.0,
     seed: Seed = 1,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse a trace with a malformed line.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the plan that DIR holds.")] = False,

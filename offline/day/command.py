@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from dardis.config.clocks import parse_utc
+from dardis.engine.clock import monotonic_s
 from dardis.model.errors import InputError
 from dardis.model.folders import PLAN_FOLDER
 from dardis.model.job import Actual
@@ -47,6 +48,7 @@ class PlanRequest:
 
 def run_plan(request: PlanRequest, progress: SearchProgress | None) -> tuple[dict[str, Figure], tuple[str, ...]]:
     """Plan the day and write its folder; return the summary and notes for people. Raises InputError, OSError."""
+    begun = monotonic_s()
     with PLAN_FOLDER.held(request.out, force=request.force):
         site = load_site(request.site, partial(_moment, request))
         number = _number_of(request.day, site.calendar)
@@ -64,7 +66,8 @@ def run_plan(request: PlanRequest, progress: SearchProgress | None) -> tuple[dic
             )
         site.conditions(number)
         hindsight, source = _past(site, before, start - site.now)
-        day = plan_day(hindsight, number, request.options, progress or tell_nobody)
+        left_s = max(request.options.time_limit - (monotonic_s() - begun), 0.0)
+        day = plan_day(hindsight, number, replace(request.options, time_limit=left_s), progress or tell_nobody)
         settings = request.site.settings() | asdict(request.options) | {"day": number, "cap": request.cap}
         settings |= {"now": site.calendar.text(site.now), "stale": stale}
         with PLAN_FOLDER.written_together(request.out) as part:

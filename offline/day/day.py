@@ -37,6 +37,9 @@ from offline.site.fitting import jobs_that_fit
 from offline.site.history import predictor_of
 from offline.site.stale import freshness
 
+SEARCH_SHARE, LESSONS_SHARE = 0.6, 0.75
+"""Of the time that is left: what the searches for a plan may take, then plans of past days; the bound has the rest."""
+
 
 @dataclass(frozen=True)
 class DayPlan:
@@ -75,6 +78,7 @@ def plan_day(
     Raises InputError for a day without history, weather or prices, and for limits on power that nothing can keep.
     """
     begun = process_cpu_s()
+    watch = Watch(options.time_limit, progress, stop)
     site, past = hindsight.site, hindsight.past
     start = site.calendar.day(day)[0]
     now = start - hindsight.lead_s
@@ -100,9 +104,11 @@ def plan_day(
         site.platform, conditions, site.cooling, site.tariff, plan_jobs(jobs, site.platform, start), state.running,
         horizon=conditions.end + DAY_S,
     )  # fmt: skip
-    plans = plan(problem, time_limit=options.time_limit, seed=options.seed, progress=progress, stop=stop)
+    searching = max(watch.left_s, 0.0) * SEARCH_SHARE
+    plans = plan(problem, time_limit=searching, seed=options.seed, progress=progress, stop=stop)
     all_on = account_of(problem, plans.best.start)
-    aims = aims_of_day(hindsight, known, day, options, cores_used(problem, plans.best.start))
+    lessons = Watch(max(watch.left_s, 0.0) * LESSONS_SHARE)
+    aims = aims_of_day(hindsight, known, day, options, cores_used(problem, plans.best.start), lessons)
     downtime = planned_downtime(problem, plans.best, all_on, aims.switching)
     account = account_of(problem, plans.best.start, downtime)
     if not account.feasible:
@@ -112,10 +118,9 @@ def plan_day(
     ended = (f"the history may have ended before its time: {dump.stale}",) if dump.stale else ()
     most = plans.best.bound
     if aims.switching is not None and most is not None:
-        watch = Watch(options.time_limit)
-        most = bound_with_switching(problem, guard_s=options.time_limit)
-        if watch.over():
-            plans = replace(plans, best=replace(plans.best, stopped_by=StoppedBy.TIME))
+        most = None if watch.over() else bound_with_switching(problem, guard_s=watch.left_s)
+    if watch.over() or lessons.stopped_by is not StoppedBy.DONE:
+        plans = replace(plans, best=replace(plans.best, stopped_by=StoppedBy.TIME))
     return DayPlan(
         day, problem, kinds, expected, plans, aims, downtime, all_on, account, most,
         (*ended, *filter(None, [dump.note]), *gaps, *expected.notes, *aims.notes, *_of_limits(problem)),

@@ -36,5 +36,5 @@ class DayOptions:
     offset: int = 70
     hours: int = 24
     method: str = DEFAULT
-    time_limit: float = 60.0
+    time_limit: float = 120.0
     seed: int = 1
