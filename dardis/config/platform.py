@@ -107,6 +107,7 @@ def load_platform(path: Path) -> Platform:
         exchange=dict(table.exchange),
         income_per_core_h=table.income_eur_per_core_h,
         income_by_queue=dict(table.income_by_queue),
+        states_income="income_eur_per_core_h" in table.model_fields_set,
         facility=facility_of(path, table),
         queues=queues_of(f"{path}: queues", table.queues, group_of, kinds, prime=table.prime is not None),
         prime=None if table.prime is None else table.prime.prime(),

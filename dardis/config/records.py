@@ -199,6 +199,7 @@ class PlatformRecord(Record):
     exchange: dict[str, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
     income_per_core_h: Amount = 0.013
     income_by_queue: dict[str, Amount] = Field(default_factory=dict)
+    states_income: bool = True
     facility: FacilityRecord = Field(default_factory=FacilityRecord)
     queues: list[QueueRecord] = Field(default_factory=list)
     prime: PrimeRecord | None = None

@@ -146,6 +146,8 @@ class Platform:
     """When the last span of the reservation is over that the whole machine stands for (None: it stands for none)."""
     exchange: dict[str, float] = field(default_factory=dict)
     """What one unit of another currency, in which prices may be, is worth in this one."""
+    states_income: bool = field(default=True, compare=False)
+    """Whether somebody has said what a core-hour earns; else `income_per_core_h` is the thesis's."""
 
     @property
     def money(self) -> Money:

@@ -97,7 +97,7 @@ def summary_of(site: Site, day: DayPlan) -> dict[str, Figure]:
         "all_on_bound_eur": day.plan.bound,
         "energy_kwh": told.energy_kwh,
         "cooling_kwh": told.cooling_kwh,
-        "co2_kg": told.co2_kg,
+        "co2_kg": None if site.around.carbon is None else told.co2_kg,
         "peak_kw": told.peak_kw,
         "pue": told.pue,
         "node_switches": switches,

@@ -34,10 +34,12 @@ _GAUGES = (
 
 
 def export_openmetrics(plan: PlanFolder, names: list[str]) -> Export:  # noqa: ARG001 (gauges of the machine)
-    """Every value from its segment's start until its end; no sample where there is no value."""
+    """Every value from its segment's start until its end; none where there is no value, or where nobody states CO2."""
     label = plan.platform.name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     lines = []
     for gauge in _GAUGES:
+        if gauge.field == "gco2_per_kwh" and plan.summary.get("co2_kg") is None:
+            continue
         lines += [
             f"# TYPE {gauge.name} gauge",
             f"# UNIT {gauge.name} {gauge.unit}",

@@ -57,6 +57,7 @@ def summary_of(loop: Loop) -> dict[str, Figure]:
     counted, before = loop.counted(loop.switched), loop.counted(loop.always_on)
     delay = loop.switched.boot_delay[counted]
     gained = told.profit - base.profit
+    states_co2 = loop.site.around.carbon is not None
     return {
         "days": f"{loop.options.days[0]}-{loop.options.days[1]}",
         "dispatcher": loop.options.dispatcher,
@@ -87,8 +88,8 @@ def summary_of(loop: Loop) -> dict[str, Figure]:
         "energy_kwh": told.energy_kwh,
         "cooling_kwh": told.cooling_kwh,
         "pue": told.pue,
-        "co2_kg": told.co2_kg,
-        "always_on_co2_kg": base.co2_kg,
+        "co2_kg": told.co2_kg if states_co2 else None,
+        "always_on_co2_kg": base.co2_kg if states_co2 else None,
         "peak_kw": told.peak_kw,
         "always_on_peak_kw": base.peak_kw,
         "mean_nodes_on": loop.nodes_on.integral(loop.conditions.start, loop.conditions.end)

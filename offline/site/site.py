@@ -182,8 +182,11 @@ def load_site(request: SiteRequest, moment_of: Callable[[Trace, Calendar], Momen
     if not MachinePower.of_platform(platform).stated:
         notes.append(
             f"platform {platform.name} states no power figures for some of its nodes: the thesis's hold for them "
-            f"(9.455 W a busy core, no idle power, {platform.income_per_core_h:g} {platform.currency} a core-hour)"
+            "(9.455 W a busy core, no idle power)"
         )
+    if not platform.states_income:
+        earns = f"{platform.income_per_core_h:g} {platform.currency}"
+        notes.append(f"nobody says what a core-hour earns (income_eur_per_core_h): {earns}, as the thesis has it")
     notes += _never_switched(platform)
     cooling = platform_cooling(platform, request.cooling)
     if cooling is None:

@@ -206,6 +206,7 @@ def test_the_files_and_their_columns(small_plan):
     needed = "jobs profit_eur income_eur energy_eur cooling_eur baseline_profit_eur multi_search_profit_eur bound_eur \
         plan_cpu_s stopped_by node_switches co2_kg peak_kw"
     assert set(needed.split()) <= set(summary_of(small_plan))
+    assert summary_of(small_plan)["co2_kg"] is None, "nobody states any"
     profile = rows_of(small_plan / "profile.csv")
     assert (int(profile[0]["time_s"]), int(profile[-1]["end_s"])) == (START, END)
     plan = read_plan(small_plan)

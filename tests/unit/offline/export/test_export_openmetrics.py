@@ -20,8 +20,11 @@ def families(text):
 
 
 def test_prometheus_reads_every_value():
-    found = families(export_openmetrics(plan(), NAMES).text)
+    silent = families(export_openmetrics(plan(), NAMES).text)
+    stated = replace(plan(), summary=plan().summary | {"co2_kg": 3.5})
+    found = families(export_openmetrics(stated, NAMES).text)
     assert len(found) == 9
+    assert {*found} - {*silent} == {"dardis_plan_co2_grams_per_kwh"}, "nobody has said anything of CO2"
     for family in found.values():
         assert family.type == "gauge"
         assert family.name.startswith("dardis_plan_")
