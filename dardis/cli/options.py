@@ -1,4 +1,4 @@
-"""Options that several commands take, each said once: which trace, and which of its jobs."""
+"""Options that several commands take, each said once: which trace, which of its jobs, and what is replaced."""
 
 from __future__ import annotations
 
@@ -28,3 +28,4 @@ Events = Annotated[
     Path | None,
     typer.Option(metavar="E.toml", help="What happens beside jobs: queues, nodes, reservations, changed asks."),
 ]
+Force = Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dardis.cli.options import TracePath
+from dardis.cli.options import Force, TracePath
+from dardis.cli.outputs import check_absent, check_platform_out
 from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Look at a workload trace, convert it, or make one.")
 
 OutPath = Annotated[Path, typer.Argument(metavar="OUT", help="Ends in .swf or .csv (a job table), or either with .gz.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse a trace with a malformed line.")]
 
 
@@ -74,8 +74,9 @@ def convert(
     force: Force = False,
 ) -> None:
     """Convert between SWF and job tables, filter, and scale the load. Filters apply in the order of the options."""
-    from dardis.config.node_list import platform_text, read_node_list
+    from dardis.config.node_list import read_node_list
     from dardis.config.platform import load_platform
+    from dardis.config.platform_text import platform_text
     from dardis.model.files import write_text
     from dardis.workload import transform
     from dardis.workload.alibaba import KINDS
@@ -86,7 +87,7 @@ def convert(
     if (nodes is None) != (platform_out is None):
         raise InputError("--nodes, --platform-out", "one without the other", "both, or none")
     if platform_out is not None:
-        _check_platform_out(platform_out, force)
+        check_platform_out(platform_out, force)
     machine = load_platform(platform) if platform else None
     kept = read_trace(trace, strict=strict, not_ended=True)
     if nodes is not None and {*kept.request} != {*KINDS}:
@@ -189,20 +190,7 @@ def _is_table(out: Path) -> bool:
 def _check_out(out: Path, force: bool) -> None:
     if not out.name.removesuffix(".gz").endswith((".swf", ".csv")):
         raise InputError(out, "no known form of trace", "a name that ends in .swf, .csv, .swf.gz or .csv.gz")
-    _check_absent(out, force)
-
-
-def _check_platform_out(out: Path, force: bool) -> None:
-    if out.suffix != ".toml":
-        raise InputError(out, "no name of a platform file", "a name that ends in .toml")
-    if not out.parent.is_dir():
-        raise InputError(out, "its folder does not exist", "a file in a folder that exists")
-    _check_absent(out, force)
-
-
-def _check_absent(out: Path, force: bool) -> None:
-    if out.exists() and not force:
-        raise InputError(out, "exists", "another name, or --force to replace it")
+    check_absent(out, force)
 
 
 def _write(trace: Trace, out: Path, machine: Platform | None, unit_cores: int | None) -> None:

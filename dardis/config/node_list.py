@@ -6,7 +6,6 @@ pods ask for: the groups of these models.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -75,25 +74,3 @@ def _partitions(path: Path, models: list[str], asked: Iterable[str]) -> dict[str
             raise InputError(path, f"no GPU of model {spec!r}, which jobs ask for", "one of " + ", ".join(known))
         partitions[spec] = groups
     return partitions
-
-
-def platform_text(platform: Platform) -> str:
-    """Groups and partitions as a platform file."""
-    tables = [f"name = {_text(platform.name)}\n"]
-    for group in platform.groups:
-        amounts = ", ".join(f"{kind} = {amount}" for kind, amount in group.resources.items())
-        tables.append(
-            f"[[nodes]]\ncount = {group.count}\nprefix = {_text(group.prefix)}\nresources = {{ {amounts} }}\n"
-        )
-    lines = (
-        f"{_text(name)} = [{', '.join(_text(platform.groups[group].prefix) for group in groups)}]\n"
-        for name, groups in platform.partitions.items()
-    )
-    if platform.partitions:
-        tables.append("[partitions]\n" + "".join(lines))
-    return "\n".join(tables)
-
-
-def _text(text: str) -> str:
-    """A TOML string: as in JSON, but that TOML knows no DEL within one."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

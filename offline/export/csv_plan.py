@@ -7,8 +7,8 @@ import io
 import numpy as np
 
 from dardis.model.cells import as_cell, row_writer
+from dardis.model.hostlist import hostlist
 from offline.export.exporter import Export
-from offline.export.hostlist import hostlist
 from offline.export.steps import first_on, steps
 from offline.folder.columns import reals_or_none, utc_texts
 from offline.folder.plan import PlanFolder

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from dardis.model.errors import InputError
+from dardis.model.hostlist import hostlist
 from dardis.power.nodes import MachinePower
 from offline.export.exporter import Export
-from offline.export.hostlist import hostlist
 from offline.export.steps import absences, steps
 from offline.folder.columns import utc_texts
 from offline.folder.plan import PlanFolder

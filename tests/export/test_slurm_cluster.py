@@ -13,8 +13,8 @@ import pytest
 from export.loopback import Cluster, missing_programs, until
 from kit.plan_folder import onoff, profile, schedule
 
+from dardis.model.hostlist import hostlist
 from dardis.model.platform import NodeGroup, NodePower, Platform
-from offline.export.hostlist import hostlist
 from offline.export.slurm import export_slurm
 from offline.folder.plan import PlanFolder
 

@@ -16,8 +16,9 @@ from dardis.config.carbon import load_carbon
 from dardis.config.comparison import load_comparison
 from dardis.config.cooling import load_pue_table
 from dardis.config.events import load_events
-from dardis.config.node_list import platform_text, read_node_list
+from dardis.config.node_list import read_node_list
 from dardis.config.platform import load_platform
+from dardis.config.platform_text import platform_text
 from dardis.config.prices import load_prices
 from dardis.config.target import read_profile
 from dardis.config.toml_file import read_json
@@ -29,6 +30,7 @@ from dardis.metrics.power import power_terms
 from dardis.metrics.table import read_jobs, write_jobs
 from dardis.model.errors import InputError
 from dardis.model.files import read_text
+from dardis.model.hostlist import hostlist
 from dardis.model.platform import Money, NodeGroup, Platform
 from dardis.model.platform_dict import platform_from_dict, platform_to_dict
 from dardis.model.queues import Queue
@@ -47,7 +49,6 @@ from dardis.workload.table import read_table, write_table
 from dardis.workload.trace import Trace
 from dardis.workload.units import in_units
 from offline.export.formats import FORMATS, load_plan, node_names
-from offline.export.hostlist import hostlist
 from offline.site.calendar import calendar_of
 from offline.site.fitting import trace_that_fits
 

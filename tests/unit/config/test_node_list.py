@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from kit.effort import examples
 
 from dardis.cli.main import run as command
-from dardis.config.node_list import platform_text, read_node_list
+from dardis.config.node_list import read_node_list
 from dardis.config.platform import load_platform
+from dardis.config.platform_text import platform_text
 from dardis.model.errors import InputError
 
 HEADER = "sn,cpu_milli,memory_mib,gpu,model\n"

@@ -11,8 +11,8 @@ import pytest
 from kit.plan_folder import ACTIONS, OFFSET, PLATFORM, onoff, plan, same
 
 from dardis.model.errors import InputError
+from dardis.model.hostlist import hostlist
 from offline.export.csv_plan import export_csv
-from offline.export.hostlist import hostlist
 from offline.export.json_plan import export_json, read_json_plan
 from offline.export.steps import first_on
 

@@ -1,44 +1,13 @@
-"""Host lists, and which nodes are down when: against plain oracles."""
+"""Which nodes are down when: against plain oracles."""
 
 from __future__ import annotations
-
-import re
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.plan_folder import PLATFORM, actions, onoff
 
-from offline.export.hostlist import hostlist
 from offline.export.steps import absences, first_on, steps
-
-
-def expanded(text):
-    """What a host list means."""
-    names = []
-    for prefix, ranges, alone in re.findall(r"([^,\[\]]*)\[([^\]]*)\]|([^,\[\]]+)", text):
-        if alone:
-            names.append(alone)
-        for part in filter(None, ranges.split(",")):
-            low, _, high = part.partition("-")
-            names += [f"{prefix}{n:0{len(low)}}" for n in range(int(low), int(high or low) + 1)]
-    return names
-
-
-NAMES = st.from_regex(r"(n|x-|r1c)?[0-9]{1,3}|login|a0b", fullmatch=True)
-
-
-@given(st.lists(NAMES, max_size=30))
-def test_host_lists_mean_every_name_once(names):
-    assert sorted(expanded(hostlist(names))) == sorted(set(names))
-
-
-def test_host_lists_look_as_slurm_writes_them():
-    assert hostlist(["n7", "n0", "n2", "n1", "n3"]) == "n[0-3,7]"
-    assert hostlist(["n008", "n009", "n010"]) == "n[008-010]"
-    assert hostlist(["n9", "n10"]) == "n[9-10]"
-    assert hostlist(["n1", "login"]) == "n1,login"
-    assert hostlist([]) == ""
 
 
 @given(actions(), st.integers(0, 80))

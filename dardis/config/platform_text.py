@@ -1,0 +1,54 @@
+"""Writes groups and partitions as a platform file that reads back as the same, with comments for people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dardis.model.platform import Platform
+
+
+@dataclass(frozen=True)
+class Comments:
+    """Lines without their `#`: before all else, before and within each group's table (by index), and at the end."""
+
+    head: Sequence[str] = ()
+    above_group: Sequence[Sequence[str]] = ()
+    within_group: Sequence[Sequence[str]] = ()
+    beside_partition: dict[str, str] = field(default_factory=dict)
+    """Behind the line of a partition, by its name."""
+    tail: Sequence[str] = ()
+
+
+def platform_text(platform: Platform, comments: Comments | None = None) -> str:
+    """Groups and partitions as a platform file; no comment may hold what TOML takes for the end of a line."""
+    said = comments or Comments()
+    tables = [_lines(said.head) + f"name = {toml_text(platform.name)}\n"]
+    for index, group in enumerate(platform.groups):
+        amounts = ", ".join(f"{kind} = {amount}" for kind, amount in group.resources.items())
+        tables.append(
+            _lines(said.above_group[index] if said.above_group else ())
+            + f"[[nodes]]\ncount = {group.count}\nprefix = {toml_text(group.prefix)}\nresources = {{ {amounts} }}\n"
+            + _lines(said.within_group[index] if said.within_group else ())
+        )
+    if platform.partitions:
+        tables.append("[partitions]\n" + "".join(_partition(platform, name, said) for name in platform.partitions))
+    if said.tail:
+        tables.append(_lines(said.tail))
+    return "\n".join(tables)
+
+
+def _partition(platform: Platform, name: str, comments: Comments) -> str:
+    groups = ", ".join(toml_text(platform.groups[group].prefix) for group in platform.partitions[name])
+    beside = comments.beside_partition.get(name)
+    return f"{toml_text(name)} = [{groups}]" + (f"  # {beside}\n" if beside else "\n")
+
+
+def _lines(comments: Sequence[str]) -> str:
+    return "".join(f"# {line}\n" for line in comments)
+
+
+def toml_text(text: str) -> str:
+    """A TOML string: as in JSON, but that TOML knows no DEL within one."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

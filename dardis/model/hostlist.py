@@ -1,0 +1,144 @@
+"""Node names as Slurm writes them, `n[0-3,7],login1`: written, and read back as the same names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import product
+from math import prod
+from typing import NamedTuple
+
+MOST_NAMES = 1 << 16
+"""Names of one host list: Slurm takes no longer ranges."""
+
+_NUMBERED = re.compile(r"(.*?)([0-9]{1,18})")
+"""Of a longer number the last digits are the node's; Slurm counts no further."""
+_ELEMENT = re.compile(r"(?:[^\[\],]|\[[^\[\]]*\])+")
+_RANGES = re.compile(r"\[([^\[\]]*)\]")
+_RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
+
+
+class _Name(NamedTuple):
+    """A node's name: what is before its number, and its number as it is written ("" where it has none)."""
+
+    prefix: str
+    digits: str
+
+    @classmethod
+    def of(cls, name: str) -> _Name:
+        found = _NUMBERED.fullmatch(name)
+        return cls(name, "") if found is None else cls(*found.groups())
+
+    @property
+    def is_padded(self) -> bool:
+        return len(self.digits) > 1 and self.digits.startswith("0")
+
+
+class _Run(NamedTuple):
+    """Names of one prefix, one number after the other."""
+
+    first: _Name
+    last: _Name
+
+    def goes_on_with(self, name: _Name) -> bool:
+        """Whether this is the next name: 10 comes after 9, and after 09."""
+        prefix, digits = self.last
+        return bool(digits) and name == (prefix, f"{int(digits) + 1:0{len(digits)}}")
+
+    def is_like(self, name: _Name) -> bool:
+        """Whether the name may stand in the same brackets: its number is written as wide, or both are without zeros."""
+        plain = not self.last.is_padded and not name.is_padded
+        alike = len(name.digits) == len(self.last.digits) or plain
+        return bool(name.digits and self.last.digits) and name.prefix == self.last.prefix and alike
+
+    def __str__(self) -> str:
+        first, last = self.first.digits, self.last.digits
+        return first if first == last else f"{first}-{last}"
+
+
+def hostlist(names: Iterable[str]) -> str:
+    """The names, each once and sorted, numbers in ranges; leading zeros are kept."""
+    found = [_Name.of(name) for name in set(names)]
+    padded = {(name.prefix, len(name.digits)) for name in found if name.is_padded}
+
+    def place(name: _Name) -> tuple[bool, str, int, int]:
+        # 10 belongs to 08 and 09 where these are written with two digits.
+        width = len(name.digits) if (name.prefix, len(name.digits)) in padded else 0
+        return not name.digits, name.prefix, width, int(name.digits or 0)
+
+    return _written(sorted(found, key=place))
+
+
+def hostlist_in_order(names: Iterable[str]) -> str:
+    """The names in the order in which they are, numbers that follow each other in ranges; leading zeros are kept."""
+    return _written(map(_Name.of, names))
+
+
+def names_of(text: str) -> list[str]:
+    """The names that a host list means, in its order; brackets may stand anywhere in a name, and more than once.
+
+    Raises ValueError for what is no host list, and for more than `MOST_NAMES` names.
+    """
+    elements = _ELEMENT.findall(text)
+    between = _ELEMENT.sub("", text)
+    if between.strip(","):
+        raise ValueError("a bracket without its other one")
+    if len(elements) != len(between) + 1:
+        raise ValueError("a name of no letter")
+    names: list[str] = []
+    for element in elements:
+        names += _meant(element, MOST_NAMES - len(names))
+    return names
+
+
+class _Range(NamedTuple):
+    """Numbers, and how many digits each has at least."""
+
+    numbers: range
+    width: int
+
+
+def _meant(element: str, most: int) -> Iterator[str]:
+    """The names that one element of a host list means; ValueError for more than `most`."""
+    literals, choices = _RANGES.split(element)[::2], [_choices(found) for found in _RANGES.findall(element)]
+    if prod(sum(len(part.numbers) for part in ranges) for ranges in choices) > most:
+        raise ValueError(f"more than {MOST_NAMES} names")
+    texts = [[f"{number:0{part.width}}" for part in ranges for number in part.numbers] for ranges in choices]
+    for chosen in product(*texts):
+        yield "".join(part for pair in zip(literals, (*chosen, ""), strict=True) for part in pair)
+
+
+def _choices(text: str) -> list[_Range]:
+    """What stands between brackets."""
+    ranges = []
+    for part in text.split(","):
+        found = _RANGE.fullmatch(part)
+        if found is None:
+            raise ValueError(f"[{part}] is no range")
+        low, high = int(found[1]), int(found[2] or found[1])
+        if high < low:
+            raise ValueError(f"[{part}] runs backwards")
+        if high - low >= MOST_NAMES:
+            raise ValueError(f"[{part}] has more than {MOST_NAMES} names")
+        ranges.append(_Range(range(low, high + 1), len(found[1])))
+    return ranges
+
+
+def _written(names: Iterable[_Name]) -> str:
+    """The names in their order."""
+    brackets: list[list[_Run]] = []
+    for name in names:
+        last = brackets[-1][-1] if brackets else None
+        if last is not None and last.goes_on_with(name):
+            brackets[-1][-1] = _Run(last.first, name)
+        elif last is not None and last.is_like(name):
+            brackets[-1].append(_Run(name, name))
+        else:
+            brackets.append([_Run(name, name)])
+    return ",".join(map(_bracket, brackets))
+
+
+def _bracket(runs: list[_Run]) -> str:
+    """`prefix[0-3,7]`, or `prefix7` for a single name."""
+    prefix, is_one = runs[0].first.prefix, len(runs) == 1 and runs[0].first == runs[0].last
+    return prefix + (str(runs[0]) if is_one else f"[{','.join(map(str, runs))}]")
