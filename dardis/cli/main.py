@@ -17,6 +17,7 @@ from dardis.cli import (
     forecast,
     hybrid,
     plan,
+    platform,
     pue,
     report,
     scale,
@@ -52,6 +53,7 @@ app.command()(dispatchers.dispatchers)
 app.command()(forecast.forecast)
 app.command()(pue.pue)
 app.add_typer(trace.app, name="trace")
+app.add_typer(platform.app, name="platform")
 
 
 def _version(wanted: bool) -> None:

@@ -20,6 +20,8 @@ from dardis.config.node_list import read_node_list
 from dardis.config.platform import load_platform
 from dardis.config.platform_text import platform_text
 from dardis.config.prices import load_prices
+from dardis.config.slurm.platform import platform_of
+from dardis.config.slurm.read import read_slurm
 from dardis.config.target import read_profile
 from dardis.config.toml_file import read_json
 from dardis.config.weather import assumed_clock, load_weather
@@ -30,7 +32,7 @@ from dardis.metrics.power import power_terms
 from dardis.metrics.table import read_jobs, write_jobs
 from dardis.model.errors import InputError
 from dardis.model.files import read_text
-from dardis.model.hostlist import hostlist
+from dardis.model.hostlist import hostlist, names_of
 from dardis.model.platform import Money, NodeGroup, Platform
 from dardis.model.platform_dict import platform_from_dict, platform_to_dict
 from dardis.model.queues import Queue
@@ -84,6 +86,7 @@ def readers() -> list[Reader]:
         *(Reader(name, "t", (text,), _read_trace) for name, text in files.TRACES.items()),
         Reader("platform", "p.toml", machines, _read_platform, files.write_beside),
         Reader("node list", "n.csv", (files.NODE_LIST,), _read_node_list),
+        Reader("slurm site", "s", (files.SLURM_SHOWN, files.SLURM_CONF), _read_slurm),
         Reader("events", "e.toml", (files.EVENTS_TOML,), _read_events),
         Reader("comparison", "spec.toml", (files.SPEC_TOML,), load_comparison),
         Reader("cooling", "pue.csv", (files.PUE,), load_pue_table),
@@ -205,6 +208,19 @@ def _read_node_list(path: Path) -> Platform:
     written.write_text(platform_text(platform))
     assert load_platform(written) == platform
     return platform
+
+
+def _read_slurm(path: Path) -> Platform:
+    """What `dardis platform import` writes of it is the same machine, with names that mean all of its nodes."""
+    site = read_slurm(path)
+    made = platform_of(path, site)
+    written = path.with_name("p.toml")
+    written.write_text(made.text)
+    assert load_platform(written) == made.platform
+    names = made.text.split("'", 2)[1]
+    assert sorted(names_of(names)) == sorted(node.name for node in site.nodes)
+    assert all(note.isprintable() for note in made.notes)
+    return made.platform
 
 
 def _reads_series(load: Callable[..., Series]) -> Read:

@@ -67,6 +67,33 @@ TRACES = {
     ),
 }
 NODE_LIST = _lines("sn,cpu_milli,memory_mib,gpu,model\n", "n-{n},{b}000,{n}024,{a},T{b}", range(1, 9))
+_SHOWN = (
+    "NodeName={n} Arch=x86_64 CoresPerSocket={c} CPUAlloc=0 CPUTot={t} CPULoad=0.01 AvailableFeatures=ib Gres={g} "
+    "NodeAddr={n} OS=Linux 5.10.0 #1 SMP Debian RealMemory={m} AllocMem=0 FreeMem=N/A Sockets=2 Boards=1 State={s} "
+    "ThreadsPerCore=2 TmpDisk=0 Weight=10 Owner=N/A MCS_label=N/A Partitions={p} CfgTRES=cpu={t}{r}\n"
+)
+SLURM_SHOWN = (
+    _SHOWN.format(
+        n="n0001", c=16, t=64, g="(null)", m=192000, s="IDLE+DRAIN", p="batch,debug",
+        r=" Reason=bad disk, Partitions=x [root@2023-07-01T10:00:00]",
+    )
+    + _SHOWN.format(n="g01", c=32, t=128, g="gpu:a100:4(S:0,1),nvme:1K", m=512000, s="MIXED", p="gpu", r="")
+    + _SHOWN.format(n="n0002", c=16, t=64, g="(null)", m=192000, s="DOWN*", p="batch", r=" Comment=(null)")
+)  # fmt: skip
+SLURM_CONF = """# a site
+ClusterName=grid
+nodename=DEFAULT Sockets=2 CoresPerSocket=16 ThreadsPerCore=2 RealMemory=192000
+NodeName=n[0001-0003,0007] CPUs=64 \\
+    Weight=10 State=UNKNOWN   # thin ones
+NodeName=g[1-2] CPUs=128 CoresPerSocket=32 REALMEMORY=512000 Gres=gpu:a100:4 Feature="ib,fast" NodeAddr=10.0.0.[1-2]
+include /etc/slurm/more.conf
+NodeName=login CPUs=4 Sockets=1 CoresPerSocket=4 ThreadsPerCore=1
+PartitionName=DEFAULT MaxTime=1-00:00:00
+PartitionName=batch Nodes=n[0001-0003],n0007 Default=YES
+PartitionName=gpu Nodes=g[1-2] MaxTime=2-0
+PartitionName=all Nodes=ALL
+Licenses=matlab:4
+"""
 SMALL_SWF = "".join(f"{n} {n - 1} 0 50 1 -1 -1 1 60 -1 1 1 1 -1 -1 1 -1 -1\n" for n in range(1, 9))
 
 PLATFORM_TOML = """name = "grid"

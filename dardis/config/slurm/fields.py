@@ -1,0 +1,131 @@
+"""Decides what the words of one node mean, in either form: cores, memory, generic resources, state."""
+
+from __future__ import annotations
+
+import re
+
+from dardis.config.platform import LARGEST_AMOUNT, LARGEST_CORES
+from dardis.config.slurm.records import Gres, NodeRecord, State, Words
+from dardis.model.errors import InputError
+from dardis.model.numbers import whole_number
+from dardis.model.resources import CORES, KIND_NAME, MEMORY, POWER
+
+_NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
+"""A host's name."""
+_COUNT = re.compile(r"([0-9]{1,18})([KMGTP]?)", re.IGNORECASE)
+_TYPE = re.compile(r"[\w.+-]*", re.ASCII)
+_BESIDE = re.compile(r"\([^()]*\)")
+"""Which sockets or numbers a generic resource has: `(S:0-1)`."""
+_TIME = re.compile(r"(?:([0-9]{1,6})-)?([0-9]{1,9}(?::[0-9]{1,9}){0,2})")
+_NO_LIMIT = {"UNLIMITED", "INFINITE", "-1"}
+_NO_CONSUME = "no_consume"
+_THOUSANDS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
+_SYMBOLS = {
+    "*": "NOT_RESPONDING", "~": "POWERED_DOWN", "#": "POWERING_UP", "!": "POWER_DOWN", "%": "POWERING_DOWN",
+    "$": "MAINTENANCE", "@": "REBOOT_REQUESTED", "^": "REBOOT_ISSUED", "-": "PLANNED",
+}  # fmt: skip
+"""What Slurm writes behind a state, in a word."""
+
+
+def node_of(place: str, name: str, words: Words) -> NodeRecord:
+    """The node of this name, in no partition yet; `place` is the file and line. Raises InputError."""
+    check_name(place, name)
+    here = f"{place}: {name}"
+    cores, cpus = _cores(here, words)
+    return NodeRecord(
+        name=name,
+        line=words.line,
+        cores=cores,
+        cpus=cpus,
+        memory=_number(here, words, "RealMemory", 0, LARGEST_AMOUNT),
+        gres=_gres(here, words.get("Gres") or ""),
+        state=state_of(words.get("State") or ""),
+    )
+
+
+def check_name(place: str, name: str) -> None:
+    """Refuse what is no host's name. Raises InputError."""
+    if _NODE_NAME.fullmatch(name) is None:
+        raise InputError(place, f"{name!r} is no name of a node", "letters, digits, dots, - and _")
+
+
+def time_limit(place: str, text: str) -> int | None:
+    """Seconds of a `MaxTime`: minutes, `M:S`, `H:M:S`, `D-H`, `D-H:M` or `D-H:M:S`; None for no limit.
+
+    Raises InputError for anything else.
+    """
+    if text.upper() in _NO_LIMIT:
+        return None
+    found = _TIME.fullmatch(text)
+    if found is None:
+        raise InputError(place, f"MaxTime {text!r}", "minutes, H:M:S, D-H:M:S or UNLIMITED")
+    days, parts = found[1], [int(part) for part in found[2].split(":")]
+    if days is not None:
+        units: tuple[int, ...] = (3600, 60, 1)
+    else:
+        units = (3600, 60, 1) if len(parts) == 3 else (60, 1)
+    return int(days or 0) * 86_400 + sum(part * unit for part, unit in zip(parts, units, strict=False))
+
+
+def state_of(text: str) -> State:
+    """The parts of `IDLE*+DRAIN`, without what is said of the future behind them."""
+    flags: dict[str, None] = {}
+    for part in text.upper().split("+"):
+        word = part.rstrip("".join(_SYMBOLS))
+        flags |= dict.fromkeys(filter(None, (word, *(_SYMBOLS[sign] for sign in part[len(word) :]))))
+    return State(tuple(flags))
+
+
+def _cores(place: str, words: Words) -> tuple[int, int | None]:
+    """Whole cores, and CPUs where stated: sockets by cores where both are, for CPUs may be hardware threads.
+
+    Sockets may be those of all boards or of one: then the number of CPUs tells. Where CPUs are fewer than cores,
+    jobs get no more than these.
+    """
+    cpus = _number(place, words, "CPUTot", 1, LARGEST_CORES, "CPUs", "Procs")
+    boards, threads, per_socket, sockets, of_board = (
+        _number(place, words, key, 1, LARGEST_CORES)
+        for key in ("Boards", "ThreadsPerCore", "CoresPerSocket", "Sockets", "SocketsPerBoard")
+    )
+    if of_board is not None:
+        sockets = of_board * (boards or 1)
+    if cpus is not None and (sockets is None or per_socket is None):
+        return max(cpus // (threads or 1), 1), cpus
+    cores = (sockets or 1) * (per_socket or 1)
+    if of_board is None and cpus is not None and cores * (threads or 1) != cpus:
+        of_all = cores * (boards or 1)
+        cores = of_all if cpus in {of_all, of_all * (threads or 1)} else cores
+    if cores > LARGEST_CORES:
+        raise InputError(place, f"{cores} cores", f"at most {LARGEST_CORES}")
+    return cores if cpus is None else min(cores, cpus), cpus
+
+
+def _number(place: str, words: Words, key: str, least: int, most: int, *others: str) -> int | None:
+    """The whole number that one of these keys has."""
+    text = words.get(key, *others)
+    try:
+        return None if text is None else whole_number(text, least, most)
+    except ValueError:
+        said = next(name for name in (key, *others) if words.get(name) is not None)
+        raise InputError(place, f"{said} {text!r}", f"a whole number from {least} to {most}") from None
+
+
+def _gres(place: str, text: str) -> tuple[Gres, ...]:
+    """Generic resources that jobs use up; those of `no_consume` are none."""
+    found = []
+    for part in filter(None, _BESIDE.sub("", text).split(",")):
+        name, *rest = part.split(":")
+        count = _COUNT.fullmatch(rest.pop()) if rest and _COUNT.fullmatch(rest[-1]) else None
+        amount = 1 if count is None else int(count[1]) << 10 * _THOUSANDS[count[2].upper()]
+        is_used_up = _NO_CONSUME not in rest
+        of_type = [word for word in rest if word != _NO_CONSUME]
+        kind = name.lower().replace("-", "_").replace(".", "_")
+        named = KIND_NAME.fullmatch(kind) is not None and kind not in {CORES, MEMORY, POWER}
+        if not named or len(of_type) > 1 or not all(map(_TYPE.fullmatch, of_type)):
+            expected = f"name:type:count as in gpu:a100:4, of a name that is not {CORES}, {MEMORY} or {POWER}"
+            raise InputError(place, f"Gres {part!r}", expected)
+        if amount + sum(gres.amount for gres in found if gres.kind == kind) > LARGEST_AMOUNT:
+            raise InputError(place, f"Gres {part!r}", f"at most {LARGEST_AMOUNT} of it")
+        if amount and is_used_up:
+            found.append(Gres(kind, "".join(of_type), amount))
+    return tuple(found)

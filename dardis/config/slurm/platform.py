@@ -1,0 +1,174 @@
+"""Makes a platform file of a Slurm site: nodes alike are a group, and what DARDIS does not use is told in notes.
+
+Nodes are alike that have the same cores, memory, generic resources by type, and partitions. Groups are in the order in
+which the first node of each is listed, nodes of a group in the order of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
+
+from dardis.config.platform import check_platform
+from dardis.config.platform_text import Comments, platform_text, toml_text
+from dardis.config.slurm.records import Gres, NodeRecord, SlurmSite
+from dardis.model.errors import InputError
+from dardis.model.hostlist import hostlist, hostlist_in_order
+from dardis.model.platform import MAX_GROUPS, NodeGroup, Platform
+from dardis.model.resources import CORES, MEMORY
+
+_POWER = "power = { idle_w = ?, core_w = ?, off_w = ?, boot_s = ?, boot_w = ?, shutdown_s = ?, shutdown_w = ? }"
+
+
+class Imported(NamedTuple):
+    """A site as DARDIS has it."""
+
+    platform: Platform
+    text: str
+    """The platform file."""
+    notes: tuple[str, ...]
+    """What the file does not say, or says otherwise than Slurm."""
+
+
+class _Kind(NamedTuple):
+    """What nodes of a group have in common."""
+
+    cores: int
+    memory: int | None
+    gres: tuple[Gres, ...]
+    partitions: frozenset[str]
+
+    @classmethod
+    def of(cls, node: NodeRecord) -> _Kind:
+        return cls(node.cores, node.memory, tuple(sorted(node.gres)), frozenset(node.partitions))
+
+    @property
+    def resources(self) -> dict[str, int]:
+        """Amounts of a node by kind; types of one generic resource are added up."""
+        amounts = {CORES: self.cores} | ({} if self.memory is None else {MEMORY: self.memory})
+        for gres in self.gres:
+            amounts[gres.kind] = amounts.get(gres.kind, 0) + gres.amount
+        return amounts
+
+
+def platform_of(path: Path, site: SlurmSite) -> Imported:
+    """The site as a platform; `path` is where it was read. InputError where it has more than 62 kinds of node."""
+    members: dict[_Kind, list[NodeRecord]] = {}
+    for node in site.nodes:
+        members.setdefault(_Kind.of(node), []).append(node)
+    if len(members) > MAX_GROUPS:
+        raise InputError(path, f"{len(members)} kinds of node", f"at most {MAX_GROUPS}")
+    names = [[node.name for node in nodes] for nodes in members.values()]
+    groups = tuple(
+        NodeGroup(prefix, len(nodes), kind.resources)
+        for prefix, (kind, nodes) in zip(_prefixes(names), members.items(), strict=True)
+    )
+    partitions = {
+        partition.name: held
+        for partition in site.partitions
+        if (held := tuple(index for index, kind in enumerate(members) if partition.name in kind.partitions))
+    }
+    name = site.cluster or path.name.split(".")[0].encode(errors="replace").decode() or "site"
+    platform = Platform(name, groups, partitions)
+    check_platform(platform, f"{path}: nodes", str(path))
+    text = platform_text(platform, _comments(site, platform, list(members), names))
+    return Imported(platform, text, tuple(_notes(site, platform)))
+
+
+def _prefixes(names: Sequence[Sequence[str]]) -> list[str]:
+    """A prefix for each group: Slurm's own where it numbers nodes from 0 as DARDIS does, else one of ours.
+
+    No two of them name nodes alike: ours end in the number of the group and `-`.
+    """
+    stems = [group[0].rstrip("0123456789").rstrip("-_.") or "node" for group in names]
+    ours = [f"{stem}-{index}-" for index, stem in enumerate(stems)]
+    chosen = [_own_prefix(group) or other for group, other in zip(names, ours, strict=True)]
+    return ours if any(_may_clash(*both) for both in combinations(chosen, 2)) else chosen
+
+
+def _own_prefix(names: Sequence[str]) -> str:
+    """The prefix with which a group's nodes are called as in Slurm; "" where there is none."""
+    prefix = names[0].removesuffix("0")
+    return prefix if all(name == f"{prefix}{number}" for number, name in enumerate(names)) else ""
+
+
+def _may_clash(prefix: str, other: str) -> bool:
+    """Whether one and a number might be the other, or the other and a number."""
+    short, long = sorted((prefix, other), key=len)
+    rest = long.removeprefix(short)
+    return long.startswith(short) and (not rest or rest.isdecimal())
+
+
+def _comments(site: SlurmSite, platform: Platform, kinds: Sequence[_Kind], names: Sequence[Sequence[str]]) -> Comments:
+    """What the file says to people."""
+    everybody = hostlist_in_order(name for group in names for name in group)
+    head = [
+        "What Slurm says of its nodes. Names of all nodes in the order of this file, for `dardis export --names`:",
+        f"  scontrol show hostnames '{everybody}' > names",
+        "Power: put in figures (W, s) for each group and take the # away (docs/formats.md).",
+    ]
+    default = {partition.name: "Slurm's default" for partition in site.partitions if partition.is_default}
+    return Comments(
+        head=head,
+        above_group=[_above(*both) for both in zip(platform.groups, kinds, names, strict=True)],
+        within_group=[[_POWER]] * len(names),
+        beside_partition=default,
+        tail=_queues(site),
+    )
+
+
+def _above(group: NodeGroup, kind: _Kind, names: Sequence[str]) -> list[str]:
+    """Which of Slurm's nodes a group stands for, and types of what they have."""
+    called = f"{group.prefix}0" + (f" to {group.prefix}{group.count - 1}" if group.count > 1 else "")
+    told = [f"{called}: Slurm's {hostlist_in_order(names)}, in this order"]
+    types = [f"{gres.amount} {gres.kind} of type {gres.type}" for gres in kind.gres if gres.type]
+    return told + ([f"each with {', '.join(types)}"] if types else [])
+
+
+def _queues(site: SlurmSite) -> list[str]:
+    """Limits of partitions as queues, for whoever has traces that call partitions queues."""
+    if all(partition.max_time_s is None for partition in site.partitions):
+        return []
+    lines = ["MaxTime, for traces whose queues are Slurm's partitions (jobs may then name no others):"]
+    for partition in site.partitions:
+        lines += ["[[queues]]", f"name = {toml_text(partition.name)}"]
+        lines += [] if partition.max_time_s is None else [f"max_walltime_s = {partition.max_time_s}"]
+    return lines
+
+
+def _notes(site: SlurmSite, platform: Platform) -> list[str]:
+    """What is to be known beside the file."""
+    notes = []
+    if more := sum(node.cpus is not None and node.cpus > node.cores for node in site.nodes):
+        of = f"{more} of {len(site.nodes)} nodes"
+        notes.append(
+            f"cores are whole ones (sockets × cores per socket); on {of} Slurm counts more CPUs, hardware threads"
+        )
+    notes += _out_of_work(site)
+    if empty := [partition.name for partition in site.partitions if partition.name not in platform.partitions]:
+        notes.append(f"partitions without nodes are left out: {', '.join(empty)}")
+    if any(partition.max_time_s is not None for partition in site.partitions):
+        notes.append("MaxTime of partitions is in the file as [[queues]], commented out")
+    types = sorted({gres.type for node in site.nodes for gres in node.gres if gres.type})
+    unused = [*site.unused, *([f"types of Gres ({', '.join(types)})"] if types else [])]
+    if unused:
+        notes.append(f"not used: {', '.join(unused)}")
+    if site.included:
+        notes.append(f"files that it includes are not read: {', '.join(site.included)}")
+    notes.append("power figures are left to fill in: the lines `# power = …` of the file")
+    return notes
+
+
+def _out_of_work(site: SlurmSite) -> list[str]:
+    """Which nodes take no jobs now, by what their states say."""
+    names: dict[str, list[str]] = {}
+    for node in site.nodes:
+        if flags := node.state.out_of_work:
+            names.setdefault("+".join(flags), []).append(node.name)
+    if not names:
+        return []
+    each = "; ".join(f"{flags} {len(held)} ({hostlist(held)})" for flags, held in names.items())
+    count = sum(map(len, names.values()))
+    return [f"{count} of {len(site.nodes)} nodes take no jobs now, and are in the file like all others: {each}"]
