@@ -14,7 +14,7 @@ from typing import NamedTuple
 from dardis.config.platform import check_platform
 from dardis.config.platform_text import Comments, platform_text, toml_text
 from dardis.config.slurm.records import Gres, NodeRecord, SlurmSite
-from dardis.model.errors import InputError
+from dardis.model.errors import InputError, one_line
 from dardis.model.hostlist import hostlist, hostlist_in_order
 from dardis.model.platform import MAX_GROUPS, NodeGroup, Platform
 from dardis.model.resources import CORES, MEMORY
@@ -74,7 +74,7 @@ def platform_of(path: Path, site: SlurmSite) -> Imported:
     platform = Platform(name, groups, partitions)
     check_platform(platform, f"{path}: nodes", str(path))
     text = platform_text(platform, _comments(site, platform, list(members), names))
-    return Imported(platform, text, tuple(_notes(site, platform)))
+    return Imported(platform, text, tuple(one_line(note, len(note)) for note in _notes(site, platform)))
 
 
 def _prefixes(names: Sequence[Sequence[str]]) -> list[str]:

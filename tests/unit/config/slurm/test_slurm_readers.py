@@ -99,7 +99,8 @@ def test_generic_resources(read, text, found):
     ("state", "out"),
     [
         ("MIXED", ()), ("ALLOCATED+CLOUD", ()), ("IDLE*", ("NOT_RESPONDING",)), ("IDLE~", ("POWERED_DOWN",)),
-        ("IDLE+CLOUD+POWERED_DOWN", ("POWERED_DOWN",)), ("RESERVED", ("RESERVED",)), ("IDLE+MAINTENANCE", ("MAINTENANCE",)),
+        ("IDLE+CLOUD+POWERED_DOWN", ("POWERED_DOWN",)), ("RESERVED", ("RESERVED",)),
+        ("IDLE+MAINTENANCE", ("MAINTENANCE",)),
         ("DOWN*+DRAIN", ("DOWN", "NOT_RESPONDING", "DRAIN")), ("FAILING", ("FAILING",)), ("IDLE+PLANNED", ()),
     ],
 )  # fmt: skip
@@ -118,7 +119,8 @@ def test_a_slurm_conf(read):
     assert site.nodes[4].partitions == ("gpu", "all")
     assert site.nodes[6].partitions == ("all",)
     assert site.partitions == (
-        SlurmPartition("batch", True, 86_400), SlurmPartition("gpu", False, 172_800), SlurmPartition("all", False, 86_400),
+        SlurmPartition("batch", True, 86_400), SlurmPartition("gpu", False, 172_800),
+        SlurmPartition("all", False, 86_400),
     )  # fmt: skip
     assert site.cluster == "grid"
     assert site.included == ("/etc/slurm/more.conf",)
@@ -141,7 +143,8 @@ def test_other_lines_of_a_slurm_conf_may_say_what_they_will(read):
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [
-        ("30", 1800), ("30:15", 1815), ("1:30:15", 5415), ("2-12", 216_000), ("2-12:30", 217_800), ("2-12:30:15", 217_815),
+        ("30", 1800), ("30:15", 1815), ("1:30:15", 5415), ("2-12", 216_000), ("2-12:30", 217_800),
+        ("2-12:30:15", 217_815),
         ("UNLIMITED", None), ("infinite", None),
     ],
 )  # fmt: skip
@@ -158,11 +161,11 @@ def test_limits_of_time(read, text, seconds):
         (shown("n1") + "CPUTot=4 RealMemory=100\n", r"site:2: no NodeName= at its beginning \(CPUTot=4"),
         (shown("n1", "n2", "n1"), r"site:3: node n1 again, after line 1; expected each node once"),
         (shown("n1", "n2").replace("Partitions=batch\n", "Partitions=\n", 1), "site:1: node n1 is in no partition"),
-        (shown("n1", "n2").replace("CPUTot=4", "CPUTot=x", 1), "site:1: n1: CPUTot 'x'; expected a whole number from 1"),
+        (shown("n1", "n2").replace("CPUTot=4", "CPUTot=x", 1), "site:1: n1: CPUTot 'x'; expected a whole number"),
         (shown("n1").replace("CPUTot=4", "CPUTot=0"), "site:1: n1: CPUTot '0'; expected a whole number from 1"),
         (shown("n1").replace("CPUTot=4", "CPUTot=-4"), "CPUTot '-4'"),
         (shown("n1").replace("Sockets=1", "Sockets=1048577"), "Sockets '1048577'"),
-        (shown("n1").replace("Sockets=1", "Sockets=1048576").replace("CPUTot=4", "CPUAlloc=0"), "4194304 cores; expected"),
+        (shown("n1").replace("Sockets=1", "Sockets=1048576").replace("CPUTot=4", "CPUAlloc=0"), "4194304 cores"),
         (shown("n1").replace("=100", "=100G"), "site:1: n1: RealMemory '100G'; expected a whole number from 0"),
         (shown("n[1-2]"), r"site:1: 'n\[1-2\]' is no name of a node"),
         (shown("n1").replace("State", "Gres=gpu:a:b:4 State"), "Gres 'gpu:a:b:4'; expected name:type:count"),
@@ -178,7 +181,7 @@ def test_limits_of_time(read, text, seconds):
         ("NodeName=n1 4 cores\n", "site:1: '4 cores'; expected words Key=Value"),
         ("NodeName=n1 \\\n RealMemory=much\n", "site:1: n1: RealMemory 'much'"),
         ("NodeName=n1,ö2\n", "site:1: 'ö2' is no name of a node"),
-        ("NodeName=n1\nPartitionName=p Nodes=n[1-2]\n", "site:2: partition p names n2, of which no NodeName line tells"),
+        ("NodeName=n1\nPartitionName=p Nodes=n[1-2]\n", "site:2: partition p names n2, of which no NodeName"),
         ("NodeName=n1\nPartitionName=p Nodes=n[1-\n", r"site:2: partition p 'n\[1-': a bracket"),
         ("NodeName=n1\nNodeSet=s Nodes=n2\nPartitionName=p Nodes=s\n", "site:2: NodeSet s names n2"),
         ("NodeName=n1\nPartitionName=p Nodes=n1\nPartitionName=p\n", "site:3: partition p again"),

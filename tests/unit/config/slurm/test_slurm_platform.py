@@ -1,0 +1,154 @@
+"""A Slurm site as a platform: groups of nodes alike, names that lead back to Slurm's, a file that loads as the same."""
+
+import tomllib
+
+import pytest
+from fuzz.sample_files import SLURM_CONF, SLURM_SHOWN
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.effort import examples
+
+from dardis.config.platform import load_platform
+from dardis.config.slurm.platform import platform_of
+from dardis.config.slurm.read import read_slurm
+from dardis.model.errors import InputError
+from dardis.model.hostlist import names_of
+
+
+def imported(folder, text, name="site.txt"):
+    """The site of a text; what is written loads as the same, and does so each time."""
+    path = folder / name
+    path.write_text(text)
+    made = platform_of(path, read_slurm(path))
+    assert platform_of(path, read_slurm(path)).text == made.text
+    (folder / "p.toml").write_text(made.text)
+    assert load_platform(folder / "p.toml") == made.platform
+    return made
+
+
+def node(name, cores=4, memory=100, gres="(null)", partitions="batch", state="IDLE"):
+    return (
+        f"NodeName={name} CPUTot={cores} RealMemory={memory} Gres={gres} State={state}"
+        f"{' Partitions=' + partitions if partitions else ''}\n"
+    )
+
+
+def groups(made):
+    return [(group.prefix, group.count, group.resources) for group in made.platform.groups]
+
+
+def test_nodes_alike_are_a_group(tmp_path):
+    made = imported(
+        tmp_path,
+        node("n03") + node("n01") + node("g1", gres="gpu:a100:2") + node("n02") + node("n04", partitions="debug,batch")
+        + node("g2", gres="gpu:v100:2(S:0)") + node("n05", partitions="batch,debug") + node("n06", memory=200)
+        + node("n07", cores=8),
+    )  # fmt: skip
+    thin, gpu = {"cores": 4, "memory": 100}, {"cores": 4, "memory": 100, "gpu": 2}
+    assert groups(made) == [
+        ("n-0-", 3, thin), ("g-1-", 1, gpu), ("n-2-", 2, thin), ("g-3-", 1, gpu),
+        ("n-4-", 1, {"cores": 4, "memory": 200}), ("n-5-", 1, {"cores": 8, "memory": 100}),
+    ]  # fmt: skip
+    assert made.platform.partitions == {"batch": (0, 1, 2, 3, 4, 5), "debug": (2,)}
+    assert made.platform.name == "site"
+    assert "# n-0-0 to n-0-2: Slurm's n[03,01-02], in this order\n[[nodes]]" in made.text
+    assert "# g-1-0: Slurm's g1, in this order\n# each with 2 gpu of type a100\n[[nodes]]" in made.text
+    assert "scontrol show hostnames 'n[03,01-02],g1,n[04-05],g2,n[06-07]' > names" in made.text
+    assert "not used: types of Gres (a100, v100)" in made.notes
+
+
+@pytest.mark.parametrize(
+    ("names", "prefixes"),
+    [
+        (["a0", "a1", "a2"], ["a"]),
+        (["a00", "a01"], ["a0"]),
+        (["a0", "a2"], ["a-0-"]),
+        (["a1", "a0"], ["a-0-"]),
+        (["a0", "+a1", "+b0", "b1"], ["a-0-", "a-1-"]),
+        (["a0", "+b0", "+b1"], ["a", "b"]),
+        (["a0", "a1", "+a10"], ["a-0-", "a-1-"]),
+        (["r1-n01", "+0"], ["r1-n-0-", "node-1-"]),
+    ],
+)
+def test_prefixes(tmp_path, names, prefixes):
+    """Nodes with a + are of the second group."""
+    made = imported(tmp_path, "".join(node(name.lstrip("+"), 8 if "+" in name else 4) for name in names))
+    assert [prefix for prefix, *_ in groups(made)] == prefixes
+
+
+def test_power_is_left_to_fill_in(tmp_path):
+    made = imported(tmp_path, SLURM_SHOWN)
+    line = "# power = { idle_w = ?, core_w = ?, off_w = ?, boot_s = ?, boot_w = ?, shutdown_s = ?, shutdown_w = ? }"
+    assert made.text.count(line) == len(made.platform.groups)
+    assert any("power figures are left to fill in" in note for note in made.notes)
+    filled = made.text.replace(line, line[2:].replace("?", "1"))
+    (tmp_path / "filled.toml").write_text(filled)
+    assert all(group.power.core_w == 1 for group in load_platform(tmp_path / "filled.toml").groups)
+
+
+def test_what_is_told(tmp_path):
+    made = imported(tmp_path, SLURM_SHOWN)
+    assert made.notes == (
+        "cores are whole ones (sockets × cores per socket); on 3 of 3 nodes Slurm counts more CPUs, hardware threads",
+        (
+            "2 of 3 nodes take no jobs now, and are in the file like all others: "
+            "DRAIN 1 (n0001); DOWN+NOT_RESPONDING 1 (n0002)"
+        ),
+        "not used: AvailableFeatures, Weight, types of Gres (a100)",
+        "power figures are left to fill in: the lines `# power = …` of the file",
+    )
+
+
+def test_a_slurm_conf_and_its_limits(tmp_path):
+    made = imported(tmp_path, SLURM_CONF)
+    assert made.platform.name == "grid"
+    assert made.platform.partitions == {"batch": (0,), "gpu": (1,), "all": (0, 1, 2)}
+    assert '"batch" = ["n-0-"]  # Slurm\'s default\n' in made.text
+    assert "MaxTime of partitions is in the file as [[queues]], commented out" in made.notes
+    assert "files that it includes are not read: /etc/slurm/more.conf" in made.notes
+    above, below = made.text.split("# MaxTime")
+    queues = tomllib.loads("".join(line.removeprefix("# ") + "\n" for line in below.splitlines()[1:]))["queues"]
+    assert queues == [
+        {"name": "batch", "max_walltime_s": 86400}, {"name": "gpu", "max_walltime_s": 172800},
+        {"name": "all", "max_walltime_s": 86400},
+    ]  # fmt: skip
+    (tmp_path / "with.toml").write_text(above + "\n".join(line.removeprefix("# ") for line in below.splitlines()[1:]))
+    assert len(load_platform(tmp_path / "with.toml").queues) == 3
+
+
+def test_a_partition_without_nodes_is_left_out(tmp_path):
+    made = imported(tmp_path, "NodeName=n0\nPartitionName=all Nodes=ALL\nPartitionName=later\n")
+    assert made.platform.partitions == {"all": (0,)}
+    assert "partitions without nodes are left out: later" in made.notes
+
+
+def test_too_many_kinds_of_node(tmp_path):
+    text = "".join(node(f"n{n}", memory=n) for n in range(63))
+    with pytest.raises(InputError, match=r"site\.txt: 63 kinds of node; expected at most 62"):
+        imported(tmp_path, text)
+
+
+listed = st.lists(
+    st.tuples(
+        st.from_regex(r"[a-c]?[0-9]{1,2}|[ab]-0-0|login", fullmatch=True), st.integers(1, 3),
+        st.sampled_from(["x", "y", "x,y"]),
+    ),
+    min_size=1, max_size=30, unique_by=lambda one: one[0],
+)  # fmt: skip
+
+
+@given(listed)
+@examples(0.5)
+def test_every_node_is_found_by_name_and_place(tmp_path_factory, found):
+    made = imported(
+        tmp_path_factory.mktemp("site"), "".join(node(name, cores, partitions=held) for name, cores, held in found)
+    )
+    platform = made.platform
+    names = names_of(made.text.split("'", 2)[1])
+    assert sorted(names) == sorted(name for name, *_ in found)
+    for name, cores, held in found:
+        place = names.index(name)
+        assert platform.capacity[place].tolist() == [cores, 100]
+        group = platform.group_of_node[place]
+        assert {part for part, members in platform.partitions.items() if group in members} == set(held.split(","))
+    assert len({platform.node_name(place) for place in range(len(found))}) == len(found)
