@@ -112,7 +112,7 @@ def _number(place: str, words: Words, key: str, least: int, most: int, *others: 
 
 def _gres(place: str, text: str) -> tuple[Gres, ...]:
     """Generic resources that jobs use up; those of `no_consume` are none."""
-    found = []
+    found: list[Gres] = []
     for part in filter(None, _BESIDE.sub("", text).split(",")):
         name, *rest = part.split(":")
         count = _COUNT.fullmatch(rest.pop()) if rest and _COUNT.fullmatch(rest[-1]) else None
