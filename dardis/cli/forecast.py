@@ -128,11 +128,11 @@ def _write(made: Forecast, machine: Platform, calendar: Calendar, files: tuple[P
     if not len(made.trace):
         _notes("no job is expected; a job table without jobs is no trace to simulate")
     typer.echo(
-        f"  {len(made.trace):,} jobs from {calendar.text(int(made.edges[0]))}, {len(used.mean)} h, {made.method}"
+        f"  {len(made.trace):,} jobs from {calendar.told(int(made.edges[0]))}, {len(used.mean)} h, {made.method}"
     )
     typer.echo(
         f"  expected cores in use {used.mean.mean():,.0f} on average, at most {used.mean[hour]:,.0f} "
-        f"({used.low[hour]:,.0f} to {used.high[hour]:,.0f}) in the hour from {calendar.text(int(made.edges[hour]))}"
+        f"({used.low[hour]:,.0f} to {used.high[hour]:,.0f}) in the hour from {calendar.told(int(made.edges[hour]))}"
     )
     typer.echo(f"  jobs    {files[0]}\n  demand  {files[1]}")
 

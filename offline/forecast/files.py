@@ -26,7 +26,7 @@ def demand_csv(forecast: Forecast, calendar: Calendar) -> str:
     """One line an hour: the bands of both demands, cores and core-hours."""
     columns: dict[str, list[object]] = {
         "start_s": forecast.edges[:-1].tolist(),
-        "start_utc": [calendar.text(moment) for moment in forecast.edges[:-1].tolist()],
+        "start_utc": [calendar.text(moment) if calendar.is_known else "" for moment in forecast.edges[:-1].tolist()],
     }
     for name, unit, band in (
         ("in_use", "cores", forecast.demand.in_use),

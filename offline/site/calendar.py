@@ -56,6 +56,14 @@ class Calendar:
         """A trace time as UTC text, `2023-07-03T00:00:00Z`."""
         return np.datetime_as_string(np.datetime64(self.to_unix(moment), "s"), timezone="UTC")
 
+    def told(self, moment: int) -> str:
+        """The same for people; where nobody knows dates the day by its number, and the time since it began."""
+        if self.is_known:
+            return self.text(moment)
+        day = self.day_of(moment)
+        minutes = (moment - self.day(day)[0]) // 60
+        return f"day {day}, {minutes // 60:02d}:{minutes % 60:02d}"
+
 
 def calendar_of(trace: Trace, calendar_start_unix: int | None = None) -> tuple[Calendar, str | None]:
     """The calendar of a trace, and a note to show where it had to be assumed.

@@ -74,3 +74,10 @@ def test_a_trace_knows_its_start_by_its_header_or_its_unix_times_or_not_at_all()
     assert calendar.text(7200) == "2023-07-03T01:00:00Z"
     assert note is None
     assert calendar_of(replace(plain, comments=("UnixStartTime: 0",)))[1] is not None
+
+
+def test_where_nobody_knows_dates_people_are_told_the_day_and_the_time_of_day():
+    unknown, known = Calendar(500, 0, is_known=False), Calendar(500, 1_688_342_400)
+    assert unknown.told(500) == "day 0, 00:00"
+    assert unknown.told(500 + 3 * DAY_S + 5 * 3600 + 119) == "day 3, 05:01"
+    assert known.told(500) == known.text(500) == "2023-07-03T00:00:00Z"
