@@ -63,7 +63,7 @@ def forecast(
         history = read_equal_units(trace, strict=strict)
         calendar, assumed = calendar_of(history, start)
         jobs, left_out = trace_that_fits(history, machine)
-        _notes(assumed, left_out)
+        _notes(assumed, left_out, *history.notes)
         if files is None:
             _judge(trace.name, jobs, calendar, hours, None if days is None else days_of(days), seed)
             return

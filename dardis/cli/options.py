@@ -10,7 +10,7 @@ import typer
 from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
 
 TracePath = Annotated[
-    Path, typer.Argument(metavar="TRACE", help="SWF, job table, Eurora CSV or Alibaba's pods, plain or .gz.")
+    Path, typer.Argument(metavar="TRACE", help="SWF, job table, sacct, Eurora CSV or Alibaba's pods, plain or .gz.")
 ]
 FirstJobs = Annotated[int | None, typer.Option(min=1, max=LARGEST_INT64, help="Only the first N jobs.")]
 SubmittedFrom = Annotated[

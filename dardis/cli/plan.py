@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from offline.folder.plan import Figure
     from offline.planner.budget import SearchProgress
 
-History = Annotated[Path, typer.Option(metavar="TRACE", help="What has run: SWF, job table or Eurora CSV.")]
+History = Annotated[Path, typer.Option(metavar="TRACE", help="What has run: SWF, job table, sacct or Eurora CSV.")]
 Machine = Annotated[Path, typer.Option(metavar="P.toml", help="The machine.")]
 Weather = Annotated[Path | None, typer.Option(metavar="W.csv", help="Outdoor temperature (default: the platform's).")]
 Prices = Annotated[Path | None, typer.Option(metavar="PR.csv", help="Price of energy (default: the platform's).")]

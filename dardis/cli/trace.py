@@ -112,6 +112,8 @@ def convert(
         typer.echo(f"{platform_out}: {site.node_count} nodes")
     for line in skipped:
         typer.echo(f"dardis: warning: {trace}: {line}", err=True)
+    for note in kept.notes:
+        typer.echo(f"note: {trace}: {note}", err=True)
     told = not_ended(kept)
     typer.echo(f"{out}: {len(kept)} jobs" + (f", of which {told}" if told else ""))
 

@@ -128,7 +128,7 @@ def load_inputs(request: RunRequest) -> Inputs:
     _see_hours(request, platform, int(whole.submit.min()))
     skipped = skipped_lines(whole)
     warnings = [str(mistake) for mistake in taken(request.dispatcher)]
-    warnings += [f"{request.trace}: {line}" for line in [*skipped, *_unstated(part)]] + workload.notes
+    warnings += [f"{request.trace}: {line}" for line in [*skipped, *whole.notes, *_unstated(part)]] + workload.notes
     jobs = deadlines_asked(workload.jobs, whole, request.deadlines, setup.deadlines)
     undated = [job.number for job in jobs if job.latest is None] if setup.needs_deadlines else []
     if undated:

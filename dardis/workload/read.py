@@ -10,6 +10,7 @@ from dardis.model.errors import InputError
 from dardis.model.files import read_text
 from dardis.workload.alibaba import CPU_MILLI, parse_pods
 from dardis.workload.eurora import ALLOCATION, parse_eurora
+from dardis.workload.sacct import is_sacct, parse_sacct
 from dardis.workload.stated import told_of
 from dardis.workload.swf import parse_swf
 from dardis.workload.table import parse_table
@@ -20,7 +21,7 @@ _FIRST_LINE = re.compile(r"^\s*([^;\s].*)$", re.MULTILINE)
 
 
 def read_trace(path: Path, *, strict: bool = False, not_ended: bool = False) -> Trace:
-    """Read an SWF trace, a job table, the Eurora CSV or a pod list of Alibaba's, plain or gzipped.
+    """Read an SWF trace, a job table, sacct's output, the Eurora CSV or a pod list of Alibaba's, plain or gzipped.
 
     Lines that are no job are counted in `Trace.skipped`; so are those of jobs that ran or waited when the file was
     written, unless who asks wants these (`not_ended`) among the others. InputError: a file that cannot be read or is of
@@ -45,8 +46,11 @@ def _parse(path: Path, text: str, *, strict: bool) -> Trace:
         return parse_pods(path, text, strict=strict)
     if "submit_s" in names or "runtime_s" in names:
         return parse_table(path, text, strict=strict)
+    if is_sacct(first):
+        return parse_sacct(path, text, strict=strict)
     if len(names) > 1 and not first.split()[0].lstrip("-").isdecimal():
-        expected = "SWF, a job table (job_id,submit_s,runtime_s,units,req_cores,…), the Eurora CSV or Alibaba's pods"
+        table = "job table (job_id,submit_s,runtime_s,units,req_cores,…)"
+        expected = f"SWF, a {table}, sacct --parsable2, the Eurora CSV or Alibaba's pods"
         raise InputError(f"{path}:1", f"columns of no known trace ({first[:60].strip()})", expected)
     return parse_swf(path, text, strict=strict)
 

@@ -56,6 +56,7 @@ def summarise(trace: Trace, platform: Platform | None) -> list[tuple[str, str]]:
     for name in ("queue", "partition"):
         if getattr(trace, name).any():
             lines.append((f"{name}s", _names(getattr(trace, name))))
+    lines += [("note", note) for note in trace.notes]
     for skips in sorted(_skipped_by_kind(trace), key=len, reverse=True)[:_MOST_NAMES]:
         kind = "malformed" if skips[0].malformed else "skipped"
         lines.append((kind, f"{len(skips):,}: {skips[0].reason} (first in line {skips[0].line})"))

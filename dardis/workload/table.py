@@ -68,8 +68,8 @@ def parse_table(path: Path, text: str, *, strict: bool) -> Trace:
     asked.end()
     columns = {name: [row[place] for row in rows] for place, name in enumerate(header) if name not in shapes.COLUMNS}
     sizes = np.array(columns.pop(_ARRAY, [1] * len(rows)), dtype=np.int64)
-    members = _with_requests(_members(_columns(columns), sizes), asked.requests)
-    return build_trace(path, np.repeat(lines, sizes), members, problems, strict=strict)
+    each = _with_requests(members(_columns(columns), sizes), asked.requests)
+    return build_trace(path, np.repeat(lines, sizes), each, problems, strict=strict)
 
 
 def _further(
@@ -107,7 +107,7 @@ def _with_requests(columns: dict[str, Any], requests: dict[int, tuple[StatedRequ
     return columns | {"units": units, "procs": procs, "walltime": walltime, "requests": requests}
 
 
-def _members(columns: dict[str, Any], sizes: Ints) -> dict[str, Any]:
+def members(columns: dict[str, Any], sizes: Ints) -> dict[str, Any]:
     """The columns with a row for each job of an array: alike, and numbered from the array's number on."""
     request = {kind: np.repeat(amounts, sizes) for kind, amounts in columns["request"].items()}
     each = {name: np.repeat(values, sizes) for name, values in columns.items() if name != "request"}

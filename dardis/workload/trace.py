@@ -52,7 +52,7 @@ class Trace:
     `lst` is `NO_TIME` without a deadline. Where `no_walltime`, nobody states one, and `walltime` is the runtime. Texts
     are "" where unknown; `name` is the job's, or its application's. `comments` are the header's lines. `requests` are
     those of jobs, by number, that ask for more than units on any nodes: `units`, `procs`, `walltime` and `runtime` are
-    then those of the first, `request` that of its first part.
+    then those of the first, `request` that of its first part. `notes` are what whoever uses it should be told.
 
     The `runtime` of a job that ran or waited when the trace was written is `UNKNOWN`, and so is the `wait` of one that
     waited; only who asks for such jobs gets them (`read_trace`).
@@ -80,6 +80,7 @@ class Trace:
     requests: Mapping[int, tuple[StatedRequest, ...]] = field(default_factory=dict)
     comments: tuple[str, ...] = ()
     skipped: tuple[Skipped, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         """Number of jobs kept."""
@@ -133,18 +134,19 @@ def build_trace(
     strict: bool,
     comments: tuple[str, ...] = (),
     never_ran: Bools | None = None,
+    suspended: Bools | None = None,
 ) -> Trace:
     """Check the rows that a reader parsed and return those that are jobs, sorted by (submit, job number).
 
     `columns` holds the arrays of Trace (what it lacks is unknown), `lines` their lines in the file, `problems` the
     lines that could not be parsed. A row without a runtime is a job that runs or waits still, unless it `never_ran`, or
-    its walltime was over a day before all else; it is among the `skipped`, too (`ended`). With `strict` the first
-    malformed line is an InputError; no job at all always is.
+    its walltime was over a day before all else and it is not `suspended`; it is among the `skipped`, too (`ended`).
+    With `strict` the first malformed line is an InputError; no job at all always is.
     """
     line_of = np.asarray(lines, dtype=np.int64)
     trace = Trace(**_with_defaults(columns, len(line_of)), comments=comments)
     keep = np.ones(len(trace), dtype=bool)
-    open_ended = _not_ended(trace, never_ran)
+    open_ended = _not_ended(trace, never_ran, suspended)
     found = [skip._replace(reason=one_line(skip.reason)) for skip in problems]
     for reason, malformed, rows in _defects(trace, open_ended):
         found += [Skipped(int(line_of[row]), reason, malformed) for row in np.flatnonzero(rows & keep)]
@@ -177,7 +179,7 @@ def no_job(path: Path, skipped: Sequence[Skipped]) -> InputError:
     return InputError(path, f"no valid job{why}", "at least one job with runtime and processors")
 
 
-def _not_ended(trace: Trace, never_ran: Bools | None) -> Bools:
+def _not_ended(trace: Trace, never_ran: Bools | None, suspended: Bools | None) -> Bools:
     """The rows of jobs that run or wait."""
     rows = np.asarray(trace.runtime == UNKNOWN)
     if never_ran is not None:
@@ -187,6 +189,8 @@ def _not_ended(trace: Trace, never_ran: Bools | None) -> Bools:
     began = trace.submit + np.maximum(trace.wait, 0)
     last = int(np.max(began + np.maximum(trace.runtime, 0), where=trace.submit <= LARGEST, initial=0))
     over = (trace.wait >= 0) & ~trace.no_walltime & (began + trace.walltime < last - _GRACE_S)
+    if suspended is not None:
+        over &= ~suspended
     return np.asarray(rows & ~over)
 
 

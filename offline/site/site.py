@@ -177,6 +177,7 @@ def load_site(request: SiteRequest, moment_of: Callable[[Trace, Calendar], Momen
     notes = [*workload.notes, *(note for note in (assumed, clock, left_out) if note)]
     if moment is not None:
         notes += moment.notes
+    notes += [f"{request.history}: {note}" for note in whole.notes]
     if whole.skipped:
         notes.append(f"{request.history}: {len(whole.skipped)} lines are no jobs")
     if not MachinePower.of_platform(platform).stated:

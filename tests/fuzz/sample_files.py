@@ -55,6 +55,22 @@ TRACES = {
         "{n},1,1,{t},5{n},10{n},{b},{b},{a},{n},{a},\n{n},2,1,,,,{b},,,1,,debug\n{n},1,2,,9{n},,2,,1,{n},0,",
         range(1, 6),
     ),
+    "sacct": _lines(
+        "JobID|JobIDRaw|JobName|User|Account|Partition|QOS|Submit|Eligible|Start|End|ElapsedRaw|TimelimitRaw|NNodes|NCPUS|"
+        "ReqTRES|AllocTRES|State\n",
+        "{n}_{a}|{n}|n, {n}|ann|a{b}|gpu{a}|normal|168{n}00|168{n}09|168{n}20|168{n}90|70|1{n}|{b}|{n}0|"
+        "cpu={n}0,node={b}|billing=9,cpu={n}0,gres/gpu:a100={b},gres/gpu={b},mem={n}.5G,node={b}|COMPLETED",
+        range(10, 18),
+    )
+    + "19_[1-3,7%2]|19||ann|a|gpu|normal|1682000||None|Unknown||Partition_Limit|1|1|cpu=4,mem=4G,node=1||PENDING\n"
+    + "20+1|21||ann|a|gpu|normal|1682000|Unknown|1682050|Unknown|5|UNLIMITED|2|8|cpu=8,node=2|cpu=8,node=2|RUNNING\n"
+    + "19.batch|19.batch||||||1682000|Unknown|Unknown|Unknown|0||1|1|||COMPLETED\n"
+    + "22|22||ann|a|gpu|normal|1682000|Unknown|None|1682050|0|5|0|0|cpu=8,node=2||CANCELLED by 1000\n",
+    "sacct in words": _lines(
+        "JobID|Submit|Start|End|Elapsed|Timelimit|ReqCPUS|AllocNodes|State|\n",
+        "{n}_{b}|2023-07-03T10:{n}:00|2023-07-03T11:00:00|2023-07-03T12:{n}:00|01:{n}:00|1-02:{n}:00|{n}|1|TIMEOUT|",
+        range(10, 18),
+    ),
     "Eurora CSV": _lines(
         "job_id,queue,submit,start,end,req_nodes,req_walltime_s,predicted_power_w,alloc(node:cores:gpus:mics:mem_kb)\n",
         "{n},debug,2014-03-31 08:{n}:10,2014-03-31 09:00:00,2014-03-31 09:{n}:00,2,1800,{n}.5,3:4:1:0:1025 4:2:1:0:500",

@@ -14,6 +14,7 @@ from dardis.workload.trace import Trace
 from dardis.workload.units import in_units
 
 EURORA = "job_id,queue,submit,start,end,req_nodes,req_walltime_s,predicted_power_w,alloc(node:cores:gpus:mics:mem_kb)\n"
+SACCT = "JobIDRaw|Submit|Start|End|TimelimitRaw|NNodes|AllocTRES|ReqTRES|State\n"
 PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
 FORMS = {
     "swf": (
@@ -25,6 +26,9 @@ FORMS = {
         "job_id,submit_s,runtime_s,walltime_s,wait_s,units,req_cores\n"
         "1,0,100,200,5,1,4\n2,10,,200,20,1,4\n3,40,-1,300,,1,2\n"
     ),
+    "sacct.txt": SACCT
+    + "1|0|5|105|3|1|cpu=4,node=1|cpu=4,node=1|COMPLETED\n2|10|30|Unknown|3|1|cpu=4,node=1|cpu=4|RUNNING\n"
+    + "3|40|Unknown|Unknown|5|1||cpu=2,node=1|PENDING\n",
     "eurora.csv": EURORA
     + "1,q,1970-01-01 00:00:00,1970-01-01 00:00:05,1970-01-01 00:01:45,1,200,,n1:4:0:0:0\n"
     + "2,q,1970-01-01 00:00:10,1970-01-01 00:00:30,,1,200,,n1:4:0:0:0\n"

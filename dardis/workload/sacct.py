@@ -1,0 +1,311 @@
+"""Reads what `sacct --parsable2` of Slurm writes: `|` between the fields, a header, one line a job.
+
+A job asks for as many equal units as it has nodes, each with its part of cores, memory and generic resources, rounded
+up: those that were allocated, or asked for where it waits. A file that says nothing of nodes counts processors.
+
+The runtime is Slurm's elapsed time, which leaves out how long a job was suspended: what it did needs no more. A
+suspended job has not ended, however long ago its walltime was over, as that stands, too. A running one may be a record
+whose end was lost (`sacctmgr show runawayjobs`), so the rule of `build_trace` holds for it.
+
+Of several lines of one job (`sacct -D`) the one submitted last counts, and of equals the last, which is what sacct says
+without `-D`. Each part of a heterogeneous job is a job. A line for members of an array that wait is as many jobs: the
+first has the line's number, the others have numbers beyond all in the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from dardis.model.arrays import Ints
+from dardis.model.errors import InputError
+from dardis.model.files import by_name
+from dardis.model.numbers import whole_number
+from dardis.model.resources import CORES, MEMORY
+from dardis.workload import slurm_texts as slurm
+from dardis.workload.slurm_texts import UNSTATED, Clock, OtherClockError, Phase, Tres
+from dardis.workload.table import members, processors
+from dardis.workload.trace import LARGEST, UNKNOWN, Skipped, Trace, build_trace
+
+STEP = "a step of a job (sacct -X leaves them out)"
+_REQUIRED = (
+    ("JobIDRaw", "JobID"), ("Submit",), ("Start",), ("End", "ElapsedRaw", "Elapsed"), ("State",),
+    ("NCPUS", "AllocCPUS", "ReqCPUS", "AllocTRES", "ReqTRES"),
+)  # fmt: skip
+"""Of each at least one."""
+_NODES = ("NNodes", "AllocNodes", "ReqNodes", "AllocTRES", "ReqTRES")
+_ALLOCATED = ("AllocTRES", "AllocCPUS", "NCPUS", "AllocNodes", "NNodes", "ReqTRES", "ReqCPUS", "ReqNodes")
+_ASKED = ("ReqTRES", "ReqCPUS", "ReqNodes", "NNodes", "NCPUS", "AllocTRES", "AllocCPUS", "AllocNodes")
+"""Who says what a job has: the first that says it of cores, and of nodes."""
+_TEXTS = {
+    "user": ("User", "UID"), "group": ("Group", "GID", "Account"), "name": ("JobName",), "queue": ("QOS",),
+    "partition": ("Partition",),
+}  # fmt: skip
+"""The first that says something."""
+COLUMNS = frozenset(
+    {*(name for names in (*_REQUIRED, *_TEXTS.values(), _NODES) for name in names)}
+    | {"Eligible", "TimelimitRaw", "Timelimit"}
+)
+_WAY = (
+    "SLURM_TIME_FORMAT=%s sacct --parsable2 -aX "
+    "-o JobIDRaw,JobID,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,NNodes,NCPUS,ReqTRES,AllocTRES,State"
+)
+_NO_HEADER = re.compile(r"\d[^\s|,;]*+\|", re.ASCII)
+_BETWEEN = re.compile(r"[|,;\s]+")
+Value = TypeVar("Value")
+
+
+class _Row(NamedTuple):
+    line: int
+    key: str
+    """What lines of one job have in common."""
+    number: int
+    """`UNKNOWN`: member of an array, whose own number is not said."""
+    members: int
+    submit: int
+    wait: int
+    runtime: int
+    walltime: int
+    est: int
+    nodes: int
+    amounts: Mapping[str, int]
+    """Of the whole job."""
+    texts: tuple[str, ...]
+    phase: Phase
+    is_part: bool
+    never_ran: str
+    """Why, if so."""
+
+
+def is_sacct(first_line: str) -> bool:
+    """Whether a file that begins so is sacct's, be it in a form that is refused."""
+    words = {*_BETWEEN.split(first_line)}
+    is_header = len(words & COLUMNS) > 1 and ("|" in first_line or not words.isdisjoint(_REQUIRED[0]))
+    return is_header or _NO_HEADER.match(first_line.lstrip()) is not None
+
+
+def parse_sacct(path: Path, text: str, *, strict: bool) -> Trace:
+    """Read the jobs from a text; `path` names it in messages. Lines that are no job are in its `skipped`."""
+    table = _lines(text)
+    header = _header(path, *next(table, (1, "")))
+    is_closed = header[-1] == ""  # --parsable has a bar after the last field, too
+    names = header[:-1] if is_closed else header
+    _check_header(path, names)
+    clock = Clock()
+    rows: list[_Row] = []
+    problems: list[Skipped] = []
+    for line, content in table:
+        fields = (content.removesuffix("|") if is_closed else content).split("|")
+        try:
+            rows.append(_row(line, by_name(names, [*map(str.strip, fields)]), clock))
+        except _StepError:
+            problems.append(Skipped(line, STEP, malformed=False))
+        except ValueError as error:
+            problems.append(Skipped(line, str(error), malformed=True))
+        except OtherClockError as error:
+            raise InputError(f"{path}:{line}", str(error), "one clock in one file (SLURM_TIME_FORMAT=%s)") from None
+    rows = _last_runs(rows, problems)
+    problems += [Skipped(row.line, row.never_ran, malformed=False) for row in rows if row.never_ran]
+    rows = [row for row in rows if not row.never_ran]
+    return _built(path, rows, problems, clock, strict=strict, has_nodes=not {*names}.isdisjoint(_NODES))
+
+
+class _StepError(Exception):
+    """The line is no job's but a step's."""
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """The number and text of each line that is neither blank nor, before all else, a comment."""
+    begun = False
+    for number, line in enumerate(text.split("\n"), 1):
+        content = line.strip()
+        begun |= bool(content) and not content.startswith(";")
+        if content and begun:
+            yield number, content
+
+
+def _header(path: Path, line: int, first: str) -> list[str]:
+    if _NO_HEADER.match(first):
+        raise InputError(f"{path}:{line}", "sacct's jobs without a header", f"one (no --noheader): {_WAY}")
+    if "|" not in first:
+        raise InputError(f"{path}:{line}", "sacct's columns without | between them", f"--parsable2: {_WAY}")
+    return [name.strip() for name in first.split("|")]
+
+
+def _check_header(path: Path, names: Sequence[str]) -> None:
+    for name in names:
+        if name in COLUMNS and names.count(name) > 1:
+            raise InputError(f"{path}:1", f"column {name!r} occurs twice")
+    missing = [" or ".join(one) for one in _REQUIRED if {*names}.isdisjoint(one)]
+    if missing:
+        raise InputError(f"{path}:1", f"no column {', '.join(missing)}", _WAY)
+
+
+def _row(line: int, cells: Mapping[str, str], clock: Clock) -> _Row:
+    """One job; ValueError when the line does not parse."""
+    shown = [_read(cells, name, slurm.job_name) for name in _REQUIRED[0] if name in cells]
+    if any(name.is_step for name in shown):
+        raise _StepError
+    number = shown[0].number
+    state = _read(cells, "State", slurm.state)
+    phase = slurm.PHASE_OF[state]
+    submit, start = (_read(cells, name, clock.seconds) for name in ("Submit", "Start"))
+    end, eligible = (_read(cells, name, clock.seconds) if name in cells else None for name in ("End", "Eligible"))
+    if submit is None:
+        raise ValueError(f"Submit: {cells['Submit']!r} is no time")
+    if phase is Phase.WAITS:
+        start = None  # by a plan, if at all
+    elif phase is not Phase.ENDED and start is None:
+        raise ValueError(f"Start: {cells['Start']!r} is no time, and the job is {state}")
+    never_ran, runtime = _run(cells, state, start, end) if phase is Phase.ENDED else ("", UNKNOWN)
+    has = _has(cells, _ASKED if start is None else _ALLOCATED)
+    pending = next((name.pending for name in shown if name.pending is not None), None)
+    return _Row(
+        line=line,
+        key=_first(cells, _REQUIRED[0]) if number is None else str(number),
+        number=UNKNOWN if number is None else number,
+        members=1 if pending is None or phase is not Phase.WAITS else slurm.pending_members(pending),
+        submit=submit,
+        wait=UNKNOWN if start is None else max(start - submit, 0),
+        runtime=runtime,
+        walltime=_walltime(cells),
+        est=submit if eligible is None else max(eligible, submit),
+        nodes=has.nodes,
+        amounts=has.amounts,
+        texts=tuple(_first(cells, names) for names in _TEXTS.values()),
+        phase=phase,
+        is_part=any(name.is_part for name in shown),
+        never_ran=never_ran,
+    )
+
+
+def _read(cells: Mapping[str, str], name: str, read: Callable[[str], Value]) -> Value:
+    """What a cell says; the ValueError names its column."""
+    try:
+        return read(cells[name])
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def _run(cells: Mapping[str, str], state: str, start: int | None, end: int | None) -> tuple[str, int]:
+    """Why a job that has ended never ran, "" if it did, and how long."""
+    elapsed = _elapsed(cells)
+    if elapsed is None and start is not None:
+        if end is None:
+            raise ValueError(f"{'End' if 'End' in cells else 'Elapsed'}: none is stated, and the job is {state}")
+        if end < start:
+            raise ValueError("End: before Start")
+        elapsed = end - start
+    if not elapsed and (start is None or state == "CANCELLED"):
+        return f"{state} before it ran", UNKNOWN
+    return "", elapsed or 0
+
+
+def _elapsed(cells: Mapping[str, str]) -> int | None:
+    """How long a job ran by what Slurm says of that itself; None: nothing."""
+    if cells.get("ElapsedRaw", "") not in UNSTATED:
+        return _read(cells, "ElapsedRaw", lambda text: whole_number(text, 0, LARGEST))
+    return None if cells.get("Elapsed", "") in UNSTATED else _read(cells, "Elapsed", slurm.span)
+
+
+def _walltime(cells: Mapping[str, str]) -> int:
+    if "TimelimitRaw" in cells:
+        return _read(cells, "TimelimitRaw", slurm.raw_limit)
+    return _read(cells, "Timelimit", slurm.limit) if "Timelimit" in cells else UNKNOWN
+
+
+def _has(cells: Mapping[str, str], sources: Sequence[str]) -> Tres:
+    """Nodes and resources of a job, from the first of the sources that states some."""
+    nodes = cores = 0
+    amounts: Mapping[str, int] = {}
+    for name in sources:
+        text = cells.get(name, "")
+        if text in UNSTATED:
+            continue
+        if name.endswith("TRES"):
+            found = _read(cells, name, slurm.tres)
+            amounts = amounts or found.amounts
+            nodes, cores = nodes or found.nodes, cores or found.amounts.get(CORES, 0)
+        elif name.endswith("odes"):
+            nodes = nodes or _read(cells, name, slurm.count)
+        else:
+            cores = cores or _read(cells, name, slurm.count)
+    return Tres(nodes, {**amounts, CORES: cores})
+
+
+def _first(cells: Mapping[str, str], names: Sequence[str]) -> str:
+    return next((cells[name] for name in names if cells.get(name)), "")
+
+
+def _last_runs(rows: list[_Row], problems: list[Skipped]) -> list[_Row]:
+    """For each job the line that counts; the others are told among the problems."""
+    last: dict[str, _Row] = {}
+    for row in rows:
+        if row.key not in last or last[row.key].submit <= row.submit:
+            last[row.key] = row
+    for row in rows:
+        if (counts := last[row.key]) is not row:
+            reason = f"an earlier run of job {row.key}, which was queued again: line {counts.line} counts"
+            problems.append(Skipped(row.line, reason, malformed=False))
+    return [row for row in rows if last[row.key] is row]
+
+
+def _built(
+    path: Path, rows: list[_Row], problems: list[Skipped], clock: Clock, *, strict: bool, has_nodes: bool
+) -> Trace:  # fmt: skip
+    """The trace of these rows, with what should be known of it."""
+    sizes = np.array([row.members for row in rows], dtype=np.int64)
+    number, first_given = _numbers(rows, sizes)
+    columns = members(_columns(rows, has_nodes=has_nodes), sizes) | {"number": number}
+    suspended = np.repeat([row.phase is Phase.SUSPENDED for row in rows], sizes).astype(bool)
+    lines = np.repeat([row.line for row in rows], sizes)
+    trace = build_trace(path, lines, columns, problems, strict=strict, suspended=suspended)
+    notes = []
+    if clock.lacks_zone:
+        notes.append("times have no zone and are taken as UTC (SLURM_TIME_FORMAT=%s makes them clear)")
+    if parts := sum(row.is_part for row in rows):
+        notes.append(f"{parts} parts of heterogeneous jobs are jobs by themselves, which need not start together")
+    if given := len(number) - sum(row.number != UNKNOWN for row in rows):
+        notes.append(f"{given} members of arrays are numbered from {first_given} on: the file does not say their own")
+    return replace(trace, notes=tuple(notes))
+
+
+def _numbers(rows: list[_Row], sizes: Ints) -> tuple[Ints, int]:
+    """Job numbers of all members of the rows, and from which on they are ours: beyond all that are stated."""
+    stated = np.array([row.number for row in rows], dtype=np.int64)
+    numbers = np.full(int(sizes.sum()), UNKNOWN, dtype=np.int64)
+    numbers[np.cumsum(sizes) - sizes] = stated
+    lacking = numbers == UNKNOWN
+    first = int(stated[stated <= LARGEST].max(initial=0)) + 1
+    numbers[lacking] = first + np.arange(lacking.sum())
+    return numbers, first
+
+
+def _columns(rows: list[_Row], *, has_nodes: bool) -> dict[str, Any]:
+    """The columns of Trace, a row for each line."""
+    columns: dict[str, Any] = {
+        name: np.array([getattr(row, name) for row in rows], dtype=np.int64)
+        for name in ("number", "submit", "wait", "runtime", "walltime", "est")
+    }
+    for place, name in enumerate(_TEXTS):
+        columns[name] = np.array([row.texts[place] for row in rows], dtype=object)
+    cores = np.array([row.amounts[CORES] for row in rows], dtype=np.int64)
+    if not has_nodes:
+        return columns | {"procs": cores, "request": {}}
+    units = np.where(cores > 0, np.array([row.nodes for row in rows], dtype=np.int64), 0)
+    request = {}
+    for kind in _kinds(rows):
+        amounts = np.array([row.amounts.get(kind, 0) for row in rows], dtype=np.int64)
+        request[kind] = -(-amounts // np.maximum(units, 1))
+    return columns | {"units": units, "request": request, "procs": processors(units, request)}
+
+
+def _kinds(rows: list[_Row]) -> list[str]:
+    """The kinds that some job asks for: cores, memory, and the others by name."""
+    found = {kind for row in rows for kind, amount in row.amounts.items() if amount}
+    return [CORES, *({MEMORY} & found), *sorted(found - {CORES, MEMORY})]

@@ -1,0 +1,208 @@
+"""What Slurm's accounting writes into its cells: times, spans, counts, resources, job ids and states.
+
+Whatever reads a text here raises ValueError with what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from enum import Enum
+from functools import lru_cache
+from types import MappingProxyType
+from typing import NamedTuple
+
+from dardis.model.numbers import whole_number
+from dardis.model.resources import CORES, KIND_NAME, MEMORY, POWER
+from dardis.workload.table import LARGEST_ARRAY
+from dardis.workload.trace import LARGEST, UNKNOWN
+
+UNSTATED = frozenset({"", "Unknown", "None", "N/A"})
+_NO_LIMIT = UNSTATED | {"UNLIMITED", "Partition_Limit"}
+
+
+class Phase(Enum):
+    """How far a job is."""
+
+    ENDED = 0
+    RUNS = 1
+    SUSPENDED = 2
+    """It has begun, and its walltime stands still."""
+    WAITS = 3
+
+
+_PHASES = {
+    Phase.ENDED: "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED LAUNCH_FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED "
+    "RECONFIG_FAIL REVOKED TIMEOUT",
+    Phase.RUNS: "COMPLETING CONFIGURING EXPEDITING POWER_UP_NODE RESIZING RUNNING SIGNALING STAGE_OUT",
+    Phase.SUSPENDED: "STOPPED SUSPENDED",
+    Phase.WAITS: "PENDING REQUEUED REQUEUE_FED REQUEUE_HOLD RESV_DEL_HOLD SPECIAL_EXIT",
+}
+PHASE_OF = {word: phase for phase, words in _PHASES.items() for word in words.split()}
+"""By the words of Slurm's state."""
+
+
+def state(text: str) -> str:
+    """The word of a state: `CANCELLED` of `CANCELLED by 1000`."""
+    word = text.partition(" ")[0]
+    if word not in PHASE_OF:
+        raise ValueError(f"{text!r} is no state of a job")
+    return word
+
+
+class OtherClockError(Exception):
+    """A time by another clock than those before it in the file."""
+
+
+_STAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(Z|[+-]\d\d:?\d\d)?", re.ASCII)
+_UNIX, _NO_ZONE = "Unix seconds", "without a zone"
+
+
+class Clock:
+    """Unix seconds of the times of one file, which are all Unix seconds, all without a zone (UTC), or all of one."""
+
+    def __init__(self) -> None:
+        self._kind = ""
+
+    @property
+    def lacks_zone(self) -> bool:
+        """Whether the times that were read state none."""
+        return self._kind == _NO_ZONE
+
+    def seconds(self, text: str) -> int | None:
+        """Unix seconds of a time, None where none is stated; OtherClockError, too."""
+        if text in UNSTATED:
+            return None
+        match = _STAMP.fullmatch(text)
+        if match is None:
+            number, kind = whole_number(text, 0, LARGEST), _UNIX
+        else:
+            moment = datetime.fromisoformat(text)
+            number = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+            kind = f"of {moment.tzname()}" if moment.tzinfo else _NO_ZONE
+        self._kind = self._kind or kind
+        if kind != self._kind:
+            what = "clocks" if {kind, self._kind} & {_UNIX, _NO_ZONE} else "zones"
+            raise OtherClockError(f"two {what} in one file: {text!r} is {kind}, what comes before {self._kind}")
+        return number
+
+
+_SPAN = re.compile(r"(?:(?:(\d{1,6})-)?(\d{1,6}):)?(\d{1,6}):(\d\d)", re.ASCII)
+
+
+def span(text: str) -> int:
+    """Seconds of `1-02:03:04`, `02:03:04` or `05:00`, the last of which is minutes and seconds."""
+    match = _SPAN.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no time span such as 1-02:03:04")
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+def raw_limit(text: str) -> int:
+    """Seconds of a limit in minutes; `UNKNOWN` where there is none, or only the partition's."""
+    return UNKNOWN if text in _NO_LIMIT else 60 * whole_number(text, 0, LARGEST)
+
+
+def limit(text: str) -> int:
+    """The same of a limit that is written as a time span."""
+    return UNKNOWN if text in _NO_LIMIT else span(text)
+
+
+_COUNT = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([KMGTP]?)", re.ASCII)
+
+
+def count(text: str) -> int:
+    """A count such as `64` or `4K` (4,096), out of a trace's range at most by 1."""
+    return _scaled(text, "")
+
+
+def _scaled(text: str, unit: str) -> int:
+    """An amount in a unit (`M`: 2^20), which is also the one of a text that names none; rounded up."""
+    match = _COUNT.fullmatch(text)
+    if match is None or ("." in match[1] and not (match[2] or unit)):
+        raise ValueError(f"{text!r} is no amount")
+    power = " KMGTP".index(match[2] or unit or " ") - " KMGTP".index(unit or " ")
+    return min(math.ceil(float(match[1]) * 1024.0**power), LARGEST + 1)
+
+
+class Tres(NamedTuple):
+    """Resources of a whole job: 0 where they name no nodes; `amounts` by kind (cores, memory in MiB, gpu …)."""
+
+    nodes: int = 0
+    amounts: Mapping[str, int] = MappingProxyType({})
+
+
+@lru_cache(maxsize=1 << 12)
+def tres(text: str) -> Tres:
+    """Resources as in `billing=8,cpu=8,gres/gpu:a100=2,gres/gpu=2,mem=16G,node=1`.
+
+    A generic resource is a kind by its name. Of one that is stated with and without types the sum without counts. What
+    is neither cores, memory, nodes nor generic is left out.
+    """
+    stated: dict[str, str] = {}
+    for part in text.split(",") if text not in UNSTATED else ():
+        name, equals, amount = part.partition("=")
+        if not equals or name in stated:
+            raise ValueError(f"{part!r} is no resource" if not equals else f"{name!r} occurs twice")
+        stated[name] = amount
+    amounts = _generic(stated)
+    if "cpu" in stated:
+        amounts[CORES] = count(stated["cpu"])
+    if "mem" in stated:
+        amounts[MEMORY] = _scaled(stated["mem"], "M")
+    return Tres(count(stated.get("node", "0")), MappingProxyType(amounts))
+
+
+def _generic(stated: Mapping[str, str]) -> dict[str, int]:
+    whole: dict[str, int] = {}
+    by_types: dict[str, int] = {}
+    for name, amount in stated.items():
+        group, _, resource = name.partition("/")
+        kind, typed, _ = resource.lower().partition(":")
+        if group == "gres" and KIND_NAME.fullmatch(kind) and kind not in (CORES, MEMORY, POWER):
+            found = by_types if typed else whole
+            found[kind] = min(found.get(kind, 0) + count(amount), LARGEST + 1)
+    return by_types | whole
+
+
+_JOB = re.compile(r"(\d{1,18})(?:_(?:(\d{1,18})|\[([^\]]*)\]))?(?:\+(\d{1,9}))?(\..*)?", re.ASCII)
+
+
+class JobName(NamedTuple):
+    """What a job's id says: `123`, `123_7` (`number` None), `123_[5-9%2]`, `123+1` (124), `123.batch` (a step)."""
+
+    number: int | None
+    pending: str | None
+    """Which members of an array wait."""
+    is_part: bool
+    """Of a heterogeneous job."""
+    is_step: bool
+
+
+def job_name(text: str) -> JobName:
+    """Read `JobID` or `JobIDRaw`."""
+    match = _JOB.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no job")
+    number, member, pending, part, step = match.groups()
+    return JobName(None if member else int(number) + int(part or 0), pending, part is not None, step is not None)
+
+
+_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?", re.ASCII)
+
+
+def pending_members(pending: str) -> int:
+    """How many members of an array `1,5-9,20-40:10%2` are; no array is larger than a job table's."""
+    found = 0
+    for part in re.sub(r"%\d*$", "", pending).split(","):
+        match = _RANGE.fullmatch(part)
+        first, last, step = (int(match[1]), int(match[2] or match[1]), int(match[3] or 1)) if match else (0, 0, 0)
+        if step == 0 or last < first:
+            raise ValueError(f"members {pending!r} can't be counted (SLURM_BITSTR_LEN=0 has sacct write all)")
+        found += (last - first) // step + 1
+    if found > LARGEST_ARRAY:
+        raise ValueError(f"{found} members of an array, and at most {LARGEST_ARRAY} are read")
+    return found
