@@ -92,10 +92,9 @@ def is_sacct(first_line: str) -> bool:
 def parse_sacct(path: Path, text: str, *, strict: bool) -> Trace:
     """Read the jobs from a text; `path` names it in messages. Lines that are no job are in its `skipped`."""
     table = _lines(text)
-    header = _header(path, *next(table, (1, "")))
-    is_closed = header[-1] == ""  # --parsable has a bar after the last field, too
-    names = header[:-1] if is_closed else header
-    _check_header(path, names)
+    names = _header(path, *next(table, (1, "")))
+    is_closed = names[-1] == ""  # --parsable has a bar after the last field, too
+    names = names[:-1] if is_closed else names
     clock = Clock()
     rows: list[_Row] = []
     problems: list[Skipped] = []
@@ -130,20 +129,19 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _header(path: Path, line: int, first: str) -> list[str]:
+    """The names of the columns. Raises InputError."""
     if _NO_HEADER.match(first):
         raise InputError(f"{path}:{line}", "sacct's jobs without a header", f"one (no --noheader): {_WAY}")
     if "|" not in first:
         raise InputError(f"{path}:{line}", "sacct's columns without | between them", f"--parsable2: {_WAY}")
-    return [name.strip() for name in first.split("|")]
-
-
-def _check_header(path: Path, names: Sequence[str]) -> None:
+    names = [name.strip() for name in first.split("|")]
     for name in names:
         if name in COLUMNS and names.count(name) > 1:
-            raise InputError(f"{path}:1", f"column {name!r} occurs twice")
+            raise InputError(f"{path}:{line}", f"column {name!r} occurs twice")
     missing = [" or ".join(one) for one in _REQUIRED if {*names}.isdisjoint(one)]
     if missing:
-        raise InputError(f"{path}:1", f"no column {', '.join(missing)}", _WAY)
+        raise InputError(f"{path}:{line}", f"no column {', '.join(missing)}", _WAY)
+    return names
 
 
 def _row(line: int, cells: Mapping[str, str], clock: Clock) -> _Row:

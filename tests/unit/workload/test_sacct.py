@@ -1,0 +1,293 @@
+"""What Slurm's sacct writes: columns, times and states, and what is wrong with them."""
+
+import gzip
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from kit.sacct_text import JOB, NEXT, UNBEGUN, sacct
+
+from dardis.model.errors import InputError
+from dardis.workload.read import read_trace
+from dardis.workload.summary import not_ended, summarise
+from dardis.workload.trace import Trace
+
+Read = Callable[..., Trace]
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Read:
+    """Reads a text, or jobs."""
+
+    def read_text(*jobs: str | dict[str, str], **asked: bool) -> Trace:
+        text = jobs[0] if isinstance(jobs[0], str) else sacct(*jobs)  # type: ignore[arg-type]
+        (tmp_path / "jobs.txt").write_bytes(text.encode())
+        return read_trace(tmp_path / "jobs.txt", **asked)
+
+    return read_text
+
+
+def refused(read: Read, *jobs: str | dict[str, str]) -> str:
+    with pytest.raises(InputError) as caught:
+        read(*jobs)
+    told = str(caught.value)
+    assert "\n" not in told
+    return told.partition("jobs.txt")[2]
+
+
+def test_a_site_s_export(read: Read) -> None:
+    trace = read(JOB, strict=True)
+    columns = (trace.number, trace.submit, trace.est, trace.wait, trace.runtime, trace.walltime, trace.units)
+    assert [column.tolist() for column in columns] == [[7], [1000], [1000], [10], [100], [300], [2]]
+    assert {kind: amounts.tolist() for kind, amounts in trace.request.items()} == {
+        "cores": [32], "memory": [65536], "gpu": [2],
+    }  # fmt: skip
+    assert trace.procs.tolist() == [64]
+    texts = (trace.user, trace.group, trace.name, trace.queue, trace.partition)
+    assert [column.tolist() for column in texts] == [["1000"], ["100"], [""], ["normal"], ["gpu"]]
+    assert (trace.skipped, trace.notes, trace.comments) == ((), (), ())
+
+
+def test_columns_in_any_order_and_some_more_or_fewer(read: Read) -> None:
+    named = {"JobName": "a=b 'c\"", "User": "ann", "Group": "staff", "Comment": "x", "Comment2": ""}
+    trace = read(dict(reversed((named | JOB).items())))
+    texts = (trace.user, trace.group, trace.name)
+    assert [column.tolist() for column in texts] == [["ann"], ["staff"], ["a=b 'c\""]]
+    few = read("State|NCPUS|Elapsed|Start|Submit|JobID\nFAILED|4|00:01:40|1010|1000|7\n")
+    assert (few.number.tolist(), few.runtime.tolist(), few.procs.tolist()) == ([7], [100], [4])
+    assert few.counts_processors, "nothing is said of nodes"
+    assert few.no_walltime.tolist() == [True]
+
+
+@pytest.mark.parametrize(
+    ("without", "told"),
+    [
+        (("JobIDRaw",), ":1: no column JobIDRaw or JobID; expected SLURM_TIME_FORMAT=%s sacct --parsable2 -aX -o "),
+        (("Submit",), ":1: no column Submit; expected SLURM"),
+        (("Start",), ":1: no column Start; expected SLURM"),
+        (("End", "ElapsedRaw"), ":1: no column End or ElapsedRaw or Elapsed; expected SLURM"),
+        (("State",), ":1: no column State; expected SLURM"),
+        (("NCPUS", "ReqTRES", "AllocTRES"), ":1: no column NCPUS or AllocCPUS or ReqCPUS or AllocTRES or ReqTRES; exp"),
+        (("Submit", "State"), ":1: no column Submit, State; expected SLURM"),
+    ],
+)
+def test_a_column_that_is_missing_is_named(read: Read, without: tuple[str, ...], told: str) -> None:
+    assert refused(read, sacct(JOB, without=without)).startswith(told)
+
+
+def test_a_column_that_occurs_twice_is_an_error(read: Read) -> None:
+    assert refused(read, sacct(JOB).replace("NodeList", "Submit")) == ":1: column 'Submit' occurs twice"
+    assert len(read(sacct(JOB).replace("NodeList", "Priority"))) == 1, "nobody reads these"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "JobID           JobName  State\n------------ ---------- -----\n7 a COMPLETED\n",
+            ":1: sacct's columns without |",
+        ),
+        (
+            "JobIDRaw,State,Submit\n7,COMPLETED,5\n",
+            ":1: sacct's columns without | between them; expected --parsable2: ",
+        ),
+        ("\n7|1000|COMPLETED\n", ":2: sacct's jobs without a header; expected one (no --noheader): SLURM"),
+        ("7_[3-4]|1000|PENDING\n", ":1: sacct's jobs without a header"),
+        ("name|time\na|5\n", ": no valid job"),
+    ],
+)
+def test_other_forms_of_it_are_told_from_this_one(read: Read, text: str, told: str) -> None:
+    assert refused(read, text).startswith(told)
+
+
+def test_a_header_alone_holds_no_job(read: Read) -> None:
+    assert refused(read, sacct(JOB).splitlines()[0]).startswith(": no valid job; expected")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        sacct(JOB, end="\r\n"),
+        "\ufeff" + sacct(JOB),
+        "\n\n" + sacct(JOB).replace("\n", "\n\n \n"),
+        sacct(JOB).replace("\n", "|\n"),
+        sacct(JOB | {"Empty": ""}).replace("\n", "|\n"),
+        "; exported in May\n" + sacct(JOB),
+    ],
+    ids=["CRLF", "BOM", "blank lines", "--parsable", "--parsable, last empty", "comment"],
+)
+def test_lines_as_people_keep_them(read: Read, text: str) -> None:
+    trace = read(text, strict=True)
+    assert (trace.number.tolist(), trace.queue.tolist(), trace.request["gpu"].tolist()) == ([7], ["normal"], [2])
+
+
+def test_gzip(tmp_path: Path) -> None:
+    (tmp_path / "j.gz").write_bytes(gzip.compress(sacct(JOB).encode()))
+    assert read_trace(tmp_path / "j.gz").number.tolist() == [7]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"JobIDRaw": "x"}, "JobIDRaw: 'x' is no job"),
+        ({"JobIDRaw": ""}, "JobIDRaw: '' is no job"),
+        ({"JobIDRaw": "9" * 17}, "number out of range"),
+        ({"State": "COMPLETE"}, "State: 'COMPLETE' is no state of a job"),
+        ({"State": ""}, "State: '' is no state of a job"),
+        ({"Submit": "Unknown"}, "Submit: 'Unknown' is no time"),
+        ({"Submit": "soon"}, "Submit: 'soon' is no whole number"),
+        ({"Start": "-5"}, "Start: '-5' is out of range"),
+        ({"State": "RUNNING", "Start": "None"}, "Start: 'None' is no time, and the job is RUNNING"),
+        ({"ElapsedRaw": "-1"}, "ElapsedRaw: '-1' is out of range"),
+        ({"ElapsedRaw": "", "End": "Unknown"}, "End: none is stated, and the job is COMPLETED"),
+        ({"ElapsedRaw": "", "End": "1009"}, "End: before Start"),
+        ({"TimelimitRaw": "00:05"}, "TimelimitRaw: '00:05' is no whole number"),
+        ({"TimelimitRaw": str(1 << 38)}, "number out of range"),
+        ({"AllocTRES": "cpu"}, "AllocTRES: 'cpu' is no resource"),
+        ({"AllocTRES": "cpu=4,cpu=5"}, "AllocTRES: 'cpu' occurs twice"),
+        ({"AllocTRES": "cpu=4.5"}, "AllocTRES: '4.5' is no amount"),
+        ({"AllocTRES": "cpu=4,mem=4Q,node=1"}, "AllocTRES: '4Q' is no amount"),
+        ({"AllocTRES": "cpu=4,node=1,gres/gpu=-1"}, "AllocTRES: '-1' is no amount"),
+        ({"AllocTRES": "cpu=99P,node=1"}, "number out of range"),
+        ({"AllocTRES": "", "ReqTRES": "", "NCPUS": "many"}, "NCPUS: 'many' is no amount"),
+        ({"QOS": "a|b"}, "24 fields instead of 23"),
+    ],
+)
+def test_a_line_that_is_no_job_is_malformed(read: Read, change: dict[str, str], reason: str) -> None:
+    trace = read(JOB, NEXT | change)
+    assert [tuple(skip) for skip in trace.skipped] == [(3, reason, True)]
+    with pytest.raises(InputError, match=r"jobs\.txt:3: "):
+        read(JOB, NEXT | change, strict=True)
+
+
+class TestTimes:
+    ISO = JOB | {name: f"2023-07-03T10:{m}:00" for name, m in (("Submit", "00"), ("Start", "05"), ("End", "09"))}
+    AT = int(datetime(2023, 7, 3, 10, tzinfo=UTC).timestamp())
+
+    def test_without_a_zone_they_are_utc_and_that_is_told(self, read: Read) -> None:
+        trace = read(self.ISO | {"Eligible": "Unknown", "ElapsedRaw": ""})
+        assert (trace.submit.tolist(), trace.wait.tolist(), trace.runtime.tolist()) == ([self.AT], [300], [240])
+        assert trace.notes == ("times have no zone and are taken as UTC (SLURM_TIME_FORMAT=%s makes them clear)",)
+        assert ("note", trace.notes[0]) in summarise(trace, None)
+
+    @pytest.mark.parametrize(("zone", "ahead"), [("Z", 0), ("+0200", 7200), ("-05:30", -19800)])
+    def test_an_offset_is_heeded(self, read: Read, zone: str, ahead: int) -> None:
+        times = {name: self.ISO[name] + zone for name in ("Submit", "Start", "End")}
+        trace = read(self.ISO | times | {"Eligible": ""})
+        assert (trace.submit.tolist(), trace.notes) == ([self.AT - ahead], ())
+
+    @pytest.mark.parametrize(
+        ("first", "other", "told"),
+        [
+            ("1000", "2023-07-03T10:00:00", "two clocks in one file: '2023-07-03T10:00:00' is without a zone"),
+            (
+                "2023-07-03T10:00:00",
+                "1000",
+                "two clocks in one file: '1000' is Unix seconds, what comes before without",
+            ),
+            ("2023-07-03T10:00:00", "2023-07-03T10:00:00Z", "two clocks in one file: '2023-07-03T10:00:00Z' is of UTC"),
+            (
+                "2023-07-03T10:00:00+01:00",
+                "2023-07-03T10:00:00+0200",
+                "two zones in one file: '2023-07-03T10:00:00+0200' is of UTC+02:00, what comes before of UTC+01:00",
+            ),
+        ],
+    )
+    def test_two_clocks_in_one_file_are_an_error(self, read: Read, first: str, other: str, told: str) -> None:
+        times = {"Submit": first, "Eligible": first, "Start": first, "End": first}
+        found = refused(read, JOB | times, NEXT | times | {"Start": other})
+        assert found.startswith(f":3: {told}")
+        assert found.endswith("; expected one clock in one file (SLURM_TIME_FORMAT=%s)")
+
+    @pytest.mark.parametrize(
+        "stamp", ["2023-02-29T10:00:00", "2023-07-03", "2023-07-03T10:00", "2023-07-03T10:00:00+9"]
+    )
+    def test_no_time_is_malformed(self, read: Read, stamp: str) -> None:
+        times = {"Eligible": "Unknown"}
+        trace = read(self.ISO | times, self.ISO | times | {"JobIDRaw": "8", "Submit": stamp})
+        assert [(skip.line, skip.malformed) for skip in trace.skipped] == [(3, True)]
+
+    @pytest.mark.parametrize(
+        ("text", "seconds"),
+        [("1-02:03:04", 93784), ("02:03:04", 7384), ("05:00", 300), ("UNLIMITED", -1), ("Partition_Limit", -1)],
+    )
+    def test_limits_and_spans_in_words(self, read: Read, text: str, seconds: int) -> None:
+        elapsed = text if seconds > 0 else "100"
+        job = JOB | {"Timelimit": text, "Elapsed": elapsed, "End": "1010"}
+        trace = read(sacct(job, without=("TimelimitRaw", "ElapsedRaw") if seconds > 0 else ("TimelimitRaw", "Elapsed")))
+        assert trace.stated_walltime.tolist() == [seconds]
+        assert trace.runtime.tolist() == [max(seconds, 100)]
+
+    @pytest.mark.parametrize("text", ["5", "1-2", "1:2:3:4", "05:0", "x"])
+    def test_what_is_no_span_is_malformed(self, read: Read, text: str) -> None:
+        job = JOB | {"Timelimit": "05:00"}
+        trace = read(sacct(job, job | {"JobIDRaw": "8", "Timelimit": text}, without=("TimelimitRaw",)))
+        assert trace.skipped[0].reason == f"Timelimit: {text!r} is no time span such as 1-02:03:04"
+
+    @pytest.mark.parametrize("text", ["UNLIMITED", "Partition_Limit", "", "0", "Unknown"])
+    def test_no_limit_is_none_stated(self, read: Read, text: str) -> None:
+        assert read(JOB | {"TimelimitRaw": text}).stated_walltime.tolist() == [-1]
+
+    def test_elapsed_goes_before_end_less_start(self, read: Read) -> None:
+        """Slurm leaves out how long a job was suspended."""
+        assert read(JOB | {"ElapsedRaw": "60"}).runtime.tolist() == [60]
+        assert read(JOB | {"ElapsedRaw": ""}).runtime.tolist() == [100]
+
+    @pytest.mark.parametrize(("eligible", "est"), [("1007", 1007), ("900", 1000), ("Unknown", 1000), ("", 1000)])
+    def test_est_is_when_a_job_was_eligible(self, read: Read, eligible: str, est: int) -> None:
+        assert read(JOB | {"Eligible": eligible}).est.tolist() == [est]
+
+    def test_a_start_before_submission_is_no_wait(self, read: Read) -> None:
+        assert read(JOB | {"Start": "990"}).wait.tolist() == [0]
+
+
+class TestStates:
+    @pytest.mark.parametrize(
+        "state",
+        ["COMPLETED", "FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "PREEMPTED", "DEADLINE", "BOOT_FAIL",
+         "CANCELLED by 1000", "CANCELLED"],
+    )  # fmt: skip
+    def test_ended(self, read: Read, state: str) -> None:
+        assert read(JOB | {"State": state}).runtime.tolist() == [100]
+
+    @pytest.mark.parametrize(
+        "state",
+        ["RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STAGE_OUT", "SIGNALING", "RESIZING", "STOPPED"],
+    )
+    def test_running(self, read: Read, state: str) -> None:
+        trace = read(JOB, NEXT | {"State": state, "End": "Unknown"}, not_ended=True)
+        assert (trace.runtime.tolist(), trace.wait.tolist()) == ([100, -1], [10, 10])
+        assert not_ended(trace) == "1 run and 0 wait"
+        assert read(JOB, NEXT | {"State": state}).number.tolist() == [7]
+
+    @pytest.mark.parametrize("state", ["PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT", "REQUEUE_FED"])
+    @pytest.mark.parametrize("start", ["Unknown", "", "None", "1500"])
+    def test_waiting(self, read: Read, state: str, start: str) -> None:
+        trace = read(JOB, NEXT | UNBEGUN | {"State": state, "Start": start}, not_ended=True)
+        assert (trace.runtime.tolist(), trace.wait.tolist()) == ([100, -1], [10, -1])
+        assert trace.request["memory"].tolist() == [65536, 51200], "who waits has what it asks for"
+
+    @pytest.mark.parametrize(
+        ("change", "reason"),
+        [
+            (UNBEGUN | {"State": "CANCELLED by 0"}, "CANCELLED before it ran"),
+            (UNBEGUN | {"State": "CANCELLED", "Start": "", "End": "1050", "ElapsedRaw": ""}, "CANCELLED before it ran"),
+            ({"State": "CANCELLED by 0", "ElapsedRaw": "0"}, "CANCELLED before it ran"),
+            (UNBEGUN | {"State": "DEADLINE"}, "DEADLINE before it ran"),
+            ({"ElapsedRaw": "0"}, "no runtime"),
+            ({"AllocTRES": "", "ReqTRES": "", "NCPUS": "0"}, "no units"),
+            ({"AllocTRES": "cpu=4", "ReqTRES": "", "NNodes": "0"}, "no units"),
+        ],
+    )
+    def test_what_never_ran_is_skipped_with_a_reason(self, read: Read, change: dict[str, str], reason: str) -> None:
+        trace = read(JOB, NEXT | change, strict=True, not_ended=True)
+        assert [tuple(skip) for skip in trace.skipped] == [(3, reason, False)]
+
+    @pytest.mark.parametrize(("state", "stays"), [("RUNNING", False), ("SUSPENDED", True), ("STOPPED", True)])
+    def test_a_walltime_that_was_over_long_ago(self, read: Read, state: str, stays: bool) -> None:
+        """Who runs a day beyond it is a record without its end; while a job is suspended its walltime stands."""
+        late = str(1010 + 300 + 86_400 + 1)
+        jobs = (JOB | {"State": state}, NEXT | {"Submit": late, "Start": late, "ElapsedRaw": "0"})
+        last = NEXT | {"JobIDRaw": "9", "Submit": late, "Start": late}
+        assert (7 in read(*jobs, last, not_ended=True).number.tolist()) is stays
