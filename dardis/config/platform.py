@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from dardis.config.amounts import read_amounts
 from dardis.config.facility import FacilityKeys, facility_of
@@ -16,7 +17,7 @@ from dardis.config.times import Seconds, SpanTable
 from dardis.config.toml_file import Table, read_toml
 from dardis.model.errors import InputError
 from dardis.model.platform import MAX_GROUPS, Maintenance, NodeGroup, NodePower, Platform
-from dardis.model.resources import CORES
+from dardis.model.resources import CORES, MEMORY, POWER
 
 LARGEST_AMOUNT = (1 << 31) - 1
 """Of one kind on one node: the fixed-point fitting index (2^20 a unit) then fits 64 bits."""
@@ -37,6 +38,19 @@ def _amounts(value: object) -> dict[str, int]:
     return amounts
 
 
+class DeviceTable(Table):
+    """What a device draws: of its node's idle power its part comes on top."""
+
+    idle_w: _Watts = 0.0
+    busy_w: _Watts
+
+    @model_validator(mode="after")
+    def _busy_is_more(self) -> DeviceTable:
+        if self.busy_w < self.idle_w:
+            raise ValueError(f"busy_w {self.busy_w:g} is below idle_w {self.idle_w:g}")
+        return self
+
+
 class PowerTable(Table):
     """What a node draws. A key left out has the thesis's figure."""
 
@@ -47,6 +61,20 @@ class PowerTable(Table):
     boot_w: _Watts = NodePower().boot_w
     shutdown_s: Seconds = NodePower().shutdown_s
     shutdown_w: _Watts = NodePower().shutdown_w
+    devices: dict[str, DeviceTable] = Field(default_factory=dict)
+
+    def power(self, place: str, resources: Mapping[str, int]) -> NodePower:
+        """Of a node with these resources, its devices' idle power in its own. Raises InputError for unknown devices."""
+        for kind in self.devices:
+            if kind in {CORES, MEMORY, POWER} or not resources.get(kind):
+                known = [one for one in resources if one not in {CORES, MEMORY, POWER}]
+                raise InputError(
+                    f"{place}.power.devices", f"{kind!r}, of which a node has none", ", ".join(known) or "none"
+                )
+        figures = self.model_dump(exclude={"devices"})
+        figures["idle_w"] += sum(resources[kind] * device.idle_w for kind, device in self.devices.items())
+        added = {kind: device.busy_w - device.idle_w for kind, device in self.devices.items()}
+        return NodePower(**figures, device_w=added)
 
 
 class NodesTable(Table):
@@ -91,10 +119,10 @@ def load_platform(path: Path) -> Platform:
             prefix=nodes.prefix,
             count=nodes.count,
             resources=nodes.resources,
-            power=NodePower(**nodes.power.model_dump()) if nodes.power else None,
+            power=nodes.power.power(f"{path}: nodes[{index}]", nodes.resources) if nodes.power else None,
             always_on=nodes.always_on,
         )
-        for nodes in table.nodes
+        for index, nodes in enumerate(table.nodes)
     )
     group_of = {group.prefix: index for index, group in enumerate(groups)}
     kinds = dict.fromkeys(kind for group in groups for kind in group.resources)

@@ -75,6 +75,8 @@ class PowerRecord(PowerTable):
 
     model_config = ConfigDict(extra="ignore")
 
+    device_w: dict[str, Amount] = Field(default_factory=dict)
+
 
 class GroupRecord(NodesTable):
     """A group of equal nodes."""

@@ -27,7 +27,10 @@ MODELLED_PLANTS = ("air", "hybrid")
 
 @dataclass(frozen=True, slots=True)
 class NodePower:
-    """What a node draws: W idle, W added by a busy core, W when off, and boot and shut-down (s, W)."""
+    """What a node draws: W idle, W added by a busy core, W when off, and boot and shut-down (s, W).
+
+    `idle_w` has its devices in it, and `device_w` is what a busy one adds, by resource kind.
+    """
 
     idle_w: float = 0.0
     core_w: float = 9.455
@@ -36,6 +39,7 @@ class NodePower:
     boot_w: float = 0.0
     shutdown_s: int = 0
     shutdown_w: float = 0.0
+    device_w: dict[str, float] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,7 +147,8 @@ def work_of(schedule: Schedule, platform: Platform) -> Work:
     """The jobs of a schedule that ran, killed ones too.
 
     What a job earns is by queue where the platform says so. A job that states watts (resource kind `power`) draws them
-    with its share of idle power in them, so that it adds the rest; any other adds its nodes' `core_w` for every core.
+    with its share of idle power in them, so that it adds the rest; any other adds its nodes' `core_w` for every core,
+    and what its devices add.
     """
     schedule = schedule.by_part
     ran = schedule.ran
@@ -198,6 +199,8 @@ def _added_watts(schedule: Schedule, platform: Platform, cores: Ints) -> Floats:
     machine = MachinePower.of_platform(platform)
     job, nodes = schedule.placed.job_of, schedule.placed.nodes
     unit_w = cores[job] * machine.core_w[nodes]
+    for kind, watts in machine.device_w.items():
+        unit_w = unit_w + schedule.request[job, schedule.kinds.index(kind)] * watts[nodes]
     if POWER in schedule.kinds:
         stated = schedule.request[job, schedule.kinds.index(POWER)]
         idle_w = (machine.idle_w / platform.capacity[:, platform.kinds.index(CORES)])[nodes] * cores[job]

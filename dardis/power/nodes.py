@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,7 +18,7 @@ DESIGN_MARGIN = 11.11 / 9.455
 class MachinePower:
     """Power of every node, arrays of shape (nodes,): W, and s for boot and shut-down.
 
-    A node that is up draws `idle_w`, and every busy core of it `core_w` more.
+    A node that is up draws `idle_w`, every busy core of it `core_w` more, and every busy device of a kind `device_w`.
     """
 
     idle_w: Floats
@@ -28,6 +28,7 @@ class MachinePower:
     shutdown_w: Floats
     boot_s: Ints
     shutdown_s: Ints
+    device_w: dict[str, Floats] = field(default_factory=dict)
     stated: bool = True
     """Whether the platform says all of it; else some of it is the thesis's (9.455 W a busy core, no idle power)."""
 
@@ -47,6 +48,11 @@ class MachinePower:
             shutdown_w=per_node([power.shutdown_w for power in powers]),
             boot_s=per_node([power.boot_s for power in powers]).astype(np.int64),
             shutdown_s=per_node([power.shutdown_s for power in powers]).astype(np.int64),
+            device_w={
+                kind: per_node([power.device_w.get(kind, 0.0) for power in powers])
+                for kind in platform.kinds
+                if any(kind in power.device_w for power in powers)
+            },
             stated=all(group.power is not None for group in platform.groups),
         )
 
@@ -69,11 +75,18 @@ class MachinePower:
         return np.where(saved_w > 0, np.maximum(even, self.cycle_s), np.inf)
 
 
-def full_watts(platform: Platform) -> float:
-    """IT power (W) of the machine with every core busy."""
+def busy_watts(platform: Platform) -> Floats:
+    """What all cores and devices of a node add to its idle power when they are busy, W, shape (nodes,)."""
     machine = MachinePower.of_platform(platform)
-    cores = platform.capacity[:, platform.kinds.index(CORES)]
-    return float((machine.idle_w + machine.core_w * cores).sum())
+    added = machine.core_w * platform.capacity[:, platform.kinds.index(CORES)]
+    for kind, watts in machine.device_w.items():
+        added = added + watts * platform.capacity[:, platform.kinds.index(kind)]
+    return added
+
+
+def full_watts(platform: Platform) -> float:
+    """IT power (W) of the machine with every core and every device busy."""
+    return float((MachinePower.of_platform(platform).idle_w + busy_watts(platform)).sum())
 
 
 def design_watts(platform: Platform) -> float:
@@ -86,11 +99,11 @@ def design_watts(platform: Platform) -> float:
 def watts_for_cores(platform: Platform, cores: Ints, nodes_on: Ints | None = None) -> Floats:
     """IT power cap (W) for a target of busy cores: the nodes that are on, idle, and that many cores of the machine.
 
-    With groups of unequal power it is the mean core and node; `nodes_on` are all where nothing is given.
+    With groups of unequal power it is the mean core and node, and each core has its share of busy devices; `nodes_on`
+    are all where nothing is given.
     """
     machine = MachinePower.of_platform(platform)
-    weight = platform.capacity[:, platform.kinds.index(CORES)]
-    core_w = float(np.average(machine.core_w, weights=weight))
+    core_w = float(busy_watts(platform).sum()) / platform.cores
     on = np.full(np.shape(cores), platform.node_count) if nodes_on is None else nodes_on
     off = platform.node_count - on
     return np.asarray(on * machine.idle_w.mean() + off * machine.off_w.mean() + cores * core_w, dtype=np.float64)

@@ -16,8 +16,7 @@ import numpy as np
 
 from dardis.model.arrays import Bools, Ints
 from dardis.model.platform import Platform
-from dardis.model.resources import CORES
-from dardis.power.nodes import MachinePower
+from dardis.power.nodes import MachinePower, busy_watts
 from offline.export.exporter import Export
 from offline.export.steps import Step, first_on, steps
 from offline.folder.columns import utc_texts
@@ -37,7 +36,7 @@ def node_limits(platform: Platform, on: Bools, cap_w: float) -> Ints:
     A cap below what they draw idle leaves each that: it cannot be held.
     """
     machine = MachinePower.of_platform(platform)
-    busy_w = machine.core_w * platform.capacity[:, platform.kinds.index(CORES)]
+    busy_w = busy_watts(platform)
     if np.isnan(cap_w):
         return np.full(platform.node_count, NO_LIMIT, dtype=np.int64)
     spare_w = cap_w - least_watts(machine, on)

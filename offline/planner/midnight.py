@@ -71,15 +71,18 @@ def _walltimes_known(schedule: Schedule, now: int) -> Ints:
 
 
 def core_watts(jobs: Sequence[Job], platform: Platform) -> Floats:
-    """What each core of a job adds to its node's power, W: the mean over the nodes that may run it."""
+    """What each core of a job adds to its node's power, its share of the job's devices with it, W.
+
+    It is the mean over the nodes that may run it.
+    """
     machine = MachinePower.of_platform(platform)
-    known: dict[tuple[int, int, int], float] = {}
+    known: dict[tuple[int, tuple[int, ...]], float] = {}
     found = []
     for job in jobs:
-        key = job.groups, *_cores_and_watts(job.request, platform)
+        key = job.groups, tuple(job.request)
         if key not in known:
             may = np.flatnonzero((job.groups >> platform.group_of_node) & 1)
-            known[key] = float(_added_by_core(may, *key[1:], machine, platform).mean()) if len(may) else 0.0
+            known[key] = float(_added_by_core(may, key[1], machine, platform).mean()) if len(may) else 0.0
         found.append(known[key])
     return np.array(found, dtype=np.float64)
 
@@ -90,21 +93,20 @@ def _running_core_watts(request: Ints, placed: Placements, platform: Platform) -
     found = np.zeros(len(request))
     for job in range(len(request)):
         nodes, units = placed.of(job)
-        watts = _added_by_core(nodes, *_cores_and_watts(request[job].tolist(), platform), machine, platform)
+        watts = _added_by_core(nodes, request[job].tolist(), machine, platform)
         found[job] = np.average(watts, weights=units)
     return found
 
 
-def _cores_and_watts(request: Sequence[int], platform: Platform) -> tuple[int, int]:
-    """Cores of a unit, and the watts that it states (0: none)."""
+def _added_by_core(nodes: Integers, request: Sequence[int], machine: MachinePower, platform: Platform) -> Floats:
+    """What a core of a unit adds to each of some nodes; watts that a job states have its part of idle power in them."""
+    cores = request[platform.kinds.index(CORES)]
     stated = request[platform.kinds.index(POWER)] if POWER in platform.kinds else 0
-    return request[platform.kinds.index(CORES)], stated
-
-
-def _added_by_core(nodes: Integers, cores: int, stated: int, machine: MachinePower, platform: Platform) -> Floats:
-    """What a core adds to each of some nodes; watts that a job states have its share of idle power in them."""
     if not (stated and cores):
-        return machine.core_w[nodes]
+        added = machine.core_w[nodes]
+        for kind, watts in machine.device_w.items():
+            added = added + watts[nodes] * request[platform.kinds.index(kind)] / max(cores, 1)
+        return added
     idle_w = machine.idle_w[nodes] / platform.capacity[nodes, platform.kinds.index(CORES)]
     return np.asarray(np.maximum(stated / cores - idle_w, 0.0))
 

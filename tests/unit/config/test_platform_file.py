@@ -1,9 +1,12 @@
+import json
+
 import numpy as np
 import pytest
 
 from dardis.config.platform import load_platform
 from dardis.model.errors import InputError
 from dardis.model.platform import NodePower
+from dardis.model.platform_dict import platform_from_dict, platform_to_dict
 
 GRID = 'name = "grid"\n[[nodes]]\ncount = 4\nprefix = "n"\nresources = { cores = 16, memory = "16GiB", gpu = 2 }\n'
 
@@ -48,6 +51,12 @@ def test_every_key_is_read(load):
     assert (platform.money.currency, platform.money.exchange) == ("CHF", {"EUR": 0.97})
 
 
+def test_idle_power_of_devices_is_their_nodes_and_what_they_add_their_own(load):
+    platform = load(GRID + "power = { idle_w = 100, off_w = 9, devices = { gpu = { idle_w = 50, busy_w = 300 } } }\n")
+    assert platform.groups[0].power == NodePower(idle_w=200, off_w=9, device_w={"gpu": 250})
+    assert platform_from_dict(json.loads(json.dumps(platform_to_dict(platform)))) == platform
+
+
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
@@ -55,6 +64,10 @@ def test_every_key_is_read(load):
         ("nme = 3\n" + GRID, ["nme", "unknown key", "currency"]),
         (GRID + "power = { idle = 3 }\n", ["nodes[0].power.idle", "idle_w"]),
         (GRID + "power = 3\n", ["nodes[0].power", "expected a table"]),
+        (GRID + "power = { devices = { mic = { busy_w = 3 } } }\n", ["nodes[0].power.devices", "'mic'", "gpu"]),
+        (GRID + "power = { devices = { memory = { busy_w = 3 } } }\n", ["nodes[0].power.devices", "'memory'"]),
+        (GRID + "power = { devices = { gpu = { idle_w = 3 } } }\n", ["nodes[0].power.devices.gpu", "busy_w"]),
+        (GRID + "power = { devices = { gpu = { idle_w = 3, busy_w = 2 } } }\n", ["nodes[0].power", "below idle_w 3"]),
         (GRID + "power = { idle_w = nan }\n", ["nodes[0].power.idle_w", "finite"]),
         (GRID + "power = { idle_w = -1 }\n", ["nodes[0].power.idle_w", "greater than or equal to 0"]),
         (GRID.replace("count = 4", 'count = "4"'), ["nodes[0].count", "integer"]),

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from dardis.model.platform import NodeGroup, NodePower, Platform
-from dardis.power.nodes import MachinePower, design_watts, full_watts, watts_for_cores
+from dardis.power.nodes import MachinePower, busy_watts, design_watts, full_watts, watts_for_cores
 
 OURS = NodePower(idle_w=100, core_w=6.33, off_w=10, boot_s=240, boot_w=125, shutdown_s=30, shutdown_w=100)
 
@@ -54,3 +54,14 @@ def test_a_power_cap_holds_for_the_cores_and_the_nodes_that_are_on():
     np.testing.assert_allclose(
         watts_for_cores(platform, cores, np.array([0, 2, 10])), [100, 280 + 405.12, 1000 + 2025.6]
     )
+
+
+def test_devices_count_where_all_is_busy_and_where_a_cap_is_made():
+    """Every core takes its share of busy devices along, so that a cap on all cores is the full machine's power."""
+    with_devices = NodePower(idle_w=200, core_w=5, off_w=10, device_w={"gpu": 250})
+    platform = Platform(
+        "p", (NodeGroup("a", 2, {"cores": 10, "gpu": 4}, with_devices), NodeGroup("b", 1, {"cores": 10}, OURS))
+    )
+    assert busy_watts(platform).tolist() == [50 + 1000, 50 + 1000, pytest.approx(63.3)]
+    assert full_watts(platform) == pytest.approx(2 * 200 + 100 + 2 * 1050 + 63.3)
+    assert watts_for_cores(platform, np.array([0, 30])).tolist() == pytest.approx([500, full_watts(platform)])

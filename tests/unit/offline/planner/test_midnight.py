@@ -107,7 +107,11 @@ def test_what_runs_draws_what_the_account_says(day, stated, data):
     groups = tuple(
         replace(
             group,
-            power=NodePower(idle_w=data.draw(watts), core_w=data.draw(watts)),
+            power=NodePower(
+                idle_w=data.draw(watts),
+                core_w=data.draw(watts),
+                device_w={kind: data.draw(watts) for kind in platform.kinds if kind != "cores"},
+            ),
             resources=group.resources | ({"power": 500} if stated else {}),
         )
         for group in platform.groups
