@@ -189,3 +189,9 @@ def test_the_commands_read_it_and_say_what_should_be_known(tmp_path: Path) -> No
     assert read_trace(table).request["gpu"].tolist() == [2, 2, 2]
     told = CliRunner().invoke(app, ["trace", "info", str(source)], env={"COLUMNS": "200"})
     assert "2 parts of heterogeneous jobs" in told.output
+    machine = tmp_path / "m.toml"
+    machine.write_text('name = "m"\n[[nodes]]\ncount = 4\nprefix = "n"\nresources = { cores = 64, gpu = 4 }\n')
+    ran = ["simulate", str(source), "--platform", str(machine), "--dispatcher", "easy", "--out", str(tmp_path / "out")]
+    told = CliRunner().invoke(app, ran)
+    assert told.exit_code == 0, told.output
+    assert "2 parts of heterogeneous jobs" in told.output
