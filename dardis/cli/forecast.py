@@ -52,6 +52,7 @@ def forecast(
     from offline.forecast.forecast import HORIZONS, forecast
     from offline.site.calendar import calendar_of
     from offline.site.fitting import trace_that_fits
+    from offline.site.now import as_known
 
     _check(out, day, method, days, backtest=backtest)
     if hours not in HORIZONS:
@@ -60,7 +61,7 @@ def forecast(
         files = None if out is None else held.enter_context(_held(out, force=force))
         machine = load_platform(platform)
         start = machine.facility.calendar_start if calendar_start is None else parse_utc(calendar_start)
-        history = read_equal_units(trace, strict=strict)
+        history = read_equal_units(trace, strict=strict, not_ended=not backtest)
         calendar, assumed = calendar_of(history, start)
         jobs, left_out = trace_that_fits(history, machine)
         _notes(assumed, left_out, *history.notes)
@@ -68,7 +69,8 @@ def forecast(
             _judge(trace.name, jobs, calendar, hours, None if days is None else days_of(days), seed)
             return
         chosen = calendar.day_of(int(jobs.submit.max())) + 1 if day is None else day
-        made = forecast(jobs, calendar, chosen, hours, method or DEFAULT, seed)
+        known = as_known(jobs, calendar.day(chosen)[0])
+        made = forecast(known, calendar, chosen, hours, method or DEFAULT, seed)
         _notes(*made.notes)
         _write(made, machine, calendar, files)
 

@@ -172,3 +172,16 @@ def test_nothing_is_replaced_unasked(call, folder):
     assert "f.demand.csv: exists" in err
     assert not (folder / "f.csv").exists()
     assert call("--out", folder / "f.csv", "--force")[0] == 0
+
+
+def test_jobs_that_have_not_ended_are_arrivals_too(call, folder):
+    """A job that still runs when the history was written was submitted all the same."""
+    lines = (folder / "t.swf").read_text().splitlines()
+    jobs = [line for line in lines if not line.startswith(";")]
+    open_ended = [" ".join([*line.split()[:3], "-1", *line.split()[4:]]) for line in jobs[-5:]]
+    (folder / "now.swf").write_text("\n".join([*lines[: -len(open_ended)], *open_ended]) + "\n")
+    found = {}
+    for trace in ("t.swf", "now.swf"):
+        assert call("--out", folder / f"{trace}-out", "--method", "previous-day", trace=trace)[0] == 0
+        found[trace] = read_trace(folder / f"{trace}-out" / "forecast.csv", strict=True)
+    assert found["now.swf"].submit.tolist() == found["t.swf"].submit.tolist()
