@@ -19,7 +19,7 @@ from dardis.model.hostlist import hostlist, hostlist_in_order
 from dardis.model.platform import MAX_GROUPS, NodeGroup, Platform
 from dardis.model.resources import CORES, MEMORY
 
-_POWER = "power = { idle_w = ?, core_w = ?, off_w = ?, boot_s = ?, boot_w = ?, shutdown_s = ?, shutdown_w = ? }"
+_POWER = "idle_w = ?, core_w = ?, off_w = ?, boot_s = ?, boot_w = ?, shutdown_s = ?, shutdown_w = ?"
 
 
 class Imported(NamedTuple):
@@ -113,10 +113,17 @@ def _comments(site: SlurmSite, platform: Platform, kinds: Sequence[_Kind], names
     return Comments(
         head=head,
         above_group=[_above(*both) for both in zip(platform.groups, kinds, names, strict=True)],
-        within_group=[[_POWER]] * len(names),
+        within_group=[[_power(group)] for group in platform.groups],
         beside_partition=default,
         tail=_queues(site),
     )
+
+
+def _power(group: NodeGroup) -> str:
+    """The figures that are to be filled in."""
+    devices = [f"{kind} = {{ idle_w = ?, busy_w = ? }}" for kind in group.resources if kind not in {CORES, MEMORY}]
+    told = f", devices = {{ {', '.join(devices)} }}" if devices else ""
+    return f"power = {{ {_POWER}{told} }}"
 
 
 def _above(group: NodeGroup, kind: _Kind, names: Sequence[str]) -> list[str]:
