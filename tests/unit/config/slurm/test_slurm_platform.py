@@ -78,10 +78,12 @@ def test_prefixes(tmp_path, names, prefixes):
 
 def test_power_is_left_to_fill_in(tmp_path):
     made = imported(tmp_path, SLURM_SHOWN)
-    line = "# power = { idle_w = ?, core_w = ?, off_w = ?, boot_s = ?, boot_w = ?, shutdown_s = ?, shutdown_w = ? }"
+    line = "# power = { idle_w = ?, core_w = ?, off_w = ?, boot_s = ?, boot_w = ?, shutdown_s = ?, shutdown_w = ?"
     assert made.text.count(line) == len(made.platform.groups)
+    devices = "gpu = { idle_w = ?, busy_w = ? }"
+    assert made.text.count(devices) == sum("gpu" in group.resources for group in made.platform.groups)
     assert any("power figures are left to fill in" in note for note in made.notes)
-    filled = made.text.replace(line, line[2:].replace("?", "1"))
+    filled = made.text.replace("# power", "power").replace("?", "1")
     (tmp_path / "filled.toml").write_text(filled)
     assert all(group.power.core_w == 1 for group in load_platform(tmp_path / "filled.toml").groups)
 
