@@ -16,7 +16,6 @@ from offline.day.hindsight import Hindsight
 from offline.day.known import Known
 from offline.day.options import DayOptions, SwitchingRule
 from offline.day.stay_on import spares_of_day, thesis_switching, thesis_target
-from offline.planner.budget import Watch
 from offline.site.calendar import HOUR_S
 
 NONE_SWITCHED = "idle nodes draw no more than those that are off: none is switched"
@@ -34,19 +33,14 @@ class Aims:
     """The same rules as trees to be drawn."""
 
 
-def aims_of_day(
-    hindsight: Hindsight, known: Known, day: int, options: DayOptions, planned: StepFunction, watch: Watch
-) -> Aims:
-    """What online is to aim at on a day whose plan has so many cores in use: as learned, or by algorithm 8.
-
-    Past days that have not been planned when the `watch` is over teach what a quick plan of them teaches.
-    """
+def aims_of_day(hindsight: Hindsight, known: Known, day: int, options: DayOptions, planned: StepFunction) -> Aims:
+    """What online is to aim at on a day whose plan has so many cores in use: as learned, or by algorithm 8."""
     platform = known.platform
     if options.switching is SwitchingRule.ALGORITHM8:
         cores = thesis_target(known, day, options.offset, planned)
         thesis = thesis_switching(cores, platform)
         return Aims(cores, thesis, notes=() if thesis else (NONE_SWITCHED,))
-    tree, learned = hindsight.target(known, day, options.seed, watch)
+    tree, learned = hindsight.target(known, day, options.seed)
     rules, notes, trees = [], [], []
     if tree is None:
         notes.append("too few days of history with weather and prices to learn what to aim at: the plan's own use is")

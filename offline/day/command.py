@@ -59,12 +59,12 @@ def run_plan(request: PlanRequest, progress: SearchProgress | None) -> tuple[dic
             found = f"no job was submitted before day {number} ({site.calendar.text(site.now)})"
             option = "--day" if isinstance(request.day, int) else "--date"
             raise InputError(option, found, "a day with history before it")
+        site.conditions(number)
         stale = freshness(site.trace.submit, site.now).stale
         if stale and not request.accept_stale:
             raise InputError(
                 request.site.history, f"{stale}: it is stale", "one that reaches up to now, or --accept-stale"
             )
-        site.conditions(number)
         hindsight, source = _past(site, before, start - site.now)
         left_s = max(request.options.time_limit - (monotonic_s() - begun), 0.0)
         day = plan_day(hindsight, number, replace(request.options, time_limit=left_s), progress or tell_nobody)
@@ -72,7 +72,7 @@ def run_plan(request: PlanRequest, progress: SearchProgress | None) -> tuple[dic
         settings |= {"now": site.calendar.text(site.now), "stale": stale}
         with PLAN_FOLDER.written_together(request.out) as part:
             summary = write_day(part, site, day, settings, cap=request.cap, report=request.report)
-    return summary, (*site.notes, source, *day.notes)
+    return summary, (*site.notes, source, *day.history, *day.notes)
 
 
 def _number_of(day: int | date, calendar: Calendar) -> int:

@@ -37,8 +37,8 @@ from offline.site.fitting import jobs_that_fit
 from offline.site.history import predictor_of
 from offline.site.stale import freshness
 
-SEARCH_SHARE, LESSONS_SHARE = 0.6, 0.75
-"""Of the time that is left: what the searches for a plan may take, then plans of past days; the bound has the rest."""
+SEARCH_SHARE = 0.6
+"""Of the time, what the searches for a plan may take: past days are planned after them, and the bound has the rest."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,8 @@ class DayPlan:
     bound: float | None
     """No plan of these jobs has more profit, whatever nodes are switched; None where that isn't proven."""
     notes: tuple[str, ...]
+    history: tuple[str, ...]
+    """Notes on whether the history ended before its time, which say nothing of the plan itself."""
     cpu_s: float
 
     @property
@@ -107,8 +109,7 @@ def plan_day(
     searching = max(watch.left_s, 0.0) * SEARCH_SHARE
     plans = plan(problem, time_limit=searching, seed=options.seed, progress=progress, stop=stop)
     all_on = account_of(problem, plans.best.start)
-    lessons = Watch(max(watch.left_s, 0.0) * LESSONS_SHARE)
-    aims = aims_of_day(hindsight, known, day, options, cores_used(problem, plans.best.start), lessons)
+    aims = aims_of_day(hindsight, known, day, options, cores_used(problem, plans.best.start))
     downtime = planned_downtime(problem, plans.best, all_on, aims.switching)
     account = account_of(problem, plans.best.start, downtime)
     if not account.feasible:
@@ -119,11 +120,12 @@ def plan_day(
     most = plans.best.bound
     if aims.switching is not None and most is not None:
         most = None if watch.over() else bound_with_switching(problem, guard_s=watch.left_s)
-    if watch.over() or lessons.stopped_by is not StoppedBy.DONE:
+    if watch.over():
         plans = replace(plans, best=replace(plans.best, stopped_by=StoppedBy.TIME))
     return DayPlan(
         day, problem, kinds, expected, plans, aims, downtime, all_on, account, most,
-        (*ended, *filter(None, [dump.note]), *gaps, *expected.notes, *aims.notes, *_of_limits(problem)),
+        (*gaps, *expected.notes, *aims.notes, *_of_limits(problem)),
+        (*ended, *filter(None, [dump.note])),
         process_cpu_s() - begun,
     )  # fmt: skip
 

@@ -106,7 +106,7 @@ def summary_of(site: Site, day: DayPlan) -> dict[str, Figure]:
         "plan_cpu_s": day.cpu_s,
         "stopped_by": str(day.plan.stopped_by),
         "currency": site.platform.currency,
-        "notes": "; ".join((*site.notes, *day.notes)),
+        "notes": "; ".join((*site.notes, *day.history, *day.notes)),
     }
 
 
@@ -147,8 +147,8 @@ def _draw(
     shown = [(key, _words(value)) for key, value in summary.items() if key != "notes"]
     draw_plan(
         path, title=f"Plan of {summary['date_utc']} for {platform.name}", lead=platform.describe(),
-        notes=[*site.notes, *day.notes], headlines=headlines, day=picture, profits=profits, bound=day.plan.bound,
-        rules=day.aims.rules, trees=day.aims.trees, figures=shown,
+        notes=[*site.notes, *day.history, *day.notes], headlines=headlines, day=picture, profits=profits,
+        bound=day.plan.bound, rules=day.aims.rules, trees=day.aims.trees, figures=shown,
     )  # fmt: skip
 
 

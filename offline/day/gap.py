@@ -37,9 +37,9 @@ def live_on(state: State, jobs: Sequence[Job], coming: Sequence[Expected], platf
     """
     now, running = state.now, state.running
     by_number = {job.number: job for job in jobs}
-    # What runs comes a second before the others, so that it finds its nodes.
+    # What runs comes a second before the others, so that it finds its nodes, and asks no queue whether it may.
     going = [
-        _as_expected(by_number[number], now - 1, finish - now + 1)
+        _as_expected(replace(by_number[number], queue=""), now - 1, finish - now + 1)
         for number, finish in zip(running.number.tolist(), running.finish.tolist(), strict=True)
     ]
     new = {one.asked.number: one for one in (*state.waiting, *coming)}
@@ -48,7 +48,7 @@ def live_on(state: State, jobs: Sequence[Job], coming: Sequence[Expected], platf
     schedule = replayed(lived, platform)
     begun = schedule.ran & (schedule.start < until)
     on = np.flatnonzero(begun & (schedule.finish > until))
-    asked = [job.asked for job in lived]
+    asked = [by_number.get(job.number, job.asked) for job in lived]
     place = {number: row for row, number in enumerate(running.number.tolist())}
     then = running_of(schedule, on, schedule.finish[on], asked, platform)
     was = np.array([place.get(number, -1) for number in then.number.tolist()], dtype=np.int64)

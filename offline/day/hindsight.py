@@ -49,15 +49,13 @@ class Hindsight:
     _demand: dict[int, Floats] = field(default_factory=dict)
     _conditions: dict[int, Conditions] = field(default_factory=dict)
 
-    def target(
-        self, known: Known, day: int, seed: int, watch: Watch | None = None
-    ) -> tuple[TargetTree | None, StepFunction]:
+    def target(self, known: Known, day: int, seed: int) -> tuple[TargetTree | None, StepFunction]:
         """The tree that the days before `day` give, and the cores that it aims at in its hours; None with few days."""
         platform = self.site.platform
         days = self._days(known.first_day, known.next_day)
         if len(days) < LEAST_DAYS:
             return None, ZERO
-        use = np.concatenate([self._use_of(d, watch or Watch()) for d in days])
+        use = np.concatenate([self._use_of(d) for d in days])
         forecast_days = range(days[0], day + 1)
         edges = self.site.calendar.day(days[0])[0] + 3600 * np.arange(24 * len(forecast_days) + 1)
         demand = np.concatenate([self._demand_of(d, seed) for d in forecast_days])
@@ -118,7 +116,7 @@ class Hindsight:
             for job, runtime in ((job, expected.get(job.number, job.runtime)) for job in known)
         ]
 
-    def _use_of(self, day: int, watch: Watch) -> Floats:
+    def _use_of(self, day: int) -> Floats:
         """Share of the machine in use in each hour of a past day by a plan that knew all of that day."""
         if day not in self._use:
             site, (start, end) = self.site, self.site.calendar.day(day)
@@ -129,9 +127,7 @@ class Hindsight:
                 site.platform, self._conditions[day], site.cooling, site.tariff,
                 plan_jobs([*state.waiting, *came], site.platform, start), state.running, horizon=end + DAY_S,
             )  # fmt: skip
-            quick = heuristic(problem)
-            best = quick if watch.over() else improve(problem, quick, Effort(GROUPS), watch.part(1.0), large_only=True)
-            watch.over()
+            best = improve(problem, heuristic(problem), Effort(GROUPS), Watch(), large_only=True)
             hours = start + 3600 * np.arange(25, dtype=np.int64)
             used = cores_used(problem, best.start)
             areas = [used.integral(a, b) for a, b in zip(hours[:-1].tolist(), hours[1:].tolist(), strict=True)]

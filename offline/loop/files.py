@@ -105,7 +105,14 @@ def notes_of(loop: Loop) -> list[str]:
     over = loop.switched.account.over_limit_kwh
     broken = [f"limits on power that must be kept were exceeded by {over:.1f} kWh"] if over > 0 else []
     return list(
-        dict.fromkeys([*broken, *loop.notes, *loop.site.notes, *(note for plan in loop.plans for note in plan.notes)])
+        dict.fromkeys(
+            [
+                *broken,
+                *loop.notes,
+                *loop.site.notes,
+                *(note for plan in loop.plans for note in (*plan.history, *plan.notes)),
+            ]
+        )
     )
 
 

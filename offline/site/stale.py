@@ -36,10 +36,10 @@ def freshness(submits: Ints, now: int) -> Freshness:
     days = (now - int(known.min())) // DAY_S if len(known) else 0
     if days < LEAST_DAYS:
         return Freshness(note=f"{days} days of history: too few to tell whether it ended before its time")
-    days = min(days, MEMORY_DAYS)
+    silent = (now - int(known.max())) // DAY_S
+    days = min(days, MEMORY_DAYS + silent)
     arrivals = np.histogram(known, now - DAY_S * np.arange(days, -1, -1))[0]
     if not arrivals[-1]:
-        silent = (now - int(known.max())) // DAY_S
         before = np.trim_zeros(arrivals, "b")
         such = np.count_nonzero(before == 0)
         if such <= RARE * len(before):

@@ -293,7 +293,7 @@ def _toml(platform: Platform) -> str:
         lines += ["[[nodes]]", f"count = {group.count}", f'prefix = "{group.prefix}"', f"resources = {{ {resources} }}"]
         lines += [f"always_on = {str(group.always_on).lower()}"]
         if group.power:
-            names = NodePower.__dataclass_fields__
+            names = [name for name in NodePower.__dataclass_fields__ if name != "device_w"]
             lines.append("power = { " + ", ".join(f"{name} = {getattr(group.power, name)}" for name in names) + " }")
     if platform.partitions:
         lines.append("[partitions]")
