@@ -17,6 +17,7 @@ _FIGURES: Final = (
     "sd_fragmentation", "mean_slowdown", "mean_spread", "sd_spread", "decision_cpu_s",
 )  # fmt: skip
 """Of metrics.json, as much as the tables are made of."""
+_WHOLE: Final = (*_COUNTS, "makespan_s")
 
 
 def read_kept(path: Path = KEPT) -> dict[str, Metrics]:
@@ -31,7 +32,7 @@ def read_kept(path: Path = KEPT) -> dict[str, Metrics]:
 
 
 def _read(name: str, cell: str) -> float:
-    return int(cell) if name in _COUNTS else float(cell)
+    return int(cell) if name in _WHOLE else float(cell)
 
 
 def write_kept(kept: Mapping[str, Metrics], path: Path = KEPT) -> None:
