@@ -6,6 +6,7 @@ which the first node of each is listed, nodes of a group in the order of the fil
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
@@ -19,6 +20,7 @@ from dardis.model.hostlist import hostlist, hostlist_in_order
 from dardis.model.platform import MAX_GROUPS, NodeGroup, Platform
 from dardis.model.resources import CORES, MEMORY
 
+_BEFORE_LAST, _BEFORE_FIRST = re.compile(r"(?<![0-9])[0-9]+$"), re.compile(r"[0-9].*")
 _POWER = "idle_w = ?, core_w = ?, off_w = ?, boot_s = ?, boot_w = ?, shutdown_s = ?, shutdown_w = ?"
 
 
@@ -82,10 +84,18 @@ def _prefixes(names: Sequence[Sequence[str]]) -> list[str]:
 
     No two of them name nodes alike: ours end in the number of the group and `-`.
     """
-    stems = [group[0].rstrip("0123456789").rstrip("-_.") or "node" for group in names]
-    ours = [f"{stem}-{index}-" for index, stem in enumerate(stems)]
+    ours = [f"{_stem(group)}-{index}-" for index, group in enumerate(names)]
     chosen = [_own_prefix(group) or other for group, other in zip(names, ours, strict=True)]
     return ours if any(_may_clash(*both) for both in combinations(chosen, 2)) else chosen
+
+
+def _stem(names: Sequence[str]) -> str:
+    """What all names have before their last numbers, or else before their first ones; `node` where that is nothing."""
+    for before in (_BEFORE_LAST, _BEFORE_FIRST):
+        found = {before.sub("", name).rstrip("-_.") for name in names}
+        if len(found) == 1 and all(found):
+            return found.pop()
+    return "node"
 
 
 def _own_prefix(names: Sequence[str]) -> str:
