@@ -29,9 +29,10 @@ def export(
     ] = False,
 ) -> None:
     """Write a plan as a Slurm script, Redfish requests, OpenMetrics, CSV or JSON."""
+    from dardis.config.node_names import node_names
     from dardis.model.errors import InputError
     from dardis.model.files import write_text
-    from offline.export.formats import format_named, load_plan, node_names
+    from offline.export.formats import format_named, load_plan
 
     form = format_named(wanted)
     plan = load_plan(plan_dir)

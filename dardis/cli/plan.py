@@ -47,6 +47,15 @@ def plan(
         str | None,
         typer.Option(metavar="TIME", help="UTC; what comes later is forecast (default: the history's last event)."),
     ] = None,
+    state: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="How nodes stand now: scontrol show node -o, or a CSV.")
+    ] = None,
+    names: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="How --state calls them, one a line, if not as the platform.")
+    ] = None,
+    after: Annotated[
+        Path | None, typer.Option(metavar="PLAN_DIR", help="The day before's plan: who it leaves off is off at first.")
+    ] = None,
     switching: Switching = "spare",
     offset: Offset = 70,
     cap: Annotated[bool, typer.Option("--cap", help="Write the cores to aim at into target.json, too.")] = False,
@@ -81,6 +90,9 @@ def plan(
         report=not no_report,
         now=now,
         accept_stale=accept_stale,
+        state=state,
+        after=after,
+        names=names,
     )
     with shown_progress() as progress:
         summary, notes = run_plan(request, progress)

@@ -56,7 +56,7 @@ def write_downtime(path: Path, downtime: Downtime) -> None:
     with atomic_text(path) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
-        for node, down, up in zip(downtime.node.tolist(), downtime.down.tolist(), downtime.up.tolist(), strict=True):
+        for node, down, up in downtime.rows:
             writer.writerow([node, down, "" if up == FOREVER else up])
 
 

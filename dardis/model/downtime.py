@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,8 +26,18 @@ class Downtime:
     @classmethod
     def none(cls) -> Downtime:
         """All nodes up, always."""
-        nothing = np.zeros(0, dtype=np.int64)
-        return cls(nothing, nothing, nothing)
+        return cls.of(())
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[int, int, int]]) -> Downtime:
+        """Of (node, down, up) in any order."""
+        columns = np.array(sorted(rows), dtype=np.int64).reshape(-1, 3)
+        return cls(columns[:, 0], columns[:, 1], columns[:, 2])
+
+    @property
+    def rows(self) -> Iterator[tuple[int, int, int]]:
+        """Each time down as (node, down, up)."""
+        return zip(self.node.tolist(), self.down.tolist(), self.up.tolist(), strict=True)
 
 
 def boot_and_shutdown(platform: Platform) -> tuple[Ints, Ints]:

@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from dardis.config.clocks import parse_utc
+from dardis.config.node_names import node_names
+from dardis.config.node_states import read_node_states
 from dardis.engine.clock import monotonic_s
 from dardis.model.errors import InputError
 from dardis.model.folders import PLAN_FOLDER
@@ -19,6 +21,7 @@ from offline.day.day import plan_day
 from offline.day.files import write_day
 from offline.day.hindsight import Hindsight
 from offline.day.options import DayOptions
+from offline.day.standing import Standing, as_said, left_by
 from offline.folder.plan import Figure
 from offline.planner.budget import SearchProgress, tell_nobody
 from offline.site.calendar import DAY_S, Calendar
@@ -44,6 +47,12 @@ class PlanRequest:
     """When the plan is made, UTC; None: what the history says."""
     accept_stale: bool = False
     """Whether to plan though the history seems to have ended before its time."""
+    state: Path | None = None
+    """How nodes stand when the plan is made."""
+    after: Path | None = None
+    """A plan of the day before: how nodes stand at its end."""
+    names: Path | None = None
+    """How `state` calls the nodes."""
 
 
 def run_plan(request: PlanRequest, progress: SearchProgress | None) -> tuple[dict[str, Figure], tuple[str, ...]]:
@@ -66,13 +75,42 @@ def run_plan(request: PlanRequest, progress: SearchProgress | None) -> tuple[dic
                 request.site.history, f"{stale}: it is stale", "one that reaches up to now, or --accept-stale"
             )
         hindsight, source = _past(site, before, start - site.now)
+        standing, unsaid = _standing(request, site, start)
         left_s = max(request.options.time_limit - (monotonic_s() - begun), 0.0)
-        day = plan_day(hindsight, number, replace(request.options, time_limit=left_s), progress or tell_nobody)
+        options = replace(request.options, time_limit=left_s)
+        day = plan_day(hindsight, number, options, progress or tell_nobody, standing=standing)
         settings = request.site.settings() | asdict(request.options) | {"day": number, "cap": request.cap}
         settings |= {"now": site.calendar.text(site.now), "stale": stale}
+        settings |= {key: None if file is None else str(file) for key, file in _files_of_nodes(request).items()}
         with PLAN_FOLDER.written_together(request.out) as part:
             summary = write_day(part, site, day, settings, cap=request.cap, report=request.report)
-    return summary, (*site.notes, source, *day.history, *day.notes)
+    return summary, (*site.notes, source, *unsaid, *day.history, *day.notes)
+
+
+def _files_of_nodes(request: PlanRequest) -> dict[str, Path | None]:
+    """The files that say how nodes stand."""
+    return {"state": request.state, "after": request.after, "names": request.names}
+
+
+def _standing(request: PlanRequest, site: Site, start: int) -> tuple[Standing | None, tuple[str, ...]]:
+    """How nodes stand when the day begins, if anybody says so, and notes. Raises InputError."""
+    platform, offset = site.platform, site.calendar.offset
+    assert site.now is not None
+    if request.names is not None and request.state is None:
+        raise InputError("--names", "given without --state", "both: it says how the file of --state calls nodes")
+    standing, notes = None, []
+    if request.state is not None:
+        states = read_node_states(request.state, platform, node_names(platform, request.names))
+        standing = as_said(states, platform, site.now, start)
+        if states.unnamed:
+            told = f"{request.state} says nothing of {states.unnamed} of {platform.node_count} nodes"
+            notes.append(f"{told}: taken as on")
+    if request.after is not None:
+        down = left_by(request.after, platform, start, offset)
+        standing = replace(standing or Standing.all_on(platform.node_count), down=down)
+        if request.state is not None:
+            notes.append("who is off when the day begins is taken from --after, who is busy or closed from --state")
+    return standing, tuple(notes)
 
 
 def _number_of(day: int | date, calendar: Calendar) -> int:

@@ -21,10 +21,12 @@ from offline.day.gap import live_on
 from offline.day.hindsight import Hindsight
 from offline.day.known import known_at
 from offline.day.options import DayOptions
+from offline.day.standing import Standing
 from offline.folder.tables import JobKind
 from offline.forecast.forecast import Forecast, forecast
 from offline.onoff.counts import Limits
 from offline.onoff.planned import Reserve, plan_switching
+from offline.onoff.spans import Spans
 from offline.planner.budget import SearchProgress, Watch, never, tell_nobody
 from offline.planner.day_account import account_of
 from offline.planner.midnight import plan_jobs, state_at
@@ -71,17 +73,19 @@ class DayPlan:
 
 def plan_day(
     hindsight: Hindsight, day: int, options: DayOptions, progress: SearchProgress = tell_nobody,
-    stop: Callable[[], bool] = never,
+    stop: Callable[[], bool] = never, standing: Standing | None = None,
 ) -> DayPlan:  # fmt: skip
     """Plan UTC day `day` of a site and its past (`hindsight`), of which only what was known by then is looked at.
 
-    The time from then to the day's beginning is lived as it is to be expected.
+    The time from then to the day's beginning is lived as it is to be expected. `standing` says how the nodes are at
+    its beginning; without it all are on.
 
     Raises InputError for a day without history, weather or prices, and for limits on power that nothing can keep.
     """
     begun = process_cpu_s()
     watch = Watch(options.time_limit, progress, stop)
     site, past = hindsight.site, hindsight.past
+    standing = standing or Standing.all_on(site.platform.node_count)
     start = site.calendar.day(day)[0]
     now = start - hindsight.lead_s
     conditions = site.conditions(day)
@@ -95,22 +99,25 @@ def plan_day(
     made_up = {job.asked.number for job in made}
     ahead = None
     if now < start:
-        ahead = live_on(state, asked, [job for job in made if job.asked.submit < start], site.platform, start)
+        machine = standing.without_idle_closed(site.platform, now - 1, start)
+        ahead = live_on(state, asked, [job for job in made if job.asked.submit < start], machine, start)
         state, made = ahead.state, [job for job in made if job.asked.submit >= start]
     known, gaps = known_at(site, past, day, now, ahead)
     jobs = sorted([*state.waiting, *made], key=lambda job: (job.asked.submit, job.asked.number))
     kinds = dict.fromkeys(state.running.number.tolist(), JobKind.RUNNING)
     kinds |= {job.asked.number: JobKind.QUEUED for job in jobs}
     kinds |= {number: JobKind.FORECAST for number in kinds if number in made_up}
+    horizon = conditions.end + DAY_S
+    running, standing, found_on = standing.seated(state.running, site.platform)
     problem = Problem(
-        site.platform, conditions, site.cooling, site.tariff, plan_jobs(jobs, site.platform, start), state.running,
-        horizon=conditions.end + DAY_S,
+        standing.closed_until(site.platform, start, horizon), conditions, site.cooling, site.tariff,
+        plan_jobs(jobs, site.platform, start), running, horizon,
     )  # fmt: skip
     searching = max(watch.left_s, 0.0) * SEARCH_SHARE
     plans = plan(problem, time_limit=searching, seed=options.seed, progress=progress, stop=stop)
     all_on = account_of(problem, plans.best.start)
     aims = aims_of_day(hindsight, known, day, options, cores_used(problem, plans.best.start))
-    downtime = planned_downtime(problem, plans.best, all_on, aims.switching)
+    downtime = planned_downtime(problem, plans.best, all_on, aims.switching, standing)
     account = account_of(problem, plans.best.start, downtime)
     if not account.feasible:
         found = f"the best plan is {account.over_limit_kwh:.1f} kWh above a limit on power that must be kept"
@@ -124,7 +131,7 @@ def plan_day(
         plans = replace(plans, best=replace(plans.best, stopped_by=StoppedBy.TIME))
     return DayPlan(
         day, problem, kinds, expected, plans, aims, downtime, all_on, account, most,
-        (*gaps, *expected.notes, *aims.notes, *_of_limits(problem)),
+        (*gaps, *standing.notes(found_on), *expected.notes, *aims.notes, *_of_limits(problem)),
         (*ended, *filter(None, [dump.note])),
         process_cpu_s() - begun,
     )  # fmt: skip
@@ -138,12 +145,29 @@ def _of_limits(problem: Problem) -> tuple[str, ...]:
     return ("power is limited: multi-search and the best rule may be above the limit, and the bound leaves it out",)
 
 
-def planned_downtime(problem: Problem, plan: Plan, all_on: Account, switching: Switching | None) -> Downtime:
-    """When nodes are down if jobs come as planned: as few on as the plan and what must stay on allow."""
-    if switching is None:
-        return Downtime.none()
+def planned_downtime(
+    problem: Problem, plan: Plan, all_on: Account, switching: Switching | None, standing: Standing | None = None
+) -> Downtime:
+    """When nodes are down if jobs come as planned: as few on as the plan and what must stay on allow.
+
+    Who takes no jobs stays as he is; who is off at the beginning and not to be switched is booted at once.
+    """
     platform, conditions = problem.platform, problem.conditions
-    busy = node_spans(problem, plan)
+    standing = standing or Standing.all_on(platform.node_count)
+    start, soonest = conditions.start, standing.may_be_booted(platform, conditions.start)
+    switched = Downtime.none()
+    if switching is not None:
+        left_alone = standing.left_alone(start, problem.horizon)
+        switched = _switched(problem, plan, all_on, switching, left_alone, soonest)
+    return standing.joined(switched, start, soonest)
+
+
+def _switched(
+    problem: Problem, plan: Plan, all_on: Account, switching: Switching, left_alone: Spans, off: dict[int, int]
+) -> Downtime:
+    """When nodes are down, but for those that are left alone; `off` are so at the beginning, until then at least."""
+    platform, conditions = problem.platform, problem.conditions
+    busy, taken = node_spans(problem, plan), node_spans(problem, plan, left_alone)
     joule_cost = cost_of_joule(conditions, problem.cooling, problem.tariff, Series(conditions.edges, all_on.it_w))
     reserves = {}
     for group in sorted({*switching.spares, *switching.floors}):
@@ -154,6 +178,5 @@ def planned_downtime(problem: Problem, plan: Plan, all_on: Account, switching: S
             lambda used, kept, least: np.maximum(np.maximum(kept, least - used), 0), in_use, spares, floor
         )
         reserves[group] = Reserve(needed)
-    return plan_switching(
-        busy, platform, reserves, joule_cost, Limits(most_switches=int(2 * switching.most_cycles_per_day))
-    )
+    limits = Limits(most_switches=int(2 * switching.most_cycles_per_day))
+    return plan_switching(taken, platform, reserves, joule_cost, limits, off)

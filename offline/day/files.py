@@ -74,8 +74,8 @@ def summary_of(site: Site, day: DayPlan) -> dict[str, Figure]:
     """The figures of summary.json, flat."""
     told, down = day.account, day.downtime
     start, end = day.problem.conditions.start, day.problem.conditions.end
-    boot_s = MachinePower.of_platform(site.platform).boot_s[down.node]
-    switches = int(((down.down >= start) & (down.down < end)).sum() + (down.up - boot_s < end).sum())
+    boots = down.up - MachinePower.of_platform(site.platform).boot_s[down.node]
+    switches = sum(int(((moment >= start) & (moment < end)).sum()) for moment in (down.down, boots))
     count = Counter(day.kinds.values())
     return {
         "date_utc": site.calendar.text(start)[:10],

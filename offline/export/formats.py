@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Final
 
 from dardis.model.errors import InputError
-from dardis.model.files import read_text
-from dardis.model.platform import Platform
 from offline.export.csv_plan import export_csv
 from offline.export.exporter import Format
 from offline.export.json_plan import export_json, read_json_plan
@@ -37,15 +35,3 @@ def load_plan(path: Path) -> PlanFolder:
     if not path.exists():
         raise InputError(path, "does not exist", "the folder that dardis plan made")
     return read_json_plan(path) if path.is_file() else read_plan(path)
-
-
-def node_names(platform: Platform, file: Path | None) -> list[str]:
-    """Names of all nodes: one a line of `file` in the platform's order, else the platform's own."""
-    if file is None:
-        return [platform.node_name(node) for node in range(platform.node_count)]
-    names = read_text(file).split()
-    if len(names) != platform.node_count:
-        raise InputError(file, f"{len(names)} names", f"{platform.node_count}, one for each node of {platform.name}")
-    if doubled := sorted({name for name in names if names.count(name) > 1}):
-        raise InputError(file, f"{doubled[0]} occurs twice", "each name once")
-    return names

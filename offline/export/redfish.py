@@ -95,6 +95,8 @@ def _moments(plan: PlanFolder) -> Iterator[tuple[int, list[tuple[int, str | int]
             found += [(node, int(limits[node])) for node in np.flatnonzero(group).tolist()]
         found += [(node, "On") for node in step.on]
         last = limits
+        if time < profile.edges[0]:  # how nodes stand when the plan begins: nothing is asked of them
+            continue
         yield time, found, not cap_w < least_watts(machine, busy)
 
 

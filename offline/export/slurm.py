@@ -29,7 +29,8 @@ def export_slurm(plan: PlanFolder, names: list[str]) -> Export:
     start, end = plan.profile.start, plan.profile.end
     begin_utc, end_utc = utc_texts(np.array([start, end]) + plan.offset)
     everyone = hostlist(names[node] for node in np.unique(plan.onoff.node).tolist())
-    switched_off = hostlist(names[node] for node in np.unique(plan.onoff.node[~plan.onoff.on]).tolist())
+    goes_off = ~plan.onoff.on & (plan.onoff.time >= start)  # who was off before is not this plan's
+    switched_off = hostlist(names[node] for node in np.unique(plan.onoff.node[goes_off]).tolist())
     reserved: dict[tuple[int, int], list[str]] = {}
     for since, back, node in absences(plan.onoff, MachinePower.of_platform(plan.platform).boot_s, start, end):
         reserved.setdefault((since, back), []).append(names[node])

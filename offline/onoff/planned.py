@@ -60,15 +60,19 @@ def plan_switching(
     reserves: dict[int, Reserve],
     joule_cost: Series,
     limits: Limits,
+    off: dict[int, int] | None = None,
 ) -> Downtime:
     """When each node is down during `joule_cost`, for a plan in which nodes are busy as `busy` says.
 
+    `off` has the nodes that are off when it begins, and when each can be up at the earliest: no job is on it before.
+
     For each group in `reserves` that is not `always_on`, `nodes_on` finds how many nodes to keep on at each step of
     `STEP_S` (or longer, if stays must be); then the longest idle gaps take what may be off. A node is up when its next
-    reservation begins. All nodes are up at the start. Raises InputError for a demand that can't be met, and for a plan
-    in which a node is switched more often than `limits.most_switches` in a day.
+    reservation begins. All other nodes are up at the start. Raises InputError for a demand that can't be met, and for a
+    plan in which a node is switched more often than `limits.most_switches` in a day.
     """
     start, end = joule_cost.start, joule_cost.end
+    off = off or {}
     gaps = idle_gaps(busy, platform.node_count, start, end)
     machine = MachinePower.of_platform(platform)
     parts: list[tuple[int, int, int]] = []
@@ -81,20 +85,23 @@ def plan_switching(
         mine = nodes[busy.node]
         in_use = StepFunction.from_spans(busy.start[mine], busy.end[mine])
         need = reserve.need(in_use, of_group.count)
-        floor = _floor(need, of_group.count, joule_cost, power, limits)
+        on_before = of_group.count - sum(bool(nodes[node]) for node in off)
+        floor = _floor(need, of_group.count, joule_cost, power, limits, on_before)
         least_s = max(ceil(machine.break_even_s[nodes].max()), limits.min_off_s, 1)
         inside = nodes[gaps.node]
         idle = Spans(gaps.node[inside], gaps.start[inside], gaps.end[inside])
-        taken = _taken(idle, floor, of_group.count, (start, end), least_s, limits.min_on_s)
+        taken = _taken(idle, floor, of_group.count, (start, end), least_s, limits.min_on_s, off)
         taken = _to_reservations(taken, idle, need, of_group.count, end, limits)
-        parts += [part for part in _ramped(taken, power, limits) if part[2] - part[1] >= least_s]
-    columns = np.array(sorted(parts), dtype=np.int64).reshape(-1, 3)
-    downtime = Downtime(columns[:, 0], columns[:, 1], columns[:, 2])
+        ramped = _ramped(taken, power, limits, start, off)
+        parts += [part for part in ramped if part[2] - part[1] >= least_s or (part[1] <= start and part[0] in off)]
+    downtime = Downtime.of(parts)
     refuse_many_switches(downtime, platform, limits.most_switches)
     return downtime
 
 
-def _floor(need: StepFunction, count: int, joule_cost: Series, power: NodePower, limits: Limits) -> StepFunction:
+def _floor(
+    need: StepFunction, count: int, joule_cost: Series, power: NodePower, limits: Limits, on_before: int
+) -> StepFunction:
     """How many nodes to keep on: optimal for the most that is needed in each step."""
     start, end = joule_cost.start, joule_cost.end
     step_s = max(STEP_S, limits.step_s(power))
@@ -103,22 +110,37 @@ def _floor(need: StepFunction, count: int, joule_cost: Series, power: NodePower,
     edges = start + step_s * np.arange((end - start) // step_s + 1)
     edges[-1] = end  # what is left of a step makes the last one longer
     most = need.max_over(edges[:-1], edges[1:])
-    on = nodes_on(most, edges, joule_cost.means(edges), count, power, limits)
+    if on_before < count:  # no more than can be booted until then
+        most = np.minimum(most, on_before + int(limits.on_per_min * step_s / 60) * np.arange(1, len(edges)))
+    on = nodes_on(most, edges, joule_cost.means(edges), count, power, limits, on_before)
     return StepFunction.from_steps(count, zip(edges[:-1].tolist(), on.tolist(), strict=True))
 
 
 def _taken(
-    gaps: Spans, floor: StepFunction, count: int, window: tuple[int, int], least_s: int, min_on_s: int
-) -> list[tuple[int, int, int]]:
-    """Times down (node, down, up) within gaps, the longest first, that leave the nodes on that `floor` asks for."""
+    gaps: Spans, floor: StepFunction, count: int, window: tuple[int, int], least_s: int, min_on_s: int,
+    off: dict[int, int],
+) -> list[tuple[int, int, int]]:  # fmt: skip
+    """Times down (node, down, up) within gaps, the longest first, that leave the nodes on that `floor` asks for.
+
+    Those that are `off` come before them all: each stays so from the start for as long as may be, and at least until
+    it can be up.
+    """
     start, end = window
     shut = np.minimum(gaps.end, end)
-    edges = np.unique(np.concatenate([[start, end], gaps.start, shut, floor.times[1:]]))
+    soonest = [up for up in off.values() if up < end]
+    edges = np.unique(np.concatenate([[start, end], gaps.start, shut, floor.times[1:], soonest])).astype(np.int64)
     room = count - floor.at(edges[:-1])
     by_node: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for gap in np.lexsort((gaps.node, gaps.start, gaps.start - shut)).tolist():
+    stays = np.isin(gaps.node, list(off)) & (gaps.start == start)
+    for gap in np.lexsort((gaps.node, gaps.start, gaps.start - shut, ~stays)).tolist():
         node, until = int(gaps.node[gap]), int(gaps.end[gap])
         first, last = np.searchsorted(edges, [gaps.start[gap], shut[gap]]).tolist()
+        if stays[gap]:
+            full = np.flatnonzero((room[first:last] <= 0) & (edges[first:last] >= off[node]))
+            back = first + int(full[0]) if len(full) else last
+            by_node[node].append((start, until if back == last else int(edges[back])))
+            room[first:back] -= 1
+            first = back
         for low, high in _runs(room[first:last] > 0):
             down = int(edges[first + low])
             up = until if first + high == last else int(edges[first + high])
@@ -172,12 +194,21 @@ def _runs(free: Bools) -> Iterator[tuple[int, int]]:
     return zip(turns[::2].tolist(), turns[1::2].tolist(), strict=True)
 
 
-def _ramped(taken: list[tuple[int, int, int]], power: NodePower, limits: Limits) -> Iterator[tuple[int, int, int]]:
-    """The same times down with no more switches a minute than allowed: some begin later, some end earlier."""
+def _ramped(
+    taken: list[tuple[int, int, int]], power: NodePower, limits: Limits, start: int, off: dict[int, int]
+) -> Iterator[tuple[int, int, int]]:
+    """The same times down with no more switches a minute than allowed: some begin later, some end earlier.
+
+    Who is `off` at the start need not be shut down; nobody is booted before it, as many as there are at it.
+    """
     downs, boots = _Ramp(limits.off_per_min), _Ramp(limits.on_per_min)
-    later = [(node, downs.at(down, 1), up) for node, down, up in sorted(taken, key=lambda t: (t[1], t[0]))]
+    later = [
+        (node, down if down == start and node in off else downs.at(down, 1), up)
+        for node, down, up in sorted(taken, key=lambda t: (t[1], t[0]))
+    ]
     for node, down, up in sorted(later, key=lambda t: (-t[2], t[0])):
-        yield node, down, up if up >= FOREVER else boots.at(up - power.boot_s, -1) + power.boot_s
+        soonest = off[node] if down == start and node in off else start
+        yield node, down, up if up >= FOREVER else max(boots.at(up - power.boot_s, -1) + power.boot_s, soonest)
 
 
 class _Ramp:
@@ -216,9 +247,7 @@ def switch_table(downtime: Downtime, platform: Platform) -> list[NodeSwitch]:
     """What to do and when, by (time, node): nodes are turned on one boot time before they are up."""
     boot_s = MachinePower.of_platform(platform).boot_s
     table = []
-    for node, down, up in zip(
-        *(column.tolist() for column in (downtime.node, downtime.down, downtime.up)), strict=True
-    ):
+    for node, down, up in downtime.rows:
         table.append(NodeSwitch(down, node, "off"))
         if up < FOREVER:
             table.append(NodeSwitch(up - int(boot_s[node]), node, "on"))

@@ -7,8 +7,9 @@ import numpy as np
 from dardis.model.arrays import Ints
 from dardis.model.placements import Placements
 from dardis.model.profile import StepFunction
+from dardis.model.ragged import offsets_of
 from dardis.model.resources import CORES
-from offline.onoff.spans import Busy, busy_spans
+from offline.onoff.spans import Busy, Spans, busy_spans
 from offline.planner.day_account import cores_of
 from offline.planner.problem import Plan, Problem
 
@@ -24,11 +25,13 @@ def cores_used(problem: Problem, start: Ints) -> StepFunction:
     )
 
 
-def node_spans(problem: Problem, plan: Plan) -> Busy:
-    """When each node holds a job that is planned or runs already."""
+def node_spans(problem: Problem, plan: Plan, more: Spans | None = None) -> Busy:
+    """When each node holds a job that is planned or runs already, or is taken as `more` says."""
     running = problem.running
+    taken = more or Spans(*[np.zeros(0, dtype=np.int64)] * 3)
+    each = np.ones(len(taken.node), dtype=np.int64)
     return busy_spans(
-        np.concatenate([plan.start, running.start]),
-        np.concatenate([plan.start + problem.jobs.duration, running.finish]),
-        Placements.of_parts([plan.placed, running.placed]),
+        np.concatenate([plan.start, running.start, taken.start]),
+        np.concatenate([plan.start + problem.jobs.duration, running.finish, taken.end]),
+        Placements.of_parts([plan.placed, running.placed, Placements(offsets_of(each), taken.node, each)]),
     )

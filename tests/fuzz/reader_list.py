@@ -11,12 +11,15 @@ from pathlib import Path
 import numpy as np
 from fuzz import sample_files as files
 from fuzz.sample_files import MAY, PLATFORM
+from kit.plan_folder import POWER
 
 from dardis.config.carbon import load_carbon
 from dardis.config.comparison import load_comparison
 from dardis.config.cooling import load_pue_table
 from dardis.config.events import load_events
 from dardis.config.node_list import read_node_list
+from dardis.config.node_names import node_names
+from dardis.config.node_states import read_node_states
 from dardis.config.platform import load_platform
 from dardis.config.platform_text import platform_text
 from dardis.config.prices import load_prices
@@ -50,7 +53,8 @@ from dardis.workload.swf import read_swf, write_swf
 from dardis.workload.table import read_table, write_table
 from dardis.workload.trace import Trace
 from dardis.workload.units import in_units
-from offline.export.formats import FORMATS, load_plan, node_names
+from offline.day.standing import Standing, as_said
+from offline.export.formats import FORMATS, load_plan
 from offline.site.calendar import calendar_of
 from offline.site.fitting import trace_that_fits
 
@@ -87,6 +91,7 @@ def readers() -> list[Reader]:
         Reader("platform", "p.toml", machines, _read_platform, files.write_beside),
         Reader("node list", "n.csv", (files.NODE_LIST,), _read_node_list),
         Reader("slurm site", "s", (files.SLURM_SHOWN, files.SLURM_CONF), _read_slurm),
+        Reader("node states", "s", (files.SLURM_SHOWN, files.NODE_STATES), _read_node_states),
         Reader("events", "e.toml", (files.EVENTS_TOML,), _read_events),
         Reader("comparison", "spec.toml", (files.SPEC_TOML,), load_comparison),
         Reader("cooling", "pue.csv", (files.PUE,), load_pue_table),
@@ -208,6 +213,13 @@ def _read_node_list(path: Path) -> Platform:
     written.write_text(platform_text(platform))
     assert load_platform(written) == platform
     return platform
+
+
+def _read_node_states(path: Path) -> Standing:
+    """How three nodes stand at noon, as said an hour before."""
+    groups = (NodeGroup("n", 2, {"cores": 32}, POWER), NodeGroup("g", 1, {"cores": 64}))
+    platform = Platform("three", groups)
+    return as_said(read_node_states(path, platform, ("n0001", "n0002", "g01")), platform, 39_600, 43_200)
 
 
 def _read_slurm(path: Path) -> Platform:

@@ -238,6 +238,9 @@ TARGET = json.dumps({
     "source": {"made_by": ["x", {"y": 1.5}]},
 })  # fmt: skip
 DEADLINES = _lines("job_id,lst_s\n", "{n},9{t}", range(1, 7))
+NODE_STATES = "node,state\n" + "".join(f"{name},{state}\n" for name, state in (
+    ("n0001", "off"), ("g01", "busy+closed"), ("n0002", "booting"),
+))  # fmt: skip
 NAMES = ("node00 node01 node02 node03 node04 node05\n", "a1\nb02\nn10\nn9\nn08\nx\n")
 JOBS = """job_id,submission_time,requested_time,starting_time,finish_time,units,units_by_node,req_cores,req_memory,\
 status,queue,user,attempts,latest_start

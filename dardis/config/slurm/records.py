@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -24,10 +25,28 @@ class State(NamedTuple):
 
     @property
     def out_of_work(self) -> tuple[str, ...]:
-        """Those flags for which the node takes no jobs now; none if it does."""
-        return tuple(flag for flag in self.flags if any(sign in flag for sign in _SIGNS))
+        """Those flags for which the node takes no jobs now; none if it does, as one does that is booted for a job."""
+        said = (flag for flag in self.flags if not flag.startswith(_OF_POWER))
+        return tuple(flag for flag in said if any(sign in flag for sign in _SIGNS))
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether jobs are on it."""
+        return any(flag.startswith(("ALLOC", "MIX", "COMP")) for flag in self.flags)
+
+    @property
+    def is_off(self) -> bool:
+        """Whether power saving has it off, or on its way there; in old Slurm `POWER` alone says so."""
+        return any(flag in {"POWER", "POWER_SAVING"} or _DOWN.fullmatch(flag) for flag in self.flags)
+
+    @property
+    def is_booting(self) -> bool:
+        """Whether it is on its way up."""
+        return any(flag in {"POWERING_UP", "POWER_UP", "REBOOT_ISSUED"} for flag in self.flags)
 
 
+_OF_POWER = "POWER"
+_DOWN = re.compile("POWER(ED|ING)?_(DOWN|DRAIN)")
 _SIGNS = ("DRAIN", "DOWN", "FAIL", "MAINT", "RESERVED", "FUTURE", "NOT_RESPONDING", "NO_RESPOND", "INVAL", "ERROR")
 
 

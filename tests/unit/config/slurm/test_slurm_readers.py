@@ -98,8 +98,8 @@ def test_generic_resources(read, text, found):
 @pytest.mark.parametrize(
     ("state", "out"),
     [
-        ("MIXED", ()), ("ALLOCATED+CLOUD", ()), ("IDLE*", ("NOT_RESPONDING",)), ("IDLE~", ("POWERED_DOWN",)),
-        ("IDLE+CLOUD+POWERED_DOWN", ("POWERED_DOWN",)), ("RESERVED", ("RESERVED",)),
+        ("MIXED", ()), ("ALLOCATED+CLOUD", ()), ("IDLE*", ("NOT_RESPONDING",)), ("IDLE~", ()),
+        ("IDLE+CLOUD+POWERED_DOWN", ()), ("DOWN+POWERED_DOWN", ("DOWN",)), ("RESERVED", ("RESERVED",)),
         ("IDLE+MAINTENANCE", ("MAINTENANCE",)),
         ("DOWN*+DRAIN", ("DOWN", "NOT_RESPONDING", "DRAIN")), ("FAILING", ("FAILING",)), ("IDLE+PLANNED", ()),
     ],

@@ -76,8 +76,10 @@ def test_what_is_on_and_off_stays_under_the_cap_whatever_is_switched(found, caps
     example = plan(actions=tuple((start + 14 * time, node, on) for time, node, on in found))
     example = replace(example, profile=replace(example.profile, power_cap_w=np.array(caps, dtype=np.float64)))
     on = dict(zip(NAMES, first_on(example.onoff, 10).tolist(), strict=True))
+    on |= {NAMES[node]: boots for time, node, boots in found if time < 0}
     held = dict.fromkeys(NAMES)
     requests = json.loads(export_redfish(example, NAMES).text)["requests"]
+    assert all(request["time_unix_s"] - OFFSET >= start for request in requests)  # nodes stand so when it begins
     for time, group in groupby(requests, lambda request: request["time_unix_s"] - OFFSET):
         for request in group:
             if "ResetType" in request["body"]:

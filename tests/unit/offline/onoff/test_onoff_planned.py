@@ -68,6 +68,37 @@ def test_a_plan_keeps_every_promise(
         assert max(np.bincount(times // 60), default=0) <= per_min
 
 
+@given(st.integers(0, 100_000), st.integers(0, 3), st.sets(st.integers(0, 5)), st.sampled_from([1, 150]))
+def test_who_is_off_at_the_beginning_stays_so_or_is_booted(seed: int, kept: int, off: set[int], grain_s: int) -> None:
+    count, soonest = 6, {node: 240 + 10 * (node % 3) for node in off}
+    rows = [
+        (start // grain_s * grain_s, finish // grain_s * grain_s, nodes)
+        for start, finish, nodes in random_jobs(np.random.default_rng(seed), 30, count, DAY)
+    ]
+    rows = [row for row in rows if row[0] < row[1] and all(row[0] >= soonest.get(node, 0) for node in row[2])]
+    busy = busy_spans_of(schedule_of(rows))
+    platform = machine(count, DEFAULTS)
+    found = plan_switching(busy, platform, {0: spares(kept)}, FLAT, Limits(most_switches=99), soonest)
+    first = {node: up for node, down, up in found.rows if down == 0 and node in off}
+    assert set(first) == off
+    assert all(up >= soonest[node] for node, up in first.items())
+    for node, down, up in found.rows:
+        assert not ((busy.node == node) & (busy.start < up) & (busy.end > down)).any(), "down while a job needs it"
+        assert up - down >= 337 or (down == 0 and node in off)
+    for moment in np.unique(np.concatenate([found.down, busy.start, busy.end, [260]])).tolist():
+        if max(soonest.values(), default=0) <= moment < DAY:
+            running = int(((busy.start <= moment) & (moment < busy.end)).sum())
+            assert count - down_at(found, moment) >= min(running + kept, count)
+
+
+def test_as_many_stay_off_as_are_not_needed() -> None:
+    """Of four nodes that are off one is needed as a spare, and another while that one has a job: nobody else boots."""
+    busy = busy_spans_of(schedule_of([(DAY // 2, DAY // 2 + 7200, (3,))]))
+    found = plan_switching(busy, machine(4, DEFAULTS), {0: spares(1)}, FLAT, Limits(), dict.fromkeys(range(4), 240))
+    assert [row for row in found.rows if row[1] == 0 and row[2] < 300] == [(3, 0, 240)]
+    assert sorted(up for _, down, up in found.rows if down == 0) == [240, DAY // 2, FOREVER, FOREVER]
+
+
 def test_a_node_is_up_when_its_reservation_begins_and_boots_one_boot_time_before() -> None:
     platform = machine(3, DEFAULTS)
     busy = busy_spans_of(schedule_of([(10_000, 11_000, (0,)), (10_000, 50_000, (1,))]))

@@ -1,0 +1,91 @@
+"""How nodes stand, as Slurm or a table says it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dardis.config.node_names import node_names
+from dardis.config.node_states import NodeStates, read_node_states
+from dardis.model.errors import InputError
+from dardis.model.platform import NodeGroup, Platform
+
+PLATFORM = Platform("grid", (NodeGroup("n", 4, {"cores": 32}), NodeGroup("g", 1, {"cores": 64})))
+NAMES = ("cn01", "cn02", "cn03", "cn04", "gpu1")
+
+
+def shown(name: str, state: str, cpus: int = 64, sockets: int = 2, cores: int = 16) -> str:
+    """A node as scontrol prints it."""
+    return (
+        f"NodeName={name} CoresPerSocket={cores} CPUAlloc=0 CPUTot={cpus} Gres=(null) RealMemory=1000 "
+        f"Sockets={sockets} Boards=1 State={state} ThreadsPerCore=2 Partitions=batch\n"
+    )
+
+
+def read(folder: Path, text: str) -> NodeStates:
+    (folder / "s").write_text(text)
+    return read_node_states(folder / "s", PLATFORM, NAMES)
+
+
+def who(states: NodeStates) -> dict[str, list[int]]:
+    return {word: np.flatnonzero(getattr(states, word)).tolist() for word in ("busy", "closed", "off", "booting")}
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        ("IDLE", ""), ("ALLOCATED", "busy"), ("MIXED+CLOUD", "busy"), ("IDLE+COMPLETING", "busy"),
+        ("IDLE+CLOUD+POWERED_DOWN", "off"), ("IDLE~", "off"), ("IDLE%", "off"), ("IDLE+POWERING_DOWN", "off"),
+        ("IDLE+POWER", "off"), ("IDLE#", "booting"), ("IDLE+POWERING_UP", "booting"), ("ALLOCATED#", "busy"),
+        ("MIXED+POWER_DOWN", "busy"), ("ALLOCATED+DRAIN", "busy closed"), ("IDLE+DRAIN", "closed"),
+        ("DOWN*", "closed"), ("DOWN+POWERED_DOWN", "closed off"), ("IDLE+MAINTENANCE", "closed"),
+        ("RESERVED", "closed"),
+        ("IDLE+PLANNED", ""), ("IDLE+REBOOT_ISSUED", "booting"),
+    ],
+)  # fmt: skip
+def test_what_slurm_says(tmp_path: Path, state: str, words: str) -> None:
+    found = read(tmp_path, shown("cn02", state) + shown("cn01", "IDLE"))
+    assert [word for word, nodes in who(found).items() if nodes == [1]] == words.split()
+    assert all(nodes in ([], [1]) for nodes in who(found).values())
+    assert found.unnamed == 3
+
+
+def test_what_a_table_says(tmp_path: Path) -> None:
+    found = read(tmp_path, "node,rack,state\ncn01,1,off\ncn02,1,busy+closed\ncn03,2,booting\n\ngpu1,2,on\n")
+    assert who(found) == {"busy": [1], "closed": [1], "off": [0], "booting": [2]}
+    assert found.unnamed == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (
+            "node,state\ncn09,off\n",
+            "s:2: 'cn09' is no node of platform grid; expected one that is called as cn01, or --names",
+        ),
+        (shown("cn01", "IDLE") + shown("login", "IDLE"), "s:2: 'login' is no node of platform grid"),
+        (shown("gpu1", "IDLE", cpus=32, cores=16), "s:1: node gpu1 has 32 cores; expected 64, as platform grid has it"),
+        ("node,state\ncn01,off\ncn01,on\n", "s:3: node cn01 again, after line 2; expected each node once"),
+        ("node,state\ncn01,asleep\n", "s:2: state 'asleep'; expected of on, busy, closed, off, booting, joined by +"),
+        ("node,state\ncn01,off,1\n", "s:2: 3 fields instead of 2"),
+        ("node\ncn01\n", "s:1: no column state; expected columns node,state"),
+        ("", "s:1: no column node, state"),
+    ],
+)
+def test_what_is_wrong_has_a_place(tmp_path: Path, text: str, why: str) -> None:
+    with pytest.raises(InputError) as error:
+        read(tmp_path, text)
+    assert why in str(error.value)
+
+
+def test_cores_may_be_counted_as_threads(tmp_path: Path) -> None:
+    """A platform whose cores are Slurm's CPUs is the same site."""
+    assert who(read(tmp_path, shown("gpu1", "IDLE~")))["off"] == [4]
+
+
+def test_names_are_of_a_file_or_the_platforms(tmp_path: Path) -> None:
+    assert node_names(PLATFORM, None) == ["n0", "n1", "n2", "n3", "g0"]
+    (tmp_path / "names").write_text("\n".join(NAMES))
+    assert node_names(PLATFORM, tmp_path / "names") == [*NAMES]

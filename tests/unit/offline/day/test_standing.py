@@ -1,0 +1,147 @@
+"""How nodes stand when a day begins: who holds jobs is on, who is off stays so until it has booted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kit.plan_folder import ACTIONS, OFFSET, PLATFORM, onoff, plan
+from kit.plan_problems import day_problem, plan_problems
+
+from dardis.config.node_states import NodeStates
+from dardis.metrics.audit import audit
+from dardis.model.downtime import Downtime
+from dardis.model.errors import InputError
+from dardis.model.job import FOREVER
+from dardis.model.profile import StepFunction
+from dardis.model.target import Switching
+from offline.day.day import planned_downtime
+from offline.day.standing import Standing, as_said, left_by
+from offline.folder.plan import write_plan
+from offline.folder.tables import OnOffTable
+from offline.planner.as_schedule import schedule_of
+from offline.planner.day_account import account_of
+from offline.planner.searches import heuristic
+from offline.planner.use import node_spans
+
+
+@st.composite
+def standings(draw, nodes: int, start: int) -> Standing:
+    """Anything that may be said of so many nodes."""
+    words = [
+        draw(st.sampled_from(("on", "busy", "closed", "off", "off", "booting", "closed+off"))) for _ in range(nodes)
+    ]
+    down = []
+    for node, word in enumerate(words):
+        if "off" in word:
+            down.append((node, start - draw(st.integers(1, 400)), FOREVER))
+        elif word == "booting":
+            up = start + draw(st.integers(1, 239))
+            down.append((node, up - 270 - draw(st.integers(0, 400)), up))
+    busy, closed = (np.array([sign in word for word in words], dtype=np.bool_) for sign in ("busy", "closed"))
+    return Standing(busy, closed, Downtime.of(down))
+
+
+@given(plan_problems(maintenance=False), st.data())
+def test_jobs_move_within_groups_and_together(problem, data):
+    running, platform = problem.running, problem.platform
+    standing = data.draw(standings(platform.node_count, problem.conditions.start))
+    moved, left, found_on = standing.seated(running, platform)
+    before, after = running.placed.nodes, moved.placed.nodes
+    assert platform.group_of_node[before].tolist() == platform.group_of_node[after].tolist()
+    assert (
+        len({*zip(before.tolist(), after.tolist(), strict=True)}) == len({*before.tolist()}) == len({*after.tolist()})
+    )
+    assert not {*left.down.node.tolist()} & {*after.tolist()}
+    assert found_on == int(standing.is_off[np.unique(after)].sum())
+    for group in range(len(platform.groups)):  # a node that is off holds a job only where all that are on do
+        mine = platform.group_of_node == group
+        on = np.flatnonzero(mine & ~np.isin(np.arange(len(mine)), standing.down.node))
+        if standing.is_off[np.unique(after[platform.group_of_node[after] == group])].any():
+            assert {*on.tolist()} <= {*after.tolist()}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), st.integers(0, 40), st.sampled_from((0.1, 0.4, 0.8)), st.integers(3, 12), st.booleans())
+def test_nothing_is_on_nodes_that_are_off_or_closed(data, seed, load, nodes, switches):
+    problem = day_problem(25, nodes, load, seed, cores=8)
+    start = problem.conditions.start
+    said = data.draw(standings(nodes, start))
+    running, standing, _ = said.seated(problem.running, problem.platform)
+    machine = standing.closed_until(problem.platform, start, problem.horizon)
+    problem = replace(problem, platform=machine, running=running)
+    plan_of = heuristic(problem)
+    spares = data.draw(st.integers(0, nodes))
+    wished = Switching({0: StepFunction.from_steps(spares, [])}) if switches else None
+    down = planned_downtime(problem, plan_of, account_of(problem, plan_of.start), wished, standing)
+    no_windows = replace(machine, maintenance=())
+    wrong = audit(schedule_of(problem, plan_of), no_windows, downtime=down)
+    assert [one for one in wrong if one.time is None or one.time < problem.horizon] == []  # what comes later only waits
+    # Nodes that take no jobs have none of the planned ones in the day, and are as they were all day.
+    planned = np.isin(
+        np.flatnonzero(standing.closed), plan_of.placed.nodes[plan_of.start[plan_of.placed.job_of] < problem.horizon]
+    )
+    assert not planned.any()
+    spans = {node: (since, up) for node, since, up in standing.down.rows}
+    for node in np.flatnonzero(standing.closed).tolist():
+        assert [row[1:] for row in down.rows if row[0] == node] == ([spans[node]] if node in spans else [])
+    for node, (since, up) in spans.items():
+        first = next(row for row in down.rows if row[0] == node)
+        assert first[1] == since
+        assert first[2] >= min(up, start + 240)
+    if wished is None:
+        assert {row[0] for row in down.rows} == set(spans)
+    else:
+        in_use = node_spans(problem, plan_of)
+        moment = max(start + 640, start + 900)  # whatever could be booted has been
+        busy_now = int(((in_use.start <= moment) & (in_use.end > moment)).sum())
+        usable = nodes - int(standing.closed.sum())
+        up_now = (
+            nodes
+            - sum(since <= moment < up for node, since, up in down.rows)
+            - int((standing.closed & ~np.isin(np.arange(nodes), standing.down.node)).sum())
+        )
+        draining = int(standing.closed[np.unique(in_use.node[(in_use.start <= moment) & (in_use.end > moment)])].sum())
+        assert up_now >= min(busy_now - draining + spares, usable)
+    OnOffTable.of(down, np.full(nodes, 240))  # a table that somebody can carry out
+
+
+def test_what_is_said_a_while_before_holds_until_the_day_begins():
+    nodes = PLATFORM.node_count
+    off, booting, closed = (np.isin(np.arange(nodes), some) for some in ((0, 1), (2,), (9,)))
+    states = NodeStates(np.zeros(nodes, dtype=bool), closed, off, booting, 0)
+    at_once = as_said(states, PLATFORM, 5_000, 5_000)
+    assert [*at_once.down.rows] == [(0, 4_970, FOREVER), (1, 4_970, FOREVER), (2, 4_970, 5_240)]
+    assert at_once.may_be_booted(PLATFORM, 5_000) == {0: 5_240, 1: 5_240}
+    assert [*as_said(states, PLATFORM, 4_000, 5_000).down.rows] == [(0, 3_970, FOREVER), (1, 3_970, FOREVER)]
+    assert [*at_once.notes()] == [
+        "of 10 nodes 2 are off and 1 booting when the day begins",
+        "1 nodes take no jobs (drained, down, reserved): the plan leaves them alone all day",
+    ]
+
+
+def test_a_plan_leaves_nodes_off_as_its_actions_say(tmp_path: Path):
+    made = plan()
+    end = made.profile.end
+    late = onoff((*ACTIONS[:-1], (end - 200, 0, False), (end - 100, 7, True), (end + 50, 1, False)))
+    write_plan(tmp_path, replace(made, onoff=late))
+    # Two days later on a clock of its own.
+    start = 100
+    found = left_by(tmp_path, PLATFORM, start, OFFSET + end - start)
+    assert [*found.rows] == [(0, start - 200, FOREVER), (7, 6_800 - end + start, start - 100 + 240)]
+
+
+def test_a_plan_of_another_machine_or_day_is_refused(tmp_path: Path):
+    made = plan()
+    write_plan(tmp_path, made)
+    other = replace(PLATFORM, groups=PLATFORM.groups[:1], name="other")
+    with pytest.raises(InputError, match="has other nodes than platform other; expected a plan for it"):
+        left_by(tmp_path, other, made.profile.end, OFFSET)
+    with pytest.raises(InputError, match="the plan ends at 2023-07-03T04:00:00Z; expected 2023-07-03T05:00:00Z"):
+        left_by(tmp_path, PLATFORM, made.profile.end + 3_600, OFFSET)
+    warmer = replace(PLATFORM, groups=tuple(replace(group, power=None) for group in PLATFORM.groups))
+    left_by(tmp_path, warmer, made.profile.end, OFFSET)  # other figures of power: the same machine
