@@ -79,8 +79,8 @@ class Standing:
     def seated(self, running: Running, platform: Platform) -> tuple[Running, Standing, int]:
         """What runs, on nodes that can be the ones it has; and how many of these were said to be off.
 
-        A history says on how many nodes of a group jobs are, not on which: they are moved within each group, those
-        that stay apart stay apart. Who holds a job is on.
+        A history says on how many nodes of a group jobs are, not on which: they are moved within each group, as few as
+        must be, and jobs that share a node go on doing so. Who holds a job is on.
         """
         used = np.unique(running.placed.nodes)
         off = self.is_off
@@ -91,7 +91,7 @@ class Standing:
         for group in np.unique(platform.group_of_node[used]).tolist():
             mine = used[platform.group_of_node[used] == group]
             nodes = np.flatnonzero(platform.group_of_node == group)
-            best = nodes[np.argsort(last_choice[nodes], kind="stable")[: len(mine)]]
+            best = nodes[np.lexsort((~np.isin(nodes, mine), last_choice[nodes]))[: len(mine)]]
             seat[mine] = np.sort(best)
         taken = seat[used]
         stays = ~np.isin(self.down.node, taken)

@@ -13,7 +13,11 @@ from kit.small_site import DAY_S, START_UNIX, Row, made_up_rows, write_site
 
 SCRIPT = Path(__file__).resolve().parents[3] / "launch" / "plan-tomorrow"
 NOW, TOMORROW = 9 * DAY_S + 15 * 3600, "2023-07-13"
-DATE = f'[ "$2" = -d ] && echo {TOMORROW} || echo 2023-07-12T15:00:00Z'
+DATE = f"""case "$*" in
+*tomorrow*) echo {TOMORROW} ;;
+*T%H*) echo 2023-07-12T15:00:00Z ;;
+*) echo 2023-07-12 ;;
+esac"""
 
 
 def executable(path: Path, body: str) -> None:
@@ -41,6 +45,10 @@ def site(tmp_path: Path) -> Path:
     (folder / "dump.txt").write_text(sacct(*(line(row) for row in made_up_rows() if row.submit < NOW)))
     executable(folder / "bin" / "date", DATE)
     executable(folder / "bin" / "sacct", f'echo "$SLURM_TIME_FORMAT $*" > asked; cat {folder}/dump.txt')
+    nodes = (f"NodeName=cn{node:02d} CPUTot=8 State={'IDLE~' if node > 7 else 'MIXED'}" for node in range(10))
+    (folder / "nodes").write_text("".join(f"{line} Partitions=batch\n" for line in nodes))
+    (folder / "names").write_text("".join(f"cn{node:02d}\n" for node in range(10)))
+    executable(folder / "bin" / "scontrol", f"cat {folder}/nodes")
     executable(folder / "bin" / "dardis", f'exec {sys.executable} -m dardis "$@"')
     return folder
 
@@ -55,13 +63,23 @@ def run(site: Path, **more: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_dump_becomes_a_script_for_tomorrow(site: Path) -> None:
-    (site / "names").write_text("".join(f"cn{node:02d}\n" for node in range(10)))
     done = run(site, DARDIS_DAYS="20")
     assert done.returncode == 0, done.stderr
     assert (site / "asked").read_text().startswith("%s --parsable2 --allusers --allocations --starttime now-20days")
     assert " run and 0 wait at 2023-07-12T15:00:00Z" in done.stderr
+    assert "of 10 nodes 2 are off and 0 booting when the day begins" in done.stderr
     assert "cn0" in (site / f"switch-{TOMORROW}.sh").read_text()
     assert (site / f"plan-{TOMORROW}" / "report.html").is_file()
+
+
+def test_a_plan_that_is_carried_out_is_gone_on_from(site: Path) -> None:
+    asked = 'echo "$*" >> said; [ "$1" = plan ] || echo "#!/bin/sh" > "$7"'
+    executable(site / "bin" / "dardis", asked)
+    (site / "plan-2023-07-12").mkdir()
+    for carried_out in ("", "1"):
+        assert run(site, DARDIS_CARRIED_OUT=carried_out).returncode == 0
+    plans = [line for line in (site / "said").read_text().splitlines() if line.startswith("plan ")]
+    assert ["--after plan-2023-07-12" in line for line in plans] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -69,6 +87,7 @@ def test_a_dump_becomes_a_script_for_tomorrow(site: Path) -> None:
     [
         ("sacct", "cat dump.txt; exit 1", "the dump of sacct failed (status 1)"),
         ("sacct", "head -1 dump.txt", "the dump of sacct failed (status 1)"),
+        ("scontrol", "exit 1", "asking scontrol for the nodes failed (status 1)"),
         ("curl", "exit 22", "fetching weather.csv failed (status 22)"),
         ("dardis", '[ "$1" != plan ] || exit 2', "the plan failed (status 2)"),
         ("dardis", '[ "$1" != export ] || exit 2', "the export failed (status 2)"),
@@ -84,6 +103,7 @@ def test_whatever_fails_is_told_and_leaves_what_was_there(site: Path, broken: st
     assert f"plan-tomorrow: {told}: no plan for {TOMORROW}\n" in done.stderr
     assert not (site / f"switch-{TOMORROW}.sh").exists()
     assert (site / "weather.csv").read_text() == before
+    assert not (site / "nodes.txt").exists() or broken == "dardis"
     if broken == "sacct":
         assert (site / "history.txt").read_text() == "of yesterday\n"
 

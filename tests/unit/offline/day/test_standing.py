@@ -57,6 +57,8 @@ def test_jobs_move_within_groups_and_together(problem, data):
         len({*zip(before.tolist(), after.tolist(), strict=True)}) == len({*before.tolist()}) == len({*after.tolist()})
     )
     assert not {*left.down.node.tolist()} & {*after.tolist()}
+    if standing.down.node.size == standing.closed.sum() == standing.busy.sum() == 0:
+        assert after.tolist() == before.tolist()
     assert found_on == int(standing.is_off[np.unique(after)].sum())
     for group in range(len(platform.groups)):  # a node that is off holds a job only where all that are on do
         mine = platform.group_of_node == group
