@@ -93,11 +93,11 @@ def _machine(path: Path, record: AskedRecord | None, file: Path | None) -> Platf
         from dardis.config.platform import load_platform
 
         machine = load_platform(file)
-        known = None if record is None else record.machine(path).prime
-        if machine.needs_calendar and known is not None:
-            machine = machine.on_clock(known.unix_start, known.first)
+        if machine.needs_calendar and record is not None:
+            known = record.machine(path).prime
+            machine = machine.on_clock(record.unix_start, 0 if known is None else known.first)
         if machine.needs_calendar:
-            found = "has queues with hours, and nobody says when the trace began"
+            found = "has queues with hours or maintenance by date, and nobody says when the trace began"
             raise InputError(f"--platform {file}", found, "the folder of a run on it, which knows")
         return machine
     if record is None:

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from dardis.config.times import Moment
 from dardis.config.toml_file import Table
 from dardis.model.errors import InputError
 from dardis.model.files import is_file
-from dardis.model.moments import parse_utc
 from dardis.model.platform import MODELLED_PLANTS, Facility, GridLimit
 from dardis.model.pue_table import Rows
 
 Amount = Annotated[float, Field(ge=0)]
 _FileOrNumber = Annotated[str, Field(min_length=1)] | float
-
-
-def _moment(value: object) -> int:
-    """Unix seconds of an ISO 8601 text or a TOML date and time; without an offset it is UTC."""
-    try:
-        return parse_utc(value.isoformat() if isinstance(value, datetime) else str(value))
-    except (ValueError, OverflowError):
-        raise ValueError(f"{value!r}; expected a moment of UTC such as 2023-07-03T00:00Z") from None
 
 
 def _rows(value: object) -> str:
@@ -33,14 +24,11 @@ def _rows(value: object) -> str:
     return str(value)
 
 
-_Moment = Annotated[int, BeforeValidator(_moment)]
-
-
 class LimitTable(Table):
     """`[[tariff.limits]]`: what the grid asks for, for a time."""
 
-    start_utc: _Moment
-    end_utc: _Moment
+    start_utc: Moment
+    end_utc: Moment
     most_kw: Amount
     penalty_eur_per_kwh: Amount | None = None
 
@@ -70,7 +58,7 @@ class FacilityKeys(Table):
     prices: _FileOrNumber | None = None
     weather: _FileOrNumber | None = None
     carbon: _FileOrNumber | None = None
-    calendar_start: _Moment | None = None
+    calendar_start: Moment | None = None
     tariff: TariffTable = Field(default_factory=TariffTable)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +13,7 @@ from dardis.config.facility import FacilityKeys, facility_of
 from dardis.config.nodes import MOST_NODES, node_numbers
 from dardis.config.queues import PrimeTable, QueueTable, queues_of
 from dardis.config.reservations import ReservationTable, check_reservations, places_of, reservations_of
-from dardis.config.times import Seconds, SpanTable
+from dardis.config.times import Moment, Seconds, Time
 from dardis.config.toml_file import Table, read_toml
 from dardis.model.errors import InputError
 from dardis.model.platform import MAX_GROUPS, Maintenance, NodeGroup, NodePower, Platform
@@ -87,10 +87,37 @@ class NodesTable(Table):
     always_on: bool = False
 
 
-class MaintenanceTable(SpanTable):
-    """`[[maintenance]]`: nodes that hold nothing during the span."""
+class MaintenanceTable(Table):
+    """`[[maintenance]]`: nodes that hold nothing during a span, on the trace's clock or by date."""
 
     nodes: Annotated[list[int], BeforeValidator(node_numbers)]
+    start_s: Time | None = None
+    end_s: Time | None = None
+    start_utc: Moment | None = None
+    end_utc: Moment | None = None
+
+    @model_validator(mode="after")
+    def _is_one_span(self) -> MaintenanceTable:
+        stated = [key for key in ("start_s", "end_s", "start_utc", "end_utc") if getattr(self, key) is not None]
+        if stated not in (["start_s", "end_s"], ["start_utc", "end_utc"]):
+            raise ValueError(f"{', '.join(stated) or 'no times'}; expected start_s and end_s, or start_utc and end_utc")
+        start, end = self.span
+        if end <= start:
+            raise ValueError(f"{stated[1]} {end} is not after {stated[0]} {start}")
+        return self
+
+    @property
+    def is_dated(self) -> bool:
+        """Whether its span is in Unix s."""
+        return self.start_utc is not None
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """From when to when."""
+        start, end = (self.start_utc, self.end_utc) if self.is_dated else (self.start_s, self.end_s)
+        assert start is not None
+        assert end is not None
+        return start, end
 
 
 class PlatformFile(FacilityKeys):
@@ -130,7 +157,8 @@ def load_platform(path: Path) -> Platform:
         name=table.name,
         groups=groups,
         partitions=_partitions(path, table, group_of),
-        maintenance=tuple(Maintenance(tuple(m.nodes), m.start_s, m.end_s) for m in table.maintenance),
+        maintenance=tuple(Maintenance(tuple(m.nodes), *m.span) for m in table.maintenance if not m.is_dated),
+        dated=tuple(Maintenance(tuple(m.nodes), *m.span) for m in table.maintenance if m.is_dated),
         currency=table.currency,
         exchange=dict(table.exchange),
         income_per_core_h=table.income_eur_per_core_h,
@@ -141,6 +169,8 @@ def load_platform(path: Path) -> Platform:
         prime=None if table.prime is None else table.prime.prime(),
         reservations=reservations_of(f"{path}: reservations", table.reservations),
     )
+    for index, closed in enumerate(table.maintenance):
+        _check_nodes(f"{path}: maintenance[{index}].nodes", closed.nodes, platform)
     check_platform(platform, f"{path}: nodes", f"{path}: maintenance")
     check_reservations(platform, places_of(f"{path}: reservations", platform))
     return platform
@@ -152,9 +182,13 @@ def check_platform(platform: Platform, groups: str, maintenance: str) -> None:
     if platform.node_count > MOST_NODES:
         raise InputError(groups, f"{platform.node_count} nodes", f"at most {MOST_NODES}")
     for index, window in enumerate(platform.maintenance):
-        if max(window.nodes) >= platform.node_count:
-            found, last = f"no node {max(window.nodes)}", platform.node_count - 1
-            raise InputError(f"{maintenance}[{index}].nodes", found, f"numbers from 0 to {last}")
+        _check_nodes(f"{maintenance}[{index}].nodes", window.nodes, platform)
+
+
+def _check_nodes(place: str, nodes: Sequence[int], platform: Platform) -> None:
+    """Refuse numbers of nodes that there are not."""
+    if max(nodes) >= platform.node_count:
+        raise InputError(place, f"no node {max(nodes)}", f"numbers from 0 to {platform.node_count - 1}")
 
 
 def _check_names(place: str, groups: tuple[NodeGroup, ...]) -> None:

@@ -256,6 +256,7 @@ class AskedRecord(MachineRecord):
     think_times: bool = False
     strict: bool = False
     trim: tuple[Count, Count] | None = None
+    unix_start: Time | None = None
     changed: list[ChangedRecord] = Field(default_factory=list)
     settings: Annotated[dict[str, Annotated[Any, BeforeValidator(_setting)]], BeforeValidator(_by_key)] = Field(
         default_factory=dict
@@ -286,7 +287,6 @@ class RunRecord(AskedRecord):
     profile_file: str | None = None
     deadlines: str | None = None
     ranks: int | None = None
-    unix_start: Time | None = None
     warnings: list[str] = Field(default_factory=list)
     skipped: list[str] = Field(default_factory=list)
     rejected: list[Rejection] = Field(default_factory=list)

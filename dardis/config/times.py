@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from dardis.config.toml_file import Table
+from dardis.model.moments import parse_utc
 
 LATEST = 1 << 40
 """Times lie within this many seconds of 0."""
 Time = Annotated[int, Field(ge=-LATEST, le=LATEST)]
 Seconds = Annotated[int, Field(ge=0, le=LATEST)]
+
+
+def _moment(value: object) -> int:
+    """Unix seconds of an ISO 8601 text or a TOML date and time; without an offset it is UTC."""
+    try:
+        return parse_utc(value.isoformat() if isinstance(value, datetime) else str(value))
+    except (ValueError, OverflowError):
+        raise ValueError(f"{value!r}; expected a moment of UTC such as 2023-07-03T00:00Z") from None
+
+
+Moment = Annotated[int, BeforeValidator(_moment)]
 
 
 class SpanTable(Table):

@@ -150,6 +150,8 @@ class Platform:
     """When the last span of the reservation is over that the whole machine stands for (None: it stands for none)."""
     exchange: dict[str, float] = field(default_factory=dict)
     """What one unit of another currency, in which prices may be, is worth in this one."""
+    dated: tuple[Maintenance, ...] = ()
+    """Maintenance in Unix s, until `on_clock` puts it on a trace's clock."""
     states_income: bool = field(default=True, compare=False)
     """Whether somebody has said what a core-hour earns; else `income_per_core_h` is the thesis's."""
 
@@ -205,16 +207,21 @@ class Platform:
         return {queue.name: queue for queue in self.queues}
 
     def on_clock(self, unix_start: int | None, first: int) -> Platform:
-        """It, with prime time on a trace's clock: Unix s of its second 0 (None: unknown), and its first submission."""
-        if self.prime is None:
-            return self
-        return replace(self, prime=replace(self.prime, unix_start=unix_start, first=first))
+        """It, with prime time and dated maintenance on a trace's clock.
+
+        `unix_start` is Unix s of its second 0 (None: unknown), `first` its first submission.
+        """
+        prime = None if self.prime is None else replace(self.prime, unix_start=unix_start, first=first)
+        if unix_start is None or not self.dated:
+            return self if prime is None else replace(self, prime=prime)
+        moved = (replace(window, start=window.start - unix_start, end=window.end - unix_start) for window in self.dated)
+        return replace(self, prime=prime, maintenance=(*self.maintenance, *moved), dated=())
 
     @property
     def needs_calendar(self) -> bool:
         """Whether nobody can tell when jobs may start, as there is no telling when the clock began."""
         unknown = self.prime is not None and self.prime.unix_start is None
-        return unknown and any(queue.hours is not Hours.ANY for queue in self.queues)
+        return bool(self.dated) or (unknown and any(queue.hours is not Hours.ANY for queue in self.queues))
 
     @cached_property
     def reservation_of(self) -> dict[str, Reservation]:

@@ -14,8 +14,10 @@ T = TypeVar("T")
 
 
 def platform_to_dict(platform: Platform) -> dict[str, Any]:
-    """Every field of the platform, nested ones too."""
-    return asdict(platform)
+    """Every field of the platform on a trace's clock, nested ones too."""
+    told = asdict(platform)
+    del told["dated"]
+    return told
 
 
 def platform_from_dict(data: dict[str, Any]) -> Platform:

@@ -12,6 +12,7 @@ import numpy as np
 from dardis.config.clocks import parse_utc
 from dardis.config.events import SiteStory, load_events
 from dardis.config.platform import load_platform
+from dardis.config.reservations import check_reservations, places_of
 from dardis.config.set_up import AnySetUp
 from dardis.config.target import read_profile
 from dardis.metrics.power import PowerTerms, power_terms
@@ -108,23 +109,17 @@ def load_inputs(request: RunRequest) -> Inputs:
     dispatcher = find_dispatcher(request.dispatcher, request.settings)
     setup = dispatcher.setup
     record = request.record()
-    platform = load_platform(request.platform)
-    setup.check_platform(platform)
     whole, part = asked_part(
         request.trace, start=request.start, end=request.end, count=request.jobs, strict=request.strict
     )
+    platform, unix_start = _on_clock(request, whole)
+    setup.check_platform(platform)
     story = _story(request, platform, setup, whole, part)
     platform = story.platform
     unit_cores = setup.unit_cores or None
     workload = _named(
         request.trace, lambda: jobs_of(part, platform, unit_cores, think_times=request.think_times)
     )  # fmt: skip
-    unix_start = _unix_start(request, whole, platform)
-    platform = platform.on_clock(unix_start, int(whole.submit.min()))
-    if platform.needs_calendar:
-        found = f"{request.trace} does not say when it began; prime time needs it"
-        expected = "--calendar-start, or calendar_start in a comparison's file: the UTC moment of its first submission"
-        raise InputError(request.platform, found, expected)
     _see_hours(request, platform, int(whole.submit.min()))
     skipped = skipped_lines(whole)
     warnings = [str(mistake) for mistake in taken(request.dispatcher)]
@@ -268,6 +263,21 @@ def check_reach(request: RunRequest, setup: AnySetUp) -> list[str]:
         found = f"{request.sample} with {request.dispatcher}, whose jobs ask all nodes"
         raise InputError("--sample", found, f"one of {dispatchers_that(lambda setup: setup.samples)}")
     return []
+
+
+def _on_clock(request: RunRequest, trace: Trace) -> tuple[Platform, int | None]:
+    """The machine on the trace's clock, and Unix time of its second 0 where that is known. Raises InputError."""
+    stated = load_platform(request.platform)
+    unix_start = _unix_start(request, trace, stated)
+    platform = stated.on_clock(unix_start, int(trace.submit.min()))
+    if platform.needs_calendar:
+        needs = "prime time" if not stated.dated else "maintenance by date"
+        found = f"{request.trace} does not say when it began; {needs} needs it"
+        expected = "--calendar-start, or calendar_start in a comparison's file: the UTC moment of its first submission"
+        raise InputError(request.platform, found, expected)
+    if stated.dated:
+        check_reservations(platform, places_of(f"{request.platform}: reservations", platform))
+    return platform, unix_start
 
 
 def _unix_start(request: RunRequest, trace: Trace, platform: Platform) -> int | None:

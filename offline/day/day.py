@@ -10,6 +10,7 @@ import numpy as np
 from dardis.engine.clock import process_cpu_s
 from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
+from dardis.model.platform import Platform
 from dardis.model.profile import ZERO, StepFunction
 from dardis.model.series import Series
 from dardis.model.target import Switching
@@ -150,24 +151,34 @@ def planned_downtime(
 ) -> Downtime:
     """When nodes are down if jobs come as planned: as few on as the plan and what must stay on allow.
 
-    Who takes no jobs stays as he is; who is off at the beginning and not to be switched is booted at once.
+    Who takes no jobs, or is in maintenance, stays as he is; who is off at the beginning and not to be switched is
+    booted at once.
     """
     platform, conditions = problem.platform, problem.conditions
     standing = standing or Standing.all_on(platform.node_count)
     start, soonest = conditions.start, standing.may_be_booted(platform, conditions.start)
     switched = Downtime.none()
     if switching is not None:
-        left_alone = standing.left_alone(start, problem.horizon)
-        switched = _switched(problem, plan, all_on, switching, left_alone, soonest)
+        switched = _switched(problem, plan, all_on, switching, soonest)
     return standing.joined(switched, start, soonest)
 
 
-def _switched(
-    problem: Problem, plan: Plan, all_on: Account, switching: Switching, left_alone: Spans, off: dict[int, int]
-) -> Downtime:
-    """When nodes are down, but for those that are left alone; `off` are so at the beginning, until then at least."""
+def _left_alone(platform: Platform, off: dict[int, int]) -> Spans:
+    """When nobody switches which nodes, as they are closed: in maintenance, out of work, booting; not just `off`."""
+    spans = [
+        (node, max(start, off.get(node, start)), end)
+        for node in range(platform.node_count if platform.maintenance else 0)
+        for start, end in platform.closed_spans(node)
+        if end > off.get(node, start)
+    ]
+    node, start, end = np.array(spans, dtype=np.int64).reshape(-1, 3).T
+    return Spans(node, start, end)
+
+
+def _switched(problem: Problem, plan: Plan, all_on: Account, switching: Switching, off: dict[int, int]) -> Downtime:
+    """When nodes are down, of which `off` are so at the beginning, until then at least."""
     platform, conditions = problem.platform, problem.conditions
-    busy, taken = node_spans(problem, plan), node_spans(problem, plan, left_alone)
+    busy, taken = node_spans(problem, plan), node_spans(problem, plan, _left_alone(platform, off))
     joule_cost = cost_of_joule(conditions, problem.cooling, problem.tariff, Series(conditions.edges, all_on.it_w))
     reserves = {}
     for group in sorted({*switching.spares, *switching.floors}):

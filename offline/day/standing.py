@@ -16,7 +16,6 @@ from dardis.model.job import FOREVER
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from offline.folder.columns import utc_texts
 from offline.folder.plan import read_plan
-from offline.onoff.spans import Spans
 from offline.planner.problem import Running
 
 
@@ -56,14 +55,6 @@ class Standing:
         mine = self.is_off[self.down.node] & ~self.closed[self.down.node]
         soonest = self.soonest_up(platform, start)
         return dict(zip(self.down.node[mine].tolist(), soonest[mine].tolist(), strict=True))
-
-    def left_alone(self, start: int, end: int) -> Spans:
-        """Nodes that nobody switches, and when: those that take no jobs to `end`, others until they have booted."""
-        closed = np.flatnonzero(self.closed)
-        boots = (self.down.up < FOREVER) & ~self.closed[self.down.node]
-        node = np.concatenate([closed, self.down.node[boots]])
-        until = np.concatenate([np.full(len(closed), end), self.down.up[boots]])
-        return Spans(node, np.full(len(node), start), until)
 
     def joined(self, switched: Downtime, start: int, soonest: dict[int, int]) -> Downtime:
         """What is switched from `start` on, and what was down before: who is off and never switched is booted then."""

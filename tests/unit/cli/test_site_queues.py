@@ -141,7 +141,7 @@ def test_the_audit_of_a_table_alone_cannot_know_the_hours(simulate, tmp_path, ca
     capsys.readouterr()
     assert run(["audit", str(folder), *platform]) == 2
     said = capsys.readouterr().err
-    assert "has queues with hours, and nobody says when the trace began" in said
+    assert "has queues with hours or maintenance by date, and nobody says when the trace began" in said
     assert said.count("\n") == 1
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from dardis.config.platform import load_platform
 from dardis.model.errors import InputError
-from dardis.model.platform import NodePower
+from dardis.model.platform import Maintenance, NodePower
 from dardis.model.platform_dict import platform_from_dict, platform_to_dict
 
 GRID = 'name = "grid"\n[[nodes]]\ncount = 4\nprefix = "n"\nresources = { cores = 16, memory = "16GiB", gpu = 2 }\n'
@@ -57,6 +57,21 @@ def test_idle_power_of_devices_is_their_nodes_and_what_they_add_their_own(load):
     assert platform_from_dict(json.loads(json.dumps(platform_to_dict(platform)))) == platform
 
 
+DATED = '[[maintenance]]\nnodes = "0"\nstart_utc = 2023-07-15T06:00:00Z\n'
+
+
+def test_maintenance_by_date_is_put_on_the_clock_of_a_trace(load):
+    platform = load(GRID + DATED + 'end_utc = "2023-07-15T10:00+02:00"\n')
+    assert platform.maintenance == ()
+    assert platform.needs_calendar
+    begins = 1_689_400_800
+    assert platform.on_clock(None, 0).needs_calendar
+    placed = platform.on_clock(begins - 1000, 0)
+    assert placed.maintenance == (Maintenance((0,), 1000, 1000 + 2 * 3600),)
+    assert not placed.needs_calendar
+    assert platform_from_dict(platform_to_dict(placed)) == placed
+
+
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
@@ -88,6 +103,14 @@ def test_idle_power_of_devices_is_their_nodes_and_what_they_add_their_own(load):
         (GRID + "[[maintenance]]\nnodes = [4]\nstart_s = 0\nend_s = 5\n", ["maintenance[0].nodes", "0 to 3"]),
         (GRID + '[[maintenance]]\nnodes = "3-1"\nstart_s = 0\nend_s = 5\n', ["maintenance[0].nodes", "'3-1'"]),
         (GRID + '[[maintenance]]\nnodes = "0"\nstart_s = 5\nend_s = 5\n', ["maintenance[0]", "not after"]),
+        (
+            GRID + '[[maintenance]]\nnodes = "0"\nstart_s = 5\n',
+            ["maintenance[0]", "start_s; expected start_s and end_s, or"],
+        ),
+        (GRID + DATED + "end_s = 7\n", ["maintenance[0]", "end_s, start_utc; expected"]),
+        (GRID + DATED + "end_utc = 2023-07-15T06:00:00\n", ["maintenance[0]", "not after"]),
+        (GRID + DATED + 'end_utc = "tomorrow"\n', ["maintenance[0].end_utc", "'tomorrow'"]),
+        (GRID + DATED.replace('"0"', '"9"') + "end_utc = 2023-07-16\n", ["maintenance[0].nodes", "0 to 3"]),
     ],
 )
 def test_a_mistake_is_one_line_with_file_key_and_expectation(load, text, parts):
