@@ -24,6 +24,12 @@ _QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([kmgt]i?)?b)?\s*", re.IGNORECA
 KIND_NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
+def kind_of_gres(name: str) -> str | None:
+    """The kind by which Slurm's generic resource of a name is called, `nic_ib` for `NIC-ib`; None where it can't be."""
+    kind = name.lower().replace("-", "_").replace(".", "_")
+    return kind if KIND_NAME.fullmatch(kind) and kind not in {CORES, MEMORY, POWER} else None
+
+
 def parse_amount(kind: str, value: int | str, *, round_up: bool = False) -> int:
     """Return the amount of `kind` as an integer; memory may say its unit (`"16GiB"`) and becomes MiB.
 

@@ -8,7 +8,8 @@ suspended job has not ended, however long ago its walltime was over, as that sta
 whose end was lost (`sacctmgr show runawayjobs`), so the rule of `build_trace` holds for it.
 
 Of several lines of one job (`sacct -D`) the one submitted last counts, and of equals the last, which is what sacct says
-without `-D`. Each part of a heterogeneous job is a job. A line for members of an array that wait is as many jobs: the
+without `-D`. One that changed its size has a line of each size, which sacct shows without `-D`, too: the last size
+counts. Each part of a heterogeneous job is a job. A line for members of an array that wait is as many jobs: the
 first has the line's number, the others have numbers beyond all in the file.
 """
 
@@ -80,6 +81,8 @@ class _Row(NamedTuple):
     is_part: bool
     never_ran: str
     """Why, if so."""
+    outgrown: bool
+    """Of a job that had another size from then on."""
 
 
 def is_sacct(first_line: str) -> bool:
@@ -154,6 +157,8 @@ def _row(line: int, cells: Mapping[str, str], clock: Clock) -> _Row:
     phase = slurm.PHASE_OF[state]
     submit, start = (_read(cells, name, clock.seconds) for name in ("Submit", "Start"))
     end, eligible = (_read(cells, name, clock.seconds) if name in cells else None for name in ("End", "Eligible"))
+    if outgrown := state == slurm.RESIZING and end is not None:
+        phase = Phase.ENDED
     if submit is None:
         raise ValueError(f"Submit: {cells['Submit']!r} is no time")
     if phase is Phase.WAITS:
@@ -179,6 +184,7 @@ def _row(line: int, cells: Mapping[str, str], clock: Clock) -> _Row:
         phase=phase,
         is_part=any(name.is_part for name in shown),
         never_ran=never_ran,
+        outgrown=outgrown,
     )
 
 
@@ -244,13 +250,19 @@ def _last_runs(rows: list[_Row], problems: list[Skipped]) -> list[_Row]:
     """For each job the line that counts; the others are told among the problems."""
     last: dict[str, _Row] = {}
     for row in rows:
-        if row.key not in last or last[row.key].submit <= row.submit:
+        if row.key not in last or _later(row) >= _later(last[row.key]):
             last[row.key] = row
     for row in rows:
         if (counts := last[row.key]) is not row:
-            reason = f"an earlier run of job {row.key}, which was queued again: line {counts.line} counts"
+            what, since = ("a part", "changed its size") if row.outgrown else ("an earlier run", "was queued again")
+            reason = f"{what} of job {row.key}, which {since}: line {counts.line} counts"
             problems.append(Skipped(row.line, reason, malformed=False))
     return [row for row in rows if last[row.key] is row]
+
+
+def _later(row: _Row) -> tuple[int, bool]:
+    """By what a line is later than others of its job."""
+    return row.submit, not row.outgrown
 
 
 def _built(

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from dardis.model.numbers import whole_number
-from dardis.model.resources import CORES, KIND_NAME, MEMORY, POWER
+from dardis.model.resources import CORES, MEMORY, kind_of_gres
 from dardis.workload.table import LARGEST_ARRAY
 from dardis.workload.trace import LARGEST, UNKNOWN
 
@@ -40,6 +40,8 @@ _PHASES = {
     Phase.SUSPENDED: "STOPPED SUSPENDED",
     Phase.WAITS: "PENDING REQUEUED REQUEUE_FED REQUEUE_HOLD RESV_DEL_HOLD SPECIAL_EXIT",
 }
+RESIZING = "RESIZING"
+"""Ended, too, where an end is stated: the job goes on with another size, in a line of its own."""
 PHASE_OF = {word: phase for phase, words in _PHASES.items() for word in words.split()}
 """By the words of Slurm's state."""
 
@@ -161,8 +163,8 @@ def _generic(stated: Mapping[str, str]) -> dict[str, int]:
     by_types: dict[str, int] = {}
     for name, amount in stated.items():
         group, _, resource = name.partition("/")
-        kind, typed, _ = resource.lower().partition(":")
-        if group == "gres" and KIND_NAME.fullmatch(kind) and kind not in (CORES, MEMORY, POWER):
+        called, typed, _ = resource.partition(":")
+        if group == "gres" and (kind := kind_of_gres(called)):
             found = by_types if typed else whole
             found[kind] = min(found.get(kind, 0) + count(amount), LARGEST + 1)
     return by_types | whole

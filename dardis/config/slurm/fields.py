@@ -8,7 +8,7 @@ from dardis.config.platform import LARGEST_AMOUNT, LARGEST_CORES
 from dardis.config.slurm.records import Gres, NodeRecord, State, Words
 from dardis.model.errors import InputError
 from dardis.model.numbers import whole_number
-from dardis.model.resources import CORES, KIND_NAME, MEMORY, POWER
+from dardis.model.resources import CORES, MEMORY, POWER, kind_of_gres
 
 _NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 """A host's name."""
@@ -119,9 +119,8 @@ def _gres(place: str, text: str) -> tuple[Gres, ...]:
         amount = 1 if count is None else int(count[1]) << 10 * _THOUSANDS[count[2].upper()]
         is_used_up = _NO_CONSUME not in rest
         of_type = [word for word in rest if word != _NO_CONSUME]
-        kind = name.lower().replace("-", "_").replace(".", "_")
-        named = KIND_NAME.fullmatch(kind) is not None and kind not in {CORES, MEMORY, POWER}
-        if not named or len(of_type) > 1 or not all(map(_TYPE.fullmatch, of_type)):
+        kind = kind_of_gres(name)
+        if kind is None or len(of_type) > 1 or not all(map(_TYPE.fullmatch, of_type)):
             expected = f"name:type:count as in gpu:a100:4, of a name that is not {CORES}, {MEMORY} or {POWER}"
             raise InputError(place, f"Gres {part!r}", expected)
         if amount + sum(gres.amount for gres in found if gres.kind == kind) > LARGEST_AMOUNT:

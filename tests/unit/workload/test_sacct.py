@@ -259,7 +259,7 @@ class TestStates:
         trace = read(JOB, NEXT | {"State": state, "End": "Unknown"}, not_ended=True)
         assert (trace.runtime.tolist(), trace.wait.tolist()) == ([100, -1], [10, 10])
         assert not_ended(trace) == "1 run and 0 wait"
-        assert read(JOB, NEXT | {"State": state}).number.tolist() == [7]
+        assert read(JOB, NEXT | {"State": state, "End": "Unknown"}).number.tolist() == [7]
 
     @pytest.mark.parametrize("state", ["PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT", "REQUEUE_FED"])
     @pytest.mark.parametrize("start", ["Unknown", "", "None", "1500"])

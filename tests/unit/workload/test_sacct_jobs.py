@@ -89,6 +89,17 @@ class TestNumbers:
         gone = waits | {"State": "CANCELLED by 7"}
         assert read(first, gone, NEXT).number.tolist() == [8], "as sacct says without -D"
 
+    def test_of_a_job_that_changed_its_size_the_last_counts(self, read: Read) -> None:
+        """Slurm writes both lines, in any order, as submitted at once."""
+        wide = JOB | {"State": "RESIZING", "End": "1050", "ElapsedRaw": "40", "AllocTRES": "cpu=64,node=4"}
+        small = JOB | {"Start": "1050", "ElapsedRaw": "60", "AllocTRES": "cpu=16,node=1"}
+        for jobs, line, counts in (((wide, small), 2, 3), ((small, wide), 3, 2)):
+            trace = read(*jobs, strict=True, not_ended=True)
+            assert (trace.units.tolist(), trace.runtime.tolist()) == ([1], [60])
+            reason = f"a part of job 7, which changed its size: line {counts} counts"
+            assert [tuple(skip) for skip in trace.skipped] == [(line, reason, False)]
+        assert read(wide).runtime.tolist() == [40], "its other line is not in the file"
+
 
 class TestResources:
     @pytest.mark.parametrize(
@@ -104,7 +115,8 @@ class TestResources:
             ("cpu=4,gres/gpu:a100=2,gres/gpu:v100=1,node=1", {"cores": 4, "gpu": 3}, 1),
             ("cpu=4,gres/gpu=3,gres/gpu:a100=2,node=1", {"cores": 4, "gpu": 3}, 1),
             ("cpu=4,gres/fpga=1,gres/gpu=2,node=2", {"cores": 2, "fpga": 1, "gpu": 1}, 2),
-            ("cpu=4,gres/cores=9,gres/a-b=9,license/x=5,energy=18446744073709551614,billing=7.5", {"cores": 2}, 2),
+            ("cpu=4,gres/cores=9,gres/9=9,license/x=5,energy=18446744073709551614,billing=7.5", {"cores": 2}, 2),
+            ("cpu=4,gres/nic-ib:m.2=2,node=2", {"cores": 2, "nic_ib": 1}, 2),
             ("cpu=4", {"cores": 2}, 2),
             ("", {"cores": 32, "memory": 51200}, 2),
         ],
