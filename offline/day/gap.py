@@ -36,7 +36,7 @@ def live_on(state: State, jobs: Sequence[Job], coming: Sequence[Expected], platf
     `jobs` are those of the history, among them all that run; nodes are given out anew.
     """
     now, running = state.now, state.running
-    by_number = {job.number: job for job in jobs}
+    by_number = {job.number: job for job in jobs if job.submit < now}  # what comes later may have a made-up number
     # What runs comes a second before the others, so that it finds its nodes, and asks no queue whether it may.
     going = [
         _as_expected(replace(by_number[number], queue=""), now - 1, finish - now + 1)

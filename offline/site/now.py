@@ -35,15 +35,17 @@ def as_known(trace: Trace, now: int) -> Trace:
 
     What began by `now` still runs then, what has no start begins after it: whoever asks for nothing later than `now`
     finds the state of the machine, as he would in the records of all that happened afterwards. Walltimes are as stated,
-    or the time that a job has run if that is longer.
+    or the time that a job has run if that is longer; where none is, as long as what had ended by `now` took.
     """
     open_ended = ~trace.has_ended
     if not open_ended.any():
         return trace
     start = np.where(trace.wait == UNKNOWN, np.maximum(trace.submit, now) + 1, trace.submit + trace.wait)
-    ran = np.minimum(trace.runtime, trace.walltime)[trace.has_ended]
+    ended = trace.has_ended & (trace.submit + np.maximum(trace.wait, 0) + trace.runtime <= now)
+    ran = np.minimum(trace.runtime, trace.walltime)[ended]
+    typical = int(ran.mean()) if ended.any() else HOUR_S
     least = np.maximum(now - start, 0) + 1
-    walltime = np.where(trace.no_walltime, np.maximum(int(ran.mean()), 2 * least), np.maximum(trace.walltime, least))
+    walltime = np.where(trace.no_walltime, np.maximum(typical, 2 * least), np.maximum(trace.walltime, least))
     return replace(
         trace,
         wait=np.where(open_ended, start - trace.submit, trace.wait),
