@@ -28,7 +28,7 @@ from offline.site.calendar import DAY_S, Calendar
 from offline.site.history import recorded, replayed
 from offline.site.now import Moment, hour_after, last_event
 from offline.site.site import Site, SiteRequest, load_site
-from offline.site.stale import freshness
+from offline.site.stale import freshness, record_begins
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def run_plan(request: PlanRequest, progress: SearchProgress | None) -> tuple[dic
             option = "--day" if isinstance(request.day, int) else "--date"
             raise InputError(option, found, "a day with history before it")
         site.conditions(number)
-        stale = freshness(site.trace.submit, site.now).stale
+        stale = freshness(site.trace.submit, site.now, record_begins(site.trace)).stale
         if stale and not request.accept_stale:
             raise InputError(
                 request.site.history, f"{stale}: it is stale", "one that reaches up to now, or --accept-stale"

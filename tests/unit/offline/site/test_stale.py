@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kit.past_jobs import trace_of
 from kit.small_site import called, made_up_rows, search_less, swf, write_site
 
 from dardis.cli.main import run
 from dardis.workload.read import read_trace
 from offline.site.calendar import DAY_S
-from offline.site.stale import LEAST_DAYS, freshness
+from offline.site.stale import LEAST_DAYS, freshness, record_begins
 
 TRACES = Path(__file__).resolve().parents[5] / "shared" / "traces"
 NAMES = ("KTH-SP2-1996.swf.gz", "MetaCentrum-Wagap-2013.swf.gz", "CEA-Curie-2012-slice36k.swf.gz")
@@ -40,6 +41,17 @@ def test_silence_is_stale_where_it_is_rare(counts: list[int], why: str) -> None:
     assert found.note == ""
     assert found.stale.startswith(why)
     assert bool(found.stale) is bool(why)
+
+
+def test_what_waits_since_long_before_the_record_begins_hides_no_silence():
+    """Sixty days of Slurm's accounting that ended thirteen days ago, with a job that somebody holds for months."""
+    submits = np.concatenate([[0], daily(*[50] * 47) + 100 * DAY_S])
+    now = 160 * DAY_S
+    runtime = np.concatenate([[now + 5], np.full(len(submits) - 1, 60)])
+    begins = record_begins(trace_of(submits, runtime, None, wait=np.zeros(len(submits))))
+    assert begins == 99 * DAY_S + 60
+    found = freshness(submits, now, begins)
+    assert found.stale == "no job was submitted for 13 days, and on all but 0 of 47 days before"
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=60), st.integers(0, 60), st.lists(st.integers(0, 9)))
