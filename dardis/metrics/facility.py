@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from dardis.config.carbon import load_carbon
@@ -79,6 +78,13 @@ class Surroundings:
     """Unix time less trace time; None where the trace's calendar is not known."""
     money: Money = DEFAULT_MONEY
     """What prices are told in."""
+    held_s: int = 0
+    """So much may lack at the end of the prices that are asked for: the last one holds on."""
+
+    def prices_over(self, path: Path, span: tuple[int, int] | None) -> Series:
+        """Prices per kWh in our money; where only their end lacks, the last one holds on. Raises InputError."""
+        series = load_prices(path, span, self.money)
+        return series if span is None else series.held(span[1], self.held_s)
 
     def over(self, start: int, end: int) -> Conditions:
         """Conditions over `[start, end)` of the trace's clock; what is not stated is 0.
@@ -90,7 +96,7 @@ class Surroundings:
         return conditions_over(
             start, end, offset=offset,
             weather=self._series("weather", self.weather, load_weather, span),
-            prices=self._series("prices", self.prices, partial(load_prices, money=self.money), span),
+            prices=self._series("prices", self.prices, self.prices_over, span),
             carbon=self._series("carbon", self.carbon, load_carbon, span),
         )  # fmt: skip
 

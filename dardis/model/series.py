@@ -35,6 +35,12 @@ class Series:
         """The same values `by` seconds later."""
         return replace(self, edges=self.edges + by)
 
+    def held(self, until: int, most_s: int) -> Series:
+        """The last value holding on until then, where no more than `most_s` is lacking of that; else as it is."""
+        if not 0 < until - self.end <= most_s:
+            return self
+        return Series(np.append(self.edges, until), np.append(self.values, self.values[-1]))
+
     def at(self, moments: Ints | int) -> Floats:
         """Values at the given times, all within `[start, end)`."""
         place = np.searchsorted(self.edges, moments, side="right") - 1

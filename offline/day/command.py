@@ -61,26 +61,27 @@ def run_plan(request: PlanRequest, progress: SearchProgress | None) -> tuple[dic
     with PLAN_FOLDER.held(request.out, force=request.force):
         site = load_site(request.site, partial(_moment, request))
         number = _number_of(request.day, site.calendar)
-        start = site.calendar.day(number)[0]
-        assert site.now is not None
-        before = [job for job in site.jobs if job.submit < site.now]
+        start, now = site.calendar.day(number)[0], site.now
+        assert now is not None
+        before = [job for job in site.jobs if job.submit < now]
         if not before:
-            found = f"no job was submitted before day {number} ({site.calendar.text(site.now)})"
+            found = f"no job was submitted before day {number} ({site.calendar.text(now)})"
             option = "--day" if isinstance(request.day, int) else "--date"
             raise InputError(option, found, "a day with history before it")
         site.conditions(number)
-        stale = freshness(site.trace.submit, site.now, record_begins(site.trace)).stale
+        site = replace(site, notes=(*site.notes, *site.price_note(number)))
+        stale = freshness(site.trace.submit, now, record_begins(site.trace)).stale
         if stale and not request.accept_stale:
             raise InputError(
                 request.site.history, f"{stale}: it is stale", "one that reaches up to now, or --accept-stale"
             )
-        hindsight, source = _past(site, before, start - site.now)
+        hindsight, source = _past(site, before, start - now)
         standing, unsaid = _standing(request, site, start)
         left_s = max(request.options.time_limit - (monotonic_s() - begun), 0.0)
         options = replace(request.options, time_limit=left_s)
         day = plan_day(hindsight, number, options, progress or tell_nobody, standing=standing)
         settings = request.site.settings() | asdict(request.options) | {"day": number, "cap": request.cap}
-        settings |= {"now": site.calendar.text(site.now), "stale": stale}
+        settings |= {"now": site.calendar.text(now), "stale": stale}
         settings |= {key: None if file is None else str(file) for key, file in _files_of_nodes(request).items()}
         with PLAN_FOLDER.written_together(request.out) as part:
             summary = write_day(part, site, day, settings, cap=request.cap, report=request.report)

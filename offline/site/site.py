@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from dardis.engine.clock import utc_now
 from dardis.metrics.facility import Reader, Surroundings, platform_cooling, tariff_of
 from dardis.model.errors import InputError
 from dardis.model.job import Actual
-from dardis.model.moments import states_offset
+from dardis.model.moments import states_offset, utc_text
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.model.series import Series
@@ -35,6 +34,9 @@ from dardis.workload.trace import UNKNOWN, Trace
 from offline.site.calendar import DAY_S, Calendar, calendar_of
 from offline.site.fitting import trace_that_fits
 from offline.site.now import Moment, as_known
+
+HELD_S = 7200
+"""A day-ahead market's day is one of Central Europe, and so over an hour or two before the UTC day is."""
 
 
 @dataclass(frozen=True)
@@ -86,9 +88,8 @@ class Site:
         some of these days.
         """
         span = self.calendar.to_unix(self.calendar.day(first)[0]), self.calendar.to_unix(self.calendar.day(last)[1])
-        read_prices = partial(load_prices, money=self.around.money)
         files: dict[str, tuple[str | float | None, Reader]] = {
-            "temperature": (self.around.weather, load_weather), "price": (self.around.prices, read_prices),
+            "temperature": (self.around.weather, load_weather), "price": (self.around.prices, self.around.prices_over),
         }  # fmt: skip
         if self.tariff.co2_per_t:
             files["CO2"] = (self.around.carbon, load_carbon)
@@ -104,6 +105,14 @@ class Site:
             else:
                 found[name] = series.shifted(-self.calendar.offset)
         return found, tuple(notes)
+
+    def price_note(self, day: int) -> tuple[str, ...]:
+        """A note where the end of a UTC day has the last price that is known."""
+        if not isinstance(self.around.prices, str):
+            return ()
+        end = self.calendar.to_unix(self.calendar.day(day)[1])
+        known = load_prices(Path(self.around.prices), (end - DAY_S, end), self.around.money).end
+        return (f"prices end at {utc_text(known)}: until {utc_text(end)} the last one holds",) if known < end else ()
 
     def conditions(self, day: int, days: int = 1) -> Conditions:
         """Conditions of UTC days.
@@ -194,7 +203,8 @@ def load_site(request: SiteRequest, moment_of: Callable[[Trace, Calendar], Momen
         notes.append("no cooling is stated: an air-cooled plant of the machine's size")
         cooling = platform_cooling(platform, Plant.AIR)
     assert cooling is not None
-    around = Surroundings(weather, prices, carbon, calendar.offset, platform.money)
+    held_s = 0 if moment is None else HELD_S
+    around = Surroundings(weather, prices, carbon, calendar.offset, platform.money, held_s)
     return Site(
         platform, trace, workload.jobs, calendar, around, cooling, tariff_of(facility, calendar.offset), tuple(notes),
         None if moment is None else moment.now,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kit.small_site import START, called, search_less, write_site
+from kit.small_site import START, called, search_less, summary_of, write_site
 
 from dardis.cli.main import run
 
@@ -44,6 +44,30 @@ def test_what_is_not_said_is_told(
     assert "--now not given, and the history's last event is of 2023-07-1" in capsys.readouterr().err
     assert called("plan", site, tmp_path / "b", day=8, now="2023-07-11T00:00", no_report=True) == 0
     assert "--now 2023-07-11T00:00 states no offset: taken as UTC" in capsys.readouterr().err
+
+
+def test_a_market_s_day_may_end_before_the_utc_day(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In summer day-ahead prices of Central Europe end at 22:00 UTC; the last one holds then, which is told."""
+    search_less(monkeypatch)
+    head, *rows = (site / "prices.csv").read_text().splitlines()
+    prices = tmp_path / "prices.csv"
+    short: dict[str, object] = {"prices": prices, "date": "2023-07-11", "now": "2023-07-10T15:00Z", "no_report": True}
+    prices.write_text("\n".join([head, *(row for row in rows if row < "2023-07-11T21")]))
+    assert called("plan", site, tmp_path / "a", **short) == 2
+    assert "covers 2023-07-10T01:00Z to 2023-07-11T21:00Z; expected all of 2023-07-11" in capsys.readouterr().err
+    prices.write_text("\n".join([head, *(row for row in rows if row < "2023-07-11T22")]))
+    assert called("plan", site, tmp_path / "a", **short) == 0
+    said = capsys.readouterr().err
+    note = "prices end at 2023-07-11T22:00Z: until 2023-07-12T00:00Z the last one holds"
+    assert note in said
+    assert "rules do not look" not in said
+    assert note in str(summary_of(tmp_path / "a")["notes"])
+    by_hour = [row.split(",") for row in (tmp_path / "a" / "profile.csv").read_text().splitlines()]
+    place = next(column for column, name in enumerate(by_hour[0]) if name.startswith("price"))
+    assert len({row[place] for row in by_hour[-3:]}) == 1
+    assert called("hybrid", site, tmp_path / "b", prices=prices, days="8-8", no_report=True) == 2, "it all is past"
 
 
 def test_a_time_of_day_has_hours_and_minutes(site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

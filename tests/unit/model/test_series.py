@@ -49,6 +49,14 @@ def test_there_is_nothing_outside(one):
             one.means(np.array(span))
 
 
+def test_its_last_value_may_hold_on():
+    one = Series(np.array([0, 10, 20]), np.array([1.0, 2.0]))
+    longer = one.held(25, 5)
+    assert (longer.edges.tolist(), longer.values.tolist()) == ([0, 10, 20, 25], [1.0, 2.0, 2.0])
+    assert one.held(26, 5) is one
+    assert one.held(20, 5) is one
+
+
 @pytest.mark.parametrize(("edges", "values"), [([0, 1], [1.0, 2.0]), ([0, 0], [1.0]), ([5, 3], [1.0])])
 def test_what_is_no_series_is_refused(edges, values):
     with pytest.raises(ValueError, match="ascending"):
