@@ -32,7 +32,7 @@ from dardis.workload.jobs import to_jobs
 from dardis.workload.read import read_equal_units
 from dardis.workload.trace import UNKNOWN, Trace
 from offline.site.calendar import DAY_S, Calendar, calendar_of
-from offline.site.fitting import trace_that_fits
+from offline.site.fitting import jobs_that_fit, trace_that_fits
 from offline.site.now import Moment, as_known
 
 HELD_S = 7200
@@ -184,6 +184,11 @@ def load_site(request: SiteRequest, moment_of: Callable[[Trace, Calendar], Momen
     workload = to_jobs(trace, platform)
     clock = _of_clock(request.calendar_start, calendar)
     notes = [*workload.notes, *(note for note in (assumed, clock, left_out) if note)]
+    if homeless := len(workload.jobs) - len(jobs_that_fit(workload.jobs, platform)):
+        notes.append(
+            f"left out: {homeless:,} jobs whose units no nodes of {platform.name} hold, even empty: "
+            "a core of the platform should be what the trace counts as one"
+        )
     if moment is not None:
         notes += moment.notes
     notes += [f"{request.history}: {note}" for note in whole.notes]

@@ -138,6 +138,16 @@ def test_jobs_wider_than_the_machine_are_left_out_and_told(folder, request_of):
     assert any("1 " in note and "cores" in note for note in site.notes)
 
 
+def test_jobs_of_more_than_a_node_has_are_left_out_and_told(folder, request_of):
+    """As where Slurm counts hardware threads, and the platform whole cores."""
+    jobs = [f"{number},{60 * number},60,1,{cores}\n" for number, cores in ((1, 4), (2, 16), (3, 9), (4, 8))]
+    (folder / "jobs.csv").write_text("job_id,submit_s,runtime_s,units,req_cores\n" + "".join(jobs))
+    notes = load_site(replace(request_of, history=folder / "jobs.csv")).notes
+    told = "left out: 2 jobs whose units no nodes of small hold, even empty: a core of the platform should be what"
+    assert sum(note.startswith(told) for note in notes) == 1
+    assert not any("left out" in note for note in load_site(request_of).notes)
+
+
 def test_a_table_that_ends_below_the_full_load_is_refused_before_anything_is_planned(folder, request_of):
     table = folder / "pue.csv"
     table.write_text("temp_c,500,1500\n10,1.2,1.2\n20,1.2,1.2\n30,1.2,1.2\n")
