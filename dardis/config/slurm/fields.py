@@ -18,6 +18,7 @@ _BESIDE = re.compile(r"\([^()]*\)")
 """Which sockets or numbers a generic resource has: `(S:0-1)`."""
 _TIME = re.compile(r"(?:([0-9]{1,6})-)?([0-9]{1,9}(?::[0-9]{1,9}){0,2})")
 _NO_LIMIT = {"UNLIMITED", "INFINITE", "-1"}
+_NO_MEMORY = 1
 _NO_CONSUME = "no_consume"
 _THOUSANDS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
 _SYMBOLS = {
@@ -37,7 +38,7 @@ def node_of(place: str, name: str, words: Words) -> NodeRecord:
         line=words.line,
         cores=cores,
         cpus=cpus,
-        memory=_number(here, words, "RealMemory", 0, LARGEST_AMOUNT),
+        memory=_memory(here, words),
         gres=_gres(here, words.get("Gres") or ""),
         state=state_of(words.get("State") or ""),
     )
@@ -98,6 +99,12 @@ def _cores(place: str, words: Words) -> tuple[int, int | None]:
     if cores > LARGEST_CORES:
         raise InputError(place, f"{cores} cores", f"at most {LARGEST_CORES}")
     return cores if cpus is None else min(cores, cpus), cpus
+
+
+def _memory(place: str, words: Words) -> int | None:
+    """MiB of a node; 1 is what Slurm says where nobody has stated any."""
+    memory = _number(place, words, "RealMemory", 0, LARGEST_AMOUNT)
+    return None if memory == _NO_MEMORY else memory
 
 
 def _number(place: str, words: Words, key: str, least: int, most: int, *others: str) -> int | None:

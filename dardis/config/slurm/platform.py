@@ -161,7 +161,8 @@ def _notes(site: SlurmSite, platform: Platform) -> list[str]:
     if more := sum(node.cpus is not None and node.cpus > node.cores for node in site.nodes):
         of = f"{more} of {len(site.nodes)} nodes"
         notes.append(
-            f"cores are whole ones (sockets × cores per socket); on {of} Slurm counts more CPUs, hardware threads"
+            f"cores are whole ones (sockets × cores per socket); on {of} Slurm counts more CPUs, hardware threads: "
+            "so does sacct, and to plan its jobs `cores` has to be changed to these"
         )
     notes += _out_of_work(site)
     if empty := [partition.name for partition in site.partitions if partition.name not in platform.partitions]:

@@ -92,7 +92,10 @@ def test_power_is_left_to_fill_in(tmp_path):
 def test_what_is_told(tmp_path):
     made = imported(tmp_path, SLURM_SHOWN)
     assert made.notes == (
-        "cores are whole ones (sockets × cores per socket); on 3 of 3 nodes Slurm counts more CPUs, hardware threads",
+        (
+            "cores are whole ones (sockets × cores per socket); on 3 of 3 nodes Slurm counts more CPUs, hardware "
+            "threads: so does sacct, and to plan its jobs `cores` has to be changed to these"
+        ),
         (
             "2 of 3 nodes take no jobs now, and are in the file like all others: "
             "DRAIN 1 (n0001); DOWN+NOT_RESPONDING 1 (n0002)"

@@ -98,7 +98,7 @@ def test_generic_resources(read, text, found):
 @pytest.mark.parametrize(
     ("state", "out"),
     [
-        ("MIXED", ()), ("ALLOCATED+CLOUD", ()), ("IDLE*", ("NOT_RESPONDING",)), ("IDLE~", ()),
+        ("MIXED", ()), ("ALLOCATED+CLOUD", ()), ("IDLE*", ("NOT_RESPONDING",)), ("IDLE~", ()), ("IDLE%", ()),
         ("IDLE+CLOUD+POWERED_DOWN", ()), ("DOWN+POWERED_DOWN", ("DOWN",)), ("RESERVED", ("RESERVED",)),
         ("IDLE+MAINTENANCE", ("MAINTENANCE",)),
         ("DOWN*+DRAIN", ("DOWN", "NOT_RESPONDING", "DRAIN")), ("FAILING", ("FAILING",)), ("IDLE+PLANNED", ()),
@@ -106,6 +106,11 @@ def test_generic_resources(read, text, found):
 )  # fmt: skip
 def test_states_in_which_nodes_take_no_jobs(read, state, out):
     assert read(shown("n1").replace("IDLE", state)).nodes[0].state.out_of_work == out
+
+
+def test_memory_that_nobody_has_stated(read):
+    """Slurm then shows 1 MiB, in which no job would fit."""
+    assert read(shown("n1", "n2").replace("=100", "=1", 1)).nodes[0].memory is None
 
 
 def test_a_slurm_conf(read):
