@@ -28,7 +28,7 @@ from offline.site.calendar import DAY_S, Calendar
 from offline.site.history import recorded, replayed
 from offline.site.now import Moment, hour_after, last_event
 from offline.site.site import Site, SiteRequest, load_site
-from offline.site.stale import freshness, record_begins
+from offline.site.stale import freshness
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def run_plan(request: PlanRequest, progress: SearchProgress | None) -> tuple[dic
             raise InputError(option, found, "a day with history before it")
         site.conditions(number)
         site = replace(site, notes=(*site.notes, *site.price_note(number)))
-        stale = freshness(site.trace.submit, now, record_begins(site.trace)).stale
+        stale = freshness(site.trace.submit, now, site.record_begins(now)).stale
         if stale and not request.accept_stale:
             raise InputError(
                 request.site.history, f"{stale}: it is stale", "one that reaches up to now, or --accept-stale"

@@ -38,7 +38,7 @@ from offline.planner.use import cores_used, node_spans
 from offline.site.calendar import DAY_S
 from offline.site.fitting import jobs_that_fit
 from offline.site.history import predictor_of
-from offline.site.stale import freshness, record_begins
+from offline.site.stale import freshness
 
 SEARCH_SHARE = 0.6
 """Of the time, what the searches for a plan may take: past days are planned after them, and the bound has the rest."""
@@ -123,7 +123,7 @@ def plan_day(
     if not account.feasible:
         found = f"the best plan is {account.over_limit_kwh:.1f} kWh above a limit on power that must be kept"
         raise InputError("platform: tariff", found, "limits that the running jobs and idle nodes leave room for")
-    dump = freshness(site.trace.submit, now, record_begins(site.trace))
+    dump = freshness(site.trace.submit, now, site.record_begins(now))
     ended = (f"the history may have ended before its time: {dump.stale}",) if dump.stale else ()
     most = plans.best.bound
     if aims.switching is not None and most is not None:

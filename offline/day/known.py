@@ -15,6 +15,7 @@ from dardis.model.series import Series
 from offline.day.gap import Gap
 from offline.extract.hours import HourTable, hour_table
 from offline.site.calendar import DAY_S, Calendar
+from offline.site.record import record_begins
 from offline.site.site import Site
 
 THURSDAY = 3
@@ -41,7 +42,9 @@ class Known:
     @property
     def first_day(self) -> int:
         """Number of the first whole UTC day of the history, or a later one."""
-        first = self.calendar.day_of(int(self.schedule.submit.min()) - 1) + 1
+        ends = np.where(self.schedule.ran, self.schedule.finish, self.until + 1)
+        begins = record_begins(self.schedule.submit, ends, self.until)
+        first = self.calendar.day_of(begins - 1) + 1
         return max(first, self.next_day - LEARN_DAYS)
 
     @property

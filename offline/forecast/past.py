@@ -12,6 +12,7 @@ from dardis.model.errors import InputError
 from dardis.predict.recent import LastTwo
 from dardis.workload.trace import UNKNOWN, Trace
 from offline.site.calendar import DAY_S, HOUR_S
+from offline.site.record import known_ends, record_begins
 
 WINDOW_DAYS = 56
 """Days before these are forgotten: one would count for 3 % of yesterday."""
@@ -63,7 +64,8 @@ def look_back(trace: Trace, origin: int, hours: int) -> Past:
         known = (origin - int(trace.submit[before].min())) / HOUR_S if before.any() else 0
         found = f"{int(before.sum())} jobs in the {known:.1f} h before that day"
         raise InputError("forecast", found, "jobs of one whole day before it at least")
-    days = min((origin - int(trace.submit[before].min())) // DAY_S, WINDOW_DAYS)
+    ends = known_ends(trace.submit, trace.wait, trace.runtime)[before]
+    days = min((origin - record_begins(trace.submit[before], ends, origin)) // DAY_S, WINDOW_DAYS)
     start = origin - days * DAY_S
     rows = np.flatnonzero(before & (trace.submit >= start))
     if not len(rows):

@@ -34,6 +34,7 @@ from dardis.workload.trace import UNKNOWN, Trace
 from offline.site.calendar import DAY_S, Calendar, calendar_of
 from offline.site.fitting import jobs_that_fit, trace_that_fits
 from offline.site.now import Moment, as_known
+from offline.site.record import known_ends, record_begins
 
 HELD_S = 7200
 """A day-ahead market's day is one of Central Europe, and so over an hour or two before the UTC day is."""
@@ -72,6 +73,11 @@ class Site:
     notes: tuple[str, ...]
     now: int | None = None
     """When it is, on the trace's clock: jobs that have not ended are as known then. None: only ended jobs are there."""
+
+    def record_begins(self, now: int) -> int:
+        """From when on the trace tells of all jobs, as far as is known at a moment."""
+        trace = self.trace
+        return record_begins(trace.submit, known_ends(trace.submit, trace.wait, trace.runtime), now)
 
     def waited(self, past: Schedule) -> Trace:
         """The trace with the waits that its jobs have in a schedule; unknown where one has none."""

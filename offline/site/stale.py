@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from dardis.model.arrays import Ints
-from dardis.workload.trace import Trace
 from offline.site.calendar import DAY_S
 
 LEAST_DAYS = 14
@@ -30,14 +29,6 @@ class Freshness:
 
     stale: str = ""
     note: str = ""
-
-
-def record_begins(trace: Trace) -> int:
-    """From when on a history tells of all that was submitted: a day before the first end in it, s on its clock.
-
-    Who asks Slurm for some weeks is told of all that ran or waited in them, some of it submitted long before.
-    """
-    return int((trace.submit + np.maximum(trace.wait, 0) + trace.runtime).min()) - DAY_S
 
 
 def freshness(submits: Ints, now: int, since: int = 0) -> Freshness:

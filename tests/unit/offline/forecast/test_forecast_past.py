@@ -120,6 +120,14 @@ def test_a_day_long_after_the_history_is_refused():
         look_back(trace_of([0, DAY], [60, 60], [1, 1]), 100 * DAY, 24)
 
 
+def test_days_before_the_record_begins_are_not_days_without_jobs():
+    """Slurm is asked for ten days, and tells of a job that runs since forty."""
+    submit = [-30 * DAY, *range(HOUR, 10 * DAY, HOUR)]
+    trace = trace_of(submit, [100 * DAY, *[60] * (len(submit) - 1)], None, wait=np.zeros(len(submit)))
+    past = look_back(trace, 10 * DAY, 24)
+    assert (past.days, len(past.jobs)) == (10, len(submit) - 1)
+
+
 def test_a_runtime_is_known_from_the_instant_on_in_which_the_job_ends():
     def told(run: int) -> int:
         trace = trace_of([0, DAY - 100], [10, run], [1, 1], walltime=[1000, 1000], wait=[0, 0], user=["a", "a"])

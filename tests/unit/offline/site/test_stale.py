@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.past_jobs import trace_of
 from kit.small_site import called, made_up_rows, search_less, swf, write_site
 
 from dardis.cli.main import run
 from dardis.workload.read import read_trace
 from offline.site.calendar import DAY_S
-from offline.site.stale import LEAST_DAYS, freshness, record_begins
+from offline.site.record import record_begins
+from offline.site.stale import LEAST_DAYS, freshness
 
 TRACES = Path(__file__).resolve().parents[5] / "shared" / "traces"
 NAMES = ("KTH-SP2-1996.swf.gz", "MetaCentrum-Wagap-2013.swf.gz", "CEA-Curie-2012-slice36k.swf.gz")
@@ -48,7 +48,7 @@ def test_what_waits_since_long_before_the_record_begins_hides_no_silence():
     submits = np.concatenate([[0], daily(*[50] * 47) + 100 * DAY_S])
     now = 160 * DAY_S
     runtime = np.concatenate([[now + 5], np.full(len(submits) - 1, 60)])
-    begins = record_begins(trace_of(submits, runtime, None, wait=np.zeros(len(submits))))
+    begins = record_begins(submits, submits + runtime, now)
     assert begins == 99 * DAY_S + 60
     found = freshness(submits, now, begins)
     assert found.stale == "no job was submitted for 13 days, and on all but 0 of 47 days before"
