@@ -81,6 +81,8 @@ class _Row(NamedTuple):
     is_part: bool
     never_ran: str
     """Why, if so."""
+    is_held: bool
+    """Waits for somebody or something, and not for nodes."""
     outgrown: bool
     """Of a job that had another size from then on."""
 
@@ -184,6 +186,7 @@ def _row(line: int, cells: Mapping[str, str], clock: Clock) -> _Row:
         phase=phase,
         is_part=any(name.is_part for name in shown),
         never_ran=never_ran,
+        is_held=phase is Phase.WAITS and "Eligible" in cells and eligible is None,
         outgrown=outgrown,
     )
 
@@ -280,6 +283,10 @@ def _built(
         notes.append("times have no zone and are taken as UTC (SLURM_TIME_FORMAT=%s makes them clear)")
     if parts := sum(row.is_part for row in rows):
         notes.append(f"{parts} parts of heterogeneous jobs are jobs by themselves, which need not start together")
+    if held := sum(row.members for row in rows if row.is_held):
+        notes.append(
+            f"{held} of the jobs that wait may not begin yet (held, or after others), and are taken as if they might"
+        )
     if given := len(number) - sum(row.number != UNKNOWN for row in rows):
         notes.append(f"{given} members of arrays are numbered from {first_given} on: the file does not say their own")
     return replace(trace, notes=tuple(notes))

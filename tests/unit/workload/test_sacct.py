@@ -268,6 +268,13 @@ class TestStates:
         assert (trace.runtime.tolist(), trace.wait.tolist()) == ([100, -1], [10, -1])
         assert trace.request["memory"].tolist() == [65536, 51200], "who waits has what it asks for"
 
+    def test_who_is_not_eligible_is_told(self, read: Read) -> None:
+        waits = UNBEGUN | {"State": "PENDING", "JobID": "8_[1-3]", "Eligible": "Unknown"}
+        trace = read({"JobID": "7"} | JOB, NEXT | waits, not_ended=True)
+        assert trace.est.tolist() == [1000] * 4
+        assert trace.notes[0].startswith("3 of the jobs that wait may not begin yet (held, or after others)")
+        assert not read(JOB, NEXT | UNBEGUN | {"State": "PENDING"}).notes
+
     @pytest.mark.parametrize(
         ("change", "reason"),
         [
