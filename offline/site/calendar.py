@@ -65,6 +65,17 @@ class Calendar:
         return f"day {day}, {minutes // 60:02d}:{minutes % 60:02d}"
 
 
+def moved(trace: Trace, calendar: Calendar) -> str | None:
+    """A note where a calendar says something else than submit times that are Unix seconds themselves."""
+    first = calendar.first_submit
+    if first < _EARLIEST_UNIX or trace.unix_start is not None or not calendar.offset:
+        return None
+    own = Calendar(first, first)
+    return (
+        f"the trace's own times begin {own.text(first)}: the stated calendar_start moves them to {calendar.text(first)}"
+    )
+
+
 def calendar_of(trace: Trace, calendar_start_unix: int | None = None) -> tuple[Calendar, str | None]:
     """The calendar of a trace, and a note to show where it had to be assumed.
 

@@ -31,7 +31,7 @@ from dardis.power.tariff import Tariff
 from dardis.workload.jobs import to_jobs
 from dardis.workload.read import read_equal_units
 from dardis.workload.trace import UNKNOWN, Trace
-from offline.site.calendar import DAY_S, Calendar, calendar_of
+from offline.site.calendar import DAY_S, Calendar, calendar_of, moved
 from offline.site.fitting import jobs_that_fit, trace_that_fits
 from offline.site.now import Moment, as_known
 from offline.site.record import known_ends, record_begins
@@ -189,7 +189,7 @@ def load_site(request: SiteRequest, moment_of: Callable[[Trace, Calendar], Momen
         raise InputError("--calendar-start", f"not given, and {assumed}", "the UTC moment of its first submit")
     workload = to_jobs(trace, platform)
     clock = _of_clock(request.calendar_start, calendar)
-    notes = [*workload.notes, *(note for note in (assumed, clock, left_out) if note)]
+    notes = [*workload.notes, *(note for note in (assumed, clock, moved(whole, calendar), left_out) if note)]
     if homeless := len(workload.jobs) - len(jobs_that_fit(workload.jobs, platform)):
         notes.append(
             f"left out: {homeless:,} jobs whose units no nodes of {platform.name} hold, even empty: "

@@ -91,6 +91,16 @@ def test_the_clock_of_a_trace_in_unix_seconds(folder, request_of):
     assert site.calendar.day(8)[0] == START_UNIX + 8 * DAY_S == parse_utc("2023-07-11T00:00Z")
 
 
+def test_a_stated_start_that_moves_unix_seconds_is_told(folder, request_of):
+    """As a platform's calendar_start does to a dump of Slurm's accounting, whose first job is another every day."""
+    rows = [replace(row, submit=START_UNIX + row.submit) for row in made_up_rows()]
+    (folder / "trace.swf").write_text(swf(rows))
+    told = "the trace's own times begin 2023-07-03T00:00:00Z: the stated calendar_start moves them to 2023-07-05"
+    notes = load_site(replace(request_of, calendar_start="2023-07-05T00:00Z")).notes
+    assert sum(note.startswith(told) for note in notes) == 1
+    assert not any("moves them" in note for note in load_site(request_of).notes)
+
+
 def test_an_unmeasured_plant_is_assumed_and_told(folder, request_of):
     (folder / "small.toml").write_text(PLATFORM.replace('cooling = "air"\n', "") + POWER)
     site = load_site(request_of)
