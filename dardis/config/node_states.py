@@ -44,8 +44,8 @@ class _Said(NamedTuple):
     line: int
     name: str
     words: frozenset[str]
-    cores: tuple[int | None, ...] = ()
-    """How many it has; several where cores may be counted in several ways."""
+    cores: int | None = None
+    """How many it has; None: not said."""
 
 
 def read_node_states(path: Path, platform: Platform, names: Sequence[str]) -> NodeStates:
@@ -65,9 +65,9 @@ def read_node_states(path: Path, platform: Platform, names: Sequence[str]) -> No
             raise InputError(here, f"{said.name!r} is no node of platform {platform.name}", expected)
         if said.name in lines:
             raise InputError(here, f"node {said.name} again, after line {lines[said.name]}", "each node once")
-        if said.cores and int(cores[node]) not in said.cores:
-            counted = f"node {said.name} has {said.cores[0]} cores"
-            raise InputError(here, counted, f"{cores[node]}, as platform {platform.name} has it")
+        if said.cores not in {None, int(cores[node])}:
+            counted = f"node {said.name} has {said.cores} CPUs"
+            raise InputError(here, counted, f"{cores[node]} cores, as platform {platform.name} has it")
         lines[said.name] = said.line
         for word in said.words:
             columns[word][node] = True
@@ -83,7 +83,7 @@ def _said(path: Path) -> Iterator[_Said]:
     text = read_text(path)
     if SHOWN.search(text):
         for node in read_slurm(path).nodes:
-            yield _Said(node.line, node.name, frozenset(_words_of(node)), (node.cores, node.cpus))
+            yield _Said(node.line, node.name, frozenset(_words_of(node)), node.cores)
         return
     header, rows = csv_table(path, text, COLUMNS)
     for line, fields in rows:

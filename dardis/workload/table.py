@@ -27,7 +27,7 @@ _OPTIONAL = {"walltime_s": "walltime", "wait_s": "wait", "after": "after", "thin
 _TIMES = {"est_s": "est", "lst_s": "lst"}
 _TEXTS = {"queue": "queue", "user": "user", "group": "group", "name": "name", "partition": "partition"}
 _ARRAY = "array"
-LARGEST_ARRAY = 10_000
+LARGEST_ARRAY = 100_000
 COLUMNS = (
     "job_id", "submit_s", "runtime_s", "walltime_s", "units", "req_<kind>", "est_s", "lst_s", "wait_s", "queue",
     "user", "group", "name", "partition", "after", "think_s", "array", *shapes.COLUMNS,

@@ -67,11 +67,13 @@ def _node_cores(trace: Trace, platform: Platform) -> Ints:
 def groups_of(trace: Trace, platform: Platform) -> Ints:
     """Bit set of the groups that may run each job: its partition's, all for a partition that has no entry.
 
+    `a,b` is either of two partitions.
+
     Of these only its queue's, where that names some; of a reservation's queue those that stand for it.
     """
     bits = np.full(len(trace), platform.all_groups, dtype=np.int64)
-    for name, groups in platform.partitions.items():
-        bits[trace.partition == name] = sum(1 << group for group in groups)
+    for name in {*trace.partition.tolist()}:
+        bits[trace.partition == name] = _of_partition(name, platform)
     for queue in platform.queues:
         here = trace.queue == queue.name
         bits[here] = _within(bits[here], queue, platform)
@@ -80,10 +82,17 @@ def groups_of(trace: Trace, platform: Platform) -> Ints:
 
 def groups_of_one(partition: str, queue: str, platform: Platform) -> int:
     """The same of one job, or of a part of it."""
-    bits = platform.all_groups
-    if partition in platform.partitions:
-        bits = sum(1 << group for group in platform.partitions[partition])
+    bits = _of_partition(partition, platform)
     return _within(bits, platform.queue_of[queue], platform) if queue in platform.queue_of else bits
+
+
+def _of_partition(name: str, platform: Platform) -> int:
+    """The groups of a partition, or of all that are named with commas between, where each has an entry."""
+    known = platform.partitions
+    names = [name] if name in known else name.split(",")
+    if not all(one in known for one in names):
+        return platform.all_groups
+    return sum(1 << group for group in {group for one in names for group in known[one]})
 
 
 def _within(bits: Bits, queue: Queue, platform: Platform) -> Bits:

@@ -217,7 +217,7 @@ def _read_node_list(path: Path) -> Platform:
 
 def _read_node_states(path: Path) -> Standing:
     """How three nodes stand at noon, as said an hour before."""
-    groups = (NodeGroup("n", 2, {"cores": 32}, POWER), NodeGroup("g", 1, {"cores": 64}))
+    groups = (NodeGroup("n", 2, {"cores": 64}, POWER), NodeGroup("g", 1, {"cores": 128}))
     platform = Platform("three", groups)
     return as_said(read_node_states(path, platform, ("n0001", "n0002", "g01")), platform, 39_600, 43_200)
 

@@ -32,12 +32,11 @@ def node_of(place: str, name: str, words: Words) -> NodeRecord:
     """The node of this name, in no partition yet; `place` is the file and line. Raises InputError."""
     check_name(place, name)
     here = f"{place}: {name}"
-    cores, cpus = _cores(here, words)
     return NodeRecord(
         name=name,
         line=words.line,
-        cores=cores,
-        cpus=cpus,
+        cores=_cores(here, words),
+        threads=_number(here, words, "ThreadsPerCore", 1, LARGEST_CORES) or 1,
         memory=_memory(here, words),
         gres=_gres(here, words.get("Gres") or ""),
         state=state_of(words.get("State") or ""),
@@ -77,28 +76,22 @@ def state_of(text: str) -> State:
     return State(tuple(flags))
 
 
-def _cores(place: str, words: Words) -> tuple[int, int | None]:
-    """Whole cores, and CPUs where stated: sockets by cores where both are, for CPUs may be hardware threads.
+def _cores(place: str, words: Words) -> int:
+    """What Slurm counts as CPUs, in which jobs ask and are recorded: cores, or hardware threads where it counts these.
 
-    Sockets may be those of all boards or of one: then the number of CPUs tells. Where CPUs are fewer than cores,
-    jobs get no more than these.
+    Where no number is stated, it is that of all threads. Of CPUs that are kept for the system jobs get none.
     """
-    cpus = _number(place, words, "CPUTot", 1, LARGEST_CORES, "CPUs", "Procs")
-    boards, threads, per_socket, sockets, of_board = (
-        _number(place, words, key, 1, LARGEST_CORES)
-        for key in ("Boards", "ThreadsPerCore", "CoresPerSocket", "Sockets", "SocketsPerBoard")
+    cpus = _number(place, words, "CPUEfctv", 1, LARGEST_CORES, "CPUTot", "CPUs", "Procs")
+    if cpus is not None:
+        return cpus
+    boards, threads, per_socket, of_board, sockets = (
+        _number(place, words, key, 1, LARGEST_CORES) or 1
+        for key in ("Boards", "ThreadsPerCore", "CoresPerSocket", "SocketsPerBoard", "Sockets")
     )
-    if of_board is not None:
-        sockets = of_board * (boards or 1)
-    if cpus is not None and (sockets is None or per_socket is None):
-        return max(cpus // (threads or 1), 1), cpus
-    cores = (sockets or 1) * (per_socket or 1)
-    if of_board is None and cpus is not None and cores * (threads or 1) != cpus:
-        of_all = cores * (boards or 1)
-        cores = of_all if cpus in {of_all, of_all * (threads or 1)} else cores
-    if cores > LARGEST_CORES:
-        raise InputError(place, f"{cores} cores", f"at most {LARGEST_CORES}")
-    return cores if cpus is None else min(cores, cpus), cpus
+    found = (of_board * boards if words.get("SocketsPerBoard") else sockets) * per_socket * threads
+    if found > LARGEST_CORES:
+        raise InputError(place, f"{found} CPUs", f"at most {LARGEST_CORES}")
+    return found
 
 
 def _memory(place: str, words: Words) -> int | None:

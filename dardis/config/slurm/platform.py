@@ -158,11 +158,10 @@ def _queues(site: SlurmSite) -> list[str]:
 def _notes(site: SlurmSite, platform: Platform) -> list[str]:
     """What is to be known beside the file."""
     notes = []
-    if more := sum(node.cpus is not None and node.cpus > node.cores for node in site.nodes):
-        of = f"{more} of {len(site.nodes)} nodes"
+    if threaded := sum(node.threads > 1 for node in site.nodes):
         notes.append(
-            f"cores are whole ones (sockets × cores per socket); on {of} Slurm counts more CPUs, hardware threads: "
-            "so does sacct, and to plan its jobs `cores` has to be changed to these"
+            f"{threaded} of {len(site.nodes)} nodes have several hardware threads a core: a core here is what Slurm "
+            "counts as a CPU and gives to jobs, often a thread; core_w is then of a thread"
         )
     notes += _out_of_work(site)
     if empty := [partition.name for partition in site.partitions if partition.name not in platform.partitions]:

@@ -58,9 +58,9 @@ class NodeRecord:
     line: int
     """Of the file, where its record begins."""
     cores: int
-    """Whole cores that jobs may have."""
-    cpus: int | None
-    """What Slurm counts, which may be hardware threads; None: not stated."""
+    """What Slurm counts as CPUs: cores, or hardware threads."""
+    threads: int
+    """Hardware threads of a core."""
     memory: int | None
     """MiB; None: not stated."""
     gres: tuple[Gres, ...]

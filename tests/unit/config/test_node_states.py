@@ -16,11 +16,11 @@ PLATFORM = Platform("grid", (NodeGroup("n", 4, {"cores": 32}), NodeGroup("g", 1,
 NAMES = ("cn01", "cn02", "cn03", "cn04", "gpu1")
 
 
-def shown(name: str, state: str, cpus: int = 64, sockets: int = 2, cores: int = 16) -> str:
+def shown(name: str, state: str, cpus: int = 32) -> str:
     """A node as scontrol prints it."""
     return (
-        f"NodeName={name} CoresPerSocket={cores} CPUAlloc=0 CPUTot={cpus} Gres=(null) RealMemory=1000 "
-        f"Sockets={sockets} Boards=1 State={state} ThreadsPerCore=2 Partitions=batch\n"
+        f"NodeName={name} CoresPerSocket=8 CPUAlloc=0 CPUTot={cpus} Gres=(null) RealMemory=1000 "
+        f"Sockets=2 Boards=1 State={state} ThreadsPerCore=2 Partitions=batch\n"
     )
 
 
@@ -66,7 +66,7 @@ def test_what_a_table_says(tmp_path: Path) -> None:
             "s:2: 'cn09' is no node of platform grid; expected one that is called as cn01, or --names",
         ),
         (shown("cn01", "IDLE") + shown("login", "IDLE"), "s:2: 'login' is no node of platform grid"),
-        (shown("gpu1", "IDLE", cpus=32, cores=16), "s:1: node gpu1 has 32 cores; expected 64, as platform grid has it"),
+        (shown("gpu1", "IDLE"), "s:1: node gpu1 has 32 CPUs; expected 64 cores, as platform grid has it"),
         ("node,state\ncn01,off\ncn01,on\n", "s:3: node cn01 again, after line 2; expected each node once"),
         ("node,state\ncn01,asleep\n", "s:2: state 'asleep'; expected of on, busy, closed, off, booting, joined by +"),
         ("node,state\ncn01,off,1\n", "s:2: 3 fields instead of 2"),
@@ -78,11 +78,6 @@ def test_what_is_wrong_has_a_place(tmp_path: Path, text: str, why: str) -> None:
     with pytest.raises(InputError) as error:
         read(tmp_path, text)
     assert why in str(error.value)
-
-
-def test_cores_may_be_counted_as_threads(tmp_path: Path) -> None:
-    """A platform whose cores are Slurm's CPUs is the same site."""
-    assert who(read(tmp_path, shown("gpu1", "IDLE~")))["off"] == [4]
 
 
 def test_names_are_of_a_file_or_the_platforms(tmp_path: Path) -> None:

@@ -9,9 +9,11 @@ from kit.sacct_text import JOB, NEXT, UNBEGUN, sacct
 from typer.testing import CliRunner
 
 from dardis.cli.main import app
+from dardis.model.platform import NodeGroup, Platform
 from dardis.workload.read import read_trace
 from dardis.workload.table import LARGEST_ARRAY
 from dardis.workload.trace import Trace
+from dardis.workload.units import groups_of_one
 
 Read = Callable[..., Trace]
 
@@ -43,7 +45,7 @@ class TestNumbers:
             assert len(trace.skipped) == 4
 
     @pytest.mark.parametrize(
-        ("bracket", "count"), [("5-9%2", 5), ("3", 1), ("1,3,7-9", 5), ("0-20:5%1", 5), (f"1-{LARGEST_ARRAY}", 10_000)]
+        ("bracket", "count"), [("5-9%2", 5), ("3", 1), ("1,3,7-9", 5), ("0-20:5%1", 5), (f"1-{LARGEST_ARRAY}", 100_000)]
     )
     def test_members_that_wait_are_as_many_jobs(self, read: Read, bracket: str, count: int) -> None:
         pending = {"JobID": f"8_[{bracket}]"} | NEXT | UNBEGUN | {"State": "PENDING"}
@@ -207,3 +209,10 @@ def test_the_commands_read_it_and_say_what_should_be_known(tmp_path: Path) -> No
     told = CliRunner().invoke(app, ran)
     assert told.exit_code == 0, told.output
     assert "2 parts of heterogeneous jobs" in told.output
+
+
+def test_a_job_of_two_partitions_may_use_the_nodes_of_either():
+    groups = tuple(NodeGroup(name, 2, {"cores": 4}) for name in "abc")
+    platform = Platform("p", groups, partitions={"a": (0,), "b": (0, 1), "x,y": (2,)})
+    wanted = {"a": 1, "a,b": 3, "b,a": 3, "x,y": 4, "a,z": 7, "": 7}
+    assert {name: groups_of_one(name, "", platform) for name in wanted} == wanted

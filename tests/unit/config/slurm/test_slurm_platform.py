@@ -93,8 +93,8 @@ def test_what_is_told(tmp_path):
     made = imported(tmp_path, SLURM_SHOWN)
     assert made.notes == (
         (
-            "cores are whole ones (sockets × cores per socket); on 3 of 3 nodes Slurm counts more CPUs, hardware "
-            "threads: so does sacct, and to plan its jobs `cores` has to be changed to these"
+            "3 of 3 nodes have several hardware threads a core: a core here is what Slurm counts as a CPU and gives "
+            "to jobs, often a thread; core_w is then of a thread"
         ),
         (
             "2 of 3 nodes take no jobs now, and are in the file like all others: "

@@ -28,7 +28,7 @@ def shown(*names):
 def test_what_scontrol_shows(read):
     site = read(SLURM_SHOWN)
     first, second, third = site.nodes
-    assert (first.name, first.line, first.cores, first.cpus, first.memory) == ("n0001", 1, 32, 64, 192000)
+    assert (first.name, first.line, first.cores, first.threads, first.memory) == ("n0001", 1, 64, 2, 192000)
     assert first.gres == ()
     assert first.state.flags == ("IDLE", "DRAIN")
     assert first.state.out_of_work == ("DRAIN",)
@@ -64,18 +64,17 @@ def test_a_site_without_any_partition(read):
 @pytest.mark.parametrize(
     ("words", "cores"),
     [
-        ("CPUTot=64 Sockets=2 CoresPerSocket=16 ThreadsPerCore=2 Boards=1", 32),
+        ("CPUTot=64 Sockets=2 CoresPerSocket=16 ThreadsPerCore=2 Boards=1", 64),
         ("CPUTot=32 Sockets=2 CoresPerSocket=16 ThreadsPerCore=2", 32),
-        ("CPUTot=64 Sockets=2 CoresPerSocket=16 ThreadsPerCore=2 Boards=2", 32),
-        ("CPUTot=128 Sockets=2 CoresPerSocket=16 ThreadsPerCore=2 Boards=2", 64),
-        ("CPUTot=128 SocketsPerBoard=2 CoresPerSocket=16 ThreadsPerCore=2 Boards=2", 64),
-        ("CPUTot=24 Sockets=2 CoresPerSocket=16 ThreadsPerCore=1", 24),
-        ("CPUTot=64 ThreadsPerCore=2", 32),
-        ("CPUTot=1 ThreadsPerCore=2", 1),
+        ("CPUTot=64 CPUEfctv=60 Sockets=2 CoresPerSocket=16 ThreadsPerCore=2", 60),
+        ("CPUs=24 Sockets=2 CoresPerSocket=16", 24),
+        ("Sockets=2 CoresPerSocket=16 ThreadsPerCore=2 Boards=2", 64),
+        ("SocketsPerBoard=2 CoresPerSocket=16 ThreadsPerCore=2 Boards=2", 128),
         ("CPUTot=64", 64),
+        ("RealMemory=3", 1),
     ],
 )
-def test_cores_are_whole_ones(read, words, cores):
+def test_cores_are_what_slurm_gives_to_jobs(read, words, cores):
     assert read(f"NodeName=n1 {words}\n").nodes[0].cores == cores
 
 
@@ -117,7 +116,7 @@ def test_a_slurm_conf(read):
     site = read(SLURM_CONF)
     assert [node.name for node in site.nodes] == ["n0001", "n0002", "n0003", "n0007", "g1", "g2", "login"]
     assert [node.line for node in site.nodes] == [4, 4, 4, 4, 6, 6, 8]
-    assert [node.cores for node in site.nodes] == [32, 32, 32, 32, 64, 64, 4]
+    assert [node.cores for node in site.nodes] == [64, 64, 64, 64, 128, 128, 4]
     assert [node.memory for node in site.nodes] == [192000] * 4 + [512000] * 2 + [192000]
     assert site.nodes[4].gres == (Gres("gpu", "a100", 4),)
     assert site.nodes[0].partitions == ("batch", "all")
@@ -169,8 +168,8 @@ def test_limits_of_time(read, text, seconds):
         (shown("n1", "n2").replace("CPUTot=4", "CPUTot=x", 1), "site:1: n1: CPUTot 'x'; expected a whole number"),
         (shown("n1").replace("CPUTot=4", "CPUTot=0"), "site:1: n1: CPUTot '0'; expected a whole number from 1"),
         (shown("n1").replace("CPUTot=4", "CPUTot=-4"), "CPUTot '-4'"),
-        (shown("n1").replace("Sockets=1", "Sockets=1048577"), "Sockets '1048577'"),
-        (shown("n1").replace("Sockets=1", "Sockets=1048576").replace("CPUTot=4", "CPUAlloc=0"), "4194304 cores"),
+        (shown("n1").replace("CPUTot=4", "CPUAlloc=0").replace("Sockets=1", "Sockets=1048577"), "Sockets '1048577'"),
+        (shown("n1").replace("Sockets=1", "Sockets=1048576").replace("CPUTot=4", "CPUAlloc=0"), "4194304 CPUs"),
         (shown("n1").replace("=100", "=100G"), "site:1: n1: RealMemory '100G'; expected a whole number from 0"),
         (shown("n[1-2]"), r"site:1: 'n\[1-2\]' is no name of a node"),
         (shown("n1").replace("State", "Gres=gpu:a:b:4 State"), "Gres 'gpu:a:b:4'; expected name:type:count"),
