@@ -1,0 +1,91 @@
+"""Fits each group's figures to what was measured, and says what they become: idle, a busy core, a busy device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from dardis.config.measured import NodeWatts, read_measured
+from dardis.model.arrays import Floats
+from dardis.model.errors import InputError
+from dardis.model.platform import NodeGroup, NodePower, Platform
+from dardis.power.fit import Fit, fit_figures
+from offline.calibrate.ran import read_ran
+from offline.calibrate.samples import Sampled, figure_kinds, of_jobs, of_nodes
+from offline.site.calendar import calendar_of
+
+CORE, IDLE = "core_w", "idle_w"
+_DECIMALS = 3
+"""Of a figure in W."""
+
+
+@dataclass(frozen=True)
+class GroupFit:
+    """A group's figures by name (W of a node that idles, a busy core more, a busy device more), and how they came."""
+
+    group: NodeGroup
+    names: tuple[str, ...]
+    before: Floats
+    why_none: str = ""
+    """Why nothing was fitted at all, if so."""
+    fit: Fit | None = None
+    samples: int = 0
+    days: int = 0
+
+    @property
+    def changed(self) -> dict[str, float]:
+        """The figures that were fitted, rounded."""
+        if self.fit is None:
+            return {}
+        found = zip(self.names, self.fit.figures.tolist(), strict=True)
+        return {name: round(watts, _DECIMALS) for at, (name, watts) in enumerate(found) if at not in self.fit.left}
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What became of each group, in the platform's order, and notes for people."""
+
+    groups: tuple[GroupFit, ...]
+    of_jobs: bool
+    """Whether jobs were measured, not nodes over time."""
+    notes: tuple[str, ...]
+
+    @property
+    def changed(self) -> dict[int, dict[str, float]]:
+        """The figures that were fitted, by the index of their group."""
+        return {index: one.changed for index, one in enumerate(self.groups) if one.changed}
+
+
+def calibrate(
+    platform: Platform, history: Path, power: Path, names: Sequence[str], calendar_start_unix: int | None
+) -> Calibration:
+    """Fit the platform's power figures; `names` are those of its nodes in the files. Raises InputError."""
+    trace, ran = read_ran(history, platform, names)
+    measured = read_measured(power, names)
+    calendar, assumed = calendar_of(trace, calendar_start_unix)
+    if isinstance(measured, NodeWatts):
+        if assumed is not None:
+            raise InputError(history, "does not say when it began", "--calendar-start UTC, of its first submission")
+        sampled = of_nodes(power, platform, measured, ran, calendar.offset)
+    else:
+        sampled = of_jobs(power, platform, measured, ran, calendar.offset)
+    groups = tuple(_of_group(platform, index, sampled) for index in range(len(platform.groups)))
+    notes = (*ran.notes, *measured.notes, *sampled.notes)
+    return Calibration(groups, not isinstance(measured, NodeWatts), notes)
+
+
+def _of_group(platform: Platform, index: int, sampled: Sampled) -> GroupFit:
+    """What became of one group."""
+    group = platform.groups[index]
+    devices = figure_kinds(platform, index)[1:]
+    power = group.power or NodePower()
+    before = np.array([power.core_w, *(power.device_w.get(kind, 0.0) for kind in devices), power.idle_w])
+    made = GroupFit(group, (CORE, *devices, IDLE), before, sampled.why_none.get(index, ""))
+    if index not in sampled.samples:
+        return made
+    samples = sampled.samples[index]
+    fit = fit_figures(samples, before, np.zeros(len(before)))
+    return replace(made, fit=fit, samples=len(samples), days=len(np.unique(samples.day)))

@@ -1,0 +1,233 @@
+"""Makes samples of what was measured: what a node drew, and what jobs held of it then.
+
+Jobs' watts are samples as they are: a job has its nodes to itself. Nodes' watts over time are means of slots. Where it
+is known who ran where, each node and slot is a sample; else each slot, of a group as a whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from dardis.config.measured import JobWatts, NodeWatts
+from dardis.model.arrays import Bools, Floats, Ints
+from dardis.model.errors import InputError
+from dardis.model.moments import utc_text
+from dardis.model.platform import NodePower, Platform
+from dardis.model.resources import CORES, MEMORY, POWER
+from dardis.power.fit import Samples
+from offline.calibrate.ran import STILL_RUNS, Ran
+
+DAY_S = 86_400
+SLOT_S = 300
+"""The least length of a slot: values of one node that lie closer are one sample."""
+MOST_DEVICES = 64
+"""Of a kind on one node; of what a node has more, a unit is no device."""
+LEAST_MEASURED = 0.9
+"""Share of a group's nodes that must be measured in a slot where nobody knows who ran where."""
+_OFF = 1.5
+"""A node that draws less than this many times what it draws when off is off, or on its way."""
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Samples of each group that has some, by its index; why others have none; and notes."""
+
+    samples: dict[int, Samples]
+    why_none: dict[int, str]
+    notes: tuple[str, ...]
+
+
+def figure_kinds(platform: Platform, group: int) -> tuple[str, ...]:
+    """The kinds of a group that figures are fitted for: cores, and what counts as devices."""
+    held = platform.groups[group].resources.items()
+    no_device = {CORES, MEMORY, POWER}
+    return (CORES, *(kind for kind, amount in held if kind not in no_device and 0 < amount <= MOST_DEVICES))
+
+
+def _samples(platform: Platform, group: int, busy: Floats, watts: Floats, weight: Floats, day: Ints) -> Samples:
+    """With a column for each figure: cores, devices, and last the node itself."""
+    kinds = figure_kinds(platform, group)
+    columns = [busy[:, platform.kinds.index(kind)] for kind in kinds]
+    table = np.column_stack([*columns, np.ones(len(watts))])
+    return Samples(("core_w", *kinds[1:], "idle_w"), table, watts, weight, day)
+
+
+def of_jobs(path: Path, platform: Platform, power: JobWatts, ran: Ran, offset: int) -> Sampled:
+    """Each job is a sample, which counts by its node-seconds; `offset` is Unix time less the history's, s."""
+    ran = ran.take(ran.end < STILL_RUNS)
+    order = np.argsort(power.number)
+    place = np.minimum(np.searchsorted(power.number[order], ran.number), len(order) - 1)
+    matched = power.number[order][place] == ran.number
+    if not matched.any():
+        raise InputError(path, f"knows none of the {len(ran.number):,} jobs of the history", "the same job numbers")
+    notes = []
+    if (other := len(order) - int(matched.sum())) > 0:
+        notes.append(f"{other:,} of {len(order):,} measured jobs are not in the history, or did not run there")
+    usable = matched & ran.is_certain
+    if (unclear := int((matched & ~usable).sum())) > 0:
+        notes.append(f"{unclear:,} measured jobs are left out: they fit no group, or it is not known which they ran on")
+    watts = power.watts[order][place]
+    hours = ran.nodes * (ran.end - ran.start) / 3600
+    day = (ran.start + offset) // DAY_S
+    samples, why = {}, {}
+    for group in range(len(platform.groups)):
+        rows = usable & (ran.groups == 1 << group) & (hours > 0)
+        if rows.any():
+            samples[group] = _samples(platform, group, ran.a_node[rows], watts[rows], hours[rows], day[rows])
+        else:
+            why[group] = "no measured job is known to have run there"
+    return Sampled(samples, why, tuple(notes))
+
+
+def of_nodes(path: Path, platform: Platform, power: NodeWatts, ran: Ran, offset: int) -> Sampled:
+    """Means of slots, of nodes or of whole groups; `offset` is Unix time less the history's, s."""
+    ended = ran.end[ran.end < STILL_RUNS]
+    first = int(ran.start.min()) + offset
+    last = max(int(ran.start.max()), int(ended.max(initial=0))) + offset
+    slots = _Slots.of_values(power)
+    inside = (slots.slot * slots.width >= first) & ((slots.slot + 1) * slots.width <= last)
+    if not inside.any():
+        spans = [f"{utc_text(a)} to {utc_text(b)}" for a, b in ((power.time.min(), power.time.max()), (first, last))]
+        raise InputError(path, f"is of {spans[0]}, and the history of {spans[1]}", "times that overlap")
+    off = np.array([(group.power or NodePower()).off_w for group in platform.groups])[platform.group_of_node]
+    is_off = slots.watts <= _OFF * off[slots.node]
+    notes = []
+    if (inside & is_off).any():
+        notes.append(f"{int((inside & is_off).sum()):,} samples of nodes that seem to be off are left out")
+    slots = slots.take(inside & ~is_off)
+    shifted = replace(slots, shift=-offset)
+    sampled = _of_each_node(platform, shifted, ran) if ran.places else _of_groups(platform, shifted, ran)
+    if not ran.places:
+        notes.append("the history does not say on which nodes jobs ran (sacct's NodeList): groups are fitted as a whole")
+    return Sampled(sampled.samples, sampled.why_none, (*notes, *sampled.notes))
+
+
+@dataclass(frozen=True)
+class _Slots:
+    """Mean watts of a node in a slot `[begin, begin + width)`, one row each, by node and time."""
+
+    node: Ints
+    slot: Ints
+    """Its number from Unix second 0 on."""
+    watts: Floats
+    width: int
+    shift: int = 0
+    """What to add to a time of a slot for the history's clock, s."""
+
+    @classmethod
+    def of_values(cls, power: NodeWatts) -> _Slots:
+        order = np.lexsort((power.time, power.node))
+        node, time, watts = power.node[order], power.time[order], power.watts[order]
+        steps = np.diff(time)[np.diff(node) == 0]
+        width = max(SLOT_S, int(np.median(steps)) if steps.size else 0)
+        slot = time // width
+        is_first = np.concatenate(([True], (np.diff(node) != 0) | (np.diff(slot) != 0)))
+        begins = np.flatnonzero(is_first)
+        mean = np.add.reduceat(watts, begins) / np.diff(np.append(begins, len(node)))
+        return cls(node[begins], slot[begins], mean, width)
+
+    def take(self, rows: Bools) -> _Slots:
+        return replace(self, node=self.node[rows], slot=self.slot[rows], watts=self.watts[rows])
+
+    def begin(self, slot: Ints) -> Ints:
+        """When slots begin, on the history's clock."""
+        return slot * self.width + self.shift
+
+
+def _of_each_node(platform: Platform, slots: _Slots, ran: Ran) -> Sampled:
+    """A node and a slot are a sample, but where a job may have run there of which that is not known."""
+    placed = ran.has_place
+    jobs = np.flatnonzero(placed)
+    lengths = np.array([len(ran.places[int(number)]) for number in ran.number[jobs]], dtype=np.int64)
+    node = np.array([one for number in ran.number[jobs] for one in ran.places[int(number)]], dtype=np.int64)
+    row = np.repeat(jobs, lengths)
+    order = np.argsort(node, kind="stable")
+    node, row = node[order], row[order]
+    a_node = ran.a_node
+    busy = np.zeros((len(slots.node), len(platform.kinds)))
+    for one in np.unique(slots.node):
+        here = slice(*np.searchsorted(slots.node, [one, one + 1]))
+        held = row[slice(*np.searchsorted(node, [one, one + 1]))]
+        begin = slots.begin(slots.slot[here])
+        busy[here] = mean_held(ran.start[held], ran.end[held], a_node[held], begin, slots.width)
+    group_of = platform.group_of_node[slots.node]
+    samples, why = {}, {}
+    for group in range(len(platform.groups)):
+        rows = group_of == group
+        if not rows.any():
+            why[group] = "none of its nodes was measured"
+            continue
+        rows &= ~_unclear(ran, placed, group, slots)
+        if not rows.any():
+            why[group] = "at all times jobs may have run there of which it is not known on which nodes"
+            continue
+        day = slots.slot[rows] * slots.width // DAY_S
+        samples[group] = _samples(platform, group, busy[rows], slots.watts[rows], np.ones(int(rows.sum())), day)
+    return Sampled(samples, why, ())
+
+
+def _of_groups(platform: Platform, slots: _Slots, ran: Ran) -> Sampled:
+    """A slot of a group is a sample: the mean of its nodes, nearly all of which are measured."""
+    certain = ran.is_certain
+    group_of = platform.group_of_node[slots.node]
+    samples, why = {}, {}
+    for index, group in enumerate(platform.groups):
+        mine = slots.take(group_of == index)
+        slot, place, count = np.unique(mine.slot, return_inverse=True, return_counts=True)
+        enough = count >= LEAST_MEASURED * group.count
+        if not enough.any():
+            why[index] = (
+                f"of {group.count} nodes at most {count.max(initial=0)} were measured together, and it is not known "
+                "who ran on these"
+            )
+            continue
+        mean = np.bincount(place, mine.watts) / count
+        whole = replace(mine, node=np.zeros(len(slot), np.int64), slot=slot, watts=mean)
+        rows = enough & ~_unclear(ran, certain, index, whole)
+        if not rows.any():
+            why[index] = "at all times jobs ran of which it is not known on which group"
+            continue
+        held = certain & (ran.groups == 1 << index)
+        begin = whole.begin(slot[rows])
+        busy = mean_held(ran.start[held], ran.end[held], ran.total[held], begin, slots.width) / group.count
+        day = slot[rows] * slots.width // DAY_S
+        samples[index] = _samples(platform, index, busy, whole.watts[rows], np.ones(int(rows.sum())), day)
+    return Sampled(samples, why, ())
+
+
+def _unclear(ran: Ran, clear: Bools, group: int, slots: _Slots) -> Bools:
+    """In which slots a job ran that may have been on the group, and of which that is not clear."""
+    rows = ~clear & ((ran.groups >> group) & 1 == 1)
+    begin, place = np.unique(slots.begin(slots.slot), return_inverse=True)
+    there = mean_held(ran.start[rows], ran.end[rows], np.ones((int(rows.sum()), 1)), begin, slots.width)[:, 0]
+    return np.asarray(there[place] > 1e-6)
+
+
+def mean_held(start: Ints, end: Ints, held: Floats, begin: Ints, width: int) -> Floats:
+    """What jobs held in the mean of each slot `[begin, begin + width)`: (jobs, kinds) becomes (slots, kinds)."""
+    if not begin.size:
+        return np.zeros((0, held.shape[1]))
+    origin = int(begin.min())
+    last = int(begin.max()) + width
+    start, end = np.clip(start, origin, last) - origin, np.clip(end, origin, last) - origin
+
+    def held_until(edges: Ints) -> Floats:
+        """Unit-seconds held from the origin on."""
+        return _risen(start, held, edges) - _risen(end, held, edges)
+
+    edges = begin - origin
+    return (held_until(edges + width) - held_until(edges)) / width
+
+
+def _risen(moments: Ints, held: Floats, edges: Ints) -> Floats:
+    """The integral until each edge of what is held from its moment on for ever."""
+    order = np.argsort(moments, kind="stable")
+    moments, held = moments[order], held[order]
+    nothing = np.zeros((1, held.shape[1]))
+    amount = np.concatenate([nothing, np.cumsum(held, axis=0)])
+    moment = np.concatenate([nothing, np.cumsum(held * moments[:, None], axis=0)])
+    upto = np.searchsorted(moments, edges, side="right")
+    return np.asarray(amount[upto] * edges[:, None] - moment[upto])
