@@ -1,4 +1,4 @@
-"""`dardis platform`: makes platform files. Output files are whole or absent."""
+"""`dardis platform`: makes platform files, and puts measured power into them. Output files are whole or absent."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Annotated
 
 import typer
 
-from dardis.cli.options import Force
+from dardis.cli.options import CalendarStart, Force
 from dardis.cli.outputs import check_platform_out
 
-app = typer.Typer(no_args_is_help=True, help="Make a platform file of what a site's own tools say.")
+app = typer.Typer(no_args_is_help=True, help="Make a platform file of what a site's own tools say and measure.")
 
 
 @app.callback()
 def common() -> None:
-    """Make a platform file of what a site's own tools say."""
+    """Make a platform file of what a site's own tools say and measure."""
 
 
 @app.command("import")
@@ -44,3 +44,61 @@ def import_site(
     write_text(out, made.text)
     held = f"{made.platform.node_count} nodes in {len(made.platform.groups)} groups"
     typer.echo(f"{out}: {held}, {len(made.platform.partitions)} partitions")
+
+
+@app.command()
+def calibrate(
+    platform: Annotated[Path, typer.Argument(metavar="P.toml", help="The platform file with the nodes.")],
+    history: Annotated[
+        Path,
+        typer.Option(metavar="TRACE", help="What ran: a trace with recorded starts; sacct's best with NodeList."),
+    ],
+    power: Annotated[
+        Path,
+        typer.Option(
+            metavar="W.csv",
+            help="What was measured: nodes' watts over time (time,node,watts, or a column a node), or jobs' mean watts "
+            "a node; plain or .gz.",
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="OUT.toml", help="Where to write the file with the new figures.")
+    ] = None,
+    names: Annotated[
+        Path | None,
+        typer.Option(
+            "--names", metavar="FILE", help="Names of the nodes, one a line, where they aren't the platform's."
+        ),
+    ] = None,
+    calendar_start: CalendarStart = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace OUT if it exists; without --out write into P.toml itself.")
+    ] = False,
+) -> None:
+    """Fit idle_w, core_w and devices' watts of each node group to measured power, by robust regression on what ran.
+
+    Shows figures before and after, how far they are off on days that they were not fitted to, and what the data can't
+    tell: that stays as it was. Without --out and --force nothing is written.
+    """
+    from dardis.config.clocks import parse_utc
+    from dardis.config.platform import load_platform
+    from dardis.config.power_edit import write_figures
+    from dardis.model.errors import InputError
+    from offline.calibrate.calibrate import calibrate as fit
+    from offline.calibrate.told import told
+    from offline.export.formats import node_names
+
+    if out is not None:
+        check_platform_out(out, force)
+    calendar = None if calendar_start is None else parse_utc(calendar_start)
+    found = fit(platform, history, power, node_names(load_platform(platform), names), calendar)
+    for note in found.notes:
+        typer.echo(f"dardis: note: {note}", err=True)
+    for line in told(found):
+        typer.echo(line)
+    if not found.changed:
+        raise InputError(power, "tells no figure of any group", "power measured while the load varied")
+    target = out or (platform if force else None)
+    if target is not None:
+        write_figures(platform, target, found.changed)
+    typer.echo(f"{target}: written" if target else "nothing is written: --out OUT.toml, or --force to change P.toml")

@@ -203,10 +203,10 @@ class _Values:
         """The number of a node by its name, which may have a port, a domain, or the labels of a series around it."""
         labelled = _LABELLED.search(text)
         name = _PORT.sub("", labelled[1] if labelled else text)
-        for known in (text, name, name.partition(".")[0]):
-            if known in self._number:
-                return self._number[known]
-        self._refuse(line, f"no node {name!r}", f"a node of the platform such as {self._example}, or --names FILE")
+        known = next((one for one in (text, name, name.partition(".")[0]) if one in self._number), None)
+        if known is None:
+            self._refuse(line, f"no node {name!r}", f"a node of the platform such as {self._example}, or --names FILE")
+        return self._number[known]
 
     def _see_each_once(self, found: str, expected: str) -> None:
         """Refuse what holds two values for one key and time, and a file without one."""

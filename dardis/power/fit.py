@@ -48,9 +48,7 @@ class Samples:
 
     def take(self, rows: Bools) -> Samples:
         """Only those rows."""
-        return replace(
-            self, busy=self.busy[rows], watts=self.watts[rows], weight=self.weight[rows], day=self.day[rows]
-        )
+        return replace(self, busy=self.busy[rows], watts=self.watts[rows], weight=self.weight[rows], day=self.day[rows])
 
 
 @dataclass(frozen=True)
@@ -118,9 +116,7 @@ def _not_told(samples: Samples) -> dict[int, str]:
     return left
 
 
-def _wrong(
-    samples: Samples, figures: Floats, least: Floats, spread: Floats, kept: list[int]
-) -> tuple[int, str] | None:
+def _wrong(samples: Samples, figures: Floats, least: Floats, spread: Floats, kept: list[int]) -> tuple[int, str] | None:
     """The figure that makes least sense, and why; None: they all do."""
     usual = np.sqrt(np.average(samples.busy**2, axis=0, weights=samples.weight))
     low = [index for index in kept if figures[index] < least[index]]
@@ -177,9 +173,7 @@ def _solved(samples: Samples, figures: Floats, kept: list[int], trust: Floats) -
     return moved
 
 
-def _without_days(
-    samples: Samples, figures: Floats, kept: list[int], scale: float
-) -> Iterator[tuple[Floats, Bools]]:
+def _without_days(samples: Samples, figures: Floats, kept: list[int], scale: float) -> Iterator[tuple[Floats, Bools]]:
     """The figures without each part of the days in turn, and the rows that are left out; none where all is one day."""
     days = np.unique(samples.day)
     parts = min(len(days), MOST_BLOCKS)

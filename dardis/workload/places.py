@@ -14,7 +14,7 @@ NODE_LIST = "NodeList"
 
 
 def read_places(path: Path) -> dict[int, list[str]]:
-    """Names of the nodes of each job, by number; nothing of jobs of which none are stated, or of no number of their own.
+    """Names of the nodes of jobs, by number; nothing of a job of which none are stated, or of no number of its own.
 
     The trace has been read before: what is damaged is passed over here. Of several lines of a job the last counts.
     """

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from dardis.config.measured import NodeWatts, read_measured
+from dardis.config.platform import load_platform
+from dardis.config.power_edit import Key, idle_of_devices
 from dardis.model.arrays import Floats
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, NodePower, Platform
@@ -24,11 +26,15 @@ _DECIMALS = 3
 
 @dataclass(frozen=True)
 class GroupFit:
-    """A group's figures by name (W of a node that idles, a busy core more, a busy device more), and how they came."""
+    """A group's figures by name (W of a node that idles, a busy core more, a busy device more), and how they came.
+
+    In a platform file a device's idle power is a figure of its own: `in_file` is what to add to each of these, W.
+    """
 
     group: NodeGroup
     names: tuple[str, ...]
     before: Floats
+    in_file: Floats
     why_none: str = ""
     """Why nothing was fitted at all, if so."""
     fit: Fit | None = None
@@ -36,11 +42,16 @@ class GroupFit:
     days: int = 0
 
     @property
+    def stated_before(self) -> dict[str, float]:
+        """The figures as the file has them, or the thesis's."""
+        return dict(zip(self.names, (self.before + self.in_file).tolist(), strict=True))
+
+    @property
     def changed(self) -> dict[str, float]:
-        """The figures that were fitted, rounded."""
+        """The figures that were fitted, as a platform file states them, rounded."""
         if self.fit is None:
             return {}
-        found = zip(self.names, self.fit.figures.tolist(), strict=True)
+        found = zip(self.names, (self.fit.figures + self.in_file).tolist(), strict=True)
         return {name: round(watts, _DECIMALS) for at, (name, watts) in enumerate(found) if at not in self.fit.left}
 
 
@@ -54,15 +65,21 @@ class Calibration:
     notes: tuple[str, ...]
 
     @property
-    def changed(self) -> dict[int, dict[str, float]]:
-        """The figures that were fitted, by the index of their group."""
-        return {index: one.changed for index, one in enumerate(self.groups) if one.changed}
+    def changed(self) -> dict[int, dict[Key, float]]:
+        """The figures that were fitted, by the index of their group and their key in its `power`."""
+        figures = {index: one.changed for index, one in enumerate(self.groups) if one.changed}
+        return {index: {_key(name): watts for name, watts in each.items()} for index, each in figures.items()}
+
+
+def _key(name: str) -> Key:
+    return (name,) if name in {CORE, IDLE} else ("devices", name, "busy_w")
 
 
 def calibrate(
-    platform: Platform, history: Path, power: Path, names: Sequence[str], calendar_start_unix: int | None
+    path: Path, history: Path, power: Path, names: Sequence[str], calendar_start_unix: int | None
 ) -> Calibration:
-    """Fit the platform's power figures; `names` are those of its nodes in the files. Raises InputError."""
+    """Fit a platform file's power figures; `names` are those of its nodes in the other files. Raises InputError."""
+    platform, idle = load_platform(path), idle_of_devices(path)
     trace, ran = read_ran(history, platform, names)
     measured = read_measured(power, names)
     calendar, assumed = calendar_of(trace, calendar_start_unix)
@@ -72,20 +89,22 @@ def calibrate(
         sampled = of_nodes(power, platform, measured, ran, calendar.offset)
     else:
         sampled = of_jobs(power, platform, measured, ran, calendar.offset)
-    groups = tuple(_of_group(platform, index, sampled) for index in range(len(platform.groups)))
+    groups = tuple(_of_group(platform, index, idle[index], sampled) for index in range(len(platform.groups)))
     notes = (*ran.notes, *measured.notes, *sampled.notes)
     return Calibration(groups, not isinstance(measured, NodeWatts), notes)
 
 
-def _of_group(platform: Platform, index: int, sampled: Sampled) -> GroupFit:
-    """What became of one group."""
+def _of_group(platform: Platform, index: int, idle_of: Mapping[str, float], sampled: Sampled) -> GroupFit:
+    """What became of one group; `idle_of` one device its file states so much idle power, W."""
     group = platform.groups[index]
     devices = figure_kinds(platform, index)[1:]
     power = group.power or NodePower()
     before = np.array([power.core_w, *(power.device_w.get(kind, 0.0) for kind in devices), power.idle_w])
-    made = GroupFit(group, (CORE, *devices, IDLE), before, sampled.why_none.get(index, ""))
+    of_devices = sum(group.resources[kind] * watts for kind, watts in idle_of.items())
+    in_file = np.array([0.0, *(idle_of.get(kind, 0.0) for kind in devices), -of_devices])
+    made = GroupFit(group, (CORE, *devices, IDLE), before, in_file, sampled.why_none.get(index, ""))
     if index not in sampled.samples:
         return made
     samples = sampled.samples[index]
-    fit = fit_figures(samples, before, np.zeros(len(before)))
+    fit = fit_figures(samples, before, np.maximum(-in_file, 0.0))
     return replace(made, fit=fit, samples=len(samples), days=len(np.unique(samples.day)))

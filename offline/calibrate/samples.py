@@ -101,7 +101,9 @@ def of_nodes(path: Path, platform: Platform, power: NodeWatts, ran: Ran, offset:
     shifted = replace(slots, shift=-offset)
     sampled = _of_each_node(platform, shifted, ran) if ran.places else _of_groups(platform, shifted, ran)
     if not ran.places:
-        notes.append("the history does not say on which nodes jobs ran (sacct's NodeList): groups are fitted as a whole")
+        notes.append(
+            "the history does not say on which nodes jobs ran (sacct's NodeList): groups are fitted as a whole"
+        )
     return Sampled(sampled.samples, sampled.why_none, (*notes, *sampled.notes))
 
 

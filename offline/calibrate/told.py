@@ -22,7 +22,7 @@ def _of_group(one: GroupFit, what: str) -> Iterator[str]:
     yield f"{name}: {one.samples:,} {what} on {one.days} days"
     order = sorted(range(len(one.names)), key=lambda at: (one.names[at] != IDLE, one.names[at] != CORE))
     for at in order:
-        figure, was = f"  {_figure(one.names[at]):<14}", f"{one.before[at]:.6g} W"
+        figure, was = f"  {_figure(one.names[at]):<14}", f"{one.stated_before[one.names[at]]:.6g} W"
         if at in one.fit.left:
             yield f"{figure} {was}, left as it was: {one.fit.left[at]}"
         else:
