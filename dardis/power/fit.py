@@ -99,11 +99,11 @@ def _not_told(samples: Samples) -> dict[int, str]:
     root = np.sqrt(samples.weight)
     basis: list[Floats] = []
     left = {}
-    for index, name in enumerate(samples.names):
+    for index in range(len(samples.names)):
         column = root * samples.busy[:, index]
         length = float(np.linalg.norm(column))
         if length == 0:
-            left[index] = f"no {name} was busy"
+            left[index] = "none was ever busy"
             continue
         rest = column / length
         for one in basis:

@@ -20,6 +20,8 @@ from offline.calibrate.samples import Sampled, figure_kinds, of_jobs, of_nodes
 from offline.site.calendar import calendar_of
 
 CORE, IDLE = "core_w", "idle_w"
+LEAST_SAMPLES = 30
+"""Of a group: fewer tell nothing that a few odd ones could not have made."""
 _DECIMALS = 3
 """Of a figure in W."""
 
@@ -106,5 +108,7 @@ def _of_group(platform: Platform, index: int, idle_of: Mapping[str, float], samp
     if index not in sampled.samples:
         return made
     samples = sampled.samples[index]
+    if len(samples) < LEAST_SAMPLES:
+        return replace(made, why_none=f"only {len(samples)} samples are of use, and {LEAST_SAMPLES} are the least")
     fit = fit_figures(samples, before, np.maximum(-in_file, 0.0))
     return replace(made, fit=fit, samples=len(samples), days=len(np.unique(samples.day)))

@@ -22,7 +22,7 @@ from offline.calibrate.ran import STILL_RUNS, Ran
 
 DAY_S = 86_400
 SLOT_S = 300
-"""The least length of a slot: values of one node that lie closer are one sample."""
+"""Slots are as many times so long as is nearest to how far values of a node lie apart, but once at least."""
 MOST_DEVICES = 64
 """Of a kind on one node; of what a node has more, a unit is no device."""
 LEAST_MEASURED = 0.9
@@ -124,7 +124,7 @@ class _Slots:
         order = np.lexsort((power.time, power.node))
         node, time, watts = power.node[order], power.time[order], power.watts[order]
         steps = np.diff(time)[np.diff(node) == 0]
-        width = max(SLOT_S, int(np.median(steps)) if steps.size else 0)
+        width = SLOT_S * max(1, round(float(np.median(steps)) / SLOT_S) if steps.size else 1)
         slot = time // width
         is_first = np.concatenate(([True], (np.diff(node) != 0) | (np.diff(slot) != 0)))
         begins = np.flatnonzero(is_first)

@@ -1,0 +1,159 @@
+"""Figures are put into a platform file as its user wrote it: all else stays, to the byte, or nothing is written."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.effort import examples
+
+from dardis.config.platform import load_platform
+from dardis.config.power_edit import idle_of_devices, with_figures, write_figures
+from dardis.config.slurm.platform import platform_of
+from dardis.config.slurm.read import read_slurm
+from dardis.model.errors import InputError
+
+IDLE, CORE, GPU = ("idle_w",), ("core_w",), ("devices", "gpu", "busy_w")
+SHIPPED = sorted((Path(__file__).resolve().parents[3] / "launch" / "platforms").glob("*.toml"))
+HEAD = '# mine\nname = "x"  # a site\n'
+NEW = "power = { idle_w = 180, core_w = 3.25, devices = { gpu = { busy_w = 300.5 } } }"
+LEFT = "  # still to fill in: off_w, boot_s, boot_w, shutdown_s, shutdown_w"
+FILES = {
+    "an inline table keeps what is behind it": (
+        "[[nodes]]\npower = { off_w = 2.5, devices = { gpu = { idle_w = 3, busy_w = 5 } } }  # } {\nb = 1\n",
+        (
+            "[[nodes]]\npower = { off_w = 2.5, devices = { gpu = { idle_w = 3, busy_w = 300.5 } }, idle_w = 180, "
+            "core_w = 3.25 }  # } {\nb = 1\n"
+        ),
+    ),
+    "what platform import leaves to fill in": (
+        "[[nodes]]\nresources = { cores = 4 }\n# power = { idle_w = ?, core_w = ?, boot_s = ? }\n\n[partitions]\n",
+        f"[[nodes]]\nresources = {{ cores = 4 }}\n{NEW}{LEFT}\n\n[partitions]\n",
+    ),
+    "no power at all": (
+        "[[nodes]] # thin\n  resources = { cores = 4 }\ncount = 2",
+        f"[[nodes]] # thin\n  resources = {{ cores = 4 }}\n{NEW}\ncount = 2",
+    ),
+    "a last line without an end": (
+        "[[nodes]]\nresources = { cores = 4 }",
+        f"[[nodes]]\nresources = {{ cores = 4 }}\n{NEW}\n",
+    ),
+    "a table of resources": (
+        "[[nodes]]\ncount = 2\n[nodes.resources]\ncores = 4\n",
+        f"[[nodes]]\n{NEW}\ncount = 2\n[nodes.resources]\ncores = 4\n",
+    ),
+    "a table of power, lines that end as in DOS": (
+        "[[nodes]]\r\n[nodes.power]\r\noff_w = 5 # W\r\ncore_w = 1\r\n[nodes.power.devices.gpu]\r\nbusy_w = 7",
+        (
+            "[[nodes]]\r\n[nodes.power]\r\nidle_w = 180\r\noff_w = 5 # W\r\ncore_w = 3.25\r\n"
+            "[nodes.power.devices.gpu]\r\nbusy_w = 300.5"
+        ),
+    ),
+    "dotted keys": (
+        "[[nodes]]\npower.idle_w = 4\ncount = 2\n",
+        "[[nodes]]\npower.idle_w = 180\npower.devices.gpu.busy_w = 300.5\npower.core_w = 3.25\ncount = 2\n",
+    ),
+    "quoted keys": (
+        '[["nodes"]]\n"power" = {"idle_w"=4,core_w=1}#x\ncount = 2\n',
+        f'[["nodes"]]\n"power"{NEW[5:]}#x\ncount = 2\n',
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "wanted"), FILES.values(), ids=FILES)
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_all_else_stays(mark, text, wanted):
+    figures = {IDLE: 180.0, CORE: 3.25, GPU: 300.5}
+    assert with_figures(mark + HEAD + text, {0: figures}) == mark + HEAD + wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nodes = [{ count = 2 }]\n",
+        "[[nodes]]\ncount = 2\n[nodes.power.devices.gpu]\nbusy_w = 3\n",
+        '[[nodes]]\nx = """\npower = { idle_w = 1 }\n"""\n',
+    ],
+)
+def test_a_form_that_is_not_understood_is_refused(text):
+    with pytest.raises(ValueError, match=r"^nodes\[0\] "):
+        with_figures(text, {0: {IDLE: 5.0}})
+
+
+@given(st.data())
+@examples(0.5)
+def test_shipped_platforms_say_the_same_but_for_the_figures(data):
+    text = data.draw(st.sampled_from(SHIPPED)).read_text()
+    said = tomllib.loads(text)
+    watts = st.floats(0, 1e6).map(lambda x: round(x, 3))
+    figures = st.dictionaries(st.sampled_from([IDLE, CORE, GPU]), watts, min_size=1)
+    changes = data.draw(st.dictionaries(st.integers(0, len(said["nodes"]) - 1), figures, min_size=1))
+    changed = with_figures(text, changes)
+    for group, each in changes.items():
+        for key, value in each.items():
+            table = said["nodes"][group].setdefault("power", {})
+            for part in key[:-1]:
+                table = table.setdefault(part, {})
+            table[key[-1]] = value
+    assert tomllib.loads(changed) == said
+    kept = [line for line in text.splitlines() if "power" not in line and "_w" not in line]
+    assert [line for line in changed.splitlines() if line in kept] == kept
+
+
+SITE = """name = "s"
+prices = "prices.csv"
+[[nodes]]
+count = 2
+prefix = "n"
+resources = { cores = 4, gpu = 2 }
+power = { idle_w = 10, devices = { gpu = { idle_w = 3, busy_w = 50 } } }
+"""
+
+
+def written(folder, text=SITE):
+    (folder / "prices.csv").write_text("start_utc,price_eur_per_kwh\n")
+    (folder / "p.toml").write_text(text)
+    return folder / "p.toml"
+
+
+def test_the_file_itself_is_replaced(tmp_path):
+    path = written(tmp_path)
+    assert idle_of_devices(path) == [{"gpu": 3.0}]
+    write_figures(path, path, {0: {IDLE: 20.0, GPU: 60.0}})
+    assert load_platform(path).groups[0].power.idle_w == 26
+    assert load_platform(path).groups[0].power.device_w == {"gpu": 57.0}
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["p.toml", "prices.csv"]
+
+
+def test_a_file_elsewhere_would_not_find_what_is_beside_the_platform_file(tmp_path):
+    path, other = written(tmp_path), tmp_path / "other"
+    other.mkdir()
+    with pytest.raises(InputError, match=f"would not find the files that .* expected a file in {tmp_path}"):
+        write_figures(path, other / "p.toml", {0: {IDLE: 20.0}})
+    (other / "prices.csv").write_text("")
+    with pytest.raises(InputError, match="would not find the files"):
+        write_figures(path, other / "p.toml", {0: {IDLE: 20.0}})
+    assert [one.name for one in other.iterdir()] == ["prices.csv"]
+    write_figures(written(tmp_path, SITE.replace('prices = "prices.csv"\n', "")), other / "p.toml", {0: {IDLE: 20.0}})
+    assert load_platform(other / "p.toml").groups[0].power.idle_w == 26
+
+
+def test_a_form_that_is_not_understood_is_told_in_one_line(tmp_path):
+    path = tmp_path / "p.toml"
+    path.write_text('name = "s"\nnodes = [{ count = 2, prefix = "n", resources = { cores = 4 } }]\n')
+    with pytest.raises(InputError, match=r"p.toml: nodes\[0\] has no \[\[nodes\]\] line of its own; expected power = "):
+        write_figures(path, path, {0: {IDLE: 20.0}})
+
+
+def test_what_was_imported_from_slurm(tmp_path):
+    (tmp_path / "slurm.conf").write_text(
+        "NodeName=n[0-3] CPUs=16 RealMemory=1000\nNodeName=g[0-1] CPUs=8 Gres=gpu:4\nPartitionName=all Nodes=ALL\n"
+    )
+    path = tmp_path / "p.toml"
+    path.write_text(platform_of(tmp_path / "slurm.conf", read_slurm(tmp_path / "slurm.conf")).text)
+    write_figures(path, path, {1: {IDLE: 90.0, GPU: 250.0}})
+    thin, fat = load_platform(path).groups
+    assert thin.power is None
+    assert (fat.power.idle_w, fat.power.device_w) == (90, {"gpu": 250})
+    assert path.read_text().count("# power = { idle_w = ?") == 1

@@ -1,0 +1,175 @@
+"""What a site's nodes draw is found in what its meters and accounting say; what these can't tell is left, and said."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.effort import examples
+from kit.measured_site import DAY_S, MAY, SLOT_S, measured_site
+
+from dardis.config.platform import load_platform
+from dardis.model.errors import InputError
+from offline.calibrate.calibrate import calibrate
+from offline.calibrate.samples import mean_held
+from offline.calibrate.told import told
+
+
+def calibrated(folder, site, power=None, history=None, start=None, platform=None):
+    site.write(folder, site.long() if power is None else power, history)
+    path = folder / "p.toml"
+    if platform is not None:
+        path.write_text(platform(path.read_text()))
+    machine = load_platform(path)
+    names = [machine.node_name(node) for node in range(machine.node_count)]
+    return calibrate(path, folder / "jobs.txt", folder / "w.csv", names, start)
+
+
+def close_to(found, truth, rel=0.05):
+    core, *gpu, idle = found.fit.figures.tolist()
+    return (idle, core, *gpu) == pytest.approx(truth[: 2 + len(gpu)], rel=rel)
+
+
+@given(seed=st.integers(0, 10**6))
+@examples(0.06)
+def test_with_nodes_of_jobs_each_node_tells(tmp_path_factory, seed):
+    site = measured_site(seed, days=3)
+    found = calibrated(tmp_path_factory.mktemp("s"), site)
+    for group in found.groups:
+        assert close_to(group, site.truth[group.group.prefix])
+        assert not group.fit.left
+        assert group.fit.unseen.median_w < 3 < group.fit.before.median_w
+    assert not any("NodeList" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_without_nodes_of_jobs_groups_tell_as_a_whole(tmp_path, seed):
+    site = measured_site(seed, days=4)
+    found = calibrated(tmp_path, site, site.wide(), site.sacct(places=False))
+    for group in found.groups:
+        assert close_to(group, site.truth[group.group.prefix], 0.12)
+    assert any("groups are fitted as a whole" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("places", [False, True])
+def test_jobs_mean_watts_tell(tmp_path, seed, places):
+    site = measured_site(seed, days=2)
+    found = calibrated(tmp_path, site, site.of_jobs(), site.sacct(places=places))
+    for group in found.groups:
+        assert close_to(group, site.truth[group.group.prefix], 1e-3)
+    assert found.of_jobs
+
+
+def test_jobs_that_may_be_anywhere_tell_nothing_of_either_group(tmp_path):
+    site = measured_site(1, most_gpus=0)
+    anywhere = site.sacct(places=False, partitions=False)
+    found = calibrated(tmp_path, site, history=anywhere)
+    assert found.changed == {}
+    thin, fat = found.groups
+    assert re.match(r"only \d+ samples are of use", thin.why_none), "those before the first such job"
+    assert thin.why_none == fat.why_none
+    found = calibrated(tmp_path, site, site.of_jobs(), anywhere)
+    assert close_to(found.groups[0], site.truth["n"], 1e-3), "who asks for more cores than others have is certain"
+    assert found.groups[1].why_none == "no measured job is known to have run there"
+    assert any("measured jobs are left out" in note for note in found.notes)
+
+
+def test_jobs_without_a_node_spoil_no_time_but_their_own(tmp_path):
+    site = measured_site(2)
+    lines = site.sacct().splitlines()
+    at = next(row for row, line in enumerate(lines) if line.endswith("|n2") and row > 20)
+    lines[at] = lines[at].removesuffix("n2")
+    number, *_ = lines[at].split("|")
+    _, start, end, *_ = site.jobs[int(number) - 1]
+    whole, less = calibrated(tmp_path, site), calibrated(tmp_path, site, history="\n".join(lines))
+    assert close_to(less.groups[0], site.truth["n"])
+    lost = whole.groups[0].samples - less.groups[0].samples
+    assert 0.9 * 5 * (end - start) / SLOT_S <= lost <= 5 * (end - start) / SLOT_S
+    assert less.groups[1].samples == whole.groups[1].samples
+
+
+def test_gpus_that_never_work_keep_their_figure(tmp_path):
+    site = measured_site(3, most_gpus=0)
+    power = "power = { devices = { gpu = { idle_w = 4, busy_w = 70 } } }\n"
+    found = calibrated(tmp_path, site, platform=lambda text: text.replace("gpu = 2 }\n", "gpu = 2 }\n" + power))
+    fat = found.groups[1]
+    assert list(fat.fit.left.values()) == ["none was ever busy"]
+    assert fat.stated_before == {"core_w": 9.455, "gpu": 70.0, "idle_w": 0.0}
+    assert fat.changed["idle_w"] == pytest.approx(site.truth["g"][0] - 2 * 4, rel=0.02)
+    assert found.changed[1].keys() == {("core_w",), ("idle_w",)}
+    assert "gpu (busy)     70 W, left as it was: none was ever busy" in "\n".join(told(found))
+
+
+def test_nodes_that_are_off_are_no_idle_ones(tmp_path):
+    site = measured_site(4)
+    for row, (time, node, _) in enumerate(site.samples):
+        if node == "n0" and time < MAY + DAY_S:
+            site.samples[row] = (time, node, 4.5)
+    found = calibrated(tmp_path, site)
+    assert found.groups[0].fit.figures[-1] == pytest.approx(site.truth["n"][0], rel=0.02)
+    (note,) = (note for note in found.notes if "off" in note)
+    assert 250 < int(note.split()[0]) <= 288
+
+
+def test_a_group_of_which_too_little_is_measured_is_left(tmp_path):
+    site = measured_site(5)
+    site.samples = [one for one in site.samples if one[1] not in {"n0", "g0", "g1", "g2"}]
+    found = calibrated(tmp_path, site, history=site.sacct(places=False))
+    assert found.groups[0].why_none.startswith("of 5 nodes at most 4 were measured together")
+    assert found.groups[1].why_none.startswith("of 3 nodes at most 0 were measured together")
+    found = calibrated(tmp_path, site)
+    assert close_to(found.groups[0], site.truth["n"])
+    assert found.groups[1].why_none == "none of its nodes was measured"
+
+
+def test_a_history_on_a_clock_of_its_own_needs_the_calendar(tmp_path):
+    site = measured_site(6)
+    first = min(start for _, start, *_ in site.jobs)
+    rows = (
+        f"{number},{start - first},{end - start},0,1,{cores},{gpus},{partition}"
+        for number, start, end, _, cores, gpus, partition in site.jobs
+    )
+    table = "\n".join(["job_id,submit_s,runtime_s,wait_s,units,req_cores,req_gpu,partition", *rows, ""])
+    with pytest.raises(InputError, match=r"jobs.txt: does not say when it began; expected --calendar-start"):
+        calibrated(tmp_path, site, history=table)
+    found = calibrated(tmp_path, site, history=table, start=first)
+    assert close_to(found.groups[0], site.truth["n"], 0.12)
+
+
+def test_jobs_of_other_numbers_are_counted(tmp_path):
+    site = measured_site(7, days=2)
+    found = calibrated(tmp_path, site, site.of_jobs() + "99999,250\n")
+    assert found.notes == (f"1 of {len(site.jobs) + 1} measured jobs are not in the history, or did not run there",)
+    with pytest.raises(InputError, match=r"w.csv: knows none of the \d+ jobs of the history; expected the same job"):
+        calibrated(tmp_path, site, "job,watts_per_node\n99999,250\n")
+
+
+def test_times_that_do_not_meet_are_refused(tmp_path):
+    site = measured_site(8, days=1)
+    power = "time,node,watts\n" + "".join(f"{MAY + 9 * DAY_S + 300 * at},n0,50\n" for at in range(9))
+    with pytest.raises(
+        InputError, match=r"w.csv: is of 2023-05-10T00:00Z to 2023-05-10T00:40Z, and the history of 2023-05-01"
+    ):
+        calibrated(tmp_path, site, power)
+
+
+def test_a_history_without_starts_is_refused(tmp_path):
+    site = measured_site(9, days=1)
+    with pytest.raises(InputError, match=r"jobs.txt: says of no job when it began; expected a history with recorded"):
+        calibrated(tmp_path, site, history="job_id,submit_s,runtime_s,units,req_cores\n1,0,5,1,1\n")
+
+
+@given(
+    jobs=st.lists(st.tuples(st.integers(-50, 400), st.integers(1, 200), st.integers(0, 9)), max_size=12),
+    width=st.integers(1, 40),
+    slots=st.lists(st.integers(0, 300), min_size=1, max_size=8),
+)
+def test_what_is_held_in_the_mean_of_a_slot(jobs, width, slots):
+    start, length, held = np.array(jobs, dtype=np.int64).reshape(-1, 3).T
+    found = mean_held(start, start + length, held[:, None].astype(float), np.array(slots), width)[:, 0]
+    by_second = [
+        sum(h for s, n, h in jobs for second in range(begin, begin + width) if s <= second < s + n) for begin in slots
+    ]
+    assert found * width == pytest.approx(by_second)

@@ -1,0 +1,112 @@
+"""Figures are found again in what they made, with noise and nonsense in it; what the data can't tell stays."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.effort import examples
+
+from dardis.power.fit import Samples, fit_figures, weighted_median
+
+NAMES = ("core_w", "gpu", "idle_w")
+NONE = np.zeros(3)
+
+
+def samples(seed, truth, count=3000, days=6, noise=3.0, wrong=0.0, gpus=4):
+    draw = np.random.default_rng(seed)
+    busy = np.column_stack([draw.integers(0, 33, count), draw.integers(0, gpus + 1, count), np.ones(count)]).astype(
+        np.float64
+    )
+    watts = np.maximum(busy @ np.array(truth) + draw.normal(0, noise, count), 0)
+    watts[draw.random(count) < wrong] *= draw.choice([0.3, 5.0, 100.0])
+    return Samples(NAMES, busy, watts, draw.uniform(0.5, 2, count), draw.integers(0, days, count))
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    truth=st.tuples(st.floats(1, 20), st.floats(20, 500), st.floats(30, 500)),
+    wrong=st.floats(0, 0.08),
+)
+@examples(0.3)
+def test_what_made_the_watts_is_found(seed, truth, wrong):
+    fit = fit_figures(samples(seed, truth, wrong=wrong), NONE, NONE)
+    assert fit.left == {}
+    assert fit.figures == pytest.approx(truth, rel=0.03, abs=1.5)
+    assert (fit.spread < 2).all()
+    assert fit.unseen.median_w < 4 < fit.before.median_w
+
+
+@given(seed=st.integers(0, 10**6), truth=st.tuples(st.floats(1, 20), st.floats(20, 500), st.floats(30, 500)))
+@examples(0.2)
+def test_without_noise_it_is_exact(seed, truth):
+    fit = fit_figures(samples(seed, truth, noise=0.0), NONE, NONE)
+    assert fit.figures == pytest.approx(truth, rel=1e-6)
+    assert fit.unseen.mean < 1e-6
+
+
+def test_whole_nodes_leave_idle_as_it_was_and_cores_have_the_rest():
+    made = samples(1, (5.0, 0.0, 100.0), gpus=0)
+    made.busy[:, 0] = 32
+    made.watts[:] = 260 + np.tile([-3.0, 3.0], 1500)
+    fit = fit_figures(made, np.array([1.0, 7.0, 90.0]), NONE)
+    assert fit.left == {1: "none was ever busy", 2: "it can't be told apart from core_w, which has the rest"}
+    assert fit.figures == pytest.approx([(260 - 90) / 32, 7.0, 90.0], rel=0.01)
+
+
+def test_devices_in_step_with_cores_stay_as_they_were():
+    made = samples(2, (5.0, 0.0, 100.0))
+    made.busy[:, 1] = made.busy[:, 0] / 8
+    fit = fit_figures(made, np.array([1.0, 16.0, 90.0]), NONE)
+    assert list(fit.left) == [1]
+    assert fit.figures == pytest.approx([3.0, 16.0, 100.0], rel=0.01)
+
+
+def test_a_figure_below_its_least_stays_as_it_was():
+    fit = fit_figures(samples(3, (8.0, 100.0, 20.0)), np.array([1.0, 1.0, 70.0]), np.array([0.0, 0.0, 60.0]))
+    assert list(fit.left) == [2]
+    assert "at least 60 W" in fit.left[2]
+    assert fit.figures[2] == 70.0
+
+
+def test_what_days_do_not_agree_on_stays_as_it_was():
+    made = samples(4, (5.0, 0.0, 100.0), noise=0.5)
+    made.busy[:, 1] = 0
+    made.busy[:3, 1] = 1
+    made.watts[0] += 300
+    made.watts[1] -= 150
+    made.watts[2] += 20
+    made.day[:3] = [0, 2, 4]
+    fit = fit_figures(made, np.array([1.0, 33.0, 90.0]), NONE)
+    assert fit.figures[1] == 33.0
+    assert "the days do not agree" in fit.left[1]
+
+
+def test_one_day_has_nothing_to_try_figures_on():
+    fit = fit_figures(samples(5, (5.0, 50.0, 100.0), days=1), NONE, NONE)
+    assert fit.unseen is None
+    assert np.isnan(fit.spread).all()
+    assert fit.figures == pytest.approx([5, 50, 100], rel=0.02)
+
+
+def test_days_not_seen_are_told_by_figures_of_the_others():
+    made = samples(6, (5.0, 50.0, 100.0), days=2, noise=0.0)
+    made.watts[made.day == 1] += 40
+    fit = fit_figures(made, NONE, NONE)
+    assert fit.unseen.median_w == pytest.approx(40, rel=0.01)
+    assert fit.unseen.day == pytest.approx(fit.unseen.mean, rel=0.1)
+
+
+def test_nothing_at_all_is_told_of_what_is_below_all_bounds():
+    made = samples(7, (5.0, 0.0, 10.0))
+    fit = fit_figures(made, np.array([1.0, 2.0, 3.0]), np.full(3, 1e6))
+    assert sorted(fit.left) == [0, 1, 2]
+    assert fit.figures.tolist() == [1.0, 2.0, 3.0]
+    assert fit.unseen is None
+
+
+@given(st.lists(st.tuples(st.floats(-1e6, 1e6), st.integers(1, 9)), min_size=1, max_size=30))
+def test_the_weighted_median_is_that_of_repeated_values(pairs):
+    values, weights = zip(*pairs, strict=True)
+    repeated = sorted(value for value, weight in pairs for _ in range(weight))
+    found = weighted_median(np.array(values), np.array(weights, dtype=np.float64))
+    assert found == repeated[(len(repeated) + 1) // 2 - 1]
