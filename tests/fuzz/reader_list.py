@@ -17,11 +17,13 @@ from dardis.config.carbon import load_carbon
 from dardis.config.comparison import load_comparison
 from dardis.config.cooling import load_pue_table
 from dardis.config.events import load_events
+from dardis.config.measured import read_measured
 from dardis.config.node_list import read_node_list
 from dardis.config.node_names import node_names
 from dardis.config.node_states import read_node_states
 from dardis.config.platform import load_platform
 from dardis.config.platform_text import platform_text
+from dardis.config.power_edit import write_figures
 from dardis.config.prices import load_prices
 from dardis.config.slurm.platform import platform_of
 from dardis.config.slurm.read import read_slurm
@@ -53,6 +55,7 @@ from dardis.workload.swf import read_swf, write_swf
 from dardis.workload.table import read_table, write_table
 from dardis.workload.trace import Trace
 from dardis.workload.units import in_units
+from offline.calibrate.ran import read_ran
 from offline.day.standing import Standing, as_said
 from offline.export.formats import FORMATS, load_plan
 from offline.site.calendar import calendar_of
@@ -89,6 +92,9 @@ def readers() -> list[Reader]:
     return [
         *(Reader(name, "t", (text,), _read_trace) for name, text in files.TRACES.items()),
         Reader("platform", "p.toml", machines, _read_platform, files.write_beside),
+        Reader("calibrated platform", "p.toml", machines, _read_calibrated, files.write_beside),
+        Reader("measured power", "w.csv", files.MEASURED, lambda path: read_measured(path, node_names(PLATFORM, None))),
+        Reader("what ran where", "t", (files.PLACES, files.TRACES["SWF"]), _read_ran),
         Reader("node list", "n.csv", (files.NODE_LIST,), _read_node_list),
         Reader("slurm site", "s", (files.SLURM_SHOWN, files.SLURM_CONF), _read_slurm),
         Reader("node states", "s", (files.SLURM_SHOWN, files.NODE_STATES), _read_node_states),
@@ -204,6 +210,27 @@ def _read_platform(path: Path) -> object:
     jobs = to_jobs(trace_that_fits(_small_trace(path), platform)[0], platform).jobs
     offset = None if platform.facility.calendar_start is None else platform.facility.calendar_start - jobs[0].submit
     return power_terms(platform, offset, jobs[0].submit, jobs[-1].submit)
+
+
+def _read_calibrated(path: Path) -> object:
+    """What `dardis platform calibrate` writes: the same machine, but for the figure."""
+    before, written = load_platform(path), path.with_name("calibrated.toml")
+    write_figures(path, written, {0: {("core_w",): 3.25}})
+    after = load_platform(written)
+    assert after.groups[0].power is not None
+    assert after.groups[0].power.core_w == 3.25
+    assert replace(after, groups=before.groups) == before
+    return after
+
+
+def _read_ran(path: Path) -> object:
+    """What `dardis platform calibrate` makes of a history before anything is fitted."""
+    trace, ran = read_ran(path, PLATFORM, node_names(PLATFORM, None))
+    assert len(ran.number) <= len(trace)
+    assert (ran.end >= ran.start).all()
+    assert (ran.total >= 0).all()
+    assert all(0 <= node < PLATFORM.node_count for nodes in ran.places.values() for node in nodes)
+    return ran
 
 
 def _read_node_list(path: Path) -> Platform:

@@ -82,6 +82,17 @@ TRACES = {
         range(1, 9),
     ),
 }
+MEASURED = (
+    _lines("time,node,watts\n", "168289{n}000,n{a},{b}00.5", range(1000, 1012)),
+    _lines("Timestamp;Instance;Value;job\n", "2023-05-01T10:{n}:00+02:00;g{a}:9290;{b}3;ipmi", range(10, 20)),
+    _lines('"Time","n0","{{instance=""n1:9290""}}",n2\n', "2023-05-01 10:{n},{n}.5 W,0.{n} kW,NaN", range(10, 20)),
+    _lines("job,submit_s,avg_power_per_node_w\n", "{n},{t},{b}00.{a}", range(1, 12)),
+)
+PLACES = _lines(
+    "JobIDRaw|Submit|Start|End|State|NNodes|NCPUS|AllocTRES|Partition|NodeList\n",
+    "{n}|168{n}00|168{n}20|168{n}90|COMPLETED|2|{b}|cpu={b},gres/gpu={a},node=2|{a}|n[0-1],g{a}",
+    range(10, 22),
+)
 NODE_LIST = _lines("sn,cpu_milli,memory_mib,gpu,model\n", "n-{n},{b}000,{n}024,{a},T{b}", range(1, 9))
 _SHOWN = (
     "NodeName={n} Arch=x86_64 CoresPerSocket={c} CPUAlloc=0 CPUTot={t} CPULoad=0.01 AvailableFeatures=ib Gres={g} "
