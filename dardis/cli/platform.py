@@ -86,7 +86,7 @@ def calibrate(
     from dardis.model.errors import InputError
     from offline.calibrate.calibrate import calibrate as fit
     from offline.calibrate.told import told
-    from offline.export.formats import node_names
+    from dardis.config.node_names import node_names
 
     if out is not None:
         check_platform_out(out, force)

@@ -16,7 +16,9 @@ from dardis.model.arrays import Bools, Floats, Ints
 LEAST_APART = 0.02
 """A column of which less than this share (of its norm) is not said by the others can't be told apart from them."""
 MOST_SPREAD = 0.5
-"""A figure whose standard error, by the days left out, is more than this share of it, is not told."""
+"""A figure whose standard error, by the days left out, is more than this share of it, is not told …"""
+LEAST_MATTERS = 0.01
+"""… if a node with most of its kind could so be off by more than this share of its usual watts."""
 MOST_BLOCKS = 10
 """Parts of the days that are left out in turn."""
 _BEND = 3.0
@@ -123,7 +125,12 @@ def _wrong(samples: Samples, figures: Floats, least: Floats, spread: Floats, kep
     if low:
         index = min(low, key=lambda one: float((figures[one] - least[one]) * usual[one]))
         return index, f"the fit would make it {figures[index]:.1f} W, and it is at least {least[index]:g} W"
-    shares = {index: float(spread[index] / figures[index]) for index in kept if figures[index] > 0}
+    most = samples.busy.max(axis=0) / np.average(samples.watts, weights=samples.weight)
+    shares = {
+        index: float(spread[index] / max(figures[index], 1e-9))
+        for index in kept
+        if spread[index] * most[index] > LEAST_MATTERS
+    }
     index = max(shares, key=shares.__getitem__, default=-1)
     if index >= 0 and shares[index] > MOST_SPREAD:
         return index, f"the days do not agree on it ({figures[index]:.1f} ± {spread[index]:.1f} W)"

@@ -42,6 +42,8 @@ class GroupFit:
     fit: Fit | None = None
     samples: int = 0
     days: int = 0
+    busy: float = 0.0
+    """Cores of a node in the mean of the samples."""
 
     @property
     def stated_before(self) -> dict[str, float]:
@@ -111,4 +113,5 @@ def _of_group(platform: Platform, index: int, idle_of: Mapping[str, float], samp
     if len(samples) < LEAST_SAMPLES:
         return replace(made, why_none=f"only {len(samples)} samples are of use, and {LEAST_SAMPLES} are the least")
     fit = fit_figures(samples, before, np.maximum(-in_file, 0.0))
-    return replace(made, fit=fit, samples=len(samples), days=len(np.unique(samples.day)))
+    busy = float(np.average(samples.busy[:, 0], weights=samples.weight))
+    return replace(made, fit=fit, samples=len(samples), days=len(np.unique(samples.day)), busy=busy)

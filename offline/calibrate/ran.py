@@ -27,8 +27,8 @@ class Ran:
     """Jobs that began, arrays of shape (jobs,): `[start, end)` on the history's clock.
 
     `nodes` is on how many nodes a job was (0: nobody knows), `total` (jobs, kinds) what it held of all of them.
-    `groups` is a bit set of those that it may have been on; where it is one group and `nodes` are known, that is
-    certain. `places` are the nodes by number of jobs of which these are known.
+    `groups` is a bit set of those that it may have been on (0: it was elsewhere); where it is one group and `nodes` are
+    known, that is certain. `places` are the nodes by number of jobs of which these are known.
     """
 
     number: Ints
@@ -74,7 +74,7 @@ def read_ran(path: Path, platform: Platform, names: Sequence[str]) -> tuple[Trac
     ran = _by_groups(trace, platform)
     places = _places(path, {name: number for number, name in enumerate(names)}, notes)
     ran = _placed(ran, {job: nodes for job, nodes in places.items() if job not in trace.requests}, platform)
-    if unclear := int((ran.nodes == 0).sum()):
+    if unclear := int(((ran.nodes == 0) & (ran.groups > 0)).sum()):
         notes.append(f"{unclear:,} jobs fit no node of the platform, or have parts: nobody knows where they ran")
     return trace, replace(ran, notes=tuple(notes))
 
@@ -107,13 +107,19 @@ def _by_groups(trace: Trace, platform: Platform) -> Ran:
 
 
 def _places(path: Path, numbers: Mapping[str, int], notes: list[str]) -> dict[int, list[int]]:
-    """The nodes of jobs by number, where all of a job's are known."""
+    """The nodes of jobs by number, where all of a job's are known; none for who ran on nodes that the platform lacks.
+
+    InputError where no node of any job is the platform's.
+    """
     found, unknown = {}, set()
-    for job, names in read_places(path).items():
-        if lacking := [name for name in names if name not in numbers]:
-            unknown.update(lacking)
-        else:
-            found[job] = [numbers[name] for name in names]
+    stated = read_places(path)
+    for job, names in stated.items():
+        here = [numbers[name] for name in names if name in numbers]
+        unknown.update(name for name in names if name not in numbers)
+        if len(here) in {0, len(names)}:
+            found[job] = here
+    if unknown and numbers.keys().isdisjoint(name for names in stated.values() for name in names):
+        raise InputError(path, f"no node of its jobs is the platform's, such as {min(unknown)!r}", "--names FILE")
     if unknown:
         notes.append(f"{len(unknown):,} nodes of jobs are not the platform's, such as {min(unknown)}")
     return found

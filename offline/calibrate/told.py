@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dardis.model.resources import CORES
 from dardis.power.fit import Misses
 from offline.calibrate.calibrate import CORE, IDLE, Calibration, GroupFit
 
@@ -19,7 +20,8 @@ def _of_group(one: GroupFit, what: str) -> Iterator[str]:
     if one.fit is None:
         yield f"{name}: left as it was: {one.why_none}"
         return
-    yield f"{name}: {one.samples:,} {what} on {one.days} days"
+    busy = f"{one.busy:.1f} of {one.group.resources[CORES]} cores of a node busy in the mean"
+    yield f"{name}: {one.samples:,} {what} on {one.days} days, {busy}"
     order = sorted(range(len(one.names)), key=lambda at: (one.names[at] != IDLE, one.names[at] != CORE))
     for at in order:
         figure, was = f"  {_figure(one.names[at]):<14}", f"{one.stated_before[one.names[at]]:.6g} W"

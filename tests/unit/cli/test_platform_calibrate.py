@@ -24,7 +24,9 @@ def test_without_out_nothing_is_written(tmp_path, site):
     answer = run(*site.write(tmp_path, site.long()))
     assert answer.exit_code == 0
     thin, idle, core, before, unseen, fat, *_, last = answer.stdout.splitlines()
-    assert re.fullmatch(r"n \(5 nodes\): 2,\d{3} samples on 2 days", thin)
+    assert re.fullmatch(
+        r"n \(5 nodes\): 2,\d{3} samples on 2 days, \d\.\d of 16 cores of a node busy in the mean", thin
+    )
     assert re.fullmatch(r"  idle_w +10 W -> [\d.]+ W ± [\d.]+", idle)
     assert re.fullmatch(r"  core_w +1 W -> [\d.]+ W ± [\d.]+", core)
     off = r"off by [\d.]+ W a node in the median, [\d.]+% in the mean; energy of a day by [\d.]+%"
@@ -111,7 +113,7 @@ def test_raddit_says_what_a_busy_node_draws_and_nothing_of_idle_ones(tmp_path, s
     answer = run(tmp_path / "p.toml", "--history", traces / "NREL-RADDIT-2024.swf.gz", *power, "--force")
     assert answer.exit_code == 0
     told = answer.stdout.splitlines()
-    assert told[0] == "n (2229 nodes): 154,325 jobs on 17 days"
+    assert told[0] == "n (2229 nodes): 154,325 jobs on 17 days, 1.0 of 1 cores of a node busy in the mean"
     assert told[1] == "  idle_w         250 W, left as it was: it can't be told apart from core_w, which has the rest"
     assert "6,941 jobs of 0 W are taken as not measured" in answer.stderr
     made = load_platform(tmp_path / "p.toml").groups[0].power

@@ -81,6 +81,12 @@ def test_what_days_do_not_agree_on_stays_as_it_was():
     assert "the days do not agree" in fit.left[1]
 
 
+def test_a_figure_of_next_to_nothing_is_told_where_days_agree_on_that():
+    fit = fit_figures(samples(8, (0.01, 50.0, 100.0), days=10), np.array([9.455, 0.0, 0.0]), NONE)
+    assert fit.left == {}
+    assert fit.figures[0] == pytest.approx(0, abs=0.05)
+
+
 def test_one_day_has_nothing_to_try_figures_on():
     fit = fit_figures(samples(5, (5.0, 50.0, 100.0), days=1), NONE, NONE)
     assert fit.unseen is None

@@ -90,6 +90,19 @@ def test_jobs_without_a_node_spoil_no_time_but_their_own(tmp_path):
     assert less.groups[1].samples == whole.groups[1].samples
 
 
+def test_jobs_on_nodes_that_the_platform_lacks_are_no_ones_concern(tmp_path):
+    site = measured_site(2)
+    other = site.sacct() + f"999|{MAY}|{MAY}|{MAY + 2 * DAY_S}|COMPLETED|2|8|cpu=8,node=2||x[1-2]\n"
+    whole, more = calibrated(tmp_path, site), calibrated(tmp_path, site, history=other)
+    assert [group.changed for group in more.groups] == [group.changed for group in whole.groups]
+    assert "2 nodes of jobs are not the platform's, such as x1" in more.notes
+    renamed = re.sub(r"\|([ng]\d)$", r"|x\1", site.sacct(), flags=re.MULTILINE)
+    with pytest.raises(
+        InputError, match=r"jobs.txt: no node of its jobs is the platform's, such as 'xg0'; expected --na"
+    ):
+        calibrated(tmp_path, site, history=renamed)
+
+
 def test_gpus_that_never_work_keep_their_figure(tmp_path):
     site = measured_site(3, most_gpus=0)
     power = "power = { devices = { gpu = { idle_w = 4, busy_w = 70 } } }\n"
