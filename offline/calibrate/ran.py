@@ -111,7 +111,8 @@ def _places(path: Path, numbers: Mapping[str, int], notes: list[str]) -> dict[in
 
     InputError where no node of any job is the platform's.
     """
-    found, unknown = {}, set()
+    found: dict[int, list[int]] = {}
+    unknown: set[str] = set()
     stated = read_places(path)
     for job, names in stated.items():
         here = [numbers[name] for name in names if name in numbers]
