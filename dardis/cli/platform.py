@@ -81,12 +81,12 @@ def calibrate(
     tell: that stays as it was. Without --out and --force nothing is written.
     """
     from dardis.config.clocks import parse_utc
+    from dardis.config.node_names import node_names
     from dardis.config.platform import load_platform
     from dardis.config.power_edit import write_figures
     from dardis.model.errors import InputError
     from offline.calibrate.calibrate import calibrate as fit
     from offline.calibrate.told import told
-    from dardis.config.node_names import node_names
 
     if out is not None:
         check_platform_out(out, force)
