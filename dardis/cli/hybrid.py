@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,7 +36,9 @@ def hybrid(
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the dispatcher; repeatable.")
     ] = None,
-    switching: options.Switching = "spare",
+    switching: Annotated[
+        str, typer.Option(metavar="RULE", help="spare, algorithm8, off, or reactive:SECONDS[,SPARES].")
+    ] = "spare",
     offset: options.Offset = 70,
     cap: Annotated[
         str, typer.Option(metavar="soft|hard|off", help="What the cores to aim at mean to the dispatcher.")
@@ -60,24 +63,40 @@ def hybrid(
     no_report: Annotated[bool, typer.Option("--no-report", help="Draw no report.html.")] = False,
 ) -> None:
     """Forecast, plan, extract and switch day by day, and simulate each day online with what really arrived."""
-    from offline.day.options import DayOptions, switching_rule
+    from offline.day.options import DayOptions, Reactive, SwitchingRule, loop_switching
     from offline.loop.command import LoopRequest, run_hybrid
     from offline.loop.loop import LoopOptions, cap_rule, lead_of
     from offline.site.site import SiteRequest
 
     site = SiteRequest(history, platform, weather, prices, carbon, calendar_start, cooling, strict)
-    day = DayOptions(
-        switching_rule(switching), offset, method=forecast_method or DayOptions().method, time_limit=time_limit,
-        seed=seed,
-    )  # fmt: skip
+    rule = loop_switching(switching)
+    reactive = rule if isinstance(rule, Reactive) else None
+    planned = SwitchingRule.OFF if isinstance(rule, Reactive) else rule
+    method = forecast_method or DayOptions().method
+    day = DayOptions(planned, offset, method=method, time_limit=time_limit, seed=seed)
     chosen = (*(SETTINGS if dispatcher == DISPATCHER else ()), *(settings or ()))
     lead_s = lead_of(plan_at)
-    loop = LoopOptions(days_of(days), day, dispatcher, chosen, shift_hours, cap_rule(cap), deadlines, lead_s)
+    cap_means = cap_rule(cap)
+    loop = LoopOptions(days_of(days), day, dispatcher, chosen, shift_hours, cap_means, deadlines, lead_s, reactive)
     with options.shown_progress() as progress:
-        summary = run_hybrid(LoopRequest(site, out, loop, force=force, report=not no_report), progress)
+        summary, beside = run_hybrid(LoopRequest(site, out, loop, force=force, report=not no_report), progress)
     for note in filter(None, str(summary["notes"]).split("; ")):
         typer.echo(f"dardis: note: {note}", err=True)
     _show(summary, out)
+    _show_beside(beside)
+
+
+def _show_beside(rows: Sequence[Mapping[str, Figure]]) -> None:
+    """The same days under other rules, a line each."""
+    if not rows:
+        return
+    typer.echo(f"  {'the same days with':<28} {'profit':>12} {'wait for boots':>15} {'delayed':>8} {'cycles':>7}")
+    for row in rows:
+        profit, delay, share, cycles = (
+            row[key] for key in ("profit_eur", "mean_boot_delay_s", "delayed_share", "cycles_per_node_day")
+        )
+        waits = f"{delay or 0:>13.1f} s {100 * float(share or 0):>6.1f} %"
+        typer.echo(f"    {row['switching']:<26} {profit:>12.2f} {waits} {cycles:>7.2f}")
 
 
 def _show(summary: dict[str, Figure], out: Path) -> None:

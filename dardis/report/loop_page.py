@@ -41,16 +41,21 @@ class LoopPicture:
     edges: Ints
     temp_c: Floats
     price: Floats
+    beside: Sequence[tuple[str, float, float]]
+    """Name, mean wait for boots (s) and gain over all nodes on of several rules, ours and the bound last; or none."""
 
 
 def draw_loop(
     path: Path, *, title: str, lead: str, notes: Sequence[str], picture: LoopPicture, summary: Mapping[str, Value],
     columns: Sequence[str], rows: Sequence[Mapping[str, Value]], rules: Sequence[tuple[str, Sequence[str]]],
+    beside: tuple[Sequence[str], Sequence[Mapping[str, Value]]],
 ) -> None:  # fmt: skip
     """Write the page. Raises OSError when it can't be written."""
     with chart.style():
         capped = [] if picture.aimed_at is None else [use(picture, picture.aimed_at)]
-        charts = [profits(picture), nodes(picture), *capped, gains(picture), delays(picture), surroundings(picture)]
+        frontiers = [frontier(picture)] if picture.beside else []
+        charts = [profits(picture), *frontiers, nodes(picture), *capped, gains(picture), delays(picture)]
+        charts.append(surroundings(picture))
     share = summary["share_of_bound"]
     headlines = [
         ("profit", f"{_short(summary['profit_eur'])} {picture.currency}"),
@@ -60,10 +65,13 @@ def draw_loop(
         ("jobs delayed", "–" if summary["delayed_share"] is None else f"{100 * float(summary['delayed_share']):.1f} %"),
         ("cycles a node a day", _short(summary["cycles_per_node_day"])),
     ]
-    table = [[_short(row[column]) for column in columns] for row in rows]
+    tables = [
+        (name, [column.replace("_", " ") for column in heads], [[_short(row[key]) for key in heads] for row in told])
+        for name, (heads, told) in (("Beside other rules", beside), ("By day", (columns, rows)))
+    ]
     write_page(
         path, "loop.html.j2", title=title, lead=lead, notes=list(notes), headlines=headlines, charts=charts,
-        columns=[column.replace("_", " ") for column in columns], rows=table,
+        tables=tables,
         rules=[(name, list(lines)) for name, lines in rules],
         figures=[(name, _words(value)) for name, value in summary.items() if name != "notes"],
     )  # fmt: skip
@@ -88,6 +96,27 @@ def profits(picture: LoopPicture) -> Chart:
     return chart.finish(
         drawing, "More profit than with all nodes on",
         "By day; clairvoyant: every idle gap of that schedule over break-even switched off, nobody delayed.",
+    )  # fmt: skip
+
+
+def frontier(picture: LoopPicture) -> Chart:
+    """What rules gain, and how long jobs wait for boots under them."""
+    drawing, (axes,) = chart.figure(chart.FULL, 3.0)
+    *rivals, (ours, ours_s, ours_gain), (_, _, most) = picture.beside
+    names, waits, gained = zip(*rivals, strict=True) if rivals else ((), (), ())
+    axes.scatter(waits, gained, color=chart.GREY, marker="s", s=26, label="idle nodes off after so long, spares")
+    axes.scatter([ours_s], [ours_gain], color=chart.BLUE, marker="o", s=44, label=ours, zorder=3)
+    axes.axhline(most, color=chart.VERMILLION, linestyle=(0, (4, 3)), linewidth=1, label="clairvoyant, nobody waits")
+    for name, wait, gain in zip(names, waits, gained, strict=True):
+        told = name.partition(":")[2]
+        axes.annotate(told, (wait, gain), xytext=(4, -10), textcoords="offset points", fontsize=7, color=chart.GREY)
+    axes.set_xlim(0, 1.1 * max([*waits, ours_s, 1.0]))
+    axes.set_xlabel("mean wait for boots, s")
+    axes.set_ylabel(f"gain, {picture.currency}")
+    axes.legend(**LEGEND)
+    return chart.finish(
+        drawing, "Gain against waits for boots",
+        "Up and left is better. Squares: nodes off that idled for so many seconds, but for so many spares.",
     )  # fmt: skip
 
 

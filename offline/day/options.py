@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from dardis.model.errors import InputError
+from dardis.model.numbers import whole_number
 from offline.forecast.donors import DEFAULT
+
+REACTIVE = "reactive"
+MOST_S = 1_000_000
+"""The longest that a node is to idle, and the most spares, that may be asked for."""
 
 
 class SwitchingRule(StrEnum):
@@ -20,12 +25,37 @@ class SwitchingRule(StrEnum):
     """All nodes are always on."""
 
 
-def switching_rule(text: str) -> SwitchingRule:
+@dataclass(frozen=True, slots=True)
+class Reactive:
+    """What Slurm does by itself: nodes that idled for so long are off, but for so many idle ones that stay on."""
+
+    idle_s: int
+    spares: int = 0
+
+    def __str__(self) -> str:
+        """As it is asked for."""
+        return f"{REACTIVE}:{self.idle_s}" + (f",{self.spares}" if self.spares else "")
+
+
+def loop_switching(text: str) -> SwitchingRule | Reactive:
+    """The rule of that name, or `reactive:SECONDS` with or without `,SPARES`. Raises InputError."""
+    name, colon, rest = text.partition(":")
+    if name != REACTIVE:
+        return switching_rule(text, more=f", {REACTIVE}:SECONDS, {REACTIVE}:SECONDS,SPARES")
+    try:
+        numbers = [whole_number(part, 0, MOST_S) for part in rest.split(",")] if colon else []
+        return Reactive(*numbers)
+    except (TypeError, ValueError):
+        expected = f"{REACTIVE}:SECONDS or {REACTIVE}:SECONDS,SPARES, whole numbers from 0 to {MOST_S}"
+        raise InputError("--switching", repr(text), expected) from None
+
+
+def switching_rule(text: str, more: str = "") -> SwitchingRule:
     """The rule of that name. Raises InputError."""
     try:
         return SwitchingRule(text)
     except ValueError:
-        raise InputError("--switching", repr(text), ", ".join(SwitchingRule)) from None
+        raise InputError("--switching", repr(text), ", ".join(SwitchingRule) + more) from None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from dardis.model.profile import StepFunction
 from dardis.model.target import Switching
 from dardis.power.nodes import MachinePower
 from offline.day.known import Known
+from offline.day.options import Reactive
 from offline.extract import algorithm8
 from offline.extract.spares import SpareRule, learn_spares
 from offline.onoff.replay import demands_of
@@ -29,11 +30,34 @@ class SpareDays:
     rule: SpareRule
 
 
-def idle_seconds(platform: Platform) -> int:
-    """How long a node idles before it is shut down, s: until being down would have cost less, or `LEAST_IDLE_S`."""
+def break_even_seconds(platform: Platform) -> int:
+    """How long any node has to be down until that costs less than idling, s; 0 where that never does."""
     even = MachinePower.of_platform(platform).break_even_s
     finite = even[np.isfinite(even)]
-    return max(ceil(finite.max()), LEAST_IDLE_S) if len(finite) else 0
+    return ceil(finite.max()) if len(finite) else 0
+
+
+def idle_seconds(platform: Platform) -> int:
+    """How long a node idles before it is shut down, s: until being down would have cost less, or `LEAST_IDLE_S`."""
+    even = break_even_seconds(platform)
+    return max(even, LEAST_IDLE_S) if even else 0
+
+
+def reactive_switching(rule: Reactive, platform: Platform, start: int) -> Switching | None:
+    """What a rule that looks at nothing but idle nodes keeps on from `start` on, before which all are.
+
+    Spares are shared among the groups that are switched by their numbers of nodes. None where no group is.
+    """
+    counts = {index: group.count for index, group in enumerate(platform.groups) if not group.stays_on}
+    if not counts:
+        return None
+    most = min(rule.spares, sum(counts.values()))
+    share = {group: most * count / sum(counts.values()) for group, count in counts.items()}
+    spares = {group: int(part) for group, part in share.items()}
+    for group in sorted(share, key=lambda one: spares[one] - share[one])[: most - sum(spares.values())]:
+        spares[group] += 1
+    kept = {group: StepFunction.from_steps(counts[group], [(start, number)]) for group, number in spares.items()}
+    return Switching(spares=kept, idle_s=rule.idle_s)
 
 
 def spares_of_day(known: Known, day: int) -> SpareDays:

@@ -25,8 +25,13 @@ class LoopRequest:
     report: bool = True
 
 
-def run_hybrid(request: LoopRequest, progress: SearchProgress | None) -> dict[str, Figure]:
-    """Live through the days and write the folder; return the summary. Raises InputError, OSError."""
+def run_hybrid(
+    request: LoopRequest, progress: SearchProgress | None
+) -> tuple[dict[str, Figure], list[dict[str, Figure]]]:
+    """Live through the days and write the folder; return the summary, and the same days under other rules.
+
+    Raises InputError, OSError.
+    """
     with LOOP_FOLDER.held(request.out, force=request.force):
         site = load_site(request.site)
         settings = request.site.settings() | asdict(request.options) | dispatcher_origin(request.options.dispatcher)

@@ -23,6 +23,7 @@ from dardis.report.chart import TimeAxis
 from dardis.report.loop_page import LoopPicture, draw_loop
 from offline.folder.plan import Figure
 from offline.loop.loop import Lived, Loop
+from offline.onoff.spans import nodes_up
 from offline.site.calendar import DAY_S
 
 DAY_COLUMNS = (
@@ -32,22 +33,61 @@ DAY_COLUMNS = (
 )  # fmt: skip
 
 
-def write_loop(out: Path, loop: Loop, settings: dict[str, Any], *, report: bool = True) -> dict[str, Figure]:
-    """Write all files to a folder that exists; return the summary. Raises OSError."""
+BESIDE_COLUMNS = (
+    "switching", "profit_eur", "gain_eur", "mean_boot_delay_s", "delayed_share", "cycles_per_node_day", "mean_wait_s",
+    "mean_nodes_on",
+)  # fmt: skip
+ALL_ON, BOUND = "all nodes on", "clairvoyant"
+
+
+def write_loop(
+    out: Path, loop: Loop, settings: dict[str, Any], *, report: bool = True
+) -> tuple[dict[str, Figure], list[dict[str, Figure]]]:
+    """Write all files to a folder that exists; return the summary, and the rows of beside.csv. Raises OSError."""
     summary = summary_of(loop)
-    rows = day_rows(loop)
-    with atomic_text(out / "days.csv") as file:
-        writer = csv.DictWriter(file, DAY_COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    rows, beside = day_rows(loop), beside_rows(loop)
+    _write_rows(out / "days.csv", DAY_COLUMNS, rows)
+    _write_rows(out / "beside.csv", BESIDE_COLUMNS, beside)
     write_json(out / "summary.json", summary)
     write_jobs(loop.switched.schedule, out / "jobs.csv", str(settings["history"]))
     write_downtime(out / "switching.csv", loop.switched.downtime)
     write_target(out / "target.json", loop.target, loop.site.platform)
     write_json(out / "run.json", settings | {"platform": platform_to_dict(loop.site.platform)})
     if report:
-        _draw(out / "report.html", loop, summary, rows)
-    return summary
+        _draw(out / "report.html", loop, summary, rows, beside)
+    return summary, beside
+
+
+def _write_rows(path: Path, columns: Sequence[str], rows: Sequence[dict[str, Figure]]) -> None:
+    with atomic_text(path) as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def beside_rows(loop: Loop) -> list[dict[str, Figure]]:
+    """The rows of beside.csv: all nodes on, rules that look at nothing but idle nodes, ours, and the bound."""
+    ours = {} if loop.options.reactive in loop.rivals else {loop.options.switching: loop.switched}
+    rivals = {str(rule): lived for rule, lived in loop.rivals.items()}
+    some = {ALL_ON: loop.always_on} | rivals | (ours if loop.target.switching is not None else {})
+    return [_beside(loop, name, lived) for name, lived in (some | {BOUND: loop.clairvoyant}).items()]
+
+
+def _beside(loop: Loop, name: str, lived: Lived) -> dict[str, Figure]:
+    start, end = loop.conditions.start, loop.conditions.end
+    counted = loop.counted(lived)
+    delay = lived.boot_delay[counted]
+    on = nodes_up(lived.downtime, loop.site.platform.node_count)
+    return {
+        "switching": name,
+        "profit_eur": lived.account.profit,
+        "gain_eur": lived.account.profit - loop.always_on.account.profit,
+        "mean_boot_delay_s": float(delay.mean()) if len(delay) else None,
+        "delayed_share": float((delay > 0).mean()) if len(delay) else None,
+        "cycles_per_node_day": switches(loop, lived) / loop.site.platform.node_count / ((end - start) / DAY_S),
+        "mean_wait_s": mean_wait(lived, counted),
+        "mean_nodes_on": on.integral(start, end) / (end - start),
+    }
 
 
 def summary_of(loop: Loop) -> dict[str, Figure]:
@@ -61,7 +101,7 @@ def summary_of(loop: Loop) -> dict[str, Figure]:
     return {
         "days": f"{loop.options.days[0]}-{loop.options.days[1]}",
         "dispatcher": loop.options.dispatcher,
-        "switching": str(loop.options.day.switching),
+        "switching": loop.options.switching,
         "cap": str(loop.options.cap),
         "jobs": int(counted.sum()),
         "profit_eur": told.profit,
@@ -196,7 +236,13 @@ def _of_day(loop: Loop, lived: Lived, start: int, end: int) -> np.ndarray:
     return np.asarray(loop.counted(lived) & (submit >= start) & (submit < end))
 
 
-def _draw(path: Path, loop: Loop, summary: dict[str, Figure], rows: Sequence[dict[str, Figure]]) -> None:
+def _draw(
+    path: Path,
+    loop: Loop,
+    summary: dict[str, Figure],
+    rows: Sequence[dict[str, Figure]],
+    beside: Sequence[dict[str, Figure]],
+) -> None:
     platform, conditions = loop.site.platform, loop.conditions
     picture = LoopPicture(
         axis=TimeAxis(conditions.start, conditions.end, loop.site.calendar.offset),
@@ -220,12 +266,23 @@ def _draw(path: Path, loop: Loop, summary: dict[str, Figure], rows: Sequence[dic
         edges=conditions.edges,
         temp_c=conditions.temp_c,
         price=conditions.price_per_kwh,
+        beside=_points(loop, beside),
     )  # fmt: skip
     draw_loop(
         path, title=f"{loop.options.dispatcher}, days {summary['days']}, on {platform.name}", lead=platform.describe(),
         notes=notes_of(loop), picture=picture, summary=summary,
-        columns=DAY_COLUMNS, rows=rows, rules=loop.plans[-1].aims.rules,
+        columns=DAY_COLUMNS, rows=rows, rules=loop.plans[-1].aims.rules, beside=(BESIDE_COLUMNS, beside),
     )  # fmt: skip
+
+
+def _points(loop: Loop, beside: Sequence[dict[str, Figure]]) -> list[tuple[str, float, float]]:
+    """Name, mean wait for boots (s) and gain of all rows that are drawn, the last two being ours and the bound."""
+    if not loop.rivals:
+        return []
+    by_name = {str(row["switching"]): row for row in beside}
+    order = [*map(str, loop.rivals), loop.options.switching, BOUND]
+    shown = (by_name[name] for name in dict.fromkeys(order))
+    return [(str(row["switching"]), float(row["mean_boot_delay_s"] or 0), float(row["gain_eur"] or 0)) for row in shown]
 
 
 def _spares(loop: Loop) -> StepFunction | None:

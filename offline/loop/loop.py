@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from math import ceil
+from typing import Final
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from dardis.model.choices import ProfileRule
 from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
 from dardis.model.job import Actual
+from dardis.model.platform import Platform
 from dardis.model.profile import StepFunction
 from dardis.model.schedule import Schedule
 from dardis.model.target import Switching, Target
@@ -30,13 +33,18 @@ from offline.day.by_hour import desired_of, nodes_on_of, profile_of
 from offline.day.day import DayPlan, plan_day
 from offline.day.hindsight import Hindsight
 from offline.day.known import LEARN_DAYS
-from offline.day.options import DayOptions, SwitchingRule
+from offline.day.options import DayOptions, Reactive, SwitchingRule
+from offline.day.stay_on import break_even_seconds, reactive_switching
 from offline.loop.shift import shifted
 from offline.onoff.clairvoyant import clairvoyant
 from offline.onoff.spans import nodes_up
 from offline.planner.budget import SearchProgress
 from offline.site.calendar import DAY_S
 from offline.site.site import Site
+
+RIVAL_IDLE_S: Final = 900
+RIVAL_SPARES: Final = (0.01, 0.03, 0.1)
+"""Of all nodes."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +65,13 @@ class LoopOptions:
     deadlines: str | None = None
     lead_s: int = 0
     """How long before it begins each day is planned, s."""
+    reactive: Reactive | None = None
+    """The rule that switches nodes in place of the plans, whose own switching is off then."""
+
+    @property
+    def switching(self) -> str:
+        """Which rule switches nodes, in words."""
+        return str(self.reactive or self.day.switching)
 
 
 def cap_rule(text: str) -> ProfileRule:
@@ -102,6 +117,8 @@ class Loop:
     clairvoyant: Lived
     """The schedule with all nodes on, with every idle gap over break-even off (`offline.onoff.clairvoyant`)."""
     switched: Lived
+    rivals: Mapping[Reactive, Lived]
+    """The same days under rules that look at nothing but idle nodes; empty where nothing is switched."""
     notes: tuple[str, ...] = ()
     """On what the cap means under this dispatcher, for people."""
 
@@ -137,7 +154,8 @@ class Loop:
 def run_loop(site: Site, options: LoopOptions, progress: SearchProgress) -> Loop:
     """Live through the days. Raises InputError for days without history, jobs, weather or prices."""
     dispatcher = _dispatcher(options)
-    if not dispatcher.setup.switches and options.day.switching is not SwitchingRule.OFF:
+    switches = options.reactive is not None or options.day.switching is not SwitchingRule.OFF
+    if switches and not dispatcher.setup.switches:
         expected = f"one of {dispatchers_that(lambda setup: setup.switches)}"
         raise InputError(f"--dispatcher {options.dispatcher}", "switches no nodes", expected)
     first, last = options.days
@@ -163,16 +181,34 @@ def run_loop(site: Site, options: LoopOptions, progress: SearchProgress) -> Loop
     desired = None
     if options.cap is not ProfileRule.OFF:
         desired = desired_of(site.platform, [profile_of(plan, nodes_on_of(plan)) for plan in plans])
-    target = Target(desired, joined([plan.aims.switching for plan in plans]), site.calendar.offset)
+    switching = joined([plan.aims.switching for plan in plans])
+    if options.reactive is not None:
+        switching = reactive_switching(options.reactive, site.platform, start)
+    target = Target(desired, switching, site.calendar.offset)
+    held = _held(site, jobs, before.schedule, options)
+
+    def lived_with(asked: Target) -> Lived:
+        return _of_play(site, conditions, play(site.platform, held, dispatcher, asked, options.day.seed))
+
     progress("the days as they were", None, None)
-    after = play(site.platform, _held(site, jobs, before.schedule, options), dispatcher, target, options.day.seed)
+    lived = lived_with(target)
+    rivals = {}
+    for rule in rivals_on(site.platform) if switching is not None else ():
+        progress(f"the days under {rule}", None, None)
+        rivals[rule] = lived_with(replace(target, switching=reactive_switching(rule, site.platform, start)))
     base = before.schedule
     always_on = _lived(site, conditions, base, Downtime.none(), np.zeros(len(jobs), dtype=np.int64))
     bound = clairvoyant(base, site.platform, conditions.start, conditions.end)
     best = _lived(site, conditions, base, bound, always_on.boot_delay)
-    lived = _of_play(site, conditions, after)
     notes = _of_cap(options.cap, dispatcher.setup, jobs)
-    return Loop(site, options, conditions, tuple(plans), target, always_on, best, lived, notes)
+    return Loop(site, options, conditions, tuple(plans), target, always_on, best, lived, rivals, notes)
+
+
+def rivals_on(platform: Platform) -> tuple[Reactive, ...]:
+    """What Slurm's own power saving might be told: idle for break-even or 900 s, and several numbers of spares."""
+    even = break_even_seconds(platform)
+    numbers = dict.fromkeys(ceil(share * platform.node_count) for share in RIVAL_SPARES)
+    return (Reactive(even), Reactive(RIVAL_IDLE_S), *(Reactive(even, spares) for spares in numbers))
 
 
 def _dispatcher(options: LoopOptions) -> Dispatcher:

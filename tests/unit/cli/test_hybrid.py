@@ -57,8 +57,8 @@ def days_of(out):
 
 
 def test_the_files(lived):
-    names = {"summary.json", "days.csv", "jobs.csv", "switching.csv", "target.json", "run.json", "report.html"}
-    assert {path.name for path in lived.iterdir()} == names
+    names = "summary.json days.csv beside.csv jobs.csv switching.csv target.json run.json report.html"
+    assert {path.name for path in lived.iterdir()} == {*names.split()}
     found = summary_of(lived)
     needed = "profit_eur always_on_profit_eur clairvoyant_profit_eur share_of_bound mean_boot_delay_s delayed_share"
     assert {*needed.split(), "cycles_per_node_day", "mean_wait_s"} <= set(found)
@@ -66,6 +66,46 @@ def test_the_files(lived):
     page = (lived / "report.html").read_text()
     for text in ("More profit than with all nodes on", "Where the gain comes from", "Waits for boots", "By day"):
         assert text in page
+
+
+def beside(out):
+    with (out / "beside.csv").open(newline="") as file:
+        return {row["switching"]: row for row in csv.DictReader(file)}
+
+
+def test_ours_stands_beside_what_looks_at_idle_nodes_alone(lived, small_site, tmp_path):
+    rows, found = beside(lived), summary_of(lived)
+    assert [*rows] == ["all nodes on", "reactive:337", "reactive:900", "reactive:337,1", "spare", "clairvoyant"]
+    assert float(rows["spare"]["profit_eur"]) == found["profit_eur"]
+    assert float(rows["all nodes on"]["profit_eur"]) == found["always_on_profit_eur"]
+    assert float(rows["clairvoyant"]["profit_eur"]) == found["clairvoyant_profit_eur"]
+    assert float(rows["reactive:337"]["mean_nodes_on"]) <= float(rows["reactive:337,1"]["mean_nodes_on"]) <= NODES
+    assert float(rows["reactive:337"]["delayed_share"]) >= float(rows["reactive:337,1"]["delayed_share"])
+    page = (lived / "report.html").read_text()
+    assert "Gain against waits for boots" in page
+    assert "Beside other rules" in page
+    # Asked for alone it is what it is beside ours.
+    for rule in ("reactive:337,1", "reactive:1200,2"):
+        out = tmp_path / rule.replace(":", "-")
+        assert called("hybrid", small_site, out, days="7-8", switching=rule, no_report=True) == 0
+        alone = summary_of(out)
+        assert alone["switching"] == rule
+        assert rule in beside(out)
+        assert run(["audit", str(out)]) == 0
+        if rule in rows:
+            assert float(rows[rule]["profit_eur"]) == alone["profit_eur"]
+    target = load_target(tmp_path / "reactive-1200,2" / "target.json", load_platform(small_site / "small.toml"))
+    assert target.switching.idle_s == 1200
+    assert target.switching.spares[0].at(np.array([BEGIN - 1, BEGIN])).tolist() == [NODES, 2]
+
+
+@pytest.mark.parametrize("rule", ["reactive", "reactive:", "reactive:x", "reactive:1,2,3", "reactive:-1", "reacting:3"])
+def test_a_rule_that_there_is_not(small_site, tmp_path, capsys, rule):
+    assert called("hybrid", small_site, tmp_path / "out", days="7-8", switching=rule) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert f"--switching: '{rule}'; expected" in said
+    assert "reactive:SECONDS,SPARES" in said
 
 
 def test_the_audit_finds_it_legal(lived, capsys):

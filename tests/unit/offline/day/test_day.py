@@ -19,8 +19,8 @@ from dardis.model.target import Switching
 from dardis.power.tariff import Tariff
 from offline.day.aims import hourly_target
 from offline.day.day import planned_downtime
-from offline.day.options import SwitchingRule, switching_rule
-from offline.day.stay_on import idle_seconds, thesis_switching
+from offline.day.options import Reactive, SwitchingRule, switching_rule
+from offline.day.stay_on import idle_seconds, reactive_switching, thesis_switching
 from offline.onoff.counts import Limits
 from offline.onoff.planned import refuse_many_switches
 from offline.planner.as_schedule import schedule_of
@@ -126,3 +126,17 @@ def test_rules_by_name(rule):
     assert switching_rule(rule.value) is rule
     with pytest.raises(InputError, match="--switching: 'spares'; expected spare, algorithm8, off"):
         switching_rule("spares")
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=4), st.integers(0, 300))
+def test_spares_of_a_reactive_rule_are_shared_by_size(counts, spares):
+    groups = [NodeGroup(f"g{i}-", count, {"cores": 8}, POWER) for i, count in enumerate(counts)]
+    platform = Platform("p", (*groups, NodeGroup("on", 5, {"cores": 8}, POWER, always_on=True)))
+    found = reactive_switching(Reactive(500, spares), platform, 1_000)
+    kept = [int(found.spares[group].at(1_000)) for group in range(len(counts))]
+    assert [int(found.spares[group].at(999)) for group in range(len(counts))] == counts
+    assert found.idle_s == 500
+    assert sum(kept) == min(spares, sum(counts))
+    for number, count in zip(kept, counts, strict=True):
+        assert abs(number - min(spares, sum(counts)) * count / sum(counts)) < 1
+    assert reactive_switching(Reactive(1), Platform("p", (NodeGroup("n", 2, {"cores": 1}),)), 0) is None
