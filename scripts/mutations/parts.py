@@ -5,6 +5,7 @@ from __future__ import annotations
 from scripts.mutations.account import ACCOUNT
 from scripts.mutations.asking import ASKING_MODELS
 from scripts.mutations.auction import AUCTIONS
+from scripts.mutations.calibration import CALIBRATION
 from scripts.mutations.clairvoyant import CLAIRVOYANCE
 from scripts.mutations.expected import EXPECTED
 from scripts.mutations.mutation import Mutation
@@ -25,4 +26,5 @@ MUTATIONS: tuple[Mutation, ...] = (
     *CLAIRVOYANCE,
     *QUEUES,
     *SITE,
+    *CALIBRATION,
 )
