@@ -51,6 +51,7 @@ def setups(draw, **fixed) -> LateSetUp:
     setup = replace(
         LATE,
         aged_after_s=draw(st.sampled_from((0, 1, 5, 20, 20, 60, 86_400))),
+        aged_work_s=draw(st.sampled_from((0, 5, 20, 86_400, 86_400))),
         node_choice=draw(st.sampled_from(NodeChoice)),
         units_per_node=draw(st.sampled_from(UnitsPerNode)),
         profile=draw(st.sampled_from(ProfileRule)),
@@ -171,6 +172,11 @@ class Promises:
         level = self.case.platform.level_of(job.queue)
         return key_of(job, now, oldest, self.case.platform.kinds, level)
 
+    def is_closed(self, number: int, now: int) -> bool:
+        """Whether its queue lets the job not start now: then it holds nothing."""
+        queue = next(job.queue for job in self.case.jobs if job.number == number)
+        return self.case.platform.starts_of(queue).opens(now) > now
+
     def watch(self, now: int, reserved: dict[int, int], begun: list[int], oldest: int | None) -> None:
         if len(reserved) > 1:
             self.broken.append(f"at {now} {len(reserved)} hold reservations")
@@ -178,7 +184,7 @@ class Promises:
             given = now if job in begun else reserved.get(job)
             mine = self.key(job, now, oldest)
             better = any(self.key(other, now, oldest) < mine for other in {*begun, *reserved} - {job})
-            if (given is None or given > promised) and not better:
+            if (given is None or given > promised) and not better and not self.is_closed(job, now):
                 self.broken.append(f"at {now} job {job} has {given}, promised {promised}")
         self._reserved = reserved
 

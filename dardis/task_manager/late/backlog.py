@@ -15,6 +15,7 @@ from dardis.model.addresses import JobId, ManagerAddress
 from dardis.model.arrays import Ints
 from dardis.model.job import Job
 from dardis.task_manager.layout import Layout
+from dardis.task_manager.setups import LateSetUp
 from dardis.wire import messages as say
 from dardis.wire.effects import SendAll
 
@@ -54,10 +55,10 @@ class Totals(NamedTuple):
 class Backlog:
     """The work that one task manager's jobs are."""
 
-    def __init__(self, layout: Layout, address: ManagerAddress) -> None:
+    def __init__(self, layout: Layout, address: ManagerAddress, setup: LateSetUp) -> None:
         """No jobs; `address` is the task manager's."""
         self._place = layout.cores_place
-        self._machine = layout.cores
+        self._machine, self._after, self._most = layout.cores, setup.aged_after_s, setup.aged_work_s
         self._address, self._told = address, 0
         self._others: dict[int, tuple[int, Totals, int]] = {}
         """What others have told last: number, totals, and when that was heard."""
@@ -118,6 +119,10 @@ class Backlog:
         told = (totals if at == now else totals.run_out(now) for _, totals, at in self._others.values())
         every = Totals.of((self.totals, *told))
         return every.seconds(now, self._machine)
+
+    def old_after(self, now: int) -> int:
+        """How long after its submission a job is old that comes at `now`, s."""
+        return self._after + min(self.seconds(now), self._most)
 
     def gone(self, number: JobId) -> None:
         """A job waits no more, and will not run; nothing if it is not there."""

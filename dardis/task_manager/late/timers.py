@@ -54,8 +54,7 @@ class LateByTimers:
         self._negotiation = Negotiation(setup.search, layout, seed, reach, address, self._claims, self._conclude)
         self._rules = self._negotiation.rules
         self._order = Order(layout)
-        self._backlog = Backlog(layout, address)
-        self._old_after = setup.aged_after_s
+        self._backlog = Backlog(layout, address, setup)
         self._old_at: dict[JobId, int] = {}
         """From when on its jobs are old."""
         self._view = View(setup, self._rules, layout, seed)
@@ -87,7 +86,7 @@ class LateByTimers:
         self._backlog.waits(job)
         for number, state in self._negotiation.states.items():  # claims may have been called off, or lost
             self._backlog.bound(number, None if state.nodes is None else state.start)
-        self._old_at[job.number] = job.submit + self._old_after + self._backlog.seconds(now)
+        self._old_at[job.number] = job.submit + self._backlog.old_after(now)
         return [self._backlog.tell(), *self.retry(job.number, now)]
 
     def forget(self, number: JobId) -> None:

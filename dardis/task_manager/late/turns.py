@@ -51,8 +51,7 @@ class LateByTurns:
         self._negotiation = Negotiation(setup.search, layout, seed, reach, address, FinalClaims(), self._conclude)
         self._rules = self._negotiation.rules
         self._order = Order(layout)
-        self._backlog = Backlog(layout, address)
-        self._old_after = setup.aged_after_s
+        self._backlog = Backlog(layout, address, setup)
         self._old_at: dict[JobId, int] = {}
         """From when on waiting jobs are old."""
         self._ageing: list[Old] = []
@@ -169,9 +168,9 @@ class LateByTurns:
     def date(self, now: int) -> None:
         """Fix from when on new jobs are old: a while after the work that is there could be done."""
         if self._undated:
-            seconds = self._backlog.seconds(now)
+            old_after = self._backlog.old_after(now)
             for job in self._undated:
-                self._old_at[job.number] = job.submit + self._old_after + seconds
+                self._old_at[job.number] = job.submit + old_after
                 self._age(job)
             self._undated = []
 

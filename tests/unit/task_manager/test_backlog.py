@@ -9,13 +9,14 @@ from dardis.model.addresses import address_of
 from dardis.model.platform import NodeGroup, Platform
 from dardis.task_manager.late.backlog import Backlog, Totals
 from dardis.task_manager.layout import layout_of
+from dardis.task_manager.setups import LateSetUp
 
 MACHINE = Platform("m", (NodeGroup("a", 3, {"cores": 4, "memory": 9}), NodeGroup("b", 2, {"cores": 1, "memory": 1})))
 LAYOUT = layout_of(MACHINE, (0, 5), None)
 
 
 def backlog(manager: int = 0) -> Backlog:
-    return Backlog(LAYOUT, address_of(manager))
+    return Backlog(LAYOUT, address_of(manager), LateSetUp(aged_after_s=10, aged_work_s=20))
 
 
 def job(number: int, walltime: int, cores: int):
@@ -28,12 +29,14 @@ def test_what_waits_runs_and_has_ended():
     mine.waits(job(2, 30, 14))
     assert mine.totals == Totals(waits=620)
     assert mine.seconds(0) == 620 // 14
+    assert mine.old_after(0) == 10 + 20  # of more work no more counts
     mine.bound(1, 10)
     assert mine.totals == Totals(waits=420, ends=220, cores=2)
     assert mine.seconds(60) == (420 + 2 * 50) // 14
     mine.ended(1, 60)  # it has used half of what it asked for
     assert mine.totals == Totals(waits=420, asked=200, used=100)
     assert mine.seconds(60) == 210 // 14
+    assert mine.old_after(60) == 10 + 210 // 14
     mine.gone(2)
     mine.gone(2)
     mine.gone(1)
