@@ -21,7 +21,7 @@ from scripts.late.cases import SOURCES, WALLTIMES, Case, cases
 from scripts.late.loads import PATIENT as EASY
 from scripts.late.loads import TO_BEAT as SJBF
 from scripts.late.loads import Asked, ratios, run
-from scripts.late.plots import draw_frontier, draw_who_pays
+from scripts.late.plots import ALL_WORK, Ages, draw_frontier, draw_who_pays
 from scripts.late.table import table as table_of_loads
 
 CASES: dict[str, tuple[str, int | None]] = {
@@ -45,8 +45,9 @@ LABELS = {
 }
 TO_BEAT, PATIENT = "easy sjbf", "easy"
 LATE: Asked = ("dardis-late",)
-DEFAULT = LATE_SETUPS["dardis-late"].aged_after_s
-AGED_AFTER_S = (900, 3600, 7200, DEFAULT, 28_800, 86_400)
+_SETUP = LATE_SETUPS["dardis-late"]
+DEFAULT = Ages(_SETUP.aged_after_s, _SETUP.aged_work_s)
+ALL_AGES = (DEFAULT, Ages(14_400, ALL_WORK), Ages(14_400, 43_200), Ages(7_200, 86_400), Ages(72_000, 0))
 """Of the frontier."""
 
 
@@ -113,7 +114,7 @@ def main() -> int:
         "--shaken", type=int, nargs="+", default=[0], metavar="SEED",
         help="submissions up to a minute later, by chance; of several seeds medians, with least and most",
     )  # fmt: skip
-    loads.add_argument("--frontier", action="store_true", help="the table of several aged_after_s, and their plot")
+    loads.add_argument("--frontier", action="store_true", help="the tables of several ages, and their plot")
     options = parser.parse_args()
     if not options.traces.is_dir():
         parser.error(f"{options.traces}: no such folder; --traces names the one with the traces")
@@ -123,8 +124,8 @@ def main() -> int:
     strangers = [name for name in of_loads if getattr(options, name) != parser.get_default(name)]
     if strangers and not options.loads:
         parser.error(f"--{strangers[0]} is for --loads")
-    if options.frontier and any(one.startswith("aged_after_s=") for one in options.set):
-        parser.error("--frontier tries values of aged_after_s; --set may have other keys")
+    if options.frontier and any(one.startswith("aged_") for one in options.set):
+        parser.error("--frontier tries values of aged_after_s and aged_work_s; --set may have other keys")
     out = options.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
     return at_loads(options, out) if options.loads else as_they_are(options, out)
@@ -133,7 +134,7 @@ def main() -> int:
 def at_loads(options: argparse.Namespace, out: Path) -> int:
     """The table of loads, of each rule that is asked for, with who pays; of several rules the frontier."""
     traces = options.traces.resolve()
-    rules = {seconds: (*_aged(seconds), *options.set) for seconds in (AGED_AFTER_S if options.frontier else [DEFAULT])}
+    rules = {ages: (*_aged(ages), *options.set) for ages in (ALL_AGES if options.frontier else [DEFAULT])}
     every = [
         replace(case, walltimes=options.walltimes)
         for case in cases(long=options.full)
@@ -152,15 +153,15 @@ def at_loads(options: argparse.Namespace, out: Path) -> int:
     done = {key: metrics for key, metrics in ended if metrics is not None}
     loads = {one: one.load_there(traces, out) for ones in shaken.values() for one in ones}
     tables = {
-        seconds: {
+        ages: {
             case: [ratios(loads[one], done[one, late], done[one, SJBF], done[one, EASY]) for one in ones]
             for case, ones in shaken.items()
             if all((one, who) in done for one in ones for who in (SJBF, EASY, late))
         }
-        for seconds, late in rules.items()
+        for ages, late in rules.items()
     }
-    for seconds, found in tables.items():
-        late = rules[seconds]
+    for ages, found in tables.items():
+        late = rules[ages]
         folder = out / "tables" / _name(options, late)
         folder.mkdir(parents=True, exist_ok=True)
         rows = [
@@ -191,9 +192,9 @@ def _name(options: argparse.Namespace, late: Asked) -> str:
     return "_".join(other.replace(" ", "-") for other in others if other) or "plain"
 
 
-def _aged(seconds: int) -> Asked:
+def _aged(ages: Ages) -> Asked:
     """Late binding whose jobs are old after so long."""
-    return LATE if seconds == DEFAULT else (*LATE, f"aged_after_s={seconds}")
+    return LATE if ages == DEFAULT else (*LATE, f"aged_after_s={ages.after_s}", f"aged_work_s={ages.work_s}")
 
 
 def as_they_are(options: argparse.Namespace, out: Path) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from dardis.report import chart
 from scripts.kit.drawing import draw_legend, save, sheet
@@ -48,19 +48,37 @@ def draw_who_pays(path: Path, found: Found) -> None:
         save(drawing, path)
 
 
-def draw_frontier(path: Path, found: Mapping[int, Found]) -> None:
-    """Write what jobs wait on average against the largest excess over a limit, a mark for each `aged_after_s`."""
+ALL_WORK: Final = 1 << 40
+"""More than any work takes."""
+
+
+class Ages(NamedTuple):
+    """When late jobs are old: so long after the work that was there could be done, of which at most so much counts."""
+
+    after_s: int
+    work_s: int
+
+    def __str__(self) -> str:
+        """For a mark."""
+        after = f"{self.after_s / 3600:g} h"
+        if self.work_s == 0:
+            return after
+        return after + (" + work" if self.work_s >= ALL_WORK else f" + {self.work_s / 3600:g} h")
+
+
+def draw_frontier(path: Path, found: Mapping[Ages, Found]) -> None:
+    """Write what jobs wait on average against the largest excess over a limit, a mark for each rule."""
     with chart.style():
         drawing, (row,) = sheet(4.4, 1, 2)
         for axes, (title, chosen_on) in zip(row, (("chosen on", True), ("judged on", False)), strict=True):
             for turn, what in enumerate(("wait", "slowdown")):
-                parts = {seconds: part_of(of, chosen_on=chosen_on) for seconds, of in found.items()}
-                points = {seconds: (geometric(part)[turn], excess(part)) for seconds, part in parts.items() if part}
+                parts = {ages: part_of(of, chosen_on=chosen_on) for ages, of in found.items()}
+                points = {ages: (geometric(part)[turn], excess(part)) for ages, part in parts.items() if part}
                 x, y = [x for x, _ in points.values()], [y for _, y in points.values()]
-                axes.plot(x, y, label=f"mean {what}", **chart.line_look(turn, marked=True) | {"linewidth": 1.0})
+                axes.plot(x, y, label=f"mean {what}", **chart.line_look(turn, marked=True) | {"linewidth": 0.0})
                 offset, side = ((5, 4), "left") if turn == 0 else ((-5, -10), "right")
-                for seconds, point in points.items():
-                    axes.annotate(f"{seconds / 3600:g} h", point, offset, textcoords="offset points", ha=side,
+                for ages, point in points.items():
+                    axes.annotate(str(ages), point, offset, textcoords="offset points", ha=side,
                                   fontsize=7.5, color=chart.CYCLE[turn])  # fmt: skip
             axes.margins(0.1)
             axes.axhline(1, color=chart.INK, linewidth=0.8, linestyle=":")

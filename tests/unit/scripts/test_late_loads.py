@@ -12,7 +12,7 @@ from dardis.workload.read import read_trace
 from dardis.workload.table import write_table
 from scripts.late.cases import SOURCES, WALLTIMES, Case, cases, shaken, with_walltimes
 from scripts.late.loads import Ratios, ratios, run
-from scripts.late.plots import draw_frontier, draw_who_pays
+from scripts.late.plots import ALL_WORK, Ages, draw_frontier, draw_who_pays
 from scripts.late.table import excess, geometric, medians, summary, table
 
 command = importlib.import_module("scripts.late.__main__")
@@ -100,7 +100,7 @@ def test_of_several_seeds_the_median_counts():
 
 def test_who_pays_and_the_frontier_are_drawn(tmp_path):
     draw_who_pays(tmp_path / "who_pays", FOUND)
-    draw_frontier(tmp_path / "frontier", {3600: FOUND, 7200: FOUND})
+    draw_frontier(tmp_path / "frontier", {Ages(3600, 86_400): FOUND, Ages(7200, 0): FOUND})
     for name in ("who_pays", "frontier"):
         assert (tmp_path / f"{name}.png").stat().st_size > 10_000
         assert b"mean wait" in (tmp_path / f"{name}.svg").read_bytes()
@@ -108,7 +108,7 @@ def test_who_pays_and_the_frontier_are_drawn(tmp_path):
 
 def test_a_frontier_of_one_part_alone_is_drawn(tmp_path):
     chosen = {case: runs for case, runs in FOUND.items() if case.chosen_on}
-    draw_frontier(tmp_path / "frontier", {3600: chosen, 7200: {}})
+    draw_frontier(tmp_path / "frontier", {Ages(3600, ALL_WORK): chosen, Ages(7200, 0): {}})
     assert (tmp_path / "frontier.png").stat().st_size > 10_000
 
 
