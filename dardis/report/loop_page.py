@@ -105,7 +105,8 @@ def frontier(picture: LoopPicture) -> Chart:
     *rivals, (ours, ours_s, ours_gain), (_, _, most) = picture.beside
     names, waits, gained = zip(*rivals, strict=True) if rivals else ((), (), ())
     axes.scatter(waits, gained, color=chart.GREY, marker="s", s=26, label="idle nodes off after so long, spares")
-    axes.scatter([ours_s], [ours_gain], color=chart.BLUE, marker="o", s=44, label=ours, zorder=3)
+    axes.scatter([ours_s], [ours_gain], color=chart.BLUE, marker="o", s=44, label=f"ours ({ours})", zorder=3)
+    axes.margins(y=0.15)
     axes.axhline(most, color=chart.VERMILLION, linestyle=(0, (4, 3)), linewidth=1, label="clairvoyant, nobody waits")
     for name, wait, gain in zip(names, waits, gained, strict=True):
         told = name.partition(":")[2]
