@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from dardis.cli.options import NodeNames
+
 
 def export(
     plan_dir: Annotated[
@@ -18,12 +20,7 @@ def export(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Where to write it, instead of standard output.")
     ] = None,
-    names: Annotated[
-        Path | None,
-        typer.Option(
-            "--names", metavar="FILE", help="Names of the nodes, one a line, where they aren't the platform's."
-        ),
-    ] = None,
+    names: NodeNames = None,
     accept_stale: Annotated[
         bool, typer.Option("--accept-stale", help="Write a plan of a history that had ended before its time.")
     ] = False,

@@ -28,4 +28,7 @@ Events = Annotated[
     Path | None,
     typer.Option(metavar="E.toml", help="What happens beside jobs: queues, nodes, reservations, changed asks."),
 ]
+NodeNames = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Names of the nodes, one a line, where they aren't the platform's.")
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dardis.cli.options import CalendarStart
+from dardis.cli.options import CalendarStart, NodeNames
 from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -50,9 +50,7 @@ def plan(
     state: Annotated[
         Path | None, typer.Option(metavar="FILE", help="How nodes stand now: scontrol show node -o, or a CSV.")
     ] = None,
-    names: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="How --state calls them, one a line, if not as the platform.")
-    ] = None,
+    names: NodeNames = None,
     after: Annotated[
         Path | None, typer.Option(metavar="PLAN_DIR", help="The day before's plan: who it leaves off is off at first.")
     ] = None,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dardis.cli.options import CalendarStart, Force
+from dardis.cli.options import CalendarStart, Force, NodeNames
 from dardis.cli.outputs import check_platform_out
 
 app = typer.Typer(no_args_is_help=True, help="Make a platform file of what a site's own tools say and measure.")
@@ -64,12 +64,7 @@ def calibrate(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="OUT.toml", help="Where to write the file with the new figures.")
     ] = None,
-    names: Annotated[
-        Path | None,
-        typer.Option(
-            "--names", metavar="FILE", help="Names of the nodes, one a line, where they aren't the platform's."
-        ),
-    ] = None,
+    names: NodeNames = None,
     calendar_start: CalendarStart = None,
     force: Annotated[
         bool, typer.Option("--force", help="Replace OUT if it exists; without --out write into P.toml itself.")

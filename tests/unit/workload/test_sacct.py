@@ -16,18 +16,6 @@ from dardis.workload.trace import Trace
 Read = Callable[..., Trace]
 
 
-@pytest.fixture
-def read(tmp_path: Path) -> Read:
-    """Reads a text, or jobs."""
-
-    def read_text(*jobs: str | dict[str, str], **asked: bool) -> Trace:
-        text = jobs[0] if isinstance(jobs[0], str) else sacct(*jobs)  # type: ignore[arg-type]
-        (tmp_path / "jobs.txt").write_bytes(text.encode())
-        return read_trace(tmp_path / "jobs.txt", **asked)
-
-    return read_text
-
-
 def refused(read: Read, *jobs: str | dict[str, str]) -> str:
     with pytest.raises(InputError) as caught:
         read(*jobs)

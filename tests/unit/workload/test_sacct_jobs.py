@@ -18,18 +18,6 @@ from dardis.workload.units import groups_of_one
 Read = Callable[..., Trace]
 
 
-@pytest.fixture
-def read(tmp_path: Path) -> Read:
-    """Reads a text, or jobs."""
-
-    def read_text(*jobs: str | dict[str, str], **asked: bool) -> Trace:
-        text = jobs[0] if isinstance(jobs[0], str) else sacct(*jobs)  # type: ignore[arg-type]
-        (tmp_path / "jobs.txt").write_bytes(text.encode())
-        return read_trace(tmp_path / "jobs.txt", **asked)
-
-    return read_text
-
-
 class TestNumbers:
     def test_members_of_an_array_have_their_own(self, read: Read) -> None:
         trace = read({"JobID": "5_3"} | JOB, {"JobID": "5_4"} | NEXT)
