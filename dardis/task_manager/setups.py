@@ -128,7 +128,7 @@ class LateSetUp(AnySetUp):
 
     aged_after_s: int = 14_400
     """How much longer than the work that was there when it came takes a job waits until it is old, in s."""
-    aged_work_s: int = 86_400
+    aged_work_s: int = 172_800
     """Of the time that this work takes, at most so much counts, in s: walltimes may be many times what jobs use."""
     node_choice: NodeChoice = NodeChoice.BEST_FIT
     about: str = setting(

@@ -47,7 +47,7 @@ TO_BEAT, PATIENT = "easy sjbf", "easy"
 LATE: Asked = ("dardis-late",)
 _SETUP = LATE_SETUPS["dardis-late"]
 DEFAULT = Ages(_SETUP.aged_after_s, _SETUP.aged_work_s)
-ALL_AGES = (DEFAULT, Ages(14_400, ALL_WORK), Ages(14_400, 43_200), Ages(7_200, 86_400), Ages(72_000, 0))
+ALL_AGES = (DEFAULT, Ages(14_400, ALL_WORK), Ages(14_400, 86_400))
 """Of the frontier."""
 
 
