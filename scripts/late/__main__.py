@@ -47,7 +47,11 @@ TO_BEAT, PATIENT = "easy sjbf", "easy"
 LATE: Asked = ("dardis-late",)
 _SETUP = LATE_SETUPS["dardis-late"]
 DEFAULT = Ages(_SETUP.aged_after_s, _SETUP.aged_work_s)
-ALL_AGES = (DEFAULT, Ages(14_400, ALL_WORK), Ages(14_400, 86_400))
+ALL_AGES = (
+    DEFAULT,
+    Ages(14_400, 86_400),
+    *(Ages(after_s, ALL_WORK) for after_s in (900, 3600, 7200, 14_400, 28_800, 86_400)),
+)
 """Of the frontier."""
 
 
