@@ -33,7 +33,7 @@ from offline.planner.day_account import account_of
 from offline.planner.midnight import plan_jobs, state_at
 from offline.planner.plan import Plans, plan
 from offline.planner.problem import Expected, Plan, Problem, StoppedBy
-from offline.planner.switched_bound import bound_with_switching
+from offline.planner.switched_bound import bound_with_switching, most_of_machine
 from offline.planner.use import cores_used, node_spans
 from offline.site.calendar import DAY_S
 from offline.site.fitting import jobs_that_fit
@@ -128,6 +128,8 @@ def plan_day(
     most = plans.best.bound
     if aims.switching is not None and most is not None:
         most = None if watch.over() else bound_with_switching(problem, guard_s=watch.left_s)
+    if most is not None:
+        most = min(most, most_of_machine(problem))
     if watch.over():
         plans = replace(plans, best=replace(plans.best, stopped_by=StoppedBy.TIME))
     return DayPlan(

@@ -6,13 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from dardis.model.platform import NodeGroup, NodePower
+from dardis.model.arrays import Floats, Ints
+from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.model.resources import CORES
-from dardis.power.nodes import MachinePower
+from dardis.power.nodes import MachinePower, busy_watts
 from offline.planner.cp.bound import bound
 from offline.planner.day_account import account_of_running, most_added_w, price_per_j
 from offline.planner.plan import PROOF_S
 from offline.planner.problem import Problem
+
+_GRAIN = 2000
+"""Numbers of busy cores that are looked at, at most."""
 
 
 def bound_with_switching(problem: Problem, *, guard_s: float = 60.0) -> float:
@@ -24,6 +28,53 @@ def bound_with_switching(problem: Problem, *, guard_s: float = 60.0) -> float:
     """
     cheap = _switched(problem)
     return bound(cheap, deterministic_s=PROOF_S, guard_s=guard_s) + _worth_of_waste(problem, cheap)
+
+
+def most_of_machine(problem: Problem) -> float:
+    """What the machine could earn in the day if there were always jobs: a bound on the profit of any plan, too.
+
+    In each segment as many cores are busy as earn most, on as few nodes as hold them, the others drawing the least that
+    they can; where energy has a negative price all nodes draw the most that they can.
+    """
+    platform, jobs, running = problem.platform, problem.jobs, problem.running
+    conditions, price = problem.conditions, price_per_j(problem)
+    earns = [platform.income_per_core_h, *platform.income_by_queue.values()]
+    earns = [*earns, float(jobs.income.max(initial=0.0)), float(running.income.max(initial=0.0))]
+    core_w = np.concatenate([MachinePower.of_platform(platform).core_w, jobs.core_w, running.core_w])
+    busy = np.unique(np.linspace(0, platform.cores, min(platform.cores, _GRAIN) + 1).astype(np.int64))
+    least_w = _least_for(platform, busy, float(core_w.min()))
+    most_w = _most_watts(platform, float(core_w.max()))
+
+    def facility_w(it_w: float) -> Floats:
+        """IT and cooling in each segment, as far as the plant is known."""
+        known = min(it_w, getattr(problem.cooling, "most_it_w", np.inf))
+        return np.asarray(it_w + problem.cooling.watts(conditions.temp_c, np.full(len(price), known)))
+
+    drawn = np.array([facility_w(watts) for watts in least_w.tolist()])
+    drawn = np.minimum.accumulate(drawn[::-1])[::-1]
+    # Between two numbers of cores at most what the larger one earns, at the cost of the smaller one.
+    income = max(earns) * np.append(busy[1:], busy[-1]) / 3600
+    at_best = (income[:, None] - np.maximum(price, 0) * drawn).max(axis=0)
+    at_best = np.where(price < 0, income[-1] - price * facility_w(most_w), at_best)
+    return float((at_best * np.diff(conditions.edges)).sum())
+
+
+def _least_for(platform: Platform, busy: Ints, core_w: float) -> Floats:
+    """The least IT power (W) with so many cores busy, shape of `busy`: those of groups that take least come first."""
+    least = [_least_power(group) for group in platform.groups]
+    base = sum(group.count * (group.power or NodePower()).idle_w for group, _ in least)
+    order = sorted((share, group.count * group.resources.get(CORES, 0)) for group, share in least)
+    reach = np.cumsum([0, *(cores for _, cores in order)])
+    watts = np.cumsum([0.0, *((share + core_w) * cores for share, cores in order)])
+    return np.asarray(base + np.interp(busy, reach, watts))
+
+
+def _most_watts(platform: Platform, core_w: float) -> float:
+    """The most IT power (W) that all nodes may draw, full or switching."""
+    machine = MachinePower.of_platform(platform)
+    cores = platform.capacity[:, platform.kinds.index(CORES)]
+    full = machine.idle_w + np.maximum(busy_watts(platform), core_w * cores)
+    return float(np.maximum.reduce([full, machine.off_w, machine.boot_w, machine.shutdown_w]).sum())
 
 
 def _switched(problem: Problem) -> Problem:

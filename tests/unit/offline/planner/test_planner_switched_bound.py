@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.effort import examples
@@ -22,7 +23,7 @@ from offline.planner.as_schedule import schedule_of
 from offline.planner.cp.bound import bound
 from offline.planner.day_account import account_of
 from offline.planner.searches import heuristic
-from offline.planner.switched_bound import bound_with_switching
+from offline.planner.switched_bound import bound_with_switching, most_of_machine
 from offline.planner.use import node_spans
 
 
@@ -64,7 +65,7 @@ def some_downtime(problem, plan, rng) -> Downtime:
 def below_the_bound(problem, seed):
     """See that a plan brings no more than the bound, with all nodes on and with others down at random."""
     plan = heuristic(problem)
-    most = bound_with_switching(problem)
+    most = min(bound_with_switching(problem), most_of_machine(problem))
     assert account_of(problem, plan.start).profit <= most + 1e-9 * (1 + abs(most))
     rng = np.random.default_rng(seed)
     for _ in range(6):
@@ -102,3 +103,26 @@ def test_where_idling_is_free_it_is_the_bound_with_all_nodes_on():
     groups = tuple(replace(group, power=NodePower(core_w=9.455)) for group in problem.platform.groups)
     free = replace(problem, platform=replace(problem.platform, groups=groups))
     assert bound_with_switching(free) == bound(free, deterministic_s=5.0)
+
+
+@pytest.mark.parametrize("price", [-0.2, 0.0, 0.13, 3.0])
+def test_the_machine_earns_no_more_than_full_idle_or_off_nodes(price):
+    """Whichever earns most, all day: full where that pays, or where energy does; else off."""
+    problem = day_problem(30, 8, 0.5, seed=5)
+    conditions = replace(problem.conditions, price_per_kwh=np.full(24, price))
+    jobs = replace(problem.jobs, core_w=np.full(len(problem.jobs.number), 6.33))
+    problem = replace(problem, conditions=conditions, jobs=jobs)
+    machine = MachinePower.of_platform(problem.platform)
+
+    def a_day(it_w, cores):
+        cooling_w = problem.cooling.watts(conditions.temp_c, np.full(24, it_w))
+        return 24 * 0.013 * cores - float((price * (it_w + cooling_w)).sum()) / 1000
+
+    cores = problem.platform.cores
+    full, idle, off = machine.idle_w.sum() + 6.33 * cores, machine.idle_w.sum(), machine.off_w.sum()
+    expected = max(a_day(full, cores), a_day(idle, 0), a_day(off, 0))
+    found = most_of_machine(problem)
+    assert expected <= found + 1e-9
+    assert found <= expected + 24 * 0.013 + 0.02 * abs(expected)  # it goes by steps of a core
+    plan = heuristic(problem)
+    assert account_of(problem, plan.start).profit <= found
