@@ -9,6 +9,7 @@ OF_SWITCHER = ("tests/unit/node_manager/test_switcher.py", "tests/properties/tes
 COUNTS, REPLAY, PLANNED = "offline/onoff/counts.py", "offline/onoff/replay.py", "offline/onoff/planned.py"
 OF_COUNTS = ("tests/unit/offline/onoff/test_onoff_counts.py",)
 OF_REPLAY = ("tests/unit/offline/onoff/test_onoff_replay.py",)
+STANDING, OF_STANDING = "offline/day/standing.py", ("tests/unit/offline/day/test_standing.py",)
 OF_PLANNED = ("tests/unit/offline/onoff/test_onoff_planned.py", "tests/unit/offline/day/test_day.py")
 
 SWITCHING = (
@@ -112,5 +113,40 @@ SWITCHING = (
         "an hour's rule knows what was submitted on its own day", "offline/extract/hours.py",
         "arrivals(midnight - EVENING_S, midnight)", "arrivals(begins - EVENING_S, begins)",
         ("tests/unit/offline/extract/test_extract_trees.py",),
+    ),
+    Mutation(
+        "who is off when a day begins is booted before he can be up",
+        PLANNED,
+        "full = np.flatnonzero((room[first:last] <= 0) & (edges[first:last] >= off[node]))",
+        "full = np.flatnonzero(room[first:last] <= 0)",
+        OF_PLANNED,
+    ),
+    Mutation(
+        "who is off when a day begins is shut down anew, so many a minute",
+        PLANNED,
+        "(node, down if down == start and node in off else downs.at(down, 1), up)",
+        "(node, downs.at(down + 60, 1), up)",
+        OF_PLANNED,
+    ),
+    Mutation(
+        "jobs that run are put on nodes that are off, though others are on",
+        STANDING,
+        "np.select([off, boots, self.busy, self.closed], [4, 3, 0, 2], 1)",
+        "np.select([off, boots, self.busy, self.closed], [0, 3, 4, 2], 1)",
+        OF_STANDING,
+    ),
+    Mutation(
+        "who takes no jobs is given some",
+        STANDING,
+        "until = np.where(self.closed, end, start)",
+        "until = np.where(self.closed, start, start)",
+        OF_STANDING,
+    ),
+    Mutation(
+        "a shut-down of the day before is forgotten once the node has booted again",
+        STANDING,
+        "            found.pop(node, None)",
+        "            pass",
+        OF_STANDING,
     ),
 )  # fmt: skip
