@@ -115,13 +115,6 @@ SWITCHING = (
         ("tests/unit/offline/extract/test_extract_trees.py",),
     ),
     Mutation(
-        "who is off when a day begins is booted before he can be up",
-        PLANNED,
-        "full = np.flatnonzero((room[first:last] <= 0) & (edges[first:last] >= off[node]))",
-        "full = np.flatnonzero(room[first:last] <= 0)",
-        OF_PLANNED,
-    ),
-    Mutation(
         "who is off when a day begins is shut down anew, so many a minute",
         PLANNED,
         "(node, down if down == start and node in off else downs.at(down, 1), up)",
