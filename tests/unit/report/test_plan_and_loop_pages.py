@@ -96,6 +96,9 @@ def picture(waits, capped):
         80, on, on if capped else None,
         ["2023-07-03", "2023-07-04", "2023-07-05"], profit, np.array(waits, dtype=np.int64),
         {"idle_power": 3.0, "price": -0.4}, "EUR", edges, np.full(72, 20.0), np.linspace(-0.1, 0.2, 72),
+        [("reactive:337", 57.6, 3.0), ("reactive:337,3", 33.9, 2.5), ("spare", 17.3, 2.6), ("clairvoyant", 0.0, 4.0)]
+        if len(waits)
+        else [],
     )  # fmt: skip
 
 
@@ -108,9 +111,11 @@ def test_the_loop_also_without_waits(tmp_path, waits, capped):
                "notes": "told"}  # fmt: skip
     rows = [{"day": 1, "profit_eur": 12345.678, "wait": None}, {"day": 2, "profit_eur": 1.0, "wait": 12.345}]
     draw_loop(path, title="Loop", lead="10 nodes", notes=["one", "two"], picture=picture(waits, capped),
-              summary=summary, columns=["day", "profit_eur", "wait"], rows=rows, rules=[])  # fmt: skip
+              summary=summary, columns=["day", "profit_eur", "wait"], rows=rows, rules=[],
+              beside=(["switching"], [{"switching": "reactive:337"}] if waits else []))  # fmt: skip
     page = path.read_text()
-    assert page.count('src="data:image/') == 5 + capped
+    assert page.count('src="data:image/') == 5 + capped + bool(waits)
+    assert ("Gain against waits for boots" in page) == ("Beside other rules" in page) == bool(waits)
     assert ("Cores in use" in page) == capped
     for text in ("<li>one</li>", "<td>12,346</td>", "<td>–</td>", "<td>12.3</td>", "profit eur"):
         assert text in page
