@@ -44,9 +44,13 @@ def freshness(submits: Ints, now: int, since: int = 0) -> Freshness:
         before = np.trim_zeros(arrivals, "b")
         such = np.count_nonzero(before == 0)
         if such <= RARE * len(before):
-            return Freshness(
-                f"no job was submitted for {silent} days, and on all but {such} of {len(before)} days before"
+            long = "a day" if silent == 1 else f"{silent} days"
+            some = (
+                f"{such} of {len(before)} days before had none"
+                if such
+                else f"each of {len(before)} days before had some"
             )
+            return Freshness(f"no job was submitted for {long}, and {some}")
     weeks = arrivals[: days // 7 * -7 - 1 : -1].reshape(-1, 7).sum(axis=1)
     last, least = int(weeks[0]), int(weeks[1:].min())
     if FEW * last < least:

@@ -29,9 +29,9 @@ def daily(*counts: int) -> np.ndarray:
     ("counts", "why"),
     [
         ([5] * 20, ""),
-        ([5] * 18 + [0] * 2, "no job was submitted for 2 days, and on all but 0 of 18 days before"),
+        ([5] * 18 + [0] * 2, "no job was submitted for 2 days, and each of 18 days before had some"),
         ([5] * 10 + [0] + [5] * 8 + [0], ""),
-        ([5] * 20 + [0] + [5] * 20 + [0], "no job was submitted for 1 days, and on all but 1 of 41 days before"),
+        ([5] * 20 + [0] + [5] * 20 + [0], "no job was submitted for a day, and 1 of 41 days before had none"),
         ([100] * 14 + [10, 0] * 3 + [110], ""),
         ([100] * 13 + [0] + [10, 0] * 3 + [9], "39 jobs were submitted in the last week, and at least 600 in each of"),
     ],
@@ -51,7 +51,7 @@ def test_what_waits_since_long_before_the_record_begins_hides_no_silence():
     begins = record_begins(submits, submits + runtime, now)
     assert begins == 99 * DAY_S + 60
     found = freshness(submits, now, begins)
-    assert found.stale == "no job was submitted for 13 days, and on all but 0 of 47 days before"
+    assert found.stale == "no job was submitted for 13 days, and each of 47 days before had some"
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=60), st.integers(0, 60), st.lists(st.integers(0, 9)))
