@@ -36,7 +36,11 @@ def export(
     if plan.stale and not accept_stale:
         raise InputError(plan_dir, f"was made of a stale history ({plan.stale})", "another plan, or --accept-stale")
     made = form.export(plan, node_names(plan.platform, names))
-    for note in made.notes:
+    called = plan.settings.get("names") if names is None else None
+    unnamed = (
+        [f"nodes are called as the platform calls them; the plan was made with --names {called}"] if called else []
+    )
+    for note in (*unnamed, *made.notes):
         typer.echo(f"dardis: note: {note}", err=True)
     if out is None:
         typer.echo(made.text, nl=False)

@@ -85,6 +85,8 @@ def _said(path: Path) -> Iterator[_Said]:
         for node in read_slurm(path).nodes:
             yield _Said(node.line, node.name, frozenset(_words_of(node)), node.cores)
         return
+    if not text.strip():
+        raise InputError(path, "is empty", "what scontrol show node -o prints, or a CSV of node,state")
     header, rows = csv_table(path, text, COLUMNS)
     for line, fields in rows:
         try:

@@ -97,8 +97,6 @@ def _standing(request: PlanRequest, site: Site, start: int) -> tuple[Standing | 
     """How nodes stand when the day begins, if anybody says so, and notes. Raises InputError."""
     platform, offset = site.platform, site.calendar.offset
     assert site.now is not None
-    if request.names is not None and request.state is None:
-        raise InputError("--names", "given without --state", "both: it says how the file of --state calls nodes")
     standing, notes = None, []
     if request.state is not None:
         states = read_node_states(request.state, platform, node_names(platform, request.names))

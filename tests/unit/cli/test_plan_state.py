@@ -71,7 +71,7 @@ def test_closed_nodes_are_left_alone(site: Path, tmp_path: Path, monkeypatch: py
     ("options", "why"),
     [
         ({"state": "cn1,off"}, "state.csv:2: 'cn1' is no node of platform small; expected one that is called as n0"),
-        ({"names": "n0"}, "--names: given without --state; expected both"),
+        ({"state": ""}, "state.csv: is empty; expected what scontrol show node -o prints, or a CSV of node,state"),
         ({"after": "."}, "holds no plan"),
     ],
 )
@@ -79,7 +79,7 @@ def test_what_is_wrong_is_told(
     site: Path, tmp_path: Path, options: dict, why: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if "state" in options:
-        (tmp_path / "state.csv").write_text(f"node,state\n{options['state']}\n")
+        (tmp_path / "state.csv").write_text(f"node,state\n{options['state']}\n" if options["state"] else "")
         options = {"state": tmp_path / "state.csv"}
     elif "after" in options:
         options = {"after": tmp_path}

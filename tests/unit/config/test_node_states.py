@@ -71,7 +71,7 @@ def test_what_a_table_says(tmp_path: Path) -> None:
         ("node,state\ncn01,asleep\n", "s:2: state 'asleep'; expected of on, busy, closed, off, booting, joined by +"),
         ("node,state\ncn01,off,1\n", "s:2: 3 fields instead of 2"),
         ("node\ncn01\n", "s:1: no column state; expected columns node,state"),
-        ("", "s:1: no column node, state"),
+        ("", "s: is empty"),
     ],
 )
 def test_what_is_wrong_has_a_place(tmp_path: Path, text: str, why: str) -> None:
