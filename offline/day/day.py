@@ -83,8 +83,7 @@ def plan_day(
 
     Raises InputError for a day without history, weather or prices, and for limits on power that nothing can keep.
     """
-    begun = process_cpu_s()
-    watch = Watch(options.time_limit, progress, stop)
+    begun, watch = process_cpu_s(), Watch(options.time_limit, progress, stop)
     site, past = hindsight.site, hindsight.past
     standing = standing or Standing.all_on(site.platform.node_count)
     start = site.calendar.day(day)[0]
@@ -95,6 +94,7 @@ def plan_day(
     )
     asked = [job.asked for job in site.jobs]
     state = state_at(past, asked, site.platform, now, predictor_of(past))
+    held = len(np.unique(state.running.placed.nodes))
     forecast_jobs = to_jobs(expected.trace, site.platform).jobs if len(expected.trace) else []
     made = [Expected.as_it_runs(job) for job in jobs_that_fit(forecast_jobs, site.platform)]
     made_up = {job.asked.number for job in made}
@@ -134,7 +134,7 @@ def plan_day(
         plans = replace(plans, best=replace(plans.best, stopped_by=StoppedBy.TIME))
     return DayPlan(
         day, problem, kinds, expected, plans, aims, downtime, all_on, account, most,
-        (*gaps, *standing.notes(found_on), *expected.notes, *aims.notes, *_of_limits(problem)),
+        (*gaps, *standing.notes(found_on, held), *expected.notes, *aims.notes, *_of_limits(problem)),
         (*ended, *filter(None, [dump.note])),
         process_cpu_s() - begun,
     )  # fmt: skip

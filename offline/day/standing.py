@@ -106,8 +106,14 @@ class Standing:
         )
         return replace(platform, maintenance=(*platform.maintenance, *windows)) if windows else platform
 
-    def notes(self, found_on: int = 0) -> Iterator[str]:
-        """What people should know of it; `found_on` nodes that were said to be off hold jobs."""
+    def notes(self, found_on: int = 0, held: int | None = None) -> Iterator[str]:
+        """What people should know of it.
+
+        `found_on` nodes that were said to be off hold jobs; so do `held` by the history when somebody looked.
+        """
+        busy = int(self.busy.sum())
+        if busy and held is not None and not busy <= 2 * held <= 4 * busy:
+            yield f"{busy} nodes hold jobs by --state, {held} by the history: one of the two may be old or not whole"
         off, closed = int(self.is_off.sum()), int(self.closed.sum())
         booting = len(self.down.node) - off
         if off or booting:

@@ -126,6 +126,18 @@ def test_what_is_said_a_while_before_holds_until_the_day_begins():
     ]
 
 
+def test_a_history_that_contradicts_the_state_is_told():
+    nodes = PLATFORM.node_count
+    busy = np.isin(np.arange(nodes), range(6))
+    standing = Standing(busy, np.zeros(nodes, dtype=bool), Downtime.none())
+    told = [len([*standing.notes(held=held)]) for held in (0, 2, 3, 6, 12, 13)]
+    assert told == [1, 1, 0, 0, 0, 1]
+    assert [*standing.notes(held=0)] == [
+        "6 nodes hold jobs by --state, 0 by the history: one of the two may be old or not whole"
+    ]
+    assert [*Standing.all_on(nodes).notes(held=9)] == []
+
+
 def test_a_plan_leaves_nodes_off_as_its_actions_say(tmp_path: Path):
     made = plan()
     end = made.profile.end
