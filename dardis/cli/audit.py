@@ -95,7 +95,8 @@ def _machine(path: Path, record: AskedRecord | None, file: Path | None) -> Platf
         machine = load_platform(file)
         if machine.needs_calendar and record is not None:
             known = record.machine(path).prime
-            machine = machine.on_clock(record.unix_start, 0 if known is None else known.first)
+            begins = record.unix_start if known is None or known.unix_start is None else known.unix_start
+            machine = machine.on_clock(begins, 0 if known is None else known.first)
         if machine.needs_calendar:
             found = "has queues with hours or maintenance by date, and nobody says when the trace began"
             raise InputError(f"--platform {file}", found, "the folder of a run on it, which knows")

@@ -63,15 +63,13 @@ def hybrid(
     no_report: Annotated[bool, typer.Option("--no-report", help="Draw no report.html.")] = False,
 ) -> None:
     """Forecast, plan, extract and switch day by day, and simulate each day online with what really arrived."""
-    from offline.day.options import DayOptions, Reactive, SwitchingRule, loop_switching
+    from offline.day.options import DayOptions, loop_switching
     from offline.loop.command import LoopRequest, run_hybrid
     from offline.loop.loop import LoopOptions, cap_rule, lead_of
     from offline.site.site import SiteRequest
 
     site = SiteRequest(history, platform, weather, prices, carbon, calendar_start, cooling, strict)
-    rule = loop_switching(switching)
-    reactive = rule if isinstance(rule, Reactive) else None
-    planned = SwitchingRule.OFF if isinstance(rule, Reactive) else rule
+    planned, reactive = loop_switching(switching)
     method = forecast_method or DayOptions().method
     day = DayOptions(planned, offset, method=method, time_limit=time_limit, seed=seed)
     chosen = (*(SETTINGS if dispatcher == DISPATCHER else ()), *(settings or ()))
@@ -88,8 +86,6 @@ def hybrid(
 
 def _show_beside(rows: Sequence[Mapping[str, Figure]]) -> None:
     """The same days under other rules, a line each."""
-    if not rows:
-        return
     typer.echo(f"  {'the same days with':<28} {'profit':>12} {'wait for boots':>15} {'delayed':>8} {'cycles':>7}")
     for row in rows:
         profit, delay, share, cycles = (

@@ -96,10 +96,4 @@ def calibrate(
     target = out or (platform if force else None)
     if target is not None:
         write_figures(platform, target, found.changed)
-        made = load_platform(target).groups
-        if instant := [group.prefix for group in made if group.power and not group.stays_on and not group.power.boot_s]:
-            told_of = ", ".join(f"{prefix}*" for prefix in instant)
-            typer.echo(
-                f"dardis: note: nobody says how long nodes {told_of} boot (boot_s): plans take it for 0 s", err=True
-            )
     typer.echo(f"{target}: written" if target else "nothing is written: --out OUT.toml, or --force to change P.toml")

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from dardis.config.slurm.read import read_slurm
+from dardis.config.slurm.read import parse_slurm
 from dardis.config.slurm.records import NodeRecord
 from dardis.config.slurm.show import SHOWN
 from dardis.model.arrays import Bools
@@ -82,7 +82,7 @@ def _said(path: Path) -> Iterator[_Said]:
     """What each line says, by the form that the file has."""
     text = read_text(path)
     if SHOWN.search(text):
-        for node in read_slurm(path).nodes:
+        for node in parse_slurm(path, text).nodes:
             yield _Said(node.line, node.name, frozenset(_words_of(node)), node.cores)
         return
     if not text.strip():

@@ -103,7 +103,7 @@ def frontier(picture: LoopPicture) -> Chart:
     """What rules gain, and how long jobs wait for boots under them."""
     drawing, (axes,) = chart.figure(chart.FULL, 3.0)
     *rivals, (ours, ours_s, ours_gain), (_, _, most) = picture.beside
-    names, waits, gained = zip(*rivals, strict=True) if rivals else ((), (), ())
+    names, waits, gained = zip(*rivals, strict=True)
     axes.scatter(waits, gained, color=chart.GREY, marker="s", s=26, label="idle nodes off after so long, spares")
     axes.scatter([ours_s], [ours_gain], color=chart.BLUE, marker="o", s=44, label=f"ours ({ours})", zorder=3)
     axes.margins(y=0.15)

@@ -72,7 +72,7 @@ def groups_of(trace: Trace, platform: Platform) -> Ints:
     Of these only its queue's, where that names some; of a reservation's queue those that stand for it.
     """
     bits = np.full(len(trace), platform.all_groups, dtype=np.int64)
-    for name in {*trace.partition.tolist()}:
+    for name in {*trace.partition.tolist()} if platform.partitions else ():
         bits[trace.partition == name] = _of_partition(name, platform)
     for queue in platform.queues:
         here = trace.queue == queue.name

@@ -82,15 +82,11 @@ def run_plan(request: PlanRequest, progress: SearchProgress | None) -> tuple[dic
         day = plan_day(hindsight, number, options, progress or tell_nobody, standing=standing)
         settings = request.site.settings() | asdict(request.options) | {"day": number, "cap": request.cap}
         settings |= {"now": site.calendar.text(now), "stale": stale}
-        settings |= {key: None if file is None else str(file) for key, file in _files_of_nodes(request).items()}
+        files = {"state": request.state, "after": request.after, "names": request.names}
+        settings |= {key: None if file is None else str(file) for key, file in files.items()}
         with PLAN_FOLDER.written_together(request.out) as part:
             summary = write_day(part, site, day, settings, cap=request.cap, report=request.report)
     return summary, (*site.notes, source, *unsaid, *day.history, *day.notes)
-
-
-def _files_of_nodes(request: PlanRequest) -> dict[str, Path | None]:
-    """The files that say how nodes stand."""
-    return {"state": request.state, "after": request.after, "names": request.names}
 
 
 def _standing(request: PlanRequest, site: Site, start: int) -> tuple[Standing | None, tuple[str, ...]]:

@@ -37,14 +37,17 @@ class Reactive:
         return f"{REACTIVE}:{self.idle_s}" + (f",{self.spares}" if self.spares else "")
 
 
-def loop_switching(text: str) -> SwitchingRule | Reactive:
-    """The rule of that name, or `reactive:SECONDS` with or without `,SPARES`. Raises InputError."""
+def loop_switching(text: str) -> tuple[SwitchingRule, Reactive | None]:
+    """The rule by which days are planned, and the one that switches in its place. Raises InputError.
+
+    The second is asked for as `reactive:SECONDS`, with or without `,SPARES`; then nothing is planned to be switched.
+    """
     name, colon, rest = text.partition(":")
     if name != REACTIVE:
-        return switching_rule(text, more=f", {REACTIVE}:SECONDS, {REACTIVE}:SECONDS,SPARES")
+        return switching_rule(text, more=f", {REACTIVE}:SECONDS, {REACTIVE}:SECONDS,SPARES"), None
     try:
         numbers = [whole_number(part, 0, MOST_S) for part in rest.split(",")] if colon else []
-        return Reactive(*numbers)
+        return SwitchingRule.OFF, Reactive(*numbers)
     except (TypeError, ValueError):
         expected = f"{REACTIVE}:SECONDS or {REACTIVE}:SECONDS,SPARES, whole numbers from 0 to {MOST_S}"
         raise InputError("--switching", repr(text), expected) from None

@@ -70,8 +70,9 @@ class Standing:
     def seated(self, running: Running, platform: Platform) -> tuple[Running, Standing, int]:
         """What runs, on nodes that can be the ones it has; and how many of these were said to be off.
 
-        A history says on how many nodes of a group jobs are, not on which: they are moved within each group, as few as
-        must be, and jobs that share a node go on doing so. Who holds a job is on.
+        A history says on how many nodes of a group jobs are, not on which. They are put on as many of the same group,
+        in their order: those that are said to hold jobs, then those that are on, in either case first the nodes that
+        they have. Jobs that share a node go on doing so, and who holds a job is on.
         """
         used = np.unique(running.placed.nodes)
         off = self.is_off
@@ -93,8 +94,9 @@ class Standing:
     def without_idle_closed(self, platform: Platform, since: int, until: int) -> Platform:
         """The machine without the nodes that hold no job and take none."""
         idle = tuple(np.flatnonzero(self.closed & ~self.busy).tolist())
-        window = (Maintenance(idle, since, until),) if idle else ()
-        return replace(platform, maintenance=(*platform.maintenance, *window)) if idle else platform
+        if not idle:
+            return platform
+        return replace(platform, maintenance=(*platform.maintenance, Maintenance(idle, since, until)))
 
     def closed_until(self, platform: Platform, start: int, end: int) -> Platform:
         """The machine, closed to jobs to `end` where a node takes none, and till it can be up where one is down."""

@@ -52,7 +52,8 @@ def write_loop(
     write_jobs(loop.switched.schedule, out / "jobs.csv", str(settings["history"]))
     write_downtime(out / "switching.csv", loop.switched.downtime)
     write_target(out / "target.json", loop.target, loop.site.platform)
-    write_json(out / "run.json", settings | {"platform": platform_to_dict(loop.site.platform)})
+    known = {"unix_start": loop.site.calendar.offset, "platform": platform_to_dict(loop.site.platform)}
+    write_json(out / "run.json", settings | known)
     if report:
         _draw(out / "report.html", loop, summary, rows, beside)
     return summary, beside
@@ -74,6 +75,7 @@ def beside_rows(loop: Loop) -> list[dict[str, Figure]]:
 
 
 def _beside(loop: Loop, name: str, lived: Lived) -> dict[str, Figure]:
+    """What the days were under a rule."""
     start, end = loop.conditions.start, loop.conditions.end
     counted = loop.counted(lived)
     delay = lived.boot_delay[counted]
@@ -92,10 +94,9 @@ def _beside(loop: Loop, name: str, lived: Lived) -> dict[str, Figure]:
 
 def summary_of(loop: Loop) -> dict[str, Figure]:
     """The figures of summary.json, flat."""
-    days = (loop.conditions.end - loop.conditions.start) / DAY_S
     told, base, most = loop.switched.account, loop.always_on.account, loop.clairvoyant.account
     counted, before = loop.counted(loop.switched), loop.counted(loop.always_on)
-    delay = loop.switched.boot_delay[counted]
+    ours = _beside(loop, loop.options.switching, loop.switched)
     gained = told.profit - base.profit
     states_co2 = loop.site.around.carbon is not None
     return {
@@ -112,10 +113,7 @@ def summary_of(loop: Loop) -> dict[str, Figure]:
         "bound_percent": 100 * (most.profit - base.profit) / abs(base.profit) if base.profit else None,
         "share_of_bound": loop.share_of_bound,
         **{f"gain_{name}_eur": value for name, value in asdict(loop.gain).items()},
-        "mean_boot_delay_s": float(delay.mean()) if len(delay) else None,
-        "delayed_share": float((delay > 0).mean()) if len(delay) else None,
-        "cycles_per_node_day": switches(loop, loop.switched) / loop.site.platform.node_count / days,
-        "mean_wait_s": mean_wait(loop.switched, counted),
+        **{key: ours[key] for key in ("mean_boot_delay_s", "delayed_share", "cycles_per_node_day", "mean_wait_s")},
         "always_on_mean_wait_s": mean_wait(loop.always_on, before),
         "most_wait_s": most_wait(loop.switched, counted),
         "always_on_most_wait_s": most_wait(loop.always_on, before),
@@ -132,8 +130,7 @@ def summary_of(loop: Loop) -> dict[str, Figure]:
         "always_on_co2_kg": base.co2_kg if states_co2 else None,
         "peak_kw": told.peak_kw,
         "always_on_peak_kw": base.peak_kw,
-        "mean_nodes_on": loop.nodes_on.integral(loop.conditions.start, loop.conditions.end)
-        / (loop.conditions.end - loop.conditions.start),
+        "mean_nodes_on": ours["mean_nodes_on"],
         "plan_cpu_s": sum(plan.cpu_s for plan in loop.plans),
         "currency": loop.site.platform.currency,
         "notes": "; ".join(notes_of(loop)),
@@ -280,8 +277,8 @@ def _points(loop: Loop, beside: Sequence[dict[str, Figure]]) -> list[tuple[str, 
     if not loop.rivals:
         return []
     by_name = {str(row["switching"]): row for row in beside}
-    order = [*map(str, loop.rivals), loop.options.switching, BOUND]
-    shown = (by_name[name] for name in dict.fromkeys(order))
+    others = [str(rule) for rule in loop.rivals if rule != loop.options.reactive]
+    shown = (by_name[name] for name in (*others, loop.options.switching, BOUND))
     return [(str(row["switching"]), float(row["mean_boot_delay_s"] or 0), float(row["gain_eur"] or 0)) for row in shown]
 
 

@@ -43,8 +43,9 @@ from offline.site.calendar import DAY_S
 from offline.site.site import Site
 
 RIVAL_IDLE_S: Final = 900
+"""How long nodes idle, beside the break-even time, under the rules that the days are set beside."""
 RIVAL_SPARES: Final = (0.01, 0.03, 0.1)
-"""Of all nodes."""
+"""How many idle nodes stay on, as a share of all."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,8 @@ def run_loop(site: Site, options: LoopOptions, progress: SearchProgress) -> Loop
     rivals = {}
     for rule in rivals_on(site.platform) if switching is not None else ():
         progress(f"the days under {rule}", None, None)
-        rivals[rule] = lived_with(replace(target, switching=reactive_switching(rule, site.platform, start)))
+        other = replace(target, switching=reactive_switching(rule, site.platform, start))
+        rivals[rule] = lived if rule == options.reactive else lived_with(other)
     base = before.schedule
     always_on = _lived(site, conditions, base, Downtime.none(), np.zeros(len(jobs), dtype=np.int64))
     bound = clairvoyant(base, site.platform, conditions.start, conditions.end)
@@ -207,8 +209,9 @@ def run_loop(site: Site, options: LoopOptions, progress: SearchProgress) -> Loop
 def rivals_on(platform: Platform) -> tuple[Reactive, ...]:
     """What Slurm's own power saving might be told: idle for break-even or 900 s, and several numbers of spares."""
     even = break_even_seconds(platform)
-    numbers = dict.fromkeys(ceil(share * platform.node_count) for share in RIVAL_SPARES)
-    return (Reactive(even), Reactive(RIVAL_IDLE_S), *(Reactive(even, spares) for spares in numbers))
+    numbers = [ceil(share * platform.node_count) for share in RIVAL_SPARES]
+    rules = (Reactive(even), Reactive(RIVAL_IDLE_S), *(Reactive(even, spares) for spares in numbers))
+    return tuple(dict.fromkeys(rules))
 
 
 def _dispatcher(options: LoopOptions) -> Dispatcher:

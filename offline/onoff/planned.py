@@ -202,12 +202,13 @@ def _ramped(
     Who is `off` at the start need not be shut down; nobody is booted before it, as many as there are at it.
     """
     downs, boots = _Ramp(limits.off_per_min), _Ramp(limits.on_per_min)
+    stays = {(node, start) for node in off}
     later = [
-        (node, down if down == start and node in off else downs.at(down, 1), up)
+        (node, down if (node, down) in stays else downs.at(down, 1), up)
         for node, down, up in sorted(taken, key=lambda t: (t[1], t[0]))
     ]
     for node, down, up in sorted(later, key=lambda t: (-t[2], t[0])):
-        soonest = off[node] if down == start and node in off else start
+        soonest = off[node] if (node, down) in stays else start
         yield node, down, up if up >= FOREVER else max(boots.at(up - power.boot_s, -1) + power.boot_s, soonest)
 
 

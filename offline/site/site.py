@@ -161,6 +161,13 @@ def _never_switched(platform: Platform) -> list[str]:
     return notes
 
 
+def _boots_at_once(platform: Platform) -> list[str]:
+    """Whose time to boot nobody says, though plans switch them."""
+    groups = [group for group in platform.groups if group.power and not group.stays_on and not group.power.boot_s]
+    names = ", ".join(f"{group.prefix}*" for group in groups)
+    return [f"the platform has no boot_s for nodes {names}: they are taken to boot at once"] if groups else []
+
+
 def load_site(request: SiteRequest, moment_of: Callable[[Trace, Calendar], Moment] | None = None) -> Site:
     """Read everything that the request names. Raises InputError for whatever is wrong with it.
 
@@ -208,7 +215,7 @@ def load_site(request: SiteRequest, moment_of: Callable[[Trace, Calendar], Momen
     if not platform.states_income:
         earns = f"{platform.income_per_core_h:g} {platform.currency}"
         notes.append(f"nobody says what a core-hour earns (income_eur_per_core_h): {earns}, as the thesis has it")
-    notes += _never_switched(platform)
+    notes += [*_never_switched(platform), *_boots_at_once(platform)]
     cooling = platform_cooling(platform, request.cooling)
     if cooling is None:
         notes.append("no cooling is stated: an air-cooled plant of the machine's size")

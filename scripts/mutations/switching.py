@@ -117,7 +117,7 @@ SWITCHING = (
     Mutation(
         "who is off when a day begins is shut down anew, so many a minute",
         PLANNED,
-        "(node, down if down == start and node in off else downs.at(down, 1), up)",
+        "(node, down if (node, down) in stays else downs.at(down, 1), up)",
         "(node, downs.at(down + 60, 1), up)",
         OF_PLANNED,
     ),

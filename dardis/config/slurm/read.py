@@ -16,10 +16,17 @@ _EXPECTED = "what scontrol show node -o prints, or a slurm.conf with its nodes"
 def read_slurm(path: Path) -> SlurmSite:
     """The nodes and partitions of a file of either form, plain or gzipped.
 
-    InputError: a file that can't be read, is of neither form or has no node, a line that says what can't be, a node
-    twice, and a node in no partition where there are partitions.
+    InputError: a file that can't be read, and what `parse_slurm` refuses.
     """
-    text = read_text(path)
+    return parse_slurm(path, read_text(path))
+
+
+def parse_slurm(path: Path, text: str) -> SlurmSite:
+    """The same of a text; `path` names it in messages.
+
+    InputError: neither form or no node, a line that says what can't be, a node twice, and a node in no partition where
+    there are partitions.
+    """
     if SHOWN.search(text):
         site = parse_show(path, text)
     elif CONFIGURES.search(text):

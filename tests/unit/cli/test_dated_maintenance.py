@@ -64,5 +64,19 @@ def test_a_plan_keeps_away_from_nodes_in_maintenance(
     assert [(window["start"] + START_UNIX) % DAY_S for window in record] == [0]
 
 
+def test_the_audit_of_a_loop_knows_the_date(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Days lived with all nodes open, looked at on the machine whose nodes 2 to 4 were in maintenance by date."""
+    search_less(monkeypatch)
+    options = {"days": "7-8", "switching": "off", "dispatcher": "easy"}
+    for name in ("small", "dated"):
+        platform = site / f"{name}.toml"
+        assert called("hybrid", site, tmp_path / name, platform=platform, no_report=True, **options) == 0
+    assert run(["audit", str(tmp_path / "dated"), "--platform", str(site / "dated.toml")]) == 0
+    assert run(["audit", str(tmp_path / "small"), "--platform", str(site / "dated.toml")]) == 1
+    assert "maintenance" in capsys.readouterr().out
+
+
 def rows(path: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(path.read_text().splitlines()))

@@ -121,13 +121,3 @@ def test_raddit_says_what_a_busy_node_draws_and_nothing_of_idle_ones(tmp_path, s
     assert 690 < made.idle_w + made.core_w < 720, "the mean is 674 W by node-hours, the median 727 W"
     before, unseen = (float(re.search(r"energy of a day by ([\d.]+)%", line)[1]) for line in told[3:5])
     assert unseen < 7 < before
-
-
-def test_nodes_that_boot_at_once_are_told(tmp_path, site):
-    asked = site.write(tmp_path, site.long())
-    said = "note: nobody says how long nodes"
-    answer = run(*asked, "--out", tmp_path / "new.toml")
-    assert said in answer.stderr
-    for group in load_platform(tmp_path / "new.toml").groups:
-        assert (f"{group.prefix}*" in answer.stderr) == (group.power.boot_s == 0 and not group.stays_on)
-    assert said not in run(*asked).stderr

@@ -140,6 +140,15 @@ def test_nodes_that_are_never_switched_are_told(folder, request_of, power, why):
     assert not [note for note in load_site(request_of).notes if "switches nodes" in note]
 
 
+def test_nodes_that_boot_at_once_are_told(folder, request_of):
+    """An import has no boot_s, and a plan that takes boots for nothing switches all the more."""
+    notes = []
+    for boot_s in ("", ", boot_s = 60"):
+        (folder / "small.toml").write_text(PLATFORM + f"power = {{ idle_w = 100, off_w = 5{boot_s} }}\n")
+        notes.append([note for note in load_site(request_of).notes if "boot at once" in note])
+    assert notes == [["the platform has no boot_s for nodes n*: they are taken to boot at once"], []]
+
+
 def test_jobs_wider_than_the_machine_are_left_out_and_told(folder, request_of):
     rows = [*made_up_rows(), replace(made_up_rows()[-1], number=9_999, cores=81)]
     (folder / "trace.swf").write_text(swf(rows))
