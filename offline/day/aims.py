@@ -54,7 +54,7 @@ def aims_of_day(hindsight: Hindsight, known: Known, day: int, options: DayOption
             notes.append("the tree of the use to aim at is worse than the mean on days not seen: the plan's own use is")
     spare, switching = ZERO, None
     if options.switching is SwitchingRule.SPARE:
-        found = spares_of_day(known, day)
+        found = spares_of_day(known, day, hindsight.demands)
         switching = found.switching if found.switching.spares else None
         notes += found.rule.notes if switching else [NONE_SWITCHED]
         error = "" if found.rule.cv_error is None else f" (error {found.rule.cv_error:.1f} nodes on days not seen)"

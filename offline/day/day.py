@@ -16,29 +16,25 @@ from dardis.model.series import Series
 from dardis.model.target import Switching
 from dardis.power.account import Account
 from dardis.power.joule import cost_of_joule
-from dardis.workload.jobs import to_jobs
+from dardis.power.tariff import Tariff
 from offline.day.aims import Aims, aims_of_day
-from offline.day.gap import live_on
 from offline.day.hindsight import Hindsight
-from offline.day.known import known_at
 from offline.day.options import DayOptions
+from offline.day.pose import pose
+from offline.day.promise import Promise, promise_of
+from offline.day.room import Settled, fill_room
 from offline.day.standing import Standing
 from offline.folder.tables import JobKind
-from offline.forecast.forecast import Forecast, forecast
+from offline.forecast.forecast import Forecast
 from offline.onoff.counts import Limits
 from offline.onoff.planned import Reserve, plan_switching
 from offline.onoff.spans import Spans
 from offline.planner.budget import SearchProgress, Watch, never, tell_nobody
 from offline.planner.day_account import account_of
-from offline.planner.midnight import plan_jobs, state_at
 from offline.planner.plan import Plans, plan
-from offline.planner.problem import Expected, Plan, Problem, StoppedBy
+from offline.planner.problem import Plan, Problem, StoppedBy
 from offline.planner.switched_bound import bound_with_switching, most_of_machine
 from offline.planner.use import cores_used, node_spans
-from offline.site.calendar import DAY_S
-from offline.site.fitting import jobs_that_fit
-from offline.site.history import predictor_of
-from offline.site.stale import freshness
 
 SEARCH_SHARE = 0.6
 """Of the time, what the searches for a plan may take: past days are planned after them, and the bound has the rest."""
@@ -64,6 +60,8 @@ class DayPlan:
     notes: tuple[str, ...]
     history: tuple[str, ...]
     """Notes on whether the history ended before its time, which say nothing of the plan itself."""
+    promise: Promise | None
+    """What switching is to bring; None where nothing is switched or too few days have passed."""
     cpu_s: float
 
     @property
@@ -84,68 +82,52 @@ def plan_day(
     Raises InputError for a day without history, weather or prices, and for limits on power that nothing can keep.
     """
     begun, watch = process_cpu_s(), Watch(options.time_limit, progress, stop)
-    site, past = hindsight.site, hindsight.past
-    standing = standing or Standing.all_on(site.platform.node_count)
-    start = site.calendar.day(day)[0]
-    now = start - hindsight.lead_s
-    conditions = site.conditions(day)
-    expected = forecast(
-        site.waited(past), site.calendar, day, options.hours, options.method, options.seed, hindsight.lead_s
-    )
-    asked = [job.asked for job in site.jobs]
-    state = state_at(past, asked, site.platform, now, predictor_of(past))
-    held = len(np.unique(state.running.placed.nodes))
-    forecast_jobs = to_jobs(expected.trace, site.platform).jobs if len(expected.trace) else []
-    made = [Expected.as_it_runs(job) for job in jobs_that_fit(forecast_jobs, site.platform)]
-    made_up = {job.asked.number for job in made}
-    ahead = None
-    if now < start:
-        machine = standing.without_idle_closed(site.platform, now - 1, start)
-        ahead = live_on(state, asked, [job for job in made if job.asked.submit < start], machine, start)
-        state, made = ahead.state, [job for job in made if job.asked.submit >= start]
-    known, gaps = known_at(site, past, day, now, ahead)
-    jobs = sorted([*state.waiting, *made], key=lambda job: (job.asked.submit, job.asked.number))
-    kinds = dict.fromkeys(state.running.number.tolist(), JobKind.RUNNING)
-    kinds |= {job.asked.number: JobKind.QUEUED for job in jobs}
-    kinds |= {number: JobKind.FORECAST for number in kinds if number in made_up}
-    horizon = conditions.end + DAY_S
-    running, standing, found_on = standing.seated(state.running, site.platform)
-    problem = Problem(
-        standing.closed_until(site.platform, start, horizon), conditions, site.cooling, site.tariff,
-        plan_jobs(jobs, site.platform, start), running, horizon,
-    )  # fmt: skip
-    searching = max(watch.left_s, 0.0) * SEARCH_SHARE
-    plans = plan(problem, time_limit=searching, seed=options.seed, progress=progress, stop=stop)
-    all_on = account_of(problem, plans.best.start)
+    posed = pose(hindsight, day, options, standing)
+    problem, known = posed.problem, posed.known
+
+    def searched(tariff: Tariff) -> Plans:
+        asked, left_s = replace(problem, tariff=tariff), max(watch.left_s, 0.0) * SEARCH_SHARE
+        return plan(asked, time_limit=left_s, seed=options.seed, progress=progress, stop=stop)
+
+    plans = searched(problem.tariff)
     aims = aims_of_day(hindsight, known, day, options, cores_used(problem, plans.best.start))
-    downtime = planned_downtime(problem, plans.best, all_on, aims.switching, standing)
-    account = account_of(problem, plans.best.start, downtime)
-    if not account.feasible:
-        found = f"the best plan is {account.over_limit_kwh:.1f} kWh above a limit on power that must be kept"
+
+    def settled(plans: Plans) -> Settled:
+        all_on = account_of(problem, plans.best.start)
+        downtime = planned_downtime(problem, plans.best, all_on, aims.switching, posed.standing)
+        return Settled(plans, all_on, downtime, account_of(problem, plans.best.start, downtime))
+
+    made = fill_room(problem, settled(plans), lambda tariff: settled(searched(tariff)))
+    if not made.account.feasible:
+        found = f"the best plan is {made.account.over_limit_kwh:.1f} kWh above a limit on power that must be kept"
         raise InputError("platform: tariff", found, "limits that the running jobs and idle nodes leave room for")
-    dump = freshness(site.trace.submit, now, site.record_begins(now))
-    ended = (f"the history may have ended before its time: {dump.stale}",) if dump.stale else ()
-    most = plans.best.bound
+    most = made.plans.best.bound
     if aims.switching is not None and most is not None:
         most = None if watch.over() else bound_with_switching(problem, guard_s=watch.left_s)
     if most is not None:
         most = min(most, most_of_machine(problem))
+    promise = None
+    if aims.switching is not None:
+        promise = promise_of(hindsight, known, options, problem.conditions, posed.forecast.day_weights)
+    best = made.plans.best
     if watch.over():
-        plans = replace(plans, best=replace(plans.best, stopped_by=StoppedBy.TIME))
+        best = replace(best, stopped_by=StoppedBy.TIME)
     return DayPlan(
-        day, problem, kinds, expected, plans, aims, downtime, all_on, account, most,
-        (*gaps, *standing.notes(found_on, held), *expected.notes, *aims.notes, *_of_limits(problem)),
-        (*ended, *filter(None, [dump.note])),
+        day, problem, posed.kinds, posed.forecast, replace(made.plans, best=best), aims, made.downtime, made.all_on,
+        made.account, most, (*posed.notes, *aims.notes, *_of_limits(problem, made)), posed.history, promise,
         process_cpu_s() - begun,
     )  # fmt: skip
 
 
-def _of_limits(problem: Problem) -> tuple[str, ...]:
-    """A note where plans and bounds are not of one kind."""
+def _of_limits(problem: Problem, made: Settled) -> tuple[str, ...]:
+    """Notes where plans and bounds are not of one kind, and where a limit is kept by nodes that are off."""
     tariff = problem.tariff
     if not tariff.limits and tariff.contracted_kw is None:
         return ()
-    return ("power is limited: multi-search and the best rule may be above the limit, and the bound leaves it out",)
+    mixed = "power is limited: multi-search and the best rule may be above the limit, and the bound leaves it out"
+    if made.all_on.feasible:
+        return (mixed,)
+    return (mixed, "the limits on power are kept only with the nodes off that the plan has off")
 
 
 def planned_downtime(

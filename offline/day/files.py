@@ -17,13 +17,21 @@ from dardis.report.plan_charts import PlannedDay
 from dardis.report.plan_page import draw_plan
 from offline.day.by_hour import desired_of, nodes_on_of, powered_of, profile_of
 from offline.day.day import DayPlan
+from offline.day.promise import Promise
 from offline.folder.plan import Figure, PlanFolder, write_plan
 from offline.folder.tables import JobKind, OnOffTable, ProfileTable, ScheduleTable
+from offline.forecast.ranges import Range
 from offline.planner.as_schedule import schedule_of
 from offline.planner.use import cores_used, node_spans
 from offline.site.site import Site
 
 TARGET_FILE, REPORT_FILE = "target.json", "report.html"
+PROMISED = (
+    "gain_eur", "gain_p10_eur", "gain_p90_eur", "gain_over_suspend_eur", "gain_over_suspend_p10_eur",
+    "gain_over_suspend_p90_eur", "peak_p10_kw", "peak_p90_kw", "boot_delay_s", "delayed_share", "suspend_boot_delay_s",
+    "suspend_delayed_share",
+)  # fmt: skip
+"""What is null where nobody can say what switching brings."""
 
 
 def write_day(
@@ -83,6 +91,9 @@ def summary_of(site: Site, day: DayPlan) -> dict[str, Figure]:
         "jobs_running": count[JobKind.RUNNING],
         "jobs_queued": count[JobKind.QUEUED],
         "jobs_forecast": count[JobKind.FORECAST],
+        **_range("jobs", "", day.forecast.jobs),
+        **_range("core_h", "", day.forecast.core_h),
+        **promised(day.promise),
         "profit_eur": told.profit,
         "income_eur": told.income_eur,
         "energy_eur": told.energy_eur,
@@ -108,6 +119,30 @@ def summary_of(site: Site, day: DayPlan) -> dict[str, Figure]:
         "currency": site.platform.currency,
         "notes": "; ".join((*site.notes, *day.history, *day.notes)),
     }
+
+
+def promised(promise: Promise | None) -> dict[str, Figure]:
+    """What switching is to bring; None where nobody can say."""
+    if promise is None:
+        return dict.fromkeys(PROMISED) | {"gain_days": 0}
+    waits, suspend = promise.waits, promise.suspend_waits
+    return {
+        "gain_eur": promise.gain.mean,
+        **_range("gain", "_eur", promise.gain),
+        "gain_over_suspend_eur": promise.over_suspend.mean,
+        **_range("gain_over_suspend", "_eur", promise.over_suspend),
+        **_range("peak", "_kw", promise.peak_kw),
+        "boot_delay_s": waits.mean_s,
+        "delayed_share": waits.delayed_share,
+        "suspend_boot_delay_s": suspend.mean_s,
+        "suspend_delayed_share": suspend.delayed_share,
+        "gain_days": promise.days,
+    }
+
+
+def _range(name: str, unit: str, of: Range) -> dict[str, Figure]:
+    """The ends of a range: a tenth of the days are below the first, a tenth above the second."""
+    return {f"{name}_p10{unit}": of.low, f"{name}_p90{unit}": of.high}
 
 
 def _draw(

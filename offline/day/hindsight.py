@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import takewhile
 
 import numpy as np
 
@@ -11,10 +13,13 @@ from dardis.model.errors import InputError
 from dardis.model.profile import ZERO, StepFunction
 from dardis.model.schedule import Schedule
 from dardis.model.series import Series
+from dardis.power.account import Work, work_of
 from dardis.power.conditions import Conditions
-from offline.day.known import Known
+from offline.day.known import Known, known_at
+from offline.day.switched_day import SwitchedDay
 from offline.extract.target_tree import TargetTree, learn_target
 from offline.forecast.forecast import forecast
+from offline.onoff.replay import Demand, demands_of
 from offline.planner.budget import Effort, Watch
 from offline.planner.improve import improve
 from offline.planner.midnight import plan_jobs, state_at
@@ -45,14 +50,30 @@ class Hindsight:
     site: Site
     past: Schedule
     lead_s: int = 0
+    switched_days: dict[tuple[int, str, int], tuple[SwitchedDay, SwitchedDay]] = field(default_factory=dict)
+    """Past days under the rule of a kind that their midnights knew, and under Slurm's own (`offline.day.promise`)."""
     _use: dict[int, Floats] = field(default_factory=dict)
     _demand: dict[int, Floats] = field(default_factory=dict)
     _conditions: dict[int, Conditions] = field(default_factory=dict)
 
+    @cached_property
+    def demands(self) -> dict[int, Demand]:
+        """The nodes that jobs took in each group."""
+        return demands_of(self.past, self.site.platform)
+
+    @cached_property
+    def work(self) -> Work:
+        """All jobs that ran."""
+        return work_of(self.past, self.site.platform)
+
+    def known_on(self, day: int) -> Known:
+        """What was known at the midnight that begins a day."""
+        return known_at(self.site, self.past, day, self.site.calendar.day(day)[0])[0]
+
     def target(self, known: Known, day: int, seed: int) -> tuple[TargetTree | None, StepFunction]:
         """The tree that the days before `day` give, and the cores that it aims at in its hours; None with few days."""
         platform = self.site.platform
-        days = self._days(known.first_day, known.next_day)
+        days = self._covered_days(known.first_day, known.next_day)
         if len(days) < LEAST_DAYS:
             return None, ZERO
         use = np.concatenate([self._use_of(d) for d in days])
@@ -63,8 +84,13 @@ class Hindsight:
         tree = learn_target(told.table(days[0], len(days)), use)
         return tree, tree.cores(told.table(day, 1), platform.cores)
 
-    def _days(self, first: int, day: int) -> list[int]:
-        """The days before `day` that are learned from: those that just passed, as long as enough is known of them.
+    def _covered_days(self, first: int, day: int) -> list[int]:
+        """Of the recent days the last ones whose weather and prices are known."""
+        known = takewhile(lambda before: self._covered(before, day), reversed(self.recent_days(first, day)))
+        return [*known][::-1]
+
+    def recent_days(self, first: int, day: int) -> list[int]:
+        """The days before `day` that are learned from: those that just passed, as long as they have not too many jobs.
 
         They are over when `day` begins.
         """
@@ -74,7 +100,7 @@ class Hindsight:
             start, end = self.site.calendar.day(before)
             jobs += int(np.count_nonzero((self.past.submit >= start) & (self.past.submit < end)))
             too_early = start - self.lead_s < int(self.past.submit.min()) + DAY_S
-            if too_early or (jobs > MOST_JOBS and len(days) >= LEAST_DAYS) or not self._covered(before, day):
+            if too_early or (jobs > MOST_JOBS and len(days) >= LEAST_DAYS):
                 break
             days.append(before)
         return days[::-1]

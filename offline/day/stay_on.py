@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil
 
 import numpy as np
 
+from dardis.model.arrays import Ints
 from dardis.model.platform import Platform
 from dardis.model.profile import StepFunction
 from dardis.model.target import Switching
@@ -14,12 +16,12 @@ from dardis.power.nodes import MachinePower
 from offline.day.known import Known
 from offline.day.options import Reactive
 from offline.extract import algorithm8
-from offline.extract.spares import SpareRule, learn_spares
-from offline.onoff.replay import demands_of
+from offline.extract.spares import HIGH_USE, SpareRule, learn_spares
+from offline.onoff.replay import Demand
 
 LEAST_IDLE_S = 600
 """With 337 s, the break-even of common nodes, these go through 1.34 cycles a day on Curie partition 4, with 600 s
-1.17; that costs half a point of what can be saved (docs/switching.md)."""
+1.17; that costs half a point of what can be saved, and at high load four points (docs/switching.md)."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +39,13 @@ def break_even_seconds(platform: Platform) -> int:
     return ceil(finite.max()) if len(finite) else 0
 
 
-def idle_seconds(platform: Platform) -> int:
-    """How long a node idles before it is shut down, s: until being down would have cost less, or `LEAST_IDLE_S`."""
+def idle_seconds(platform: Platform, use: float = 0.0) -> int:
+    """How long a node idles before it is shut down, s: until being down would have cost less, or `LEAST_IDLE_S`.
+
+    The first where this share of the nodes is in use, and that is much: few idle for long there.
+    """
     even = break_even_seconds(platform)
-    return max(even, LEAST_IDLE_S) if even else 0
+    return max(even, LEAST_IDLE_S) if even and use <= HIGH_USE else even
 
 
 def reactive_switching(rule: Reactive, platform: Platform, start: int) -> Switching | None:
@@ -60,13 +65,17 @@ def reactive_switching(rule: Reactive, platform: Platform, start: int) -> Switch
     return Switching(spares=kept, idle_s=rule.idle_s)
 
 
-def spares_of_day(known: Known, day: int) -> SpareDays:
-    """Learn from all days that are over how many spare nodes each hour of `day` needs."""
+def spares_of_day(known: Known, day: int, demands: Mapping[int, Demand]) -> SpareDays:
+    """Learn from all days that are over how many spare nodes each hour of `day` needs.
+
+    `demands` are those of the whole past, by node group; what was not known is left out here.
+    """
     days = known.next_day - known.first_day
-    platform, idle_s = known.platform, idle_seconds(known.platform)
-    demands = {group: demand.before(known.until) for group, demand in demands_of(known.schedule, platform).items()}
+    platform = known.platform
+    past = {group: demand.before(known.until) for group, demand in demands.items()}
     table = known.table(known.first_day, max(days, 0)) if days > 0 else known.table(day, 1).rows(0, 0)
-    rule = learn_spares(demands, table, platform, idle_s)
+    idle_s = idle_seconds(platform, _use(past, table.edges))
+    rule = learn_spares(past, table, platform, idle_s)
     hours = known.table(day, 1)
     begins = hours.edges[:-1]
     spares = {
@@ -76,6 +85,13 @@ def spares_of_day(known: Known, day: int) -> SpareDays:
         for group, function in rule.predict(hours).items()
     }
     return SpareDays(Switching(spares=spares, idle_s=idle_s), rule)
+
+
+def _use(demands: Mapping[int, Demand], edges: Ints) -> float:
+    """Share of all nodes that were in use between the first and the last edge; 0 where nothing lies between."""
+    start, end = int(edges[0]), int(edges[-1])
+    busy = sum(demand.busy.integral(start, end) for demand in demands.values())
+    return busy / (sum(demand.count for demand in demands.values()) * max(end - start, 1))
 
 
 def thesis_target(known: Known, day: int, offset: int, planned: StepFunction | None) -> StepFunction:

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dardis.model.arrays import Ints
+from dardis.model.arrays import Floats, Ints
 from dardis.model.errors import InputError
 from dardis.workload.trace import Trace
 from offline.forecast.donors import DEFAULT, donors
 from offline.forecast.past import Past, look_back
+from offline.forecast.ranges import Range, day_weights, range_of
 from offline.forecast.scenarios import Demand, bands, draw, jobs_of, nearest
 from offline.site.calendar import DAY_S, HOUR_S, Calendar
 
@@ -30,6 +31,12 @@ class Forecast:
     demand: Demand
     edges: Ints
     method: str
+    jobs: Range
+    """Jobs submitted in 24 hours."""
+    core_h: Range
+    """Core-hours that they will use."""
+    day_weights: Floats
+    """How much each past day says of the coming one, shape (days,); the last is the one before what is forecast."""
     notes: tuple[str, ...] = ()
 
 
@@ -69,7 +76,10 @@ def forecast_from(past: Past, hours: int, method: str, seed: int) -> Forecast:
     demand, blind = bands(past, chosen, drawn)
     made = jobs_of(past, nearest(past, demand, drawn))
     edges = past.origin + HOUR_S * np.arange(hours + 1)
-    return Forecast(made, demand, edges, method, (*_silence(past), *chosen.notes, *blind))
+    weights = day_weights(past)
+    came = np.bincount(past.hour // 24, minlength=past.days).astype(np.float64)
+    jobs, core_h = range_of(came, weights), range_of(past.work.sum(axis=1), weights)
+    return Forecast(made, demand, edges, method, jobs, core_h, weights, (*_silence(past), *chosen.notes, *blind))
 
 
 def _silence(past: Past) -> tuple[str, ...]:

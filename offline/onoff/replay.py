@@ -80,6 +80,8 @@ class Replay:
     boots: Ints
     delay: Ints
     """How long each job start of the window waits for a boot, s."""
+    nodes_on: StepFunction
+    """Nodes that are on or booting, from a boot before the window on."""
 
     @property
     def mean_delay_s(self) -> float:
@@ -120,10 +122,12 @@ class PastDemand:
         lengths = np.maximum(last - first, 0)
         return np.repeat(takes, lengths), indexes_of(first, lengths)
 
-    def replay(self, spares: Ints | int) -> Replay:
-        """Keep so many spares on: one number, or one for each span."""
-        kept = np.broadcast_to(np.asarray(spares, dtype=np.int64), len(self.edges) - 1)
-        on = np.minimum(self.demand.count, np.maximum(self._recent, self._busy + kept[np.maximum(self._span, 0)]))
+    def replay(self, spares: Ints | int, floors: Ints | int = 0) -> Replay:
+        """Keep so many spares on, and so many nodes at least: one number, or one for each span."""
+        kept, least = np.broadcast_arrays(spares, floors, self.edges[:-1])[:2]
+        place = np.maximum(self._span, 0)
+        wished = np.maximum(self._busy + kept[place], least[place])
+        on = np.minimum(self.demand.count, np.maximum(self._recent, wished)).astype(np.int64)
         rise = np.diff(on, prepend=on[0])
         inside = self._span >= 0
         spans = len(kept)
@@ -133,7 +137,8 @@ class PastDemand:
         p = self.power
         saved = off_s * (p.idle_w - p.off_w)
         saved -= boots * (p.boot_w - p.idle_w) * p.boot_s + downs * (p.shutdown_w - p.off_w) * p.shutdown_s
-        return Replay(np.asarray(saved, dtype=np.float64), boots, self._delays(on))
+        nodes_on = StepFunction(np.append(NO_TIME, self._times[1:]), on)
+        return Replay(np.asarray(saved, dtype=np.float64), boots, self._delays(on), nodes_on)
 
     def _delays(self, on: Ints) -> Ints:
         """How long after its start the last node of each job is up, given the nodes on or booting by piece of time."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from offline.planner.budget import Effort, SearchProgress, Watch, never, tell_nobody
 from offline.planner.improve import improve
+from offline.planner.limits import closed_to_limits, must_be_kept
 from offline.planner.money import rank_of
 from offline.planner.problem import Plan, Problem, StoppedBy
 from offline.planner.rules import rule_plans
@@ -58,7 +59,11 @@ def plan(
     multi, _ = multi_search(problem, whole.part(MULTI_SHARE))
     best = rule if rank > rank_of(problem, multi.start)[0] else multi
     reasons = [multi.stopped_by]
-    if multi.stopped_by is not StoppedBy.USER:
+    if must_be_kept(problem) and multi.stopped_by is not StoppedBy.USER:
+        kept, _ = multi_search(closed_to_limits(problem), whole.part(MULTI_SHARE))
+        best = max(best, kept, key=lambda plan: rank_of(problem, plan.start)[0])
+        reasons.append(kept.stopped_by)
+    if StoppedBy.USER not in reasons:
         part = whole.part(BOUND_SHARE)
         most = _bound(problem, part)
         reasons.append(part.stopped_by)

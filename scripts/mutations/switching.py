@@ -70,8 +70,8 @@ SWITCHING = (
     ),
     Mutation(
         "spares are kept on beyond the nodes that there are", REPLAY,
-        "np.minimum(self.demand.count, np.maximum(self._recent, self._busy + kept[np.maximum(self._span, 0)]))",
-        "np.maximum(self._recent, self._busy + kept[np.maximum(self._span, 0)])", OF_REPLAY,
+        "np.minimum(self.demand.count, np.maximum(self._recent, wished))", "np.maximum(self._recent, wished)",
+        OF_REPLAY,
     ),
     Mutation(
         "a boot costs what it takes beyond being off, not beyond idling", REPLAY,

@@ -25,9 +25,9 @@ from scripts.thesis_7.runs import (
     OPPONENTS,
     SHIFTED,
     SPARES,
-    SWITCHINGS,
     Run,
     Runs,
+    switchings,
     violations,
 )
 
@@ -244,7 +244,7 @@ def aims(of: Found, family: str) -> list[Aim]:
 def rows(of: Found) -> Iterator[dict[str, str | float]]:
     """All figures, a row for each run and scenario."""
     keys = [(OPPONENTS, name) for name in (*RULES, EASY)]
-    keys += [(family, name) for family in DISPATCHERS for name in SWITCHINGS]
+    keys += [(family, name) for family in DISPATCHERS for name in switchings(family)]
     for key in keys:
         for scenario, cell in of.cells[key].items():
             over, over_percent = of.over_best(key, scenario, end=False)

@@ -19,9 +19,9 @@ from scripts.thesis_7.runs import (
     SAME_NODES,
     SHIFT_H,
     SPARES,
-    SWITCHINGS,
     TEN,
     THROUGHPUT,
+    switchings,
 )
 
 SHOWN: tuple[tuple[str, Key], ...] = (
@@ -178,7 +178,7 @@ def _bounds(found: Found) -> list[str]:
     for family in DISPATCHERS:
         cells = found.cells[family, ALL_ON]
         rows.append([f"{family}: bound, % (EUR)", *_each(cells.__getitem__, _bound)])
-        for switching in SWITCHINGS[1:]:
+        for switching in switchings(family)[1:]:
             there = found.cells[family, switching]
             rows.append([f"{family}, {switching}: share", *_each(there.__getitem__, _share)])
     return table(["", *(scenario.name for scenario in SCENARIOS)], rows)
@@ -216,7 +216,9 @@ def _gains(found: Found) -> list[str]:
 def _services(found: Found) -> list[str]:
     keys = [(f"rules-based, {name.removeprefix('rules-')}", (OPPONENTS, name)) for name in RULES]
     keys += [("EASY", (OPPONENTS, EASY))]
-    keys += [(f"{family}, {switching}", (family, switching)) for family in DISPATCHERS for switching in SWITCHINGS]
+    keys += [
+        (f"{family}, {switching}", (family, switching)) for family in DISPATCHERS for switching in switchings(family)
+    ]
     rows = []
     for label, key in keys:
         of = found.services[key]

@@ -18,15 +18,16 @@ from dardis.metrics.audit import audit
 from dardis.model.arrays import Ints
 from dardis.model.downtime import Downtime
 from dardis.model.job import Actual
-from dardis.model.profile import StepFunction
 from dardis.model.schedule import Schedule
 from dardis.model.target import Switching, Target
 from dardis.registry import CENTRAL, Dispatcher, find_dispatcher
 from dardis.runs.play import play
 from offline.day.known import Known
-from offline.day.stay_on import idle_seconds, spares_of_day, thesis_switching, thesis_target
+from offline.day.options import Reactive
+from offline.day.stay_on import reactive_switching, spares_of_day, thesis_switching, thesis_target
 from offline.loop.loop import joined
 from offline.loop.shift import shifted
+from offline.onoff.replay import demands_of
 from offline.planner.rules import rule_setups
 from offline.site.site import Site
 from scripts.kit.cache import arrays_of, fingerprint, kept_arrays, placements_of, read_arrays
@@ -43,10 +44,17 @@ DISPATCHERS: Final = {
 }
 SHIFTED: Final = (LATE,)
 """Dispatchers with which time shifting is tried; throughput would take minutes a run with what it must plan again."""
-ALL_ON, OFFSET_70, OFFSET_50, TEN, REACTIVE, SPARES = (
-    "all nodes on", "70 %", "50 %", "ten spares", "no spares", "learned spares",
-)  # fmt: skip
-SWITCHINGS: Final = (ALL_ON, OFFSET_70, OFFSET_50, REACTIVE, TEN, SPARES)
+ALL_ON, OFFSET_70, OFFSET_50, SPARES = "all nodes on", "70 %", "50 %", "learned spares"
+BREAK_EVEN_S: Final = 337
+"""Of the machine's nodes."""
+RIVALS: Final = {
+    str(rule): rule
+    for rule in (Reactive(900), *(Reactive(BREAK_EVEN_S, spares) for spares in (0, 1, 3, 5, 10, 20, 30)))
+}
+"""Rules that look at nothing but idle nodes, as `dardis hybrid --switching` takes them."""
+TEN: Final = str(Reactive(BREAK_EVEN_S, 10))
+BESIDE_RIVALS: Final = (THROUGHPUT, LATE)
+"""Dispatchers with which they are tried."""
 EASY: Final = "easy"
 _OTHERS: Final = (
     "cli", "compare", "config", "live", "metrics", "power", "predict", "report", "scale", "solver", "workload",
@@ -78,6 +86,11 @@ class Asked:
     switching: Switching | None = None
 
 
+def switchings(family: str) -> tuple[str, ...]:
+    """How nodes are switched in the runs of a dispatcher."""
+    return (ALL_ON, OFFSET_70, OFFSET_50, *(RIVALS if family in BESIDE_RIVALS else ()), SPARES)
+
+
 def simulate(files: Files, workload: Workload, family: str) -> list[tuple[tuple[str, str], Path]]:
     """Do the runs of a family (a dispatcher, or the opponents) that are missing; return where each lies."""
     site = site_of(files, workload)
@@ -98,7 +111,7 @@ def _switched(files: Files, site: Site, folder: Path, family: str) -> Iterator[t
     path = _kept(site, Asked((family, ALL_ON), dispatcher, site.jobs), folder)
     yield (family, ALL_ON), path
     past = load(path).schedule
-    for name in SWITCHINGS[1:]:
+    for name in switchings(family)[1:]:
         switching = switching_of(site, past, name)
         asked = Asked((family, name), dispatcher, site.jobs, switching)
         yield asked.key, _kept(site, asked, folder)
@@ -115,17 +128,14 @@ def switching_of(site: Site, past: Schedule, name: str) -> Switching | None:
     """What is switched over the counted days, each from what was known before it; all nodes are on before."""
     first, last = counted_days(site)
     platform = site.platform
-    if name in {TEN, REACTIVE}:
-        spares = 10 if name == TEN else 0
-        begin = site.calendar.day(first)[0]
-        return Switching(
-            spares={0: StepFunction.from_steps(platform.node_count, [(begin, spares)])}, idle_s=idle_seconds(platform)
-        )
+    if name in RIVALS:
+        return reactive_switching(RIVALS[name], platform, site.calendar.day(first)[0])
     days: list[Switching | None] = []
+    demands = demands_of(past, platform)
     for day in range(first, last + 1):
         known = Known(platform, site.calendar, past, site.calendar.day(day)[0], {})
         if name == SPARES:
-            days.append(spares_of_day(known, day).switching)
+            days.append(spares_of_day(known, day, demands).switching)
         else:
             offset = 70 if name == OFFSET_70 else 50
             days.append(thesis_switching(thesis_target(known, day, offset, None), platform))

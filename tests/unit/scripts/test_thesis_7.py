@@ -62,7 +62,7 @@ def test_a_small_run_writes_page_table_and_plots_and_keeps_its_runs(load, data, 
     with (out / "thesis_7.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     scenarios, runs = load("cases").SCENARIOS, load("runs")
-    assert len(rows) == len(scenarios) * (7 + len(runs.DISPATCHERS) * len(runs.SWITCHINGS))
+    assert len(rows) == len(scenarios) * (7 + sum(len(runs.switchings(name)) for name in runs.DISPATCHERS))
     for row in rows:
         parts = [float(row[f"gain_{part}_eur"]) for part in ("idle_power", "cooling", "price", "throughput")]
         gained = float(row["profit_days_eur"]) - float(row["always_on_days_eur"])

@@ -106,4 +106,5 @@ def test_strain_is_the_share_of_the_room_used_up() -> None:
     assert abs(Aims().strain(met) - 0.5) < 1e-9
     assert Aims().strain(replace(met, mean_delay_s=33.0)) > 1
     assert Aims.at_use(0.2).delayed_share == 0.15
-    assert Aims.at_use(0.8).share_of_bound == 0.85
+    assert Aims.at_use(0.78).share_of_bound == 0.9
+    assert Aims.at_use(0.82).share_of_bound == 0.93

@@ -13,6 +13,7 @@ from dardis.workload.read import read_trace
 from dardis.workload.swf import write_swf
 from offline.forecast.backtest import backtest, backtest_days, score
 from offline.forecast.forecast import Forecast
+from offline.forecast.ranges import Range
 from offline.forecast.scenarios import Band, Demand
 from offline.site.calendar import Calendar
 
@@ -24,7 +25,8 @@ def test_errors_by_hand():
     band = Band(np.array([0.0, 2.0, 0.0]), expected, np.array([2.0, 3.0, 0.0]))
     submitted = Band(expected, expected, expected)
     jobs = trace_of([HOUR], [HOUR], [4])
-    made = Forecast(jobs, Demand(band, submitted), np.arange(4) * HOUR, "mean")
+    nothing = Range(0.0, 0.0, 0.0)
+    made = Forecast(jobs, Demand(band, submitted), np.arange(4) * HOUR, "mean", nothing, nothing, np.ones(1))
     result = score("mean", [made, made], np.array([[1.0, 1, 0], [2, 3, 2]]), np.array([[1.0, 3, 6], [1, 3, 0]]))
     assert result.mae == pytest.approx((0 + 2 + 0 + 1 + 0 + 2) / 6)
     assert result.rmse == pytest.approx(np.sqrt((4 + 1 + 4) / 6))

@@ -1,0 +1,128 @@
+"""What a day's switching promises: what its rule would have brought on past days, each learned from those before it.
+
+Each of the last days is switched by the rule as it was known at that day's midnight, against the jobs that came; the
+day's work and switching are then moved to the coming day, to its weather and prices. `offline.onoff.replay` says what
+that saves and who waits; what follows from a wait is left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dardis.model.arrays import Floats, Ints
+from dardis.model.downtime import Downtime
+from dardis.model.job import FOREVER
+from dardis.model.target import Switching
+from dardis.power.account import Account, Work, account
+from dardis.power.conditions import Conditions
+from dardis.power.nodes import MachinePower
+from offline.day.hindsight import LEAST_DAYS, Hindsight
+from offline.day.known import Known
+from offline.day.options import DayOptions, Reactive, SwitchingRule
+from offline.day.stay_on import (
+    break_even_seconds,
+    reactive_switching,
+    spares_of_day,
+    thesis_switching,
+    thesis_target,
+)
+from offline.day.switched_day import SwitchedDay, switched_day
+from offline.forecast.ranges import Range, range_of
+from offline.site.calendar import DAY_S
+
+
+@dataclass(frozen=True)
+class Waits:
+    """How jobs wait for boots, a job on average: s, and the share that does."""
+
+    mean_s: float
+    delayed_share: float
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What switching brings on a day, as `days` past ones tell. Money is in the platform's currency.
+
+    `gain` is over all nodes on, `over_suspend` over Slurm's own rule, by which a node is off after the break-even time.
+    """
+
+    gain: Range
+    over_suspend: Range
+    peak_kw: Range
+    waits: Waits
+    suspend_waits: Waits
+    days: int
+
+
+def promise_of(
+    hindsight: Hindsight, known: Known, options: DayOptions, conditions: Conditions, weights: Floats
+) -> Promise | None:
+    """What the rule promises for a day in these conditions; None with less than `LEAST_DAYS` past days.
+
+    `weights` are those of `Forecast.day_weights`.
+    """
+    site = hindsight.site
+    days = hindsight.recent_days(known.first_day, known.next_day)
+    if len(days) < LEAST_DAYS:
+        return None
+    ago = np.array([-(-(known.until - site.calendar.day(past)[0]) // DAY_S) for past in days])
+    says = weights[np.maximum(len(weights) - ago, 0)]
+    machine = MachinePower.of_platform(site.platform)
+
+    def told(work: Work, past: SwitchedDay | None, later: int) -> Account:
+        downtime = Downtime.none() if past is None else _moved(past.downtime, later)
+        return account(work, downtime, machine, conditions, site.cooling, site.tariff)
+
+    figures = []
+    by_rule = [switched(hindsight, past, options) for past in days]
+    for past, (ours, suspend) in zip(days, by_rule, strict=True):
+        later = conditions.start - site.calendar.day(past)[0]
+        work = _work_of_day(hindsight.work, *site.calendar.day(past), later)
+        all_on, plain, ruled = (told(work, one, later) for one in (None, suspend, ours))
+        figures.append([ruled.profit - all_on.profit, ruled.profit - plain.profit, ruled.peak_kw])
+    gain, over_suspend, peak_kw = (range_of(column, says) for column in np.array(figures).T)
+    waits, suspend_waits = (_waits([one.delay for one in rule], says) for rule in zip(*by_rule, strict=True))
+    return Promise(gain, over_suspend, peak_kw, waits, suspend_waits, len(days))
+
+
+def switched(hindsight: Hindsight, day: int, options: DayOptions) -> tuple[SwitchedDay, SwitchedDay]:
+    """A past day under the rule that its midnight knew, and under Slurm's; each is found once."""
+    key = (day, options.switching, options.offset)
+    if key not in hindsight.switched_days:
+        platform, (start, end) = hindsight.site.platform, hindsight.site.calendar.day(day)
+        plain = reactive_switching(Reactive(break_even_seconds(platform)), platform, start)
+        rules = (_rule_of(hindsight, day, options), plain or Switching())
+        ours, suspend = (switched_day(hindsight.demands, rule, platform, start, end) for rule in rules)
+        hindsight.switched_days[key] = ours, suspend
+    return hindsight.switched_days[key]
+
+
+def _rule_of(hindsight: Hindsight, day: int, options: DayOptions) -> Switching:
+    """What would have been switched on a past day."""
+    known = hindsight.known_on(day)
+    if options.switching is SwitchingRule.ALGORITHM8:
+        return thesis_switching(thesis_target(known, day, options.offset, None), known.platform) or Switching()
+    return spares_of_day(known, day, hindsight.demands).switching
+
+
+def _work_of_day(work: Work, start: int, end: int, later: int) -> Work:
+    """What runs in `[start, end)`, so much later."""
+    runs = (work.start < end) & (work.finish > start)
+    return Work(
+        work.start[runs] + later, work.finish[runs] + later, work.cores[runs], work.added_w[runs], work.income[runs]
+    )
+
+
+def _moved(downtime: Downtime, later: int) -> Downtime:
+    """The same so much later."""
+    up = np.where(downtime.up < FOREVER, downtime.up + later, FOREVER)
+    return Downtime(downtime.node, downtime.down + later, up)
+
+
+def _waits(delays: list[Ints], says: Floats) -> Waits:
+    """Waits for boots of the jobs of several days, by how much each day says."""
+    jobs = float(says @ [len(delay) for delay in delays]) or 1.0
+    return Waits(float(says @ [delay.sum() for delay in delays]) / jobs,
+                 float(says @ [(delay > 0).sum() for delay in delays]) / jobs)  # fmt: skip
