@@ -67,6 +67,9 @@ def plan(
     accept_stale: Annotated[
         bool, typer.Option("--accept-stale", help="Plan though the history seems to have ended before its time.")
     ] = False,
+    what_if: Annotated[
+        str | None, typer.Option(metavar="LIMIT", help="Say what a limit on power would cost, as 80kW 17-19 (UTC).")
+    ] = None,
     no_report: Annotated[bool, typer.Option("--no-report", help="Draw no report.html.")] = False,
 ) -> None:
     """Plan a UTC day from the jobs before it; write profile.csv, target.json, onoff.csv, schedule.csv and a report."""
@@ -91,6 +94,7 @@ def plan(
         state=state,
         after=after,
         names=names,
+        what_if=what_if,
     )
     with shown_progress() as progress:
         summary, notes = run_plan(request, progress)
@@ -145,7 +149,8 @@ def _show(summary: dict[str, Figure], out: Path) -> None:
     rows = [
         ("day", summary["date_utc"]),
         ("jobs", f"{summary['jobs']} ({summary['jobs_running']} running, {summary['jobs_forecast']} forecast)"),
-        ("profit expected", f"{summary['profit_eur']:.2f} {currency}"),
+        ("gain expected", _gain(summary)),
+        ("profit as planned", f"{summary['profit_eur']:.2f} {currency}"),
         ("  all nodes on", f"{summary['all_on_profit_eur']:.2f} {currency}"),
         ("  multi-search", f"{summary['multi_search_profit_eur']:.2f} {currency}, all nodes on"),
         ("  best rule", f"{summary['baseline_profit_eur']:.2f} {currency}, all nodes on ({summary['baseline']})"),
@@ -156,5 +161,19 @@ def _show(summary: dict[str, Figure], out: Path) -> None:
         ("stopped by", summary["stopped_by"]),
         ("plan", out),
     ]
+    if "what_if" in summary:
+        cost = f"{summary['what_if_profit_eur']:.2f} {currency}, costs {summary['what_if_cost_eur']:.2f}"
+        rows.insert(-1, (f"what if {summary['what_if']}", f"{cost}; {summary['what_if_later_jobs']} jobs start later"))
     for name, value in rows:
         typer.echo(f"  {name:<22} {value}")
+
+
+def _gain(summary: dict[str, Figure]) -> str:
+    """What switching is to bring, and how sure that is."""
+    if summary["gain_eur"] is None:
+        return "none, or nobody can say"
+    gain, low, high, over = (
+        f"{summary[key]:.2f}" for key in ("gain_eur", "gain_p10_eur", "gain_p90_eur", "gain_over_suspend_eur")
+    )
+    waits = f"jobs wait {summary['boot_delay_s']:.0f} s for boots, there {summary['suspend_boot_delay_s']:.0f} s"
+    return f"{gain} {summary['currency']} ({low} to {high}) over all nodes on, {over} over SuspendTime; {waits}"

@@ -28,6 +28,16 @@ PLAN_FOLDER: Final = OutFolder(
 )
 LOOP_FOLDER: Final = OutFolder(
     "days under the loop",
-    ("summary.json", "days.csv", "beside.csv", "jobs.csv", "switching.csv", "target.json", "report.html", "run.json"),
+    (
+        "summary.json",
+        "days.csv",
+        "beside.csv",
+        "jobs.csv",
+        "always_on_jobs.csv",
+        "switching.csv",
+        "target.json",
+        "report.html",
+        "run.json",
+    ),
     seal="run.json",
 )

@@ -7,16 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from dardis.model.arrays import Floats, Ints
+from dardis.model.downtime import Downtime
 from dardis.model.platform import Platform
 from dardis.model.profile import StepFunction
 from dardis.model.resources import CORES
 from dardis.model.target import DesiredProfile, Split, most_that_opens
+from dardis.power.account import Account
 from dardis.power.nodes import busy_watts, watts_for_cores
 from dardis.report.over_time import envelope
 from offline.day.day import DayPlan
 from offline.folder.tables import ProfileTable
 from offline.onoff.spans import nodes_up
 from offline.planner.limits import allowed_it_w
+from offline.planner.problem import Problem
 from offline.planner.use import cores_used
 
 
@@ -25,30 +28,37 @@ def nodes_on_of(day: DayPlan) -> StepFunction:
     return nodes_up(day.downtime, day.problem.platform.node_count)
 
 
-def profile_of(day: DayPlan, nodes_on: StepFunction) -> ProfileTable:
+def profile_of(day: DayPlan) -> ProfileTable:
+    """profile.csv of a plan."""
+    return profile_rows(day.problem, day.plan.start, day.downtime, day.account, day.aims.cores)
+
+
+def profile_rows(
+    problem: Problem, job_start: Ints, downtime: Downtime, told: Account, aims: StepFunction
+) -> ProfileTable:
     """profile.csv: one row a segment of the day. A row's figures go together.
 
     The target is no more than the nodes that are on hold on average; where power is limited, the nodes that it opens
     (`desired_of`) hold no more cores than that allows. The cap leaves room for what is aimed at on all nodes that are
     on at any time of the segment, and for what is planned.
     """
-    told, conditions, platform = day.account, day.problem.conditions, day.problem.platform
+    conditions, platform = problem.conditions, problem.platform
     edges = conditions.edges
-    powered, on = powered_of(day, nodes_on), _means(nodes_on, edges)
-    most_on, most_used = (envelope(f, edges)[1] for f in (nodes_on, cores_used(day.problem, day.plan.start)))
-    aims, allowed_w = day.aims.cores.at(edges[:-1]), allowed_it_w(day.problem)
-    reach = np.maximum(np.minimum(aims, envelope(powered, edges)[1]), most_used).astype(np.int64)
+    nodes_on, powered = nodes_up(downtime, platform.node_count), powered_of(platform, downtime)
+    most_on, most_used = (envelope(f, edges)[1] for f in (nodes_on, cores_used(problem, job_start)))
+    wished, allowed_w = aims.at(edges[:-1]), allowed_it_w(problem)
+    reach = np.maximum(np.minimum(wished, envelope(powered, edges)[1]), most_used).astype(np.int64)
     cap = np.maximum(np.minimum(watts_for_cores(platform, reach, most_on), allowed_w), told.it_w)
     core_w = float(busy_watts(platform).sum()) / platform.cores
     left_w = np.maximum(allowed_w - (told.it_w - told.jobs_w), 0.0)
     within = np.divide(left_w, core_w, out=np.full(len(left_w), np.inf), where=np.full(len(left_w), core_w > 0))
     opens = most_that_opens(platform, platform.kinds.index(CORES), np.minimum(within, platform.cores).astype(np.int64))
-    target = np.minimum(np.floor(np.minimum(aims, _means(powered, edges))).astype(np.int64), opens)
+    target = np.minimum(np.floor(np.minimum(wished, _means(powered, edges))).astype(np.int64), opens)
     with np.errstate(invalid="ignore", divide="ignore"):
         pue = np.where(told.it_w > 0, 1 + told.cooling_w / told.it_w, np.nan)
     return ProfileTable(
         edges, target, cap, told.it_w, told.cooling_w, pue, conditions.price_per_kwh, conditions.gco2_per_kwh,
-        conditions.temp_c, on,
+        conditions.temp_c, _means(nodes_on, edges),
     )  # fmt: skip
 
 
@@ -58,12 +68,11 @@ def _means(function: StepFunction, edges: Ints) -> Floats:
     return np.asarray(np.array(areas) / np.diff(edges))
 
 
-def powered_of(day: DayPlan, nodes_on: StepFunction) -> StepFunction:
+def powered_of(platform: Platform, downtime: Downtime) -> StepFunction:
     """Cores of the nodes that are up."""
-    platform, down = day.problem.platform, day.downtime
-    cores: Ints = platform.capacity[down.node, platform.kinds.index(CORES)]
-    off = StepFunction.from_spans(down.down, down.up, cores)
-    return StepFunction(nodes_on.times, platform.cores - off.at(nodes_on.times))
+    cores: Ints = platform.capacity[downtime.node, platform.kinds.index(CORES)]
+    off = StepFunction.from_spans(downtime.down, downtime.up, cores)
+    return StepFunction(off.times, platform.cores - off.values)
 
 
 def desired_of(platform: Platform, days: Sequence[ProfileTable]) -> DesiredProfile:

@@ -22,6 +22,7 @@ from offline.day.files import write_day
 from offline.day.hindsight import Hindsight
 from offline.day.options import DayOptions
 from offline.day.standing import Standing, as_said, left_by
+from offline.day.what_if import limit_asked, what_if
 from offline.folder.plan import Figure
 from offline.planner.budget import SearchProgress, tell_nobody
 from offline.site.calendar import DAY_S, Calendar
@@ -53,11 +54,15 @@ class PlanRequest:
     """A plan of the day before: how nodes stand at its end."""
     names: Path | None = None
     """How `state` calls the nodes."""
+    what_if: str | None = None
+    """A limit on power whose price is asked for."""
 
 
 def run_plan(request: PlanRequest, progress: SearchProgress | None) -> tuple[dict[str, Figure], tuple[str, ...]]:
     """Plan the day and write its folder; return the summary and notes for people. Raises InputError, OSError."""
     begun = monotonic_s()
+    if request.what_if is not None:
+        limit_asked(request.what_if, 0)
     with PLAN_FOLDER.held(request.out, force=request.force):
         site = load_site(request.site, partial(_moment, request))
         number = _number_of(request.day, site.calendar)
@@ -78,14 +83,16 @@ def run_plan(request: PlanRequest, progress: SearchProgress | None) -> tuple[dic
         hindsight, source = _past(site, before, start - now)
         standing, unsaid = _standing(request, site, start)
         left_s = max(request.options.time_limit - (monotonic_s() - begun), 0.0)
-        options = replace(request.options, time_limit=left_s)
-        day = plan_day(hindsight, number, options, progress or tell_nobody, standing=standing)
+        options = replace(request.options, time_limit=left_s if request.what_if is None else left_s / 2)
+        tell = progress or tell_nobody
+        day = plan_day(hindsight, number, options, tell, standing=standing)
+        limited = None if request.what_if is None else what_if(request.what_if, day, hindsight, options, tell, standing)
         settings = request.site.settings() | asdict(request.options) | {"day": number, "cap": request.cap}
         settings |= {"now": site.calendar.text(now), "stale": stale}
         files = {"state": request.state, "after": request.after, "names": request.names}
         settings |= {key: None if file is None else str(file) for key, file in files.items()}
         with PLAN_FOLDER.written_together(request.out) as part:
-            summary = write_day(part, site, day, settings, cap=request.cap, report=request.report)
+            summary = write_day(part, site, day, settings, cap=request.cap, what_if=limited, report=request.report)
     return summary, (*site.notes, source, *unsaid, *day.history, *day.notes)
 
 

@@ -18,6 +18,7 @@ from dardis.report.plan_page import draw_plan
 from offline.day.by_hour import desired_of, nodes_on_of, powered_of, profile_of
 from offline.day.day import DayPlan
 from offline.day.promise import Promise
+from offline.day.what_if import WhatIf
 from offline.folder.plan import Figure, PlanFolder, write_plan
 from offline.folder.tables import JobKind, OnOffTable, ProfileTable, ScheduleTable
 from offline.forecast.ranges import Range
@@ -35,15 +36,21 @@ PROMISED = (
 
 
 def write_day(
-    out: Path, site: Site, day: DayPlan, settings: dict[str, Any], *, cap: bool = False, report: bool = True
-) -> dict[str, Figure]:
+    out: Path, site: Site, day: DayPlan, settings: dict[str, Any], *, cap: bool = False, what_if: WhatIf | None = None,
+    report: bool = True,
+) -> dict[str, Figure]:  # fmt: skip
     """Write all files of a plan to a folder that exists; return its summary. Raises OSError.
 
     With `cap` the cores to aim at are in the target, too, so that online is held to them.
     """
     nodes_on = nodes_on_of(day)
-    profile = profile_of(day, nodes_on)
+    profile = profile_of(day)
     summary = summary_of(site, day)
+    if what_if is not None:
+        summary |= {
+            "what_if": what_if.asked, "what_if_profit_eur": what_if.profit, "what_if_cost_eur": what_if.cost,
+            "what_if_later_jobs": what_if.later_jobs,
+        }  # fmt: skip
     boot_s = MachinePower.of_platform(site.platform).boot_s
     folder = PlanFolder(
         site.platform,
@@ -162,7 +169,7 @@ def _draw(
     }  # fmt: skip
     picture = PlannedDay(
         TimeAxis(int(edges[0]), int(edges[-1]), site.calendar.offset), edges, columns, money,
-        cores_used(day.problem, day.plan.start), powered_of(day, nodes_on), nodes_on, busy, platform.cores,
+        cores_used(day.problem, day.plan.start), powered_of(platform, day.downtime), nodes_on, busy, platform.cores,
         platform.node_count, platform.currency,
     )  # fmt: skip
     currency = platform.currency

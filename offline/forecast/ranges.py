@@ -35,4 +35,5 @@ def range_of(values: Floats, weights: Floats) -> Range:
     order = np.argsort(values, kind="stable")
     share = weights[order] / weights.sum()
     low, high = np.interp(LEVELS, np.cumsum(share) - share / 2, values[order]).tolist()
-    return Range(low, float(share @ values[order]), high)
+    mean = float(np.clip(share @ values[order], values.min(), values.max()))
+    return Range(min(low, mean), mean, max(high, mean))

@@ -19,17 +19,21 @@ from dardis.model.files import atomic_text, write_json
 from dardis.model.platform_dict import platform_to_dict
 from dardis.model.profile import StepFunction
 from dardis.model.resources import CORES
+from dardis.model.schedule import Schedule
+from dardis.power.account import Account
 from dardis.report.chart import TimeAxis
 from dardis.report.loop_page import LoopPicture, draw_loop
+from offline.day.day import DayPlan
 from offline.folder.plan import Figure
 from offline.loop.loop import Lived, Loop
 from offline.onoff.spans import nodes_up
 from offline.site.calendar import DAY_S
 
+PROMISED = ("promised_gain_eur", "promised_gain_p10_eur", "promised_gain_p90_eur")
 DAY_COLUMNS = (
     "day", "date_utc", "jobs", "jobs_forecast", "profit_eur", "always_on_profit_eur", "clairvoyant_profit_eur",
     "share_of_bound", "mean_boot_delay_s", "delayed_share", "mean_wait_s", "always_on_mean_wait_s", "node_switches",
-    "mean_nodes_on", "planned_profit_eur", "stopped_by",
+    "mean_nodes_on", "planned_profit_eur", "switching_gain_eur", *PROMISED, "stopped_by",
 )  # fmt: skip
 
 
@@ -44,12 +48,13 @@ def write_loop(
     out: Path, loop: Loop, settings: dict[str, Any], *, report: bool = True
 ) -> tuple[dict[str, Figure], list[dict[str, Figure]]]:
     """Write all files to a folder that exists; return the summary, and the rows of beside.csv. Raises OSError."""
-    summary = summary_of(loop)
     rows, beside = day_rows(loop), beside_rows(loop)
+    summary = summary_of(loop, rows)
     _write_rows(out / "days.csv", DAY_COLUMNS, rows)
     _write_rows(out / "beside.csv", BESIDE_COLUMNS, beside)
     write_json(out / "summary.json", summary)
     write_jobs(loop.switched.schedule, out / "jobs.csv", str(settings["history"]))
+    write_jobs(loop.always_on.schedule, out / "always_on_jobs.csv", str(settings["history"]))
     write_downtime(out / "switching.csv", loop.switched.downtime)
     write_target(out / "target.json", loop.target, loop.site.platform)
     known = {"unix_start": loop.site.calendar.offset, "platform": platform_to_dict(loop.site.platform)}
@@ -92,8 +97,8 @@ def _beside(loop: Loop, name: str, lived: Lived) -> dict[str, Figure]:
     }
 
 
-def summary_of(loop: Loop) -> dict[str, Figure]:
-    """The figures of summary.json, flat."""
+def summary_of(loop: Loop, rows: Sequence[dict[str, Figure]]) -> dict[str, Figure]:
+    """The figures of summary.json, flat; `rows` are those of days.csv."""
     told, base, most = loop.switched.account, loop.always_on.account, loop.clairvoyant.account
     counted, before = loop.counted(loop.switched), loop.counted(loop.always_on)
     ours = _beside(loop, loop.options.switching, loop.switched)
@@ -109,6 +114,7 @@ def summary_of(loop: Loop) -> dict[str, Figure]:
         "always_on_profit_eur": base.profit,
         "clairvoyant_profit_eur": most.profit,
         "gain_eur": gained,
+        "switching_gain_eur": told.profit - loop.left_on.profit,
         "gain_percent": 100 * gained / abs(base.profit) if base.profit else None,
         "bound_percent": 100 * (most.profit - base.profit) / abs(base.profit) if base.profit else None,
         "share_of_bound": loop.share_of_bound,
@@ -131,10 +137,47 @@ def summary_of(loop: Loop) -> dict[str, Figure]:
         "peak_kw": told.peak_kw,
         "always_on_peak_kw": base.peak_kw,
         "mean_nodes_on": ours["mean_nodes_on"],
+        **promised(rows),
+        **work_around(loop),
         "plan_cpu_s": sum(plan.cpu_s for plan in loop.plans),
         "currency": loop.site.platform.currency,
         "notes": "; ".join(notes_of(loop)),
     }
+
+
+def promised(rows: Sequence[dict[str, Figure]]) -> dict[str, Figure]:
+    """The gain that plans promised, and on how many days what switching brought was within the range.
+
+    `rows` are those of days.csv.
+    """
+    keys = ("switching_gain_eur", *PROMISED)
+    told = [[float(row[key] or 0) for key in keys] for row in rows if row[PROMISED[0]] is not None]
+    gained, means, low, high = np.array(told).reshape(-1, len(keys)).T
+    return {
+        "promised_gain_eur": float(means.sum()) if told else None,
+        "days_promised": len(told),
+        "days_within_promise": int(((low <= gained) & (gained <= high)).sum()),
+    }
+
+
+def work_around(loop: Loop) -> dict[str, Figure]:
+    """Core-hours that run and that wait when the days begin and end: who leaves more behind has earned less for it."""
+    start, end = loop.conditions.start, loop.conditions.end
+    moments = (("begin", loop.switched, start), ("end", loop.switched, end), ("always_on_end", loop.always_on, end))
+    return {
+        f"{name}_{what}_core_h": value
+        for name, lived, moment in moments
+        for what, value in zip(("running", "waiting"), work_at(lived.schedule, moment), strict=True)
+    }
+
+
+def work_at(schedule: Schedule, moment: int) -> tuple[float, float]:
+    """Core-hours that the jobs still have to run which run at a moment, and those which wait."""
+    cores = schedule.units * schedule.request[:, schedule.kinds.index(CORES)]
+    came = schedule.ran & (schedule.submit < moment)
+    runs, waits = came & (schedule.start < moment), came & (schedule.start >= moment)
+    left = np.maximum(schedule.finish - np.maximum(schedule.start, moment), 0) * cores / 3600
+    return float(left[runs].sum()), float(left[waits].sum())
 
 
 def notes_of(loop: Loop) -> list[str]:
@@ -189,7 +232,8 @@ def makespan(loop: Loop, lived: Lived, counted: np.ndarray) -> int | None:
 def day_rows(loop: Loop) -> list[dict[str, Figure]]:
     """The rows of days.csv."""
     edges = loop.conditions.edges
-    profits = {name: _by_segment(getattr(loop, name)) for name in ("switched", "always_on", "clairvoyant")}
+    profits = {name: _by_segment(getattr(loop, name).account) for name in ("switched", "always_on", "clairvoyant")}
+    left_on = _by_segment(loop.left_on)
     on = loop.nodes_on
     rows: list[dict[str, Figure]] = []
     for plan in loop.plans:
@@ -216,15 +260,24 @@ def day_rows(loop: Loop) -> list[dict[str, Figure]]:
                 "node_switches": int(((down >= start) & (down < end)).sum()),
                 "mean_nodes_on": on.integral(start, end) / DAY_S,
                 "planned_profit_eur": plan.account.profit,
+                "switching_gain_eur": profit["switched"] - float(left_on[inside].sum()),
+                **dict(zip(PROMISED, _promise_of(plan), strict=True)),
                 "stopped_by": str(plan.plan.stopped_by),
             }
         )
     return rows
 
 
-def _by_segment(lived: Lived) -> Floats:
+def _promise_of(plan: DayPlan) -> tuple[float | None, float | None, float | None]:
+    """The gain that a plan promises: expected, and the ends of its range."""
+    if plan.promise is None:
+        return None, None, None
+    gain = plan.promise.gain
+    return gain.mean, gain.low, gain.high
+
+
+def _by_segment(told: Account) -> Floats:
     """Income less energy, cooling and CO2 of each segment; what peaks and limits cost is of no single one."""
-    told = lived.account
     return np.asarray(told.income - told.energy_cost - told.cooling_cost - told.co2_cost)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from math import ceil
 from typing import Final
 
@@ -29,7 +30,7 @@ from dardis.runs.blamed import blamed
 from dardis.runs.inputs import STARTS_ONLY
 from dardis.runs.play import Played, play
 from dardis.workload.deadlines import deadlines_asked
-from offline.day.by_hour import desired_of, nodes_on_of, profile_of
+from offline.day.by_hour import desired_of, profile_of
 from offline.day.day import DayPlan, plan_day
 from offline.day.hindsight import Hindsight
 from offline.day.known import LEARN_DAYS
@@ -145,6 +146,13 @@ class Loop:
         """Where the difference to all nodes on comes from."""
         return gain(self.always_on.account, self.switched.account)
 
+    @cached_property
+    def left_on(self) -> Account:
+        """Of `switched`, had all nodes been on all the same: what is more there is what switching itself brought."""
+        return _lived(
+            self.site, self.conditions, self.switched.schedule, Downtime.none(), self.switched.boot_delay
+        ).account
+
     def counted(self, lived: Lived) -> np.ndarray:
         """Which jobs of a schedule were submitted in the days and ran, shape (jobs,)."""
         schedule = lived.schedule
@@ -181,7 +189,7 @@ def run_loop(site: Site, options: LoopOptions, progress: SearchProgress) -> Loop
         plans.append(plan_day(hindsight, day, options.day))
     desired = None
     if options.cap is not ProfileRule.OFF:
-        desired = desired_of(site.platform, [profile_of(plan, nodes_on_of(plan)) for plan in plans])
+        desired = desired_of(site.platform, [profile_of(plan) for plan in plans])
     switching = joined([plan.aims.switching for plan in plans])
     if options.reactive is not None:
         switching = reactive_switching(options.reactive, site.platform, start)

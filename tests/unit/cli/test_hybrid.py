@@ -57,7 +57,9 @@ def days_of(out):
 
 
 def test_the_files(lived):
-    names = "summary.json days.csv beside.csv jobs.csv switching.csv target.json run.json report.html"
+    names = (
+        "summary.json days.csv beside.csv jobs.csv always_on_jobs.csv switching.csv target.json run.json report.html"
+    )
     assert {path.name for path in lived.iterdir()} == {*names.split()}
     found = summary_of(lived)
     needed = "profit_eur always_on_profit_eur clairvoyant_profit_eur share_of_bound mean_boot_delay_s delayed_share"
