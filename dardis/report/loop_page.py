@@ -16,6 +16,7 @@ from dardis.report.chart import Chart, TimeAxis
 from dardis.report.over_time import draw_steps
 from dardis.report.page import write_page
 from dardis.report.plan_charts import LEGEND
+from dardis.report.words import of_key
 
 Value = str | int | float | None
 
@@ -43,10 +44,13 @@ class LoopPicture:
     price: Floats
     beside: Sequence[tuple[str, float, float]]
     """Name, mean wait for boots (s) and gain over all nodes on of several rules, ours and the bound last; or none."""
+    promised: Sequence[tuple[float, float, float, float] | None] = ()
+    """By day what switching brought, what its plan promised, and the ends of that range; None where nothing was."""
 
 
 def draw_loop(
-    path: Path, *, title: str, lead: str, notes: Sequence[str], picture: LoopPicture, summary: Mapping[str, Value],
+    path: Path, *, title: str, lead: str, first: Sequence[str], notes: Sequence[str], picture: LoopPicture,
+    summary: Mapping[str, Value],
     columns: Sequence[str], rows: Sequence[Mapping[str, Value]], rules: Sequence[tuple[str, Sequence[str]]],
     beside: tuple[Sequence[str], Sequence[Mapping[str, Value]]],
 ) -> None:  # fmt: skip
@@ -54,7 +58,8 @@ def draw_loop(
     with chart.style():
         capped = [] if picture.aimed_at is None else [use(picture, picture.aimed_at)]
         frontiers = [frontier(picture)] if picture.beside else []
-        charts = [profits(picture), *frontiers, nodes(picture), *capped, gains(picture), delays(picture)]
+        promised = [promises(picture)] if picture.promised else []
+        charts = [profits(picture), *promised, *frontiers, nodes(picture), *capped, gains(picture), delays(picture)]
         charts.append(surroundings(picture))
     share = summary["share_of_bound"]
     headlines = [
@@ -70,10 +75,10 @@ def draw_loop(
         for name, (heads, told) in (("Beside other rules", beside), ("By day", (columns, rows)))
     ]
     write_page(
-        path, "loop.html.j2", title=title, lead=lead, notes=list(notes), headlines=headlines, charts=charts,
-        tables=tables,
+        path, "loop.html.j2", title=title, lead=lead, first=list(first), notes=list(notes), headlines=headlines,
+        charts=charts, tables=tables,
         rules=[(name, list(lines)) for name, lines in rules],
-        figures=[(name, _words(value)) for name, value in summary.items() if name != "notes"],
+        figures=[of_key(name, value, picture.currency) for name, value in summary.items() if name != "notes"],
     )  # fmt: skip
 
 
@@ -96,6 +101,27 @@ def profits(picture: LoopPicture) -> Chart:
     return chart.finish(
         drawing, "More profit than with all nodes on",
         "By day; clairvoyant: every idle gap of that schedule over break-even switched off, nobody delayed.",
+    )  # fmt: skip
+
+
+def promises(picture: LoopPicture) -> Chart:
+    """What each day's plan promised of switching, with its range, and what switching brought."""
+    drawing, (axes,) = chart.figure(chart.FULL, 2.8)
+    told = [(day, *one) for day, one in enumerate(picture.promised) if one is not None]
+    days, brought, mean, low, high = np.array(told).T
+    axes.vlines(days, low, high, color=chart.GREY, linewidth=5, alpha=0.45, label="promised for eight days of ten")
+    axes.scatter(days, mean, color=chart.GREY, marker="_", s=90, label="promised on average")
+    axes.scatter(days, brought, color=chart.VERMILLION, marker="o", s=22, zorder=3, label="what switching brought")
+    axes.axhline(0, color=chart.GREY, linewidth=0.8)
+    every = max(len(picture.dates) // 10, 1)
+    axes.set_xticks(range(0, len(picture.dates), every), [date[5:] for date in picture.dates[::every]])
+    axes.set_xlim(-0.6, len(picture.dates) - 0.4)
+    axes.set_xlabel("UTC day (month-day)")
+    axes.set_ylabel(f"{picture.currency} a day")
+    axes.legend(**LEGEND)
+    return chart.finish(
+        drawing, "Promised and brought",
+        "What each plan promised that switching would gain, and what it gained on the jobs that came.",
     )  # fmt: skip
 
 

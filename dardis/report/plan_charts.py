@@ -41,6 +41,8 @@ class PlannedDay:
     capacity: int
     nodes: int
     currency: str
+    expected: tuple[Floats, Floats] | None = None
+    """Cores that known and forecast jobs would use if all started at once, by segment: what 10 and 90 % are below."""
 
 
 def _steps(axes: Axes, day: PlannedDay, values: Floats, *, colour: str, label: str, dashed: bool = False) -> None:
@@ -53,6 +55,19 @@ def _steps(axes: Axes, day: PlannedDay, values: Floats, *, colour: str, label: s
 def load(day: PlannedDay) -> Chart:
     """Cores in use by the plan, what to aim at, and what is powered."""
     drawing, (axes,) = chart.figure(chart.FULL, 3.0)
+    if day.expected is not None:
+        x = day.axis.place(day.edges)
+        low, high = (np.append(np.minimum(end, day.capacity), min(end[-1], day.capacity)) for end in day.expected)
+        axes.fill_between(
+            x,
+            low,
+            high,
+            step="post",
+            color=chart.GREY,
+            alpha=0.3,
+            linewidth=0,
+            label="jobs that may come, 10–90 %",
+        )
     draw_steps(axes, day.axis, day.used, 1.0, colour=chart.BLUE, label="in use by the plan", filled=True)
     draw_steps(axes, day.axis, day.powered, 1.0, colour=GREEN, label="of nodes on", filled=False)
     _steps(axes, day, day.columns["cores_target"], colour=chart.VERMILLION, label="target", dashed=True)
@@ -109,8 +124,12 @@ def nodes(day: PlannedDay) -> Chart:
     draw_steps(axes, day.axis, day.nodes_busy, 1.0, colour=chart.BLUE, label="with jobs", filled=True)
     draw_steps(axes, day.axis, day.nodes_on, 1.0, colour=chart.VERMILLION, label="on", filled=False)
     axes.axhline(day.nodes, color=chart.GREY, linestyle=(0, (4, 3)), linewidth=1, label="all")
-    axes.set_ylim(0, 1.04 * day.nodes)
-    axes.set_ylabel("nodes")
+    edges = day.edges
+    least = min(int((-StepFunction(f.times, -f.values).max_over(edges[:-1], edges[1:])).min())
+                for f in (day.nodes_busy, day.nodes_on))  # fmt: skip
+    low = max(0.0, least - 0.25 * (day.nodes - least) - 1) if least > day.nodes / 2 else 0.0
+    axes.set_ylim(low, day.nodes + 0.04 * (day.nodes - low))
+    axes.set_ylabel("nodes (axis cut)" if low else "nodes")
     axes.legend(**LEGEND)
     day.axis.dress(axes)
     return chart.finish(drawing, "Nodes on", "Nodes switched on over the day, as planned.")
@@ -164,6 +183,6 @@ def searches(profits: Sequence[tuple[str, float]], bound: float | None, currency
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1))
     axes.set_xlim(left, high + 0.05 * span)
     axes.set_ylim(len(names) - 0.5, -0.7)
-    axes.set_xlabel(f"profit of the day, {currency}")
+    axes.set_xlabel(f"profit of the day, {currency} (the axis is cut: it does not begin at 0)")
     axes.grid(axis="y", visible=False)
     return chart.finish(drawing, "Searches", "All on the same jobs, all nodes on; ours is what the plan is made of.")

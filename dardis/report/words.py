@@ -9,6 +9,12 @@ from dardis.model.resources import CORES, MEMORY, POWER
 _DURATIONS: Final = ((2 * 365 * 86400, 365 * 86400, "years"), (2 * 86400, 86400, "d"), (2 * 3600, 3600, "h"))
 _SHORT: Final = ((1, 1, "s"), (1e-3, 1e-3, "ms"), (0, 1e-6, "µs"))
 _BYTES: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_UNITS: Final = (
+    ("_percent", "%"), ("_core_h", "core-hours"), ("_kwh", "kWh"), ("_kw", "kW"), ("_kg", "kg"), ("_eur", ""),
+    ("_s", "s"),
+)  # fmt: skip
+_LOW, _HIGH = "(a tenth of the days: less)", "(a tenth of the days: more)"
+_SPELLED: Final = {"p10": _LOW, "p90": _HIGH, "co2": "CO2", "pue": "PUE"}
 NOTHING: Final = "–"
 """Stands where a figure has no meaning."""
 
@@ -76,3 +82,17 @@ def amount_seconds(kind: str, value: float) -> str:
     if kind == MEMORY:
         return f"{number(round(value / 1024 / 3600, 1))} GiB·h"
     return f"{number(round(value / 3600, 1))} {'core' if kind == CORES else kind}·h"
+
+
+def of_key(key: str, value: str | float | None, currency: str) -> tuple[str, str]:
+    """The name and the value of a figure whose key ends in its unit, as in summary.json; `_eur` is the currency."""
+    ending, unit = next((pair for pair in _UNITS if key.endswith(pair[0])), ("", ""))
+    parts = [_SPELLED.get(part, part) for part in key.removesuffix(ending).split("_")]
+    name = " ".join(sorted(parts, key=lambda part: part.startswith("(")))
+    if value is None or isinstance(value, str):
+        return name[:1].upper() + name[1:], NOTHING if value is None else value
+    if key.endswith("_share") or key.startswith("share_"):
+        return name[:1].upper() + name[1:], share(value)
+    told = f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
+    unit = currency if ending == "_eur" else unit
+    return name[:1].upper() + name[1:], f"{told} {unit}".strip()

@@ -53,16 +53,16 @@ def profile_rows(
     left_w = np.maximum(allowed_w - (told.it_w - told.jobs_w), 0.0)
     within = np.divide(left_w, core_w, out=np.full(len(left_w), np.inf), where=np.full(len(left_w), core_w > 0))
     opens = most_that_opens(platform, platform.kinds.index(CORES), np.minimum(within, platform.cores).astype(np.int64))
-    target = np.minimum(np.floor(np.minimum(wished, _means(powered, edges))).astype(np.int64), opens)
+    target = np.minimum(np.floor(np.minimum(wished, means_of(powered, edges))).astype(np.int64), opens)
     with np.errstate(invalid="ignore", divide="ignore"):
         pue = np.where(told.it_w > 0, 1 + told.cooling_w / told.it_w, np.nan)
     return ProfileTable(
         edges, target, cap, told.it_w, told.cooling_w, pue, conditions.price_per_kwh, conditions.gco2_per_kwh,
-        conditions.temp_c, _means(nodes_on, edges),
+        conditions.temp_c, means_of(nodes_on, edges),
     )  # fmt: skip
 
 
-def _means(function: StepFunction, edges: Ints) -> Floats:
+def means_of(function: StepFunction, edges: Ints) -> Floats:
     """Mean of each segment."""
     areas = [function.integral(a, b) for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
     return np.asarray(np.array(areas) / np.diff(edges))

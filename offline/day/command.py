@@ -18,7 +18,7 @@ from dardis.model.moments import states_offset
 from dardis.workload.summary import not_ended
 from dardis.workload.trace import Trace
 from offline.day.day import plan_day
-from offline.day.files import write_day
+from offline.day.files import notes_of, write_day
 from offline.day.hindsight import Hindsight
 from offline.day.options import DayOptions
 from offline.day.standing import Standing, as_said, left_by
@@ -93,7 +93,7 @@ def run_plan(request: PlanRequest, progress: SearchProgress | None) -> tuple[dic
         settings |= {key: None if file is None else str(file) for key, file in files.items()}
         with PLAN_FOLDER.written_together(request.out) as part:
             summary = write_day(part, site, day, settings, cap=request.cap, what_if=limited, report=request.report)
-    return summary, (*site.notes, source, *unsaid, *day.history, *day.notes)
+    return summary, (*unsaid, *notes_of(replace(site, notes=(source, *site.notes)), day))
 
 
 def _standing(request: PlanRequest, site: Site, start: int) -> tuple[Standing | None, tuple[str, ...]]:

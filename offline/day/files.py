@@ -6,6 +6,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dardis.config.target import write_target
 from dardis.model.arrays import Floats
 from dardis.model.profile import StepFunction
@@ -15,8 +17,10 @@ from dardis.power.nodes import MachinePower
 from dardis.report.chart import TimeAxis
 from dardis.report.plan_charts import PlannedDay
 from dardis.report.plan_page import draw_plan
-from offline.day.by_hour import desired_of, nodes_on_of, powered_of, profile_of
+from dardis.report.words import of_key
+from offline.day.by_hour import desired_of, means_of, nodes_on_of, powered_of, profile_of
 from offline.day.day import DayPlan
+from offline.day.first_lines import first_lines
 from offline.day.promise import Promise
 from offline.day.what_if import WhatIf
 from offline.folder.plan import Figure, PlanFolder, write_plan
@@ -24,6 +28,7 @@ from offline.folder.tables import JobKind, OnOffTable, ProfileTable, ScheduleTab
 from offline.forecast.ranges import Range
 from offline.planner.as_schedule import schedule_of
 from offline.planner.use import cores_used, node_spans
+from offline.site.calendar import HOUR_S
 from offline.site.site import Site
 
 TARGET_FILE, REPORT_FILE = "target.json", "report.html"
@@ -124,8 +129,13 @@ def summary_of(site: Site, day: DayPlan) -> dict[str, Figure]:
         "plan_cpu_s": day.cpu_s,
         "stopped_by": str(day.plan.stopped_by),
         "currency": site.platform.currency,
-        "notes": "; ".join((*site.notes, *day.history, *day.notes)),
+        "notes": "; ".join(notes_of(site, day)),
     }
+
+
+def notes_of(site: Site, day: DayPlan) -> list[str]:
+    """What people should know of a plan, what weighs most first; lines of the trace that are no jobs come last."""
+    return [*day.history, *day.notes, *site.notes]
 
 
 def promised(promise: Promise | None) -> dict[str, Figure]:
@@ -152,6 +162,17 @@ def _range(name: str, unit: str, of: Range) -> dict[str, Figure]:
     return {f"{name}_p10{unit}": of.low, f"{name}_p90{unit}": of.high}
 
 
+def _expected(day: DayPlan) -> tuple[Floats, Floats]:
+    """Cores that jobs known already use by the plan, and forecast ones would, in each segment: low and high."""
+    edges, problem = day.problem.conditions.edges, day.problem
+    made_up = np.array([day.kinds[number] is JobKind.FORECAST for number in problem.jobs.number.tolist()], dtype=bool)
+    known = cores_used(problem, np.where(made_up, problem.horizon, day.plan.start))
+    used = means_of(known, edges)
+    hours = np.clip((edges[:-1] - day.forecast.edges[0]) // HOUR_S, 0, len(day.forecast.edges) - 2)
+    band = day.forecast.demand.in_use
+    return used + band.low[hours], used + band.high[hours]
+
+
 def _draw(
     path: Path, site: Site, day: DayPlan, profile: ProfileTable, nodes_on: StepFunction, summary: dict[str, Figure]
 ) -> None:
@@ -170,11 +191,14 @@ def _draw(
     picture = PlannedDay(
         TimeAxis(int(edges[0]), int(edges[-1]), site.calendar.offset), edges, columns, money,
         cores_used(day.problem, day.plan.start), powered_of(platform, day.downtime), nodes_on, busy, platform.cores,
-        platform.node_count, platform.currency,
+        platform.node_count, platform.currency, _expected(day),
     )  # fmt: skip
     currency = platform.currency
+    gain = day.promise.gain if day.promise else None
     headlines = [
-        ("profit expected", f"{told.profit:,.2f} {currency}"),
+        ("gain expected", "–" if gain is None else f"{gain.mean:,.2f} {currency}"),
+        ("eight days of ten", "–" if gain is None else f"{gain.low:,.2f} to {gain.high:,.2f}"),
+        ("profit as planned", f"{told.profit:,.2f} {currency}"),
         ("income", f"{told.income_eur:,.2f} {currency}"),
         ("IT energy", f"{told.energy_eur:,.2f} {currency}"),
         ("cooling", f"{told.cooling_eur:,.2f} {currency}"),
@@ -186,13 +210,9 @@ def _draw(
         (day.plans.multi_search.search, day.plans.multi_search.profit),
         (f"ours ({day.plan.search})" if day.plan.search != "ours" else "ours", day.plan.profit),
     ]
-    shown = [(key, _words(value)) for key, value in summary.items() if key != "notes"]
+    shown = [of_key(key, value, currency) for key, value in summary.items() if key not in {"notes", "currency"}]
     draw_plan(
         path, title=f"Plan of {summary['date_utc']} for {platform.name}", lead=platform.describe(),
-        notes=[*site.notes, *day.history, *day.notes], headlines=headlines, day=picture, profits=profits,
-        bound=day.plan.bound, rules=day.aims.rules, trees=day.aims.trees, figures=shown,
+        first=first_lines(site, day, nodes_on), notes=notes_of(site, day), headlines=headlines, day=picture,
+        searches=(profits, day.plan.bound), rules=day.aims.rules, trees=day.aims.trees, figures=shown,
     )  # fmt: skip
-
-
-def _words(value: Figure) -> str:
-    return "–" if value is None else f"{value:,.2f}" if isinstance(value, float) else str(value)

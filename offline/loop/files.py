@@ -17,19 +17,16 @@ from dardis.metrics.table import write_jobs
 from dardis.model.arrays import Floats
 from dardis.model.files import atomic_text, write_json
 from dardis.model.platform_dict import platform_to_dict
-from dardis.model.profile import StepFunction
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 from dardis.power.account import Account
-from dardis.report.chart import TimeAxis
-from dardis.report.loop_page import LoopPicture, draw_loop
 from offline.day.day import DayPlan
 from offline.folder.plan import Figure
 from offline.loop.loop import Lived, Loop
+from offline.loop.page import ALL_ON, BOUND, PROMISED, draw
 from offline.onoff.spans import nodes_up
 from offline.site.calendar import DAY_S
 
-PROMISED = ("promised_gain_eur", "promised_gain_p10_eur", "promised_gain_p90_eur")
 DAY_COLUMNS = (
     "day", "date_utc", "jobs", "jobs_forecast", "profit_eur", "always_on_profit_eur", "clairvoyant_profit_eur",
     "share_of_bound", "mean_boot_delay_s", "delayed_share", "mean_wait_s", "always_on_mean_wait_s", "node_switches",
@@ -41,7 +38,6 @@ BESIDE_COLUMNS = (
     "switching", "profit_eur", "gain_eur", "mean_boot_delay_s", "delayed_share", "cycles_per_node_day", "mean_wait_s",
     "mean_nodes_on",
 )  # fmt: skip
-ALL_ON, BOUND = "all nodes on", "clairvoyant"
 
 
 def write_loop(
@@ -60,7 +56,7 @@ def write_loop(
     known = {"unix_start": loop.site.calendar.offset, "platform": platform_to_dict(loop.site.platform)}
     write_json(out / "run.json", settings | known)
     if report:
-        _draw(out / "report.html", loop, summary, rows, beside)
+        draw(out / "report.html", loop, summary, notes_of(loop), (DAY_COLUMNS, rows), (BESIDE_COLUMNS, beside))
     return summary, beside
 
 
@@ -284,60 +280,3 @@ def _by_segment(told: Account) -> Floats:
 def _of_day(loop: Loop, lived: Lived, start: int, end: int) -> np.ndarray:
     submit = lived.schedule.submit
     return np.asarray(loop.counted(lived) & (submit >= start) & (submit < end))
-
-
-def _draw(
-    path: Path,
-    loop: Loop,
-    summary: dict[str, Figure],
-    rows: Sequence[dict[str, Figure]],
-    beside: Sequence[dict[str, Figure]],
-) -> None:
-    platform, conditions = loop.site.platform, loop.conditions
-    picture = LoopPicture(
-        axis=TimeAxis(conditions.start, conditions.end, loop.site.calendar.offset),
-        nodes_on=loop.nodes_on,
-        nodes=platform.node_count,
-        spares=_spares(loop),
-        dates=[str(row["date_utc"]) for row in rows],
-        profit={
-            name: np.array([float(row[key] or 0) for row in rows])
-            for name, key in (
-                ("all nodes on", "always_on_profit_eur"), ("switched", "profit_eur"),
-                ("clairvoyant", "clairvoyant_profit_eur"),
-            )
-        },
-        cores=platform.cores,
-        used=used_profile(loop.switched.schedule, CORES),
-        aimed_at=None if loop.target.desired is None else desired_total(platform, loop.target.desired, CORES),
-        delays=loop.switched.boot_delay[loop.counted(loop.switched)],
-        gain={name: float(value) for name, value in asdict(loop.gain).items()},
-        currency=platform.currency,
-        edges=conditions.edges,
-        temp_c=conditions.temp_c,
-        price=conditions.price_per_kwh,
-        beside=_points(loop, beside),
-    )  # fmt: skip
-    draw_loop(
-        path, title=f"{loop.options.dispatcher}, days {summary['days']}, on {platform.name}", lead=platform.describe(),
-        notes=notes_of(loop), picture=picture, summary=summary,
-        columns=DAY_COLUMNS, rows=rows, rules=loop.plans[-1].aims.rules, beside=(BESIDE_COLUMNS, beside),
-    )  # fmt: skip
-
-
-def _points(loop: Loop, beside: Sequence[dict[str, Figure]]) -> list[tuple[str, float, float]]:
-    """Name, mean wait for boots (s) and gain of all rows that are drawn, the last two being ours and the bound."""
-    if not loop.rivals:
-        return []
-    by_name = {str(row["switching"]): row for row in beside}
-    others = [str(rule) for rule in loop.rivals if rule != loop.options.reactive]
-    shown = (by_name[name] for name in (*others, loop.options.switching, BOUND))
-    return [(str(row["switching"]), float(row["mean_boot_delay_s"] or 0), float(row["gain_eur"] or 0)) for row in shown]
-
-
-def _spares(loop: Loop) -> StepFunction | None:
-    """Spare nodes of all groups over time."""
-    switching = loop.target.switching
-    if switching is None or not switching.spares:
-        return None
-    return StepFunction.sum_of(switching.spares.values())

@@ -205,8 +205,6 @@ def load_site(request: SiteRequest, moment_of: Callable[[Trace, Calendar], Momen
     if moment is not None:
         notes += moment.notes
     notes += [f"{request.history}: {note}" for note in whole.notes]
-    if whole.skipped:
-        notes.append(f"{request.history}: {len(whole.skipped)} lines are no jobs")
     if not MachinePower.of_platform(platform).stated:
         notes.append(
             f"platform {platform.name} states no power figures for some of its nodes: the thesis's hold for them "
@@ -221,6 +219,8 @@ def load_site(request: SiteRequest, moment_of: Callable[[Trace, Calendar], Momen
         notes.append("no cooling is stated: an air-cooled plant of the machine's size")
         cooling = platform_cooling(platform, Plant.AIR)
     assert cooling is not None
+    if whole.skipped:
+        notes.append(f"{request.history}: {len(whole.skipped)} lines are no jobs")
     held_s = 0 if moment is None else HELD_S
     around = Surroundings(weather, prices, carbon, calendar.offset, platform.money, held_s)
     return Site(

@@ -52,13 +52,15 @@ PROFITS = {
 @pytest.mark.parametrize("name", DAYS)
 def test_a_plan_of_any_day(tmp_path, name):
     path = tmp_path / "report.html"
-    draw_plan(path, title="A <plan>", lead="10 nodes", notes=["told & sold"], headlines=[("profit", "1 EUR")],
-              day=DAYS[name], profits=PROFITS["usual"][0], bound=3.0, trees=[], figures=[("jobs", "3")],
+    draw_plan(path, title="A <plan>", lead="10 nodes", first=["Do this."], notes=["told & sold"],
+              headlines=[("profit", "1 EUR")],
+              day=DAYS[name], searches=PROFITS["usual"], trees=[], figures=[("jobs", "3")],
               rules=[("Spare nodes", ["always → 3"]), ("No", [])])  # fmt: skip
     page = path.read_text()
     for text in (
         "A &lt;plan&gt;",
         "told &amp; sold",
+        "<li>Do this.</li>",
         "Spare nodes",
         "always → 3",
         "Load against the target",
@@ -99,6 +101,7 @@ def picture(waits, capped):
         [("reactive:337", 57.6, 3.0), ("reactive:337,3", 33.9, 2.5), ("spare", 17.3, 2.6), ("clairvoyant", 0.0, 4.0)]
         if len(waits)
         else [],
+        [(1.0, 0.8, 0.2, 1.9), None, (0.0, 0.5, 0.1, 0.9)] if len(waits) else [],
     )  # fmt: skip
 
 
@@ -110,14 +113,15 @@ def test_the_loop_also_without_waits(tmp_path, waits, capped):
                "mean_boot_delay_s": None, "delayed_share": None if not waits else 0.1, "cycles_per_node_day": 0.0,
                "notes": "told"}  # fmt: skip
     rows = [{"day": 1, "profit_eur": 12345.678, "wait": None}, {"day": 2, "profit_eur": 1.0, "wait": 12.345}]
-    draw_loop(path, title="Loop", lead="10 nodes", notes=["one", "two"], picture=picture(waits, capped),
+    draw_loop(path, title="Loop", lead="10 nodes", first=["So it was."], notes=["one", "two"],
+              picture=picture(waits, capped),
               summary=summary, columns=["day", "profit_eur", "wait"], rows=rows, rules=[],
               beside=(["switching"], [{"switching": "reactive:337"}] if waits else []))  # fmt: skip
     page = path.read_text()
-    assert page.count('src="data:image/') == 5 + capped + bool(waits)
+    assert page.count('src="data:image/') == 5 + capped + 2 * bool(waits)
     assert ("Gain against waits for boots" in page) == ("Beside other rules" in page) == bool(waits)
     assert ("Cores in use" in page) == capped
-    for text in ("<li>one</li>", "<td>12,346</td>", "<td>–</td>", "<td>12.3</td>", "profit eur"):
+    for text in ("<li>one</li>", "<li>So it was.</li>", "<td>12,346</td>", "<td>–</td>", "<td>12.3</td>", "1.25 EUR"):
         assert text in page
     assert "nan" not in re.sub(r"data:image/[^\"]*", "", page)
 

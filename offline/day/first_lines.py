@@ -1,0 +1,63 @@
+"""A plan in three lines: what to do, what that saves and how sure it is, what could go wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dardis.model.profile import StepFunction
+from offline.day.day import DayPlan
+from offline.day.stay_on import break_even_seconds
+from offline.site.site import Site
+
+
+def first_lines(site: Site, day: DayPlan, nodes_on: StepFunction) -> list[str]:
+    """What whoever has half a minute should know of a plan."""
+    return [_to_do(site, day, nodes_on), _saves(site, day), _may_go_wrong(site, day)]
+
+
+def _to_do(site: Site, day: DayPlan, nodes_on: StepFunction) -> str:
+    start, end, nodes = day.problem.conditions.start, day.problem.conditions.end, site.platform.node_count
+    moments = np.unique([start, *nodes_on.breaks_in(start, end).tolist()])
+    on = nodes_on.at(moments)
+    switching = day.aims.switching
+    if switching is None or int(on.min()) == nodes:
+        return "Leave all nodes on: there is nothing to switch."
+    off = np.flatnonzero(on < nodes)
+    until = int(moments[off[-1] + 1]) if off[-1] + 1 < len(moments) else end
+    till = "24:00" if until == end else site.calendar.text(until)[11:16]
+    times = f"between {site.calendar.text(int(moments[off[0]]))[11:16]} and {till} UTC"
+    told = f"up to {nodes - int(on.min())} of {nodes} nodes can be off, {times}, if jobs come as forecast"
+    if not switching.spares:
+        return told[0].upper() + told[1:] + "."
+    kept = StepFunction.sum_of(switching.spares.values()).at(np.arange(start, end, 3600))
+    low, high = int(kept.min()), int(kept.max())
+    spares = f"{low}" if low == high else f"{low} to {high}"
+    return f"Keep {spares} idle nodes on as spares and switch off what else idles: {told}."
+
+
+def _saves(site: Site, day: DayPlan) -> str:
+    promise, currency = day.promise, site.platform.currency
+    if promise is None:
+        more = day.account.profit - day.all_on.profit
+        return f"As planned that brings {more:,.2f} {currency} over all nodes on; too few days tell how sure that is."
+    gain, over = promise.gain, promise.over_suspend.mean
+    slurm = f"switching off all that idles for {break_even_seconds(site.platform)} s, as Slurm does by itself, brings "
+    slurm += f"{abs(over):,.2f} {currency} {'less' if over > 0 else 'more'}, and jobs wait "
+    slurm += f"{promise.suspend_waits.mean_s:.0f} s for boots instead of {promise.waits.mean_s:.0f} s"
+    return (
+        f"Expect {gain.mean:,.2f} {currency} more than with all nodes on; eight days of ten between {gain.low:,.2f} "
+        f"and {gain.high:,.2f}, as the last {promise.days} days tell. {slurm[0].upper()}{slurm[1:]}."
+    )
+
+
+def _may_go_wrong(site: Site, day: DayPlan) -> str:
+    jobs, forecast = day.forecast.jobs, len(day.forecast.trace)
+    told = f"{jobs.low:,.0f} to {jobs.high:,.0f} jobs may come where {forecast:,} are forecast"
+    if day.promise is None:
+        return f"{told[0].upper()}{told[1:]}."
+    peak = day.promise.peak_kw
+    boots = max((group.power.boot_s for group in site.platform.groups if group.power), default=0)
+    return (
+        f"{told}, and the peak may be {peak.low:,.0f} to {peak.high:,.0f} kW. A wrong forecast costs jobs a boot "
+        f"({boots} s): {100 * day.promise.waits.delayed_share:.0f} % of them wait for one."
+    )
