@@ -38,9 +38,9 @@ def profile_rows(
 ) -> ProfileTable:
     """profile.csv: one row a segment of the day. A row's figures go together.
 
-    The target is no more than the nodes that are on hold on average; where power is limited, the nodes that it opens
-    (`desired_of`) hold no more cores than that allows. The cap leaves room for what is aimed at on all nodes that are
-    on at any time of the segment, and for what is planned.
+    All but the cap are means. The target is no more than the nodes that are on hold, and than a limit on power leaves
+    beside what they draw without jobs. The cap leaves room for what is aimed at on all nodes that are on at any time of
+    the segment, and for what is planned.
     """
     conditions, platform = problem.conditions, problem.platform
     edges = conditions.edges
@@ -52,8 +52,7 @@ def profile_rows(
     core_w = float(busy_watts(platform).sum()) / platform.cores
     left_w = np.maximum(allowed_w - (told.it_w - told.jobs_w), 0.0)
     within = np.divide(left_w, core_w, out=np.full(len(left_w), np.inf), where=np.full(len(left_w), core_w > 0))
-    opens = most_that_opens(platform, platform.kinds.index(CORES), np.minimum(within, platform.cores).astype(np.int64))
-    target = np.minimum(np.floor(np.minimum(wished, means_of(powered, edges))).astype(np.int64), opens)
+    target = np.floor(np.minimum(np.minimum(wished, within), means_of(powered, edges))).astype(np.int64)
     with np.errstate(invalid="ignore", divide="ignore"):
         pue = np.where(told.it_w > 0, 1 + told.cooling_w / told.it_w, np.nan)
     return ProfileTable(
@@ -75,15 +74,31 @@ def powered_of(platform: Platform, downtime: Downtime) -> StepFunction:
     return StepFunction(off.times, platform.cores - off.values)
 
 
-def desired_of(platform: Platform, days: Sequence[ProfileTable]) -> DesiredProfile:
-    """The cores to aim at on some days, by (time) order, as a desired profile: before, between and after them all.
+def wished_of(day: DayPlan) -> tuple[Ints, Ints]:
+    """The cores that online may use in each segment if it is held to the plan: edges, and cores.
 
-    Each node has all of its cores or none, since shares of every node would keep any job waiting that takes all of one;
-    and each group has nodes open whenever there is something to aim at, since some jobs may run in no other.
+    What is aimed at, as far as the nodes that are on at any time of the segment hold it: so the plan itself has room.
+    Where power is limited, the nodes that this opens (`desired_of`) hold no more cores than that allows.
+    """
+    platform, edges = day.problem.platform, day.problem.conditions.edges
+    most_on, most_powered = (envelope(f, edges)[1] for f in (nodes_on_of(day), powered_of(platform, day.downtime)))
+    allowed_w = allowed_it_w(day.problem)
+    none, one = (watts_for_cores(platform, np.full_like(most_on, cores), most_on) for cores in (0, 1))
+    room = np.divide(allowed_w - none, one - none, out=np.where(allowed_w < none, 0.0, np.inf), where=one > none)
+    within = np.floor(np.clip(room, 0, platform.cores)).astype(np.int64)
+    opens = most_that_opens(platform, platform.kinds.index(CORES), within)
+    return edges, np.minimum(np.minimum(day.aims.cores.at(edges[:-1]), most_powered), opens).astype(np.int64)
+
+
+def desired_of(platform: Platform, days: Sequence[tuple[Ints, Ints]]) -> DesiredProfile:
+    """The cores that may be used on some days (`wished_of`), by (time) order, as a desired profile.
+
+    Before, between and after them are all cores. Each node has all of its cores or none, since shares of every node
+    would keep any job waiting that takes all of one; and each group has nodes open whenever there is something to aim
+    at, since some jobs may run in no other.
     """
     steps = []
-    for day in days:
-        steps += [*zip(day.edges[:-1].tolist(), day.cores_target.tolist(), strict=True)]
-        steps.append((int(day.edges[-1]), platform.cores))
+    for edges, cores in days:
+        steps += [*zip(edges[:-1].tolist(), cores.tolist(), strict=True), (int(edges[-1]), platform.cores)]
     wished = StepFunction.from_steps(platform.cores, steps)
     return DesiredProfile(platform, {platform.kinds.index(CORES): wished}, split=Split.OPEN_NODES)

@@ -99,7 +99,7 @@ def plan_day(
 
     made = fill_room(problem, settled(plans), lambda tariff: settled(searched(tariff)))
     if not made.account.feasible:
-        found = f"the best plan is {made.account.over_limit_kwh:.1f} kWh above a limit on power that must be kept"
+        found = f"the best plan is {made.account.over_limit_kwh:.3g} kWh above a limit on power that must be kept"
         raise InputError("platform: tariff", found, "limits that the running jobs and idle nodes leave room for")
     most = made.plans.best.bound
     if aims.switching is not None and most is not None:

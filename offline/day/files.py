@@ -18,7 +18,7 @@ from dardis.report.chart import TimeAxis
 from dardis.report.plan_charts import PlannedDay
 from dardis.report.plan_page import draw_plan
 from dardis.report.words import of_key
-from offline.day.by_hour import desired_of, means_of, nodes_on_of, powered_of, profile_of
+from offline.day.by_hour import desired_of, means_of, nodes_on_of, powered_of, profile_of, wished_of
 from offline.day.day import DayPlan
 from offline.day.first_lines import first_lines
 from offline.day.promise import Promise
@@ -73,7 +73,7 @@ def write_day(
         "rules": dict(day.aims.rules),
         "notes": list(day.notes),
     }
-    desired = desired_of(site.platform, [profile]) if cap else None
+    desired = desired_of(site.platform, [wished_of(day)]) if cap else None
     write_target(out / TARGET_FILE, Target(desired, day.aims.switching, site.calendar.offset, source), site.platform)
     if report:
         _draw(out / REPORT_FILE, site, day, profile, nodes_on, summary)

@@ -1,8 +1,9 @@
 """A plan as Redfish requests in the order they are to be made: power limits by node and time, shut-down and power on.
 
-The rule for a limit: every node that is on at any time of a segment keeps its idle power, and what the machine's cap
-leaves beyond that (and beyond what the others draw, off) is shared in proportion to what a node's busy cores add; whole
-watts, rounded down. So limits change with the profile's segments, not with every switch.
+The rule for a limit: every node that is on at any time of a segment keeps its idle power and what it needs, at its
+most, to do what the plan wants of it, rounded up; what the machine's cap leaves beyond that (and beyond what the others
+draw, off) is shared in proportion to what each could draw more, rounded down. So limits change with the profile's
+segments, not with every switch.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from dardis.model.arrays import Bools, Ints
+from dardis.model.arrays import Bools, Floats, Ints
 from dardis.model.platform import Platform
+from dardis.model.profile import StepFunction
+from dardis.model.resources import CORES
 from dardis.power.nodes import MachinePower, busy_watts
 from offline.export.exporter import Export
 from offline.export.steps import Step, first_on, steps
@@ -25,24 +28,51 @@ from offline.folder.plan import PlanFolder
 VERSION = 1
 NO_LIMIT = -1
 _RULE = (
-    "a node that is on at any time of a segment: its idle power and its share of the rest of the cap, by what its busy "
-    "cores add; whole W, rounded down; null: no limit"
+    "a node that is on at any time of a segment: its idle power, what the plan's jobs on it add at their most, rounded "
+    "up, and its share of the rest of the cap by what it could draw more; whole W; null: no limit"
 )
 
 
-def node_limits(platform: Platform, on: Bools, cap_w: float) -> Ints:
+def node_limits(platform: Platform, on: Bools, cap_w: float, need_w: Floats | None = None) -> Ints:
     """W that each node may draw under the machine's cap, shape (nodes,); `NO_LIMIT` where there is no cap (NaN).
 
-    A cap below what they draw idle leaves each that: it cannot be held.
+    `need_w` is what each adds to its idle power to do what the plan wants of it. A cap below what they draw idle leaves
+    each that: it cannot be held. One below what they need together is shared by what each needs.
     """
     machine = MachinePower.of_platform(platform)
-    busy_w = busy_watts(platform)
     if np.isnan(cap_w):
         return np.full(platform.node_count, NO_LIMIT, dtype=np.int64)
-    spare_w = cap_w - least_watts(machine, on)
-    share = float(np.clip(spare_w / max(float(busy_w[on].sum()), 1e-9), 0.0, 1.0))
+    most_w = np.where(on, busy_watts(platform), 0.0)
+    needed_w = np.zeros(len(on)) if need_w is None else np.where(on, np.minimum(need_w, most_w), 0.0)
     # A thousandth of a watt is rounding: the cap of a full machine limits no node.
-    return np.floor(machine.idle_w + np.where(on, share * busy_w, 0.0) + 1e-3).astype(np.int64)
+    whole_w = np.where(on, np.ceil(machine.idle_w + needed_w - 1e-3) - machine.idle_w, 0.0)
+    left_w = max(cap_w - least_watts(machine, on), 0.0)
+    if left_w < whole_w.sum():
+        added_w = left_w * needed_w / max(float(needed_w.sum()), 1e-9)
+    else:
+        more_w = np.maximum(most_w - whole_w, 0.0)
+        added_w = whole_w + min((left_w - whole_w.sum()) / max(float(more_w.sum()), 1e-9), 1.0) * more_w
+    return np.floor(machine.idle_w + added_w + 1e-3).astype(np.int64)
+
+
+def needs(plan: PlanFolder) -> Floats:
+    """W that each node adds to its idle power at its most in each segment, by the plan; shape (segments, nodes).
+
+    Where a job is on a node with devices, these are taken to be busy.
+    """
+    platform, edges, schedule = plan.platform, plan.profile.edges, plan.schedule
+    machine, job = MachinePower.of_platform(platform), plan.schedule.placed.job_of
+    devices_w = busy_watts(platform) - machine.core_w * platform.capacity[:, platform.kinds.index(CORES)]
+    node, cores = schedule.placed.nodes.astype(np.int64), schedule.placed.units * schedule.req_cores[job]
+    order = np.argsort(node, kind="stable")
+    found = np.zeros((len(edges) - 1, platform.node_count))
+    cuts = np.flatnonzero(np.diff(node[order], prepend=-1))
+    for rows in np.split(order, cuts[1:]) if len(order) else ():
+        of_node = int(node[rows[0]])
+        busy = StepFunction.from_spans(schedule.start[job[rows]], schedule.finish[job[rows]], cores[rows])
+        most = busy.max_over(edges[:-1], edges[1:])
+        found[:, of_node] = most * machine.core_w[of_node] + (most > 0) * devices_w[of_node]
+    return found
 
 
 def least_watts(machine: MachinePower, on: Bools) -> float:
@@ -52,13 +82,16 @@ def least_watts(machine: MachinePower, on: Bools) -> float:
 
 def export_redfish(plan: PlanFolder, names: list[str]) -> Export:
     """One JSON object with the requests, ascending by time, and within a time in an order that keeps the cap."""
-    requests, below = [], []
-    for time, found, held in _moments(plan):
+    requests, below, short = [], [], []
+    for time, found, held, enough in _moments(plan):
         utc = utc_texts(np.array([time + plan.offset]))[0]
         when = {"time_utc": utc, "time_unix_s": time + plan.offset}
         requests += [when | {"node": names[node]} | _request(names[node], what) for node, what in found]
         below += [] if held else [utc]
-    notes = (f"the cap is below what the nodes that are on draw idle, first at {below[0]}",) if below else ()
+        short += [utc] if held and not enough else []
+    notes = [f"the cap is below what the nodes that are on draw idle, first at {below[0]}"] if below else []
+    if short:
+        notes.append(f"the cap is below what the plan's jobs draw on all nodes at their most, first at {short[0]}")
     head = {
         "format": "dardis-redfish",
         "version": VERSION,
@@ -68,15 +101,18 @@ def export_redfish(plan: PlanFolder, names: list[str]) -> Export:
     }
     top = "".join(f"{json.dumps(key)}: {json.dumps(value)},\n" for key, value in head.items())
     text = "{\n" + top + '"requests": [\n' + ",\n".join(json.dumps(request) for request in requests) + "\n]\n}\n"
-    return Export(text, notes)
+    return Export(text, tuple(notes))
 
 
-def _moments(plan: PlanFolder) -> Iterator[tuple[int, list[tuple[int, str | int]], bool]]:
-    """At each time at which anything changes: (node, reset type or limit) in order, and whether the cap can be held."""
+def _moments(plan: PlanFolder) -> Iterator[tuple[int, list[tuple[int, str | int]], bool, bool]]:
+    """At each time at which anything changes: (node, reset type or limit) in order.
+
+    And whether the cap can be held, and holds what all nodes need.
+    """
     profile, platform = plan.profile, plan.platform
     machine = MachinePower.of_platform(platform)
     actions = {step.time: step for step in steps(plan.onoff)}
-    used = _used(plan, actions)
+    used, needed = _used(plan, actions), needs(plan)
     on = first_on(plan.onoff, platform.node_count)
     last = np.full(platform.node_count, NO_LIMIT, dtype=np.int64)
     for time in sorted({*profile.edges.tolist(), *actions}):
@@ -87,7 +123,8 @@ def _moments(plan: PlanFolder) -> Iterator[tuple[int, list[tuple[int, str | int]
         cap_w = float(profile.power_cap_w[place]) if place in used else math.nan
         busy = used.get(place, on)
         # A controller may refuse a limit while its node is off: that waits until just before the node comes on.
-        limits = np.where(on | np.isnan(cap_w), node_limits(platform, busy, cap_w), last)
+        need_w = needed[place] if place in used else np.zeros(platform.node_count)
+        limits = np.where(on | np.isnan(cap_w), node_limits(platform, busy, cap_w, need_w), last)
         found: list[tuple[int, str | int]] = [(node, "GracefulShutdown") for node in step.off]
         free = np.iinfo(np.int64).max
         lower = np.where(limits == NO_LIMIT, free, limits) < np.where(last == NO_LIMIT, free, last)
@@ -97,7 +134,8 @@ def _moments(plan: PlanFolder) -> Iterator[tuple[int, list[tuple[int, str | int]
         last = limits
         if time < profile.edges[0]:  # how nodes stand when the plan begins: nothing is asked of them
             continue
-        yield time, found, not cap_w < least_watts(machine, busy)
+        least_w = least_watts(machine, busy)
+        yield time, found, not cap_w < least_w, not cap_w < least_w + need_w[busy].sum()
 
 
 def _used(plan: PlanFolder, actions: dict[int, Step]) -> dict[int, Bools]:

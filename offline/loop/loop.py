@@ -30,7 +30,7 @@ from dardis.runs.blamed import blamed
 from dardis.runs.inputs import STARTS_ONLY
 from dardis.runs.play import Played, play
 from dardis.workload.deadlines import deadlines_asked
-from offline.day.by_hour import desired_of, profile_of
+from offline.day.by_hour import desired_of, wished_of
 from offline.day.day import DayPlan, plan_day
 from offline.day.hindsight import Hindsight
 from offline.day.known import LEARN_DAYS
@@ -189,7 +189,7 @@ def run_loop(site: Site, options: LoopOptions, progress: SearchProgress) -> Loop
         plans.append(plan_day(hindsight, day, options.day))
     desired = None
     if options.cap is not ProfileRule.OFF:
-        desired = desired_of(site.platform, [profile_of(plan) for plan in plans])
+        desired = desired_of(site.platform, [wished_of(plan) for plan in plans])
     switching = joined([plan.aims.switching for plan in plans])
     if options.reactive is not None:
         switching = reactive_switching(options.reactive, site.platform, start)

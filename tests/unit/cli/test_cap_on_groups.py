@@ -60,7 +60,8 @@ def in_use(plan):
 @pytest.mark.parametrize("limit", ["none", "lax contract"])
 def test_what_is_open_has_room_for_the_plan_and_for_every_group(plans, limit):
     platform, plan, desired = plans[limit]
-    moments, target = plan.profile.edges[:-1], plan.profile.cores_target
+    moments = plan.profile.edges[:-1]
+    target = desired.machine[platform.kinds.index(CORES)].at(moments)
     opened = desired.total(platform.kinds.index(CORES)).at(moments)
     assert (opened >= np.maximum(in_use(plan), target)).all()
     assert (opened < target + sum(cores for _, cores in GROUPS.values())).all()
@@ -80,8 +81,11 @@ def test_what_is_open_keeps_within_a_limit_on_power(plans, limit):
     it_w = 100 * profile.nodes_on + 10 * (platform.node_count - profile.nodes_on) + 6.33 * opened
     limited = profile.edges[1:] > profile.edges[0] + (6 * HOUR_S if limit == "limit" else 0)
     assert (it_w + cooling.watts(profile.temp_c, it_w) <= 1000 * MOST_KW)[limited].all()
-    assert (profile.cores_target <= opened).all()
-    assert (profile.cores_target < plans["none"][1].profile.cores_target).any()
+    target, free = (
+        plans[name][2].machine[platform.kinds.index(CORES)].at(profile.edges[:-1]) for name in (limit, "none")
+    )
+    assert (target <= opened).all()
+    assert (target < free).any()
 
 
 def test_a_limit_that_never_binds_changes_nothing(plans):

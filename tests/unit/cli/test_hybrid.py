@@ -310,3 +310,29 @@ def test_held_jobs_wait_for_cheaper_hours(small_site, lived, tmp_path):
     assert (jobs.start[earlier] == as_before.start[earlier]).all()
     late = np.maximum(jobs.start - as_before.start, 0)[~earlier]
     assert HOUR_S < late.max() <= 7 * HOUR_S
+
+
+def test_what_was_promised_and_what_is_left(lived):
+    found = summary_of(lived)
+    with (lived / "days.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["promised_gain_eur"]]
+    assert found["days_promised"] == len(rows) > 0
+    told = [float(row["promised_gain_eur"]) for row in rows]
+    assert found["promised_gain_eur"] == pytest.approx(sum(told))
+    within = [
+        float(row["promised_gain_p10_eur"]) <= float(row["switching_gain_eur"]) <= float(row["promised_gain_p90_eur"])
+        for row in rows
+    ]
+    assert found["days_within_promise"] == sum(within)
+    assert found["switching_gain_eur"] > 0
+    on, switched = (read_jobs(lived / name) for name in ("always_on_jobs.csv", "jobs.csv"))
+    assert sorted(on.number.tolist()) == sorted(switched.number.tolist())
+    for key, jobs, moment in (("end", switched, END), ("always_on_end", on, END), ("begin", switched, BEGIN)):
+        left = [
+            (finish - max(start, moment)) * units * int(request[0]) / 3600
+            for submit, start, finish, units, request in zip(
+                jobs.submit, jobs.start, jobs.finish, jobs.units, jobs.request, strict=True
+            )
+            if submit < moment < finish
+        ]
+        assert found[f"{key}_running_core_h"] + found[f"{key}_waiting_core_h"] == pytest.approx(sum(left))

@@ -254,15 +254,18 @@ def capped_plan(small_site, tmp_path_factory):
     return out
 
 
-def test_with_a_cap_the_target_has_the_cores_of_the_profile_besides(small_site, small_plan, capped_plan):
+def test_with_a_cap_the_target_has_cores_to_aim_at_besides(small_site, small_plan, capped_plan):
     platform = load_platform(small_site / "small.toml")
     before, now = (json.loads((plan / "target.json").read_text()) for plan in (small_plan, capped_plan))
     assert before.pop("profile") is None
     steps = now.pop("profile")["steps"]
     assert now == before
     rows = rows_of(capped_plan / "profile.csv")
-    expected = [[int(row["time_s"]), int(row["cores_target"])] for row in rows]
-    assert steps == [*expected, [END, NODES * CORES]]
+    assert [time for time, _ in steps] == [*(int(row["time_s"]) for row in rows), END]
+    assert steps[-1][1] == NODES * CORES
+    expected = steps[:-1]
+    for row, (_, cores) in zip(rows, expected, strict=True):
+        assert int(row["cores_target"]) <= cores, "what may be used at any time, and what is on average"
     read = load_target(capped_plan / "target.json", platform).desired.machine[platform.kinds.index("cores")]
     assert [int(read.at(time)) for time, _ in expected] == [cores for _, cores in expected]
     assert [json.loads((plan / "run.json").read_text())["settings"]["cap"] for plan in (small_plan, capped_plan)] == [
@@ -383,3 +386,54 @@ def test_boots_in_the_plan_end_before_jobs_begin(small_plan):
         for (down, off), (up, _) in zip(actions[::2], [*actions[1::2], (FOREVER, True)], strict=False):
             assert not off
             assert finish <= down or up <= start
+
+
+def test_a_plan_promises_a_gain_with_a_range(small_plan):
+    found = summary_of(small_plan)
+    for name, unit in (("gain", "_eur"), ("gain_over_suspend", "_eur")):
+        assert found[f"{name}_p10{unit}"] <= found[f"{name}{unit}"] <= found[f"{name}_p90{unit}"]
+    assert 0 < found["peak_p10_kw"] <= found["peak_p90_kw"]
+    assert found["jobs_p10"] <= found["jobs_p90"]
+    assert found["gain_eur"] > 0
+    assert found["gain_days"] >= 5
+    assert found["boot_delay_s"] <= found["suspend_boot_delay_s"]
+    page = (small_plan / "report.html").read_text()
+    assert f"Expect {found['gain_eur']:,.2f} EUR more than with all nodes on" in page
+    assert page.index("Expect ") < page.index("Notes")
+    for words in ("<summary>All figures</summary>", "Profit</td>", "Peak (a tenth of the days: less)"):
+        assert words in page
+
+
+def test_without_switching_nothing_is_promised(small_site, tmp_path):
+    out = tmp_path / "out"
+    assert called("plan", small_site, out, day=8, switching="off", no_report=True) == 0
+    found = summary_of(out)
+    assert (found["gain_eur"], found["gain_p10_eur"], found["gain_days"]) == (None, None, 0)
+
+
+def test_what_a_limit_would_cost(small_site, small_plan, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert called("plan", small_site, out, day=8, what_if="2.0kW 8-16", no_report=True) == 0
+    found, before = summary_of(out), summary_of(small_plan)
+    assert found["profit_eur"] == before["profit_eur"], "what is written is the plan without the limit"
+    assert found["what_if_cost_eur"] == pytest.approx(found["profit_eur"] - found["what_if_profit_eur"])
+    assert found["what_if_cost_eur"] > 0
+    assert found["what_if_later_jobs"] > 0
+    assert "what if 2.0kW 8-16" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["80", "80kW", "80kW 19-17", "80kW 17-25", "kW 1-2", "80kW 17:60-19"])
+def test_limits_that_nobody_understands(small_site, tmp_path, capsys, text):
+    assert called("plan", small_site, tmp_path / "out", day=8, what_if=text) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert "expected at most how many kW" in told
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_limit_that_nothing_keeps(small_site, tmp_path, capsys):
+    assert called("plan", small_site, tmp_path / "out", day=8, what_if="0.01kW 8-16") == 2
+    told = capsys.readouterr().err
+    assert "--what-if '0.01kW 8-16'" in told
+    assert "above a limit on power" in told
+    assert not (tmp_path / "out").exists()

@@ -11,18 +11,17 @@ from dardis.config.target import read_profile, write_target
 from dardis.model.resources import CORES
 from dardis.model.target import Split, Target
 from offline.day.by_hour import desired_of
-from offline.folder.tables import ProfileTable
 
 
 @st.composite
 def days(draw, most):
-    """The profiles of up to three days (of 8 h, in a row) of any segments; no more than `most` cores."""
+    """Edges and cores of up to three days (of 8 h, in a row) of any segments; no more than `most` cores."""
     found = []
     for day in range(draw(st.integers(1, 3))):
         cuts = sorted(draw(st.sets(st.integers(1, 28_799), max_size=5)))
         edges = 28_800 * day + np.array([0, *cuts, 28_800]) - 1000
         target = np.array([draw(st.integers(0, most)) for _ in edges[1:]])
-        found.append(ProfileTable(edges, target, *(np.zeros(len(target)) for _ in range(8))))
+        found.append((edges, target))
     return found
 
 
@@ -30,8 +29,8 @@ def days(draw, most):
 @given(st.data())
 def test_a_target_says_what_the_days_aim_at_and_all_cores_around_them(tmp_path_factory, data):
     platform = data.draw(platforms())
-    profiles = data.draw(days(platform.cores))
-    desired = desired_of(platform, profiles)
+    told = data.draw(days(platform.cores))
+    desired = desired_of(platform, told)
     path = tmp_path_factory.mktemp("target") / "target.json"
     write_target(path, Target(desired, None, 7), platform)
     read = read_profile(path, platform, Split.PROPORTIONAL)
@@ -39,11 +38,10 @@ def test_a_target_says_what_the_days_aim_at_and_all_cores_around_them(tmp_path_f
     for one in (desired, read.desired):
         wished = one.machine[place]
         assert one.split is Split.OPEN_NODES
-        for profile in profiles:
-            moments = np.concatenate([profile.edges[:-1], profile.edges[1:] - 1])
-            told = np.tile(profile.cores_target, 2)
-            assert (wished.at(moments) == told).all()
-        around = np.array([profiles[0].edges[0] - 1, profiles[-1].edges[-1], 10**9])
+        for edges, cores in told:
+            moments = np.concatenate([edges[:-1], edges[1:] - 1])
+            assert (wished.at(moments) == np.tile(cores, 2)).all()
+        around = np.array([told[0][0][0] - 1, told[-1][0][-1], 10**9])
         assert (wished.at(around) == platform.cores).all()
     assert read.desired.machine[place].times.tolist() == desired.machine[place].times.tolist()
     assert read.desired.machine[place].values.tolist() == desired.machine[place].values.tolist()

@@ -24,14 +24,18 @@ FULL_W = 8 * (100 + 32 * 6) + 2 * (100 + 64 * 6)
 MASKS = st.lists(st.booleans(), min_size=10, max_size=10).map(np.array)
 
 
-@given(MASKS, st.floats(0, 2 * FULL_W))
-def test_limits_keep_the_cap_and_nobody_below_idle(on, cap_w):
-    limits = node_limits(PLATFORM, on, cap_w)
+@given(MASKS, st.floats(0, 2 * FULL_W), st.lists(st.floats(0, 500), min_size=10, max_size=10).map(np.array))
+def test_limits_keep_the_cap_and_leave_what_is_needed(on, cap_w, need_w):
+    limits = node_limits(PLATFORM, on, cap_w, need_w)
+    busy_w = np.where(np.arange(10) < 8, 192, 384)
     least = float(np.where(on, IDLE_W, OFF_W).sum())
+    needed = least + np.ceil(np.minimum(need_w, busy_w) - 1e-3)[on].sum()
     assert (limits[on] >= IDLE_W).all()
     assert limits[on].sum() + OFF_W * (~on).sum() <= max(cap_w, least) + 0.1
-    full = float(np.where(on, np.where(np.arange(10) < 8, 292, 484), OFF_W).sum())
-    if least <= cap_w <= full:  # nothing of the cap is lost but what rounding takes
+    if cap_w >= needed:
+        assert (limits >= IDLE_W + np.minimum(need_w, busy_w) - 1e-3)[on].all()
+    full = float(np.where(on, IDLE_W + busy_w, OFF_W).sum())
+    if needed <= cap_w <= full:  # nothing of the cap is lost but what rounding takes
         assert limits[on].sum() + OFF_W * (~on).sum() > cap_w - on.sum() - 0.1
 
 
@@ -105,9 +109,10 @@ def test_nodes_go_off_before_limits_and_on_after_them():
     }
     assert first[-1]["node"] == "n5"
     assert "n5" in [r["node"] for r in first[2:-1]]
-    # 8 nodes on, 2 off: (2000 − 800 − 20) W over 6 × 192 + 2 × 384 W.
-    share = 1_180 / (6 * 192 + 2 * 384)
-    assert first[2]["body"]["PowerControl"][0]["PowerLimit"]["LimitInWatts"] == int(100 + share * 192)
+    # Jobs fill n2 and half of n3. 8 nodes on, 2 off: what is left of (2000 − 800 − 20) W over what others could draw.
+    share = (1_180 - 192 - 96) / (6 * 192 + 2 * 384 - 192 - 96)
+    limit = {r["node"]: r["body"]["PowerControl"][0]["PowerLimit"]["LimitInWatts"] for r in first[2:-1]}
+    assert (limit["n2"], limit["n3"], limit["n4"]) == (292, int(196 + share * 96), int(100 + share * 192))
     freed = [r for r in document["requests"] if r["time_utc"] == "2023-07-03T04:00:00Z"]
     assert {r["or"]["body"]["PowerLimitWatts"]["ControlMode"] for r in freed} == {"Disabled"}
 
@@ -119,6 +124,9 @@ def test_a_cap_that_cannot_be_held_is_told():
     assert made.notes == ("the cap is below what the nodes that are on draw idle, first at 2023-07-03T01:00:00Z",)
     assert json.loads(made.text)["cap_below_idle_power_utc"] == ["2023-07-03T01:00:00Z"]
     assert export_redfish(example, NAMES).notes == ()
+    short = replace(example.profile, power_cap_w=np.array([1_000.0, 2_000.0, 2_000.0, 2_000.0]))
+    (note,) = export_redfish(replace(example, profile=short), NAMES).notes
+    assert "below what the plan's jobs draw on all nodes at their most, first at 2023-07-03T00:00:00Z" in note
 
 
 @pytest.fixture
