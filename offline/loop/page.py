@@ -79,10 +79,11 @@ def _spares(loop: Loop) -> StepFunction | None:
 
 def _promised(rows: Sequence[dict[str, Figure]]) -> list[tuple[float, float, float, float] | None]:
     """By day what switching brought, and what its plan promised; nothing where no plan promised anything."""
-    keys = ("switching_gain_eur", *PROMISED)
-    told = [[row[key] for key in keys] for row in rows]
-    found = [None if None in of_day else tuple(float(value or 0) for value in of_day) for of_day in told]
-    return found if any(found) else []  # type: ignore[return-value]
+    found: list[tuple[float, float, float, float] | None] = []
+    for row in rows:
+        brought, mean, low, high = (float(row[key] or 0) for key in ("switching_gain_eur", *PROMISED))
+        found.append(None if row[PROMISED[0]] is None else (brought, mean, low, high))
+    return found if any(found) else []
 
 
 def first_lines(loop: Loop, summary: dict[str, Figure], beside: Sequence[dict[str, Figure]]) -> list[str]:
