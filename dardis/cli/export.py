@@ -21,6 +21,9 @@ def export(
         Path | None, typer.Option("--out", metavar="FILE", help="Where to write it, instead of standard output.")
     ] = None,
     names: NodeNames = None,
+    limits_only: Annotated[
+        bool, typer.Option("--limits-only", help="Redfish: power limits alone, where another tool switches nodes.")
+    ] = False,
     accept_stale: Annotated[
         bool, typer.Option("--accept-stale", help="Write a plan of a history that had ended before its time.")
     ] = False,
@@ -31,7 +34,7 @@ def export(
     from dardis.model.files import write_text
     from offline.export.formats import format_named, load_plan
 
-    form = format_named(wanted)
+    form = format_named(wanted, limits_only=limits_only)
     plan = load_plan(plan_dir)
     if plan.stale and not accept_stale:
         raise InputError(plan_dir, f"was made of a stale history ({plan.stale})", "another plan, or --accept-stale")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -23,11 +24,15 @@ FORMATS: Final = {
 }
 
 
-def format_named(name: str) -> Format:
-    """The format of this name. Raises InputError."""
+def format_named(name: str, *, limits_only: bool = False) -> Format:
+    """The format of this name, for Redfish without switching if it is so asked for. Raises InputError."""
     if name not in FORMATS:
         raise InputError("--format", repr(name), "one of " + ", ".join(FORMATS))
-    return FORMATS[name]
+    if not limits_only:
+        return FORMATS[name]
+    if name != "redfish":
+        raise InputError("--limits-only", f"--format {name} has no power limits of nodes", "--format redfish")
+    return FORMATS[name]._replace(export=partial(export_redfish, limits_only=True))
 
 
 def load_plan(path: Path) -> PlanFolder:

@@ -80,13 +80,17 @@ def least_watts(machine: MachinePower, on: Bools) -> float:
     return float(np.where(on, machine.idle_w, machine.off_w).sum())
 
 
-def export_redfish(plan: PlanFolder, names: list[str]) -> Export:
-    """One JSON object with the requests, ascending by time, and within a time in an order that keeps the cap."""
+def export_redfish(plan: PlanFolder, names: list[str], *, limits_only: bool = False) -> Export:
+    """One JSON object with the requests, ascending by time, and within a time in an order that keeps the cap.
+
+    With `limits_only` nobody is shut down or powered on: others do that.
+    """
     requests, below, short = [], [], []
     for time, found, held, enough in _moments(plan):
         utc = utc_texts(np.array([time + plan.offset]))[0]
         when = {"time_utc": utc, "time_unix_s": time + plan.offset}
-        requests += [when | {"node": names[node]} | _request(names[node], what) for node, what in found]
+        asked = [(node, what) for node, what in found if not (limits_only and isinstance(what, str))]
+        requests += [when | {"node": names[node]} | _request(names[node], what) for node, what in asked]
         below += [] if held else [utc]
         short += [utc] if held and not enough else []
     notes = [f"the cap is below what the nodes that are on draw idle, first at {below[0]}"] if below else []

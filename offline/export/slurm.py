@@ -18,7 +18,10 @@ from offline.folder.plan import PlanFolder
 
 _BODY = Path(__file__).with_name("slurm.sh")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_NOTE = "the script switches nodes; the profile's core target and power cap are not in it (Redfish limits power)"
+_NOTES = (
+    "the script switches nodes; the profile's core target and power cap are not in it (Redfish limits power)",
+    "it closes nodes by the forecast, and nobody has checked what that would have cost in days that have passed",
+)
 
 
 def export_slurm(plan: PlanFolder, names: list[str]) -> Export:
@@ -55,7 +58,7 @@ def export_slurm(plan: PlanFolder, names: list[str]) -> Export:
         *(f'  "{a + plan.offset} {b + plan.offset} {hostlist(who)}"' for (a, b), who in sorted(reserved.items())),
         ")",
     ]
-    return Export("\n".join(lines) + "\n" + _BODY.read_text(encoding="utf-8"), (_NOTE,))
+    return Export("\n".join(lines) + "\n" + _BODY.read_text(encoding="utf-8"), _NOTES)
 
 
 def _list(names: list[str], nodes: list[int]) -> str:

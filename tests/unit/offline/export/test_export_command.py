@@ -70,3 +70,10 @@ def test_mistakes_are_one_line_and_exit_2(folder, tmp_path, capsys):
     (folder / "profile.csv").write_text("rubbish\n")
     assert "profile.csv" in told(capsys, "--format", "csv", str(folder))
     told(capsys, str(folder))
+
+
+def test_power_limits_alone(folder, capsys):
+    assert run(["export", "--format", "redfish", "--limits-only", str(folder)]) == 0
+    assert {request["method"] for request in json.loads(capsys.readouterr().out)["requests"]} == {"PATCH"}
+    assert run(["export", "--format", "slurm", "--limits-only", str(folder)]) == 2
+    assert "--limits-only: --format slurm has no power limits of nodes" in capsys.readouterr().err

@@ -117,6 +117,12 @@ def test_nodes_go_off_before_limits_and_on_after_them():
     assert {r["or"]["body"]["PowerLimitWatts"]["ControlMode"] for r in freed} == {"Disabled"}
 
 
+def test_limits_alone_are_the_same_limits_and_switch_nobody():
+    both = json.loads(export_redfish(plan(), NAMES).text)["requests"]
+    alone = json.loads(export_redfish(plan(), NAMES, limits_only=True).text)["requests"]
+    assert alone == [request for request in both if request["method"] == "PATCH"] != both
+
+
 def test_a_cap_that_cannot_be_held_is_told():
     example = plan()
     low = replace(example.profile, power_cap_w=np.array([2_000.0, 500.0, 2_000.0, 2_000.0]))
