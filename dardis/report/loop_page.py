@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, NullLocator
 
 from dardis.model.arrays import Floats, Ints
@@ -78,7 +79,10 @@ def draw_loop(
         path, "loop.html.j2", title=title, lead=lead, first=list(first), notes=list(notes), headlines=headlines,
         charts=charts, tables=tables,
         rules=[(name, list(lines)) for name, lines in rules],
-        figures=[of_key(name, value, picture.currency) for name, value in summary.items() if name != "notes"],
+        figures=[
+            of_key(name, value, picture.currency)
+            for name, value in summary.items() if name not in {"notes", "currency"}
+        ],
     )  # fmt: skip
 
 
@@ -93,11 +97,7 @@ def profits(picture: LoopPicture) -> Chart:
             edgecolor="white", linewidth=0.3, label=name,
         )  # fmt: skip
     axes.axhline(0, color=chart.GREY, linewidth=0.8)
-    every = max(len(days) // 10, 1)
-    axes.set_xticks(days[::every], [picture.dates[day][5:] for day in days[::every]])
-    axes.set_xlabel("UTC day (month-day)")
-    axes.set_ylabel(f"{picture.currency} a day")
-    axes.legend(**LEGEND)
+    _dress_days(axes, picture)
     return chart.finish(
         drawing, "More profit than with all nodes on",
         "By day; clairvoyant: every idle gap of that schedule over break-even switched off, nobody delayed.",
@@ -113,16 +113,21 @@ def promises(picture: LoopPicture) -> Chart:
     axes.scatter(days, mean, color=chart.GREY, marker="_", s=90, label="promised on average")
     axes.scatter(days, brought, color=chart.VERMILLION, marker="o", s=22, zorder=3, label="what switching brought")
     axes.axhline(0, color=chart.GREY, linewidth=0.8)
-    every = max(len(picture.dates) // 10, 1)
-    axes.set_xticks(range(0, len(picture.dates), every), [date[5:] for date in picture.dates[::every]])
     axes.set_xlim(-0.6, len(picture.dates) - 0.4)
-    axes.set_xlabel("UTC day (month-day)")
-    axes.set_ylabel(f"{picture.currency} a day")
-    axes.legend(**LEGEND)
+    _dress_days(axes, picture)
     return chart.finish(
         drawing, "Promised and brought",
         "What each plan promised that switching would gain, and what it gained on the jobs that came.",
     )  # fmt: skip
+
+
+def _dress_days(axes: Axes, picture: LoopPicture) -> None:
+    """Name the axes of money by day, whose places are the days' numbers."""
+    every = max(len(picture.dates) // 10, 1)
+    axes.set_xticks(range(0, len(picture.dates), every), [date[5:] for date in picture.dates[::every]])
+    axes.set_xlabel("UTC day (month-day)")
+    axes.set_ylabel(f"{picture.currency} a day")
+    axes.legend(**LEGEND)
 
 
 def frontier(picture: LoopPicture) -> Chart:

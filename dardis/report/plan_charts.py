@@ -14,7 +14,7 @@ from dardis.model.arrays import Floats, Ints
 from dardis.model.profile import StepFunction
 from dardis.report import chart
 from dardis.report.chart import Chart, TimeAxis
-from dardis.report.over_time import draw_steps
+from dardis.report.over_time import draw_steps, envelope
 
 GREEN: Final = chart.CYCLE[2]
 ORANGE: Final = chart.CYCLE[4]
@@ -59,14 +59,7 @@ def load(day: PlannedDay) -> Chart:
         x = day.axis.place(day.edges)
         low, high = (np.append(np.minimum(end, day.capacity), min(end[-1], day.capacity)) for end in day.expected)
         axes.fill_between(
-            x,
-            low,
-            high,
-            step="post",
-            color=chart.GREY,
-            alpha=0.3,
-            linewidth=0,
-            label="jobs that may come, 10–90 %",
+            x, low, high, step="post", color=chart.GREY, alpha=0.3, linewidth=0, label="jobs that may come, 10–90 %"
         )
     draw_steps(axes, day.axis, day.used, 1.0, colour=chart.BLUE, label="in use by the plan", filled=True)
     draw_steps(axes, day.axis, day.powered, 1.0, colour=GREEN, label="of nodes on", filled=False)
@@ -124,9 +117,7 @@ def nodes(day: PlannedDay) -> Chart:
     draw_steps(axes, day.axis, day.nodes_busy, 1.0, colour=chart.BLUE, label="with jobs", filled=True)
     draw_steps(axes, day.axis, day.nodes_on, 1.0, colour=chart.VERMILLION, label="on", filled=False)
     axes.axhline(day.nodes, color=chart.GREY, linestyle=(0, (4, 3)), linewidth=1, label="all")
-    edges = day.edges
-    least = min(int((-StepFunction(f.times, -f.values).max_over(edges[:-1], edges[1:])).min())
-                for f in (day.nodes_busy, day.nodes_on))  # fmt: skip
+    least = min(int(envelope(nodes, day.edges)[0].min()) for nodes in (day.nodes_busy, day.nodes_on))
     low = max(0.0, least - 0.25 * (day.nodes - least) - 1) if least > day.nodes / 2 else 0.0
     axes.set_ylim(low, day.nodes + 0.04 * (day.nodes - low))
     axes.set_ylabel("nodes (axis cut)" if low else "nodes")
@@ -183,6 +174,7 @@ def searches(profits: Sequence[tuple[str, float]], bound: float | None, currency
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1))
     axes.set_xlim(left, high + 0.05 * span)
     axes.set_ylim(len(names) - 0.5, -0.7)
-    axes.set_xlabel(f"profit of the day, {currency} (the axis is cut: it does not begin at 0)")
+    cut = "" if left <= 0 <= high else " (axis cut)"
+    axes.set_xlabel(f"profit of the day, {currency}{cut}")
     axes.grid(axis="y", visible=False)
     return chart.finish(drawing, "Searches", "All on the same jobs, all nodes on; ours is what the plan is made of.")

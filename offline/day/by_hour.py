@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dardis.model.arrays import Floats, Ints
+from dardis.model.arrays import Ints
 from dardis.model.downtime import Downtime
 from dardis.model.platform import Platform
 from dardis.model.profile import StepFunction
@@ -44,27 +44,22 @@ def profile_rows(
     """
     conditions, platform = problem.conditions, problem.platform
     edges = conditions.edges
-    nodes_on, powered = nodes_up(downtime, platform.node_count), powered_of(platform, downtime)
-    most_on, most_used = (envelope(f, edges)[1] for f in (nodes_on, cores_used(problem, job_start)))
+    _, most_on, mean_on = envelope(nodes_up(downtime, platform.node_count), edges)
+    _, most_powered, mean_powered = envelope(powered_of(platform, downtime), edges)
+    most_used = envelope(cores_used(problem, job_start), edges)[1]
     wished, allowed_w = aims.at(edges[:-1]), allowed_it_w(problem)
-    reach = np.maximum(np.minimum(wished, envelope(powered, edges)[1]), most_used).astype(np.int64)
+    reach = np.maximum(np.minimum(wished, most_powered), most_used).astype(np.int64)
     cap = np.maximum(np.minimum(watts_for_cores(platform, reach, most_on), allowed_w), told.it_w)
     core_w = float(busy_watts(platform).sum()) / platform.cores
     left_w = np.maximum(allowed_w - (told.it_w - told.jobs_w), 0.0)
-    within = np.divide(left_w, core_w, out=np.full(len(left_w), np.inf), where=np.full(len(left_w), core_w > 0))
-    target = np.floor(np.minimum(np.minimum(wished, within), means_of(powered, edges))).astype(np.int64)
+    within = left_w / core_w if core_w > 0 else np.full(len(left_w), np.inf)
+    target = np.floor(np.minimum(np.minimum(wished, within), mean_powered)).astype(np.int64)
     with np.errstate(invalid="ignore", divide="ignore"):
         pue = np.where(told.it_w > 0, 1 + told.cooling_w / told.it_w, np.nan)
     return ProfileTable(
         edges, target, cap, told.it_w, told.cooling_w, pue, conditions.price_per_kwh, conditions.gco2_per_kwh,
-        conditions.temp_c, means_of(nodes_on, edges),
+        conditions.temp_c, mean_on,
     )  # fmt: skip
-
-
-def means_of(function: StepFunction, edges: Ints) -> Floats:
-    """Mean of each segment."""
-    areas = [function.integral(a, b) for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
-    return np.asarray(np.array(areas) / np.diff(edges))
 
 
 def powered_of(platform: Platform, downtime: Downtime) -> StepFunction:

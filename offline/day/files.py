@@ -15,13 +15,14 @@ from dardis.model.resources import CORES
 from dardis.model.target import Target
 from dardis.power.nodes import MachinePower
 from dardis.report.chart import TimeAxis
+from dardis.report.over_time import envelope
 from dardis.report.plan_charts import PlannedDay
 from dardis.report.plan_page import draw_plan
 from dardis.report.words import of_key
-from offline.day.by_hour import desired_of, means_of, nodes_on_of, powered_of, profile_of, wished_of
+from offline.day.by_hour import desired_of, nodes_on_of, powered_of, profile_of, wished_of
 from offline.day.day import DayPlan
 from offline.day.first_lines import first_lines
-from offline.day.promise import Promise
+from offline.day.promise import NOBODY_KNOWS, Promise
 from offline.day.what_if import WhatIf
 from offline.folder.plan import Figure, PlanFolder, write_plan
 from offline.folder.tables import JobKind, OnOffTable, ProfileTable, ScheduleTable
@@ -32,12 +33,6 @@ from offline.site.calendar import HOUR_S
 from offline.site.site import Site
 
 TARGET_FILE, REPORT_FILE = "target.json", "report.html"
-PROMISED = (
-    "gain_eur", "gain_p10_eur", "gain_p90_eur", "gain_over_suspend_eur", "gain_over_suspend_p10_eur",
-    "gain_over_suspend_p90_eur", "peak_p10_kw", "peak_p90_kw", "boot_delay_s", "delayed_share", "suspend_boot_delay_s",
-    "suspend_delayed_share",
-)  # fmt: skip
-"""What is null where nobody can say what switching brings."""
 
 
 def write_day(
@@ -140,21 +135,19 @@ def notes_of(site: Site, day: DayPlan) -> list[str]:
 
 def promised(promise: Promise | None) -> dict[str, Figure]:
     """What switching is to bring; None where nobody can say."""
-    if promise is None:
-        return dict.fromkeys(PROMISED) | {"gain_days": 0}
-    waits, suspend = promise.waits, promise.suspend_waits
-    return {
-        "gain_eur": promise.gain.mean,
-        **_range("gain", "_eur", promise.gain),
-        "gain_over_suspend_eur": promise.over_suspend.mean,
-        **_range("gain_over_suspend", "_eur", promise.over_suspend),
-        **_range("peak", "_kw", promise.peak_kw),
-        "boot_delay_s": waits.mean_s,
-        "delayed_share": waits.delayed_share,
-        "suspend_boot_delay_s": suspend.mean_s,
-        "suspend_delayed_share": suspend.delayed_share,
-        "gain_days": promise.days,
+    told = promise or NOBODY_KNOWS
+    found: dict[str, Figure] = {
+        "gain_eur": told.gain.mean,
+        **_range("gain", "_eur", told.gain),
+        "gain_over_suspend_eur": told.over_suspend.mean,
+        **_range("gain_over_suspend", "_eur", told.over_suspend),
+        **_range("peak", "_kw", told.peak_kw),
+        "boot_delay_s": told.waits.mean_s,
+        "delayed_share": told.waits.delayed_share,
+        "suspend_boot_delay_s": told.suspend_waits.mean_s,
+        "suspend_delayed_share": told.suspend_waits.delayed_share,
     }
+    return (found if promise else dict.fromkeys(found)) | {"gain_days": told.days}
 
 
 def _range(name: str, unit: str, of: Range) -> dict[str, Figure]:
@@ -167,7 +160,7 @@ def _expected(day: DayPlan) -> tuple[Floats, Floats]:
     edges, problem = day.problem.conditions.edges, day.problem
     made_up = np.array([day.kinds[number] is JobKind.FORECAST for number in problem.jobs.number.tolist()], dtype=bool)
     known = cores_used(problem, np.where(made_up, problem.horizon, day.plan.start))
-    used = means_of(known, edges)
+    used = envelope(known, edges)[2]
     hours = np.clip((edges[:-1] - day.forecast.edges[0]) // HOUR_S, 0, len(day.forecast.edges) - 2)
     band = day.forecast.demand.in_use
     return used + band.low[hours], used + band.high[hours]

@@ -20,13 +20,15 @@ def _to_do(site: Site, day: DayPlan, nodes_on: StepFunction) -> str:
     moments = np.unique([start, *nodes_on.breaks_in(start, end).tolist()])
     on = nodes_on.at(moments)
     switching = day.aims.switching
-    if switching is None or int(on.min()) == nodes:
+    if switching is None:
         return "Leave all nodes on: there is nothing to switch."
+    told = f"none of {nodes} nodes can be off, if jobs come as forecast"
     off = np.flatnonzero(on < nodes)
-    until = int(moments[off[-1] + 1]) if off[-1] + 1 < len(moments) else end
-    till = "24:00" if until == end else site.calendar.text(until)[11:16]
-    times = f"between {site.calendar.text(int(moments[off[0]]))[11:16]} and {till} UTC"
-    told = f"up to {nodes - int(on.min())} of {nodes} nodes can be off, {times}, if jobs come as forecast"
+    if len(off):
+        until = int(moments[off[-1] + 1]) if off[-1] + 1 < len(moments) else end
+        till = "24:00" if until == end else site.calendar.text(until)[11:16]
+        times = f"between {site.calendar.text(int(moments[off[0]]))[11:16]} and {till} UTC"
+        told = f"up to {nodes - int(on.min())} of {nodes} nodes can be off, {times}, if jobs come as forecast"
     if not switching.spares:
         return told[0].upper() + told[1:] + "."
     kept = StepFunction.sum_of(switching.spares.values()).at(np.arange(start, end, 3600))
@@ -37,6 +39,8 @@ def _to_do(site: Site, day: DayPlan, nodes_on: StepFunction) -> str:
 
 def _saves(site: Site, day: DayPlan) -> str:
     promise, currency = day.promise, site.platform.currency
+    if day.aims.switching is None:
+        return f"So switching saves nothing; the plan itself brings {day.account.profit:,.2f} {currency}."
     if promise is None:
         more = day.account.profit - day.all_on.profit
         return f"As planned that brings {more:,.2f} {currency} over all nodes on; too few days tell how sure that is."

@@ -8,6 +8,7 @@ that saves and who waits; what follows from a wait is left out.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -54,6 +55,11 @@ class Promise:
     waits: Waits
     suspend_waits: Waits
     days: int
+
+
+_NOTHING = Range(0.0, 0.0, 0.0)
+NOBODY_KNOWS: Final = Promise(_NOTHING, _NOTHING, _NOTHING, Waits(0.0, 0.0), Waits(0.0, 0.0), days=0)
+"""No figure of it means anything."""
 
 
 def promise_of(

@@ -16,7 +16,7 @@ from dardis.power.tariff import Tariff
 from offline.planner.day_account import account_of
 from offline.planner.limits import must_be_kept
 from offline.planner.plan import Plans
-from offline.planner.problem import Problem
+from offline.planner.problem import Problem, StoppedBy
 
 ROUNDS: Final = 4
 WORTH_WHILE: Final = 0.01
@@ -34,14 +34,17 @@ class Settled:
 
 
 def fill_room(problem: Problem, first: Settled, settle: Callable[[Tariff], Settled]) -> Settled:
-    """The best of the first plan and of those that `settle` makes under a tariff whose limits are eased."""
+    """The best of the first plan and of those that `settle` makes under a tariff whose limits are eased.
+
+    No more are made once a search was ended by the user or the time.
+    """
     if not must_be_kept(problem) or not len(first.downtime.node):
         return first
     best, share = first, 1.0
-    eased = problem.tariff
+    eased, found = problem.tariff, first
     for _ in range(ROUNDS):
         wider = _eased(problem, best, eased, share)
-        if wider == eased:
+        if wider == eased or found.plans.best.stopped_by in {StoppedBy.USER, StoppedBy.TIME}:
             break
         found = settle(wider)
         if found.account.feasible and found.account.profit > best.account.profit:

@@ -33,7 +33,7 @@ _RULE = (
 )
 
 
-def node_limits(platform: Platform, on: Bools, cap_w: float, need_w: Floats | None = None) -> Ints:
+def node_limits(platform: Platform, on: Bools, cap_w: float, need_w: Floats) -> Ints:
     """W that each node may draw under the machine's cap, shape (nodes,); `NO_LIMIT` where there is no cap (NaN).
 
     `need_w` is what each adds to its idle power to do what the plan wants of it. A cap below what they draw idle leaves
@@ -43,7 +43,7 @@ def node_limits(platform: Platform, on: Bools, cap_w: float, need_w: Floats | No
     if np.isnan(cap_w):
         return np.full(platform.node_count, NO_LIMIT, dtype=np.int64)
     most_w = np.where(on, busy_watts(platform), 0.0)
-    needed_w = np.zeros(len(on)) if need_w is None else np.where(on, np.minimum(need_w, most_w), 0.0)
+    needed_w = np.where(on, np.minimum(need_w, most_w), 0.0)
     # A thousandth of a watt is rounding: the cap of a full machine limits no node.
     whole_w = np.where(on, np.ceil(machine.idle_w + needed_w - 1e-3) - machine.idle_w, 0.0)
     left_w = max(cap_w - least_watts(machine, on), 0.0)
@@ -55,7 +55,7 @@ def node_limits(platform: Platform, on: Bools, cap_w: float, need_w: Floats | No
     return np.floor(machine.idle_w + added_w + 1e-3).astype(np.int64)
 
 
-def needs(plan: PlanFolder) -> Floats:
+def planned_watts(plan: PlanFolder) -> Floats:
     """W that each node adds to its idle power at its most in each segment, by the plan; shape (segments, nodes).
 
     Where a job is on a node with devices, these are taken to be busy.
@@ -116,7 +116,7 @@ def _moments(plan: PlanFolder) -> Iterator[tuple[int, list[tuple[int, str | int]
     profile, platform = plan.profile, plan.platform
     machine = MachinePower.of_platform(platform)
     actions = {step.time: step for step in steps(plan.onoff)}
-    used, needed = _used(plan, actions), needs(plan)
+    used, needed = _used(plan, actions), planned_watts(plan)
     on = first_on(plan.onoff, platform.node_count)
     last = np.full(platform.node_count, NO_LIMIT, dtype=np.int64)
     for time in sorted({*profile.edges.tolist(), *actions}):

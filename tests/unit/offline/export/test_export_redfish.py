@@ -41,8 +41,8 @@ def test_limits_keep_the_cap_and_leave_what_is_needed(on, cap_w, need_w):
 
 def test_a_cap_of_everything_limits_nobody_and_no_cap_is_no_limit():
     on = np.ones(10, dtype=bool)
-    assert node_limits(PLATFORM, on, FULL_W).tolist() == [292] * 8 + [484] * 2
-    assert set(node_limits(PLATFORM, on, float("nan")).tolist()) == {NO_LIMIT}
+    assert node_limits(PLATFORM, on, FULL_W, np.zeros(10)).tolist() == [292] * 8 + [484] * 2
+    assert set(node_limits(PLATFORM, on, float("nan"), np.zeros(10)).tolist()) == {NO_LIMIT}
 
 
 def limits_by_request(document, start):
