@@ -82,6 +82,7 @@ class CentralSetUp(QueueSetUp):
     """A queue in some order, with reservations or without. Field names are the keys of `--set`."""
 
     obeys_shapes: ClassVar[bool] = True
+    switches: ClassVar[bool] = True
 
     rule: str = setting("fcfs", values=KNOWN, parse=order_name)
     """The order of the queue."""

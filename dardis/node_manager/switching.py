@@ -70,8 +70,10 @@ class Switcher:
         self._groups = list(_groups(platform, switching))
         count = platform.node_count
         self._switched = np.zeros(count, dtype=np.bool_)
+        self._boot_s: Ints = np.zeros(count, dtype=np.int64)
         for group in self._groups:
             self._switched[group.first : group.last] = True
+            self._boot_s[group.first : group.last] = group.boot_s
         self._off = np.zeros(count, dtype=np.bool_)
         """Shut down, and not to be booted yet."""
         self._ready: Ints = np.full(count, NO_TIME)
@@ -93,6 +95,16 @@ class Switcher:
         self._edges = sorted({*self._spans[:, 1].tolist(), *self._spans[:, 2].tolist()})
         self._changed = True
         self._wake = FOREVER
+
+    @property
+    def longest_s(self) -> int:
+        """How long it takes at most until a node is up, s: one that has just begun to shut down."""
+        return max((group.shutdown_s + group.boot_s for group in self._groups), default=0)
+
+    def up_from(self, time: int, nodes: Ints) -> int:
+        """When these nodes are all up at the soonest, if those that are off are booted at `time`."""
+        booted = np.where(self._off[nodes], time + self._boot_s[nodes], time)
+        return int(np.maximum(booted, self._ready[nodes]).max(initial=time))
 
     def reserved(self, job: JobId, start: int, nodes: Ints) -> None:
         """A job will begin at `start` on these nodes, and on no others."""

@@ -11,6 +11,7 @@ from dardis.dispatch import CentralDispatcher
 from dardis.dispatch.apart import Apart
 from dardis.dispatch.base import Decider
 from dardis.kernels.warm import warm_asking, warm_late, warm_pool, warm_queue, warm_replan
+from dardis.model.errors import InputError
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.registry.dispatcher import Builder, Cluster
@@ -68,7 +69,7 @@ class Warm(Protocol):
 
 
 class Central(Builder):
-    """One queue, one view of all nodes; its set-up is an `AnySetUp` that asks no nodes and switches none."""
+    """One queue, one view of all nodes; its set-up is an `AnySetUp` that asks no nodes."""
 
     def __init__(
         self, make: Callable[[Any, Platform, DesiredProfile | None, int], Decider], warm: Warm = warm_queue
@@ -91,7 +92,11 @@ class Central(Builder):
             return self._make(setup, platform, cluster.desired, cluster.seed)
 
         machine = cluster.platform
-        return CentralTurns(setup.event_order, Apart(make, machine) if machine.kept_groups else make(machine))
+        if cluster.switching is not None and machine.hours:
+            found = "starts jobs on nodes that boot first, when the hours of their queue may be over"
+            raise InputError("dispatcher", found, "a target without switching, or queues that are always open")
+        dispatcher = Apart(make, machine) if machine.kept_groups else make(machine)
+        return CentralTurns(setup.event_order, dispatcher, cluster.new_switcher())
 
 
 PLANNED, LATE, CENTRAL = Planned(), Late(), Central(CentralDispatcher)

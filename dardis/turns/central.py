@@ -1,29 +1,43 @@
-"""Turns of a central dispatcher: it is asked when an instant is over, or after every event, and when it wants to be."""
+"""Turns of a central dispatcher: it is asked when an instant is over, or after every event, and when it wants to be.
+
+It knows nothing of nodes that are down, as on a cluster whose resource manager wakes nodes for jobs: what it starts on
+one begins when that is up. So that nobody is promised what such a job holds until then, all jobs are longer to it by
+what waking a node may take.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
 
 from dardis.dispatch.base import Decider
 from dardis.model.addresses import JobId
+from dardis.model.arrays import Ints
 from dardis.model.changes import Change, Withdrawn
 from dardis.model.choices import EventOrder
 from dardis.model.errors import ProtocolError
-from dardis.model.job import FOREVER, Job
+from dardis.model.job import Job
+from dardis.node_manager.switching import Switcher
+from dardis.turns.switches import Switches
 from dardis.turns.turn import Turn
 from dardis.wire.effects import Placed, Rejected, Solved
 
+_NO_HOSTS: Ints = np.zeros(1, dtype=np.int64)
+
 
 class CentralTurns:
-    """The turns of one dispatcher of all jobs. It sends no messages and switches no nodes."""
+    """The turns of one dispatcher of all jobs. It sends no messages."""
 
     by_instant = True
     messages = renegotiations = 0
 
-    def __init__(self, event_order: EventOrder, dispatcher: Decider) -> None:
+    def __init__(self, event_order: EventOrder, dispatcher: Decider, switcher: Switcher | None = None) -> None:
         """With batched events it is asked once an instant, else after every event, too."""
         self.batched = event_order is EventOrder.BATCHED
         self._dispatcher = dispatcher
+        self._switches = Switches(switcher, _NO_HOSTS)
         self._waiting: set[int] = set()
         """The numbers of jobs that are neither placed nor rejected."""
 
@@ -37,13 +51,14 @@ class CentralTurns:
     def submitted(self, job: Job, place: int, now: int) -> Iterable[Turn]:  # noqa: ARG002 (all jobs are its own)
         """It takes the job."""
         self._waiting.add(job.number)
-        rejected = self._dispatcher.submit(job, now)
+        rejected = self._dispatcher.submit(_held_longer(job, self._switches.longest_s), now)
         turns = () if rejected is None else self._say([rejected], now)
         return turns if self.batched else (*turns, *self._decide(now))
 
     def ended(self, jobs: Sequence[JobId], now: int) -> Iterable[Turn]:
         """It is told."""
         for job in jobs:
+            self._switches.ended(job, now)
             self._dispatcher.ended(job, now)
         return () if self.batched else self._decide(now)
 
@@ -51,15 +66,17 @@ class CentralTurns:
         """It is told."""
         if isinstance(change, Withdrawn):
             self._waiting.difference_update(change.jobs)
+            for job in change.jobs:
+                self._switches.dropped(job)
         self._dispatcher.changed(change, now)
         return () if self.batched else self._decide(now)
 
     def over(self, now: int, *, last: bool) -> Iterable[Turn]:  # noqa: ARG002 (who waits for a change has told when)
-        """It decides."""
+        """It decides; nodes are switched."""
         turns = self._decide(now)
         if (wake := self._dispatcher.wake()) <= now:
             raise ProtocolError(f"asked at {now} s, the dispatcher wants to be asked again at {wake} s")
-        return turns
+        return (*turns, *self._switches.switch(now)) if self._switches.due(now) else turns
 
     def _decide(self, now: int) -> tuple[Turn, ...]:
         return self._say(self._dispatcher.decide(now), now)
@@ -68,8 +85,10 @@ class CentralTurns:
         """A turn to say this, if it is about jobs that wait, and no start is past. Raises ProtocolError."""
         if not isinstance(effects, (list, tuple)):
             raise ProtocolError(f"at {now} s it decides {type(effects).__name__}, which is no list")
+        said: list[Placed | Rejected | Solved] = []
         for effect in effects:
             if isinstance(effect, Solved):
+                said.append(effect)
                 continue
             if isinstance(effect, Placed):
                 what = "placed"
@@ -82,12 +101,28 @@ class CentralTurns:
             if effect.job not in self._waiting:
                 raise ProtocolError(f"at {now} s job {effect.job} is {what}, which does not wait")
             self._waiting.discard(effect.job)
-        return (Turn((*effects,)),) if effects else ()
+            said.append(self._once_up(effect) if isinstance(effect, Placed) else effect)
+        return (Turn((*said,)),) if said else ()
+
+    def _once_up(self, placed: Placed) -> Placed:
+        """The start with its nodes up."""
+        start = self._switches.up_from(placed.start, placed.nodes)
+        self._switches.reserved(placed.job, start, placed.nodes)
+        return placed if start == placed.start else replace(placed, start=start, boot_delay=start - placed.start)
 
     def switches(self) -> int:
-        """It switches none."""
-        return FOREVER
+        """When nodes may be due to be switched (FOREVER: never)."""
+        return self._switches.wake()
 
-    def switch(self, now: int) -> Iterable[Turn]:  # noqa: ARG002
-        """It switches none."""
-        return ()
+    def switch(self, now: int) -> Iterable[Turn]:
+        """Nodes are switched."""
+        return self._switches.switch(now)
+
+
+def _held_longer(job: Job, seconds: int) -> Job:
+    """The job as one that holds its nodes for so much longer."""
+    if not seconds:
+        return job
+    requests = tuple(replace(request, walltime=request.walltime + seconds) for request in job.requests)
+    prediction = None if job.prediction is None else job.prediction + seconds
+    return replace(job, walltime=job.walltime + seconds, prediction=prediction, requests=requests)

@@ -24,6 +24,15 @@ class Switches:
         self._switcher = switcher
         self._bounds = bounds
 
+    @property
+    def longest_s(self) -> int:
+        """How long a job may have to wait for nodes that are down, s."""
+        return 0 if self._switcher is None else self._switcher.longest_s
+
+    def up_from(self, time: int, nodes: Ints) -> int:
+        """When these nodes are all up at the soonest, if they are woken at `time`."""
+        return time if self._switcher is None else self._switcher.up_from(time, nodes)
+
     def reserved(self, job: JobId, start: int, nodes: Ints) -> None:
         """A job will begin at `start` on these nodes, and on no others."""
         if self._switcher is not None:

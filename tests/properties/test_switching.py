@@ -13,6 +13,7 @@ from kit.actual import actual, asking
 from kit.effort import examples
 from kit.machine import desired_profiles, jobs, platforms
 
+from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher, CentralSetUp
 from dardis.metrics.audit import audit
 from dardis.model.addresses import address_of
 from dardis.model.choices import NodeChoice, ProfileRule
@@ -24,15 +25,17 @@ from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile, Switching
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.node_manager.switching import Switcher
-from dardis.sim.simulation import Simulation
+from dardis.sim.simulation import NO_HOSTS, Simulation
 from dardis.task_manager import LATE_SETUPS, SETUPS, LateByTurns, LateSetUp, PlannedManager, Reach, SetUp
 from dardis.task_manager.layout import layout_of
 from dardis.task_manager.setups import BackfillScope
+from dardis.transport.base import Hosts
 from dardis.transport.local import LocalHosts
-from dardis.turns import LateTurns, PlannedTurns, Turns
+from dardis.turns import CentralTurns, LateTurns, PlannedTurns, Turns
 
 LATE = LATE_SETUPS["dardis-late"]
 THROUGHPUT = SETUPS["dardis-throughput"]
+CENTRAL = tuple(CENTRAL_SETUPS[name].checked() for name in ("easy", "conservative", "rules-fcfs"))
 
 
 @dataclass
@@ -51,7 +54,7 @@ class Case:
 
     platform: Platform
     jobs: list[Actual]
-    setup: SetUp | LateSetUp
+    setup: SetUp | LateSetUp | CentralSetUp
     desired: DesiredProfile | None
     switching: Switching | None
 
@@ -59,10 +62,15 @@ class Case:
         bounds = (0, *cuts, self.platform.node_count)
         spans = enumerate(pairwise(bounds))
         pools = [RelayingHost(NodePool(self.platform, *span, desired=self.desired, host=host)) for host, span in spans]
-        hosts, layout = LocalHosts(pools, encoded=True), layout_of(self.platform, bounds, self.desired)
+        hosts: Hosts = LocalHosts(pools, encoded=True)
+        layout = layout_of(self.platform, bounds, self.desired)
         switcher = Switcher(self.platform, self.switching, self.jobs[0].submit) if self.switching else None
         turns: Turns
-        if isinstance(self.setup, LateSetUp):
+        if isinstance(self.setup, CentralSetUp):
+            hosts = NO_HOSTS
+            dispatcher = CentralDispatcher(self.setup, self.platform, self.desired, 1)
+            turns = CentralTurns(self.setup.event_order, dispatcher, switcher)
+        elif isinstance(self.setup, LateSetUp):
             late = [LateByTurns(self.setup, layout, 1, Reach(arity), address_of(m)) for m in range(managers)]
             turns = LateTurns(self.setup.event_order, late, bounds, switcher)
         else:
@@ -107,7 +115,7 @@ def steps(draw, most: int) -> StepFunction:
 
 
 @st.composite
-def cases(draw, *, setups: tuple[SetUp | LateSetUp, ...] = (LATE, *SETUPS.values())) -> Case:
+def cases(draw, *, setups: tuple[SetUp | LateSetUp | CentralSetUp, ...] = (LATE, *SETUPS.values())) -> Case:
     platform, switching = draw(switched())
     desired = draw(st.none() | desired_profiles(platform))
     listed = draw(jobs(platform, following=True))
@@ -128,8 +136,8 @@ def cases(draw, *, setups: tuple[SetUp | LateSetUp, ...] = (LATE, *SETUPS.values
     return Case(platform, listed, setup, desired, switching)
 
 
-@given(cases())
-@examples(3)
+@given(cases(setups=(LATE, *SETUPS.values(), *CENTRAL)))
+@examples(4)
 def test_every_schedule_is_legal_and_no_job_is_lost(case):
     """No job runs on a node that is down, and nodes take their time; who is rejected would be without switching."""
     run = case.run()
@@ -168,7 +176,13 @@ def test_with_all_nodes_spare_it_is_the_schedule_without_switching(case):
     assert run.schedule.digest() == case.run().schedule.digest()
 
 
-@given(st.sampled_from([LATE, THROUGHPUT]), st.integers(0, 9), st.integers(0, 9), st.integers(0, 9), st.integers(1, 8))
+@given(
+    st.sampled_from([LATE, THROUGHPUT, *CENTRAL]),
+    st.integers(0, 9),
+    st.integers(0, 9),
+    st.integers(0, 9),
+    st.integers(1, 8),
+)
 @examples(1)
 def test_a_late_job_on_a_machine_that_sleeps_waits_for_a_boot_at_most(setup, boot_s, shutdown_s, idle_s, units):
     platform = Platform("sleepy", (NodeGroup("n", 8, {"cores": 2}, NodePower(boot_s=boot_s, shutdown_s=shutdown_s)),))
@@ -181,7 +195,7 @@ def test_a_late_job_on_a_machine_that_sleeps_waits_for_a_boot_at_most(setup, boo
 
 
 @given(st.lists(st.tuples(st.integers(0, 400), st.integers(1, 40), st.integers(1, 6)), min_size=1, max_size=12),
-       st.integers(0, 8), st.integers(0, 20), st.sampled_from([LATE, THROUGHPUT]))  # fmt: skip
+       st.integers(0, 8), st.integers(0, 20), st.sampled_from([LATE, THROUGHPUT, *CENTRAL]))  # fmt: skip
 @examples(1.5)
 def test_a_job_that_finds_the_spares_used_waits_for_a_boot_at_most(rows, spares, boot_s, setup):
     """Where the machine is never full; and not at all where the spares hold it."""
@@ -198,7 +212,7 @@ def test_a_job_that_finds_the_spares_used_waits_for_a_boot_at_most(rows, spares,
     assert wait.tolist() == run.delays
 
 
-@given(cases(setups=(LATE, THROUGHPUT)))
+@given(cases(setups=(LATE, THROUGHPUT, *CENTRAL)))
 @examples(1)
 def test_a_job_is_not_delayed_by_more_than_it_waits(case):
     run = case.run()

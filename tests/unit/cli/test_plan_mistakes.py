@@ -155,8 +155,8 @@ def test_days_to_plan(site, capsys, options, said):
         ({"days": "11-12"}, "and 0 in them"),
         ({"days": "8-30"}, "weather.csv: covers"),
         (
-            {"days": "8", "dispatcher": "easy"},
-            "--dispatcher easy: switches no nodes; expected one of dardis-throughput, ",
+            {"days": "8", "dispatcher": "replan"},
+            "--dispatcher replan: switches no nodes; expected one of dardis-throughput, ",
         ),
         ({"days": "8", "dispatcher": "none"}, "dardis-throughput"),
         ({"days": "8", "set": "a=b"}, "--set a=b"),
@@ -256,14 +256,14 @@ def test_a_guard_that_fires_is_told(site, capsys):
     assert found["bound_eur"] is None
 
 
-def test_a_central_dispatcher_refuses_a_target_that_switches(small_site, small_plan, tmp_path, capsys, monkeypatch):
+def test_who_plans_for_all_refuses_a_target_that_switches(small_site, small_plan, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(play, "play_over", None)
-    words = ["simulate", small_site / "trace.swf", "--platform", small_site / "small.toml", "--dispatcher", "easy",
+    words = ["simulate", small_site / "trace.swf", "--platform", small_site / "small.toml", "--dispatcher", "replan",
              "--profile", small_plan / "target.json", "--out", tmp_path / "run"]  # fmt: skip
     assert run([str(word) for word in words]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "target.json" in said
-    assert "easy" in said
+    assert "replan" in said
     assert not (tmp_path / "run").exists()
     assert START in (small_plan / "run.json").read_text()

@@ -44,7 +44,7 @@ def request_of(tmp_path):
     return made
 
 
-@pytest.mark.parametrize("dispatcher", ["dardis-throughput", "dardis-late"])
+@pytest.mark.parametrize("dispatcher", ["dardis-throughput", "dardis-late", "easy"])
 def test_the_folder_says_who_was_down_and_who_waited(request_of, dispatcher):
     outcome = run(request_of(dispatcher))
     downtime = read_downtime(outcome.out / "switching.csv")
@@ -80,9 +80,9 @@ def test_without_switching_nothing_is_said_of_it(request_of, tmp_path):
     assert not (outcome.out / "switching.csv").exists()
 
 
-def test_a_central_dispatcher_refuses_a_target_that_switches(request_of):
+def test_who_plans_for_all_refuses_a_target_that_switches(request_of):
     with pytest.raises(
         InputError,
-        match=r"target\.json: switches nodes, which easy does not obey; expected one of dardis-t.*-late, or another",
+        match=r"target\.json: switches nodes, which replan does not obey; expected one of dardis-t.*easy.*, or another",
     ):
-        load_inputs(request_of("easy"))
+        load_inputs(request_of("replan"))
