@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dardis.cli.options import NodeNames
+
+if TYPE_CHECKING:
+    from offline.export.slurm import Mode
+    from offline.folder.plan import PlanFolder
 
 
 def export(
@@ -15,12 +19,25 @@ def export(
         Path, typer.Argument(metavar="PLAN_DIR", help="The folder that dardis plan made, or its JSON export.")
     ],
     wanted: Annotated[
-        str, typer.Option("--format", metavar="FORMAT", help="slurm, redfish, openmetrics, csv or json.")
-    ],
+        str | None, typer.Option("--format", metavar="FORMAT", help="slurm, redfish, openmetrics, csv or json.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Where to write it, instead of standard output.")
     ] = None,
     names: NodeNames = None,
+    mode: Annotated[
+        str | None,
+        typer.Option(metavar="spares|windows", help="Slurm: keep idle nodes on, or close nodes at fixed hours."),
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Slurm: play it on the days before; a mode that loses is not written.")
+    ] = False,
+    history: Annotated[
+        Path | None, typer.Option(metavar="TRACE", help="--check: what ran before (default: the plan's history).")
+    ] = None,
+    accept_loss: Annotated[
+        bool, typer.Option("--accept-loss", help="--check: write the mode though it would have lost.")
+    ] = False,
     limits_only: Annotated[
         bool, typer.Option("--limits-only", help="Redfish: power limits alone, where another tool switches nodes.")
     ] = False,
@@ -28,26 +45,64 @@ def export(
         bool, typer.Option("--accept-stale", help="Write a plan of a history that had ended before its time.")
     ] = False,
 ) -> None:
-    """Write a plan as a Slurm script, Redfish requests, OpenMetrics, CSV or JSON."""
+    """Write a plan as a Slurm program, Redfish requests, OpenMetrics, CSV or JSON; or check what it would bring."""
     from dardis.config.node_names import node_names
     from dardis.model.errors import InputError
-    from dardis.model.files import write_text
     from offline.export.formats import format_named, load_plan
+    from offline.export.slurm import mode_of
 
-    form = format_named(wanted, limits_only=limits_only)
+    form = format_named(wanted or _only_checked(check=check), limits_only=limits_only, mode=mode, check=check)
+    if (history is not None or accept_loss) and not check:
+        raise InputError("--history" if history is not None else "--accept-loss", "given without --check", "--check")
     plan = load_plan(plan_dir)
     if plan.stale and not accept_stale:
         raise InputError(plan_dir, f"was made of a stale history ({plan.stale})", "another plan, or --accept-stale")
     made = form.export(plan, node_names(plan.platform, names))
     called = plan.settings.get("names") if names is None else None
-    unnamed = (
-        [f"nodes are called as the platform calls them; the plan was made with --names {called}"] if called else []
-    )
-    for note in (*unnamed, *made.notes):
+    notes = [*made.notes]
+    if called:
+        notes.insert(0, f"nodes are called as the platform calls them; the plan was made with --names {called}")
+    if form.can_be_checked and not check:
+        notes.append("nobody has checked what it would have brought on the days before (--check does)")
+    if check:
+        _check(plan, mode_of(plan, mode), history, accept_loss=accept_loss, to_stdout=out is not None or wanted is None)
+    for note in notes if wanted is not None else ():
         typer.echo(f"dardis: note: {note}", err=True)
+    if wanted is not None:
+        _write(made.text, out, executable=form.is_program)
+
+
+def _only_checked(*, check: bool) -> str:
+    """The format where none is asked for. Raises InputError unless it is only to be checked."""
+    from dardis.model.errors import InputError
+
+    if not check:
+        raise InputError("dardis export", "no --format", "--format FORMAT, or --check")
+    return "slurm"
+
+
+def _check(plan: PlanFolder, mode: Mode, history: Path | None, *, accept_loss: bool, to_stdout: bool) -> None:
+    """Show what both modes would have brought. Raises LossError where the chosen one loses, InputError."""
+    from dardis.cli.plan import shown_progress
+    from offline.loop.check import check_export
+
+    with shown_progress() as progress:
+        found = check_export(plan, history, (lambda doing: progress(doing, None, None)) if progress else None)
+    for note in found.notes:
+        typer.echo(f"dardis: note: {note}", err=True)
+    for line in found.table:
+        typer.echo(line, err=not to_stdout)
+    if not accept_loss:
+        found.see_that_it_pays(mode)
+
+
+def _write(text: str, out: Path | None, *, executable: bool) -> None:
+    """To the file, or to standard output."""
+    from dardis.model.files import write_text
+
     if out is None:
-        typer.echo(made.text, nl=False)
+        typer.echo(text, nl=False)
         return
-    write_text(out, made.text)
-    if form.is_program and out.suffix != ".gz":
+    write_text(out, text)
+    if executable and out.suffix != ".gz":
         out.chmod(out.stat().st_mode | 0o111)

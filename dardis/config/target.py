@@ -80,7 +80,8 @@ def load_target(path: Path, platform: Platform) -> Target:
         cores = platform.kinds.index(CORES)
         function = StepFunction.from_steps(platform.cores, [(time, min(cap, platform.cores)) for time, cap in steps])
         desired = DesiredProfile(platform, {cores: function}, split=table.profile.split)
-    return Target(desired, _switching(path, table.switching, platform), table.unix_start, table.source)
+    switching = None if table.switching is None else switching_of(path, table.switching, platform)
+    return Target(desired, switching, table.unix_start, table.source)
 
 
 def _ascending(place: str, steps: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
@@ -90,9 +91,8 @@ def _ascending(place: str, steps: Sequence[tuple[int, int]]) -> Sequence[tuple[i
     return steps
 
 
-def _switching(path: Path, table: SwitchingTable | None, platform: Platform) -> Switching | None:
-    if table is None:
-        return None
+def switching_of(path: Path, table: SwitchingTable, platform: Platform) -> Switching:
+    """What a file's table says of the nodes of `platform`. Raises InputError that names its key."""
     index_of = {group.prefix: index for index, group in enumerate(platform.groups)}
     spares: dict[int, StepFunction] = {}
     floors: dict[int, StepFunction] = {}
@@ -115,29 +115,32 @@ def write_target(path: Path, target: Target, platform: Platform) -> None:
 
     Of a desired profile that is all but cores of the whole machine; and what holds before the first step is given.
     """
-    profile = switching = None
+    profile = None
     if target.desired is not None:
         wished = target.desired.machine.get(platform.kinds.index(CORES))
         if wished is None or len(target.desired.machine) > 1 or target.desired.nodes:
             raise ValueError("a target's profile is of the cores of the whole machine")
         profile = {"kind": CORES, "split": str(target.desired.split), "steps": _steps(wished, platform.cores)}
-    if target.switching is not None:
-        rule = target.switching
-        groups = {
-            group.prefix: {
-                name: _steps(functions[index], group.count if len(functions[index].times) > 1 else 0)
-                for name, functions in (("spares", rule.spares), ("floors", rule.floors))
-                if index in functions
-            }
-            for index, group in enumerate(platform.groups)
-            if index in rule.spares or index in rule.floors
-        }
-        switching = {"idle_s": rule.idle_s, "most_cycles_per_day": rule.most_cycles_per_day, "groups": groups}
+    switching = None if target.switching is None else switching_table(target.switching, platform)
     content = {
         "format": FORMAT, "version": VERSION, "platform": platform.name, "nodes": platform.node_count,
         "unix_start": target.unix_start, "profile": profile, "switching": switching, "source": target.source,
     }  # fmt: skip
     write_json(path, content)
+
+
+def switching_table(rule: Switching, platform: Platform) -> dict[str, Any]:
+    """What a file says of it: `switching_of` reads it. Raises ValueError as `write_target` does."""
+    groups = {
+        group.prefix: {
+            name: _steps(functions[index], group.count if len(functions[index].times) > 1 else 0)
+            for name, functions in (("spares", rule.spares), ("floors", rule.floors))
+            if index in functions
+        }
+        for index, group in enumerate(platform.groups)
+        if index in rule.spares or index in rule.floors
+    }
+    return {"idle_s": rule.idle_s, "most_cycles_per_day": rule.most_cycles_per_day, "groups": groups}
 
 
 def _steps(function: StepFunction, before: int) -> list[list[int]]:

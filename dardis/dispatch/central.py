@@ -8,6 +8,7 @@ is what it must be told, and when it is worth while.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from math import ceil
 
@@ -221,18 +222,23 @@ class CentralDispatcher:
                 self._running.values()]  # fmt: skip
         self._lay_out(machine)
         for job, start, (taken, parts) in held:
-            # Until it ends nobody relies on its ending sooner than it must: another window may be there then.
-            if job.requests:
-                slot = self._table.add_shaped(job, {taken: range(len(parts))}, 0, 0)
-            else:
-                slot = self._enter(job, job.walltime)
-            self._running[job.number] = slot
-            end = start + job.taking(taken).walltime
-            rows = self._table.run_on(slot, start, taken, parts)
-            for row, (nodes, units) in zip(rows, parts, strict=True):
-                request = self._queue.table[row, queue.REQUEST :]
-                if now < end and not self._nodes.reserve(nodes, units, request, now, end, now):
-                    raise ProtocolError(f"job {job.number} runs where nodes are closed")
+            self.go_on(job, start, taken, parts, now)
+
+    def go_on(self, job: Job, start: int, taken: int, parts: Sequence[tuple[Ints, Ints]], now: int) -> None:
+        """Take a job that runs since `start` as one of its requests, with nodes and units of each part."""
+        # Until it ends nobody relies on its ending sooner than it must: another window may be there then.
+        if job.requests:
+            slot = self._table.add_shaped(job, {taken: range(len(parts))}, 0, 0)
+        else:
+            slot = self._enter(job, job.walltime)
+        self._placer.see_slots(self._table.slots)
+        self._running[job.number] = slot
+        end = start + job.taking(taken).walltime
+        rows = self._table.run_on(slot, start, taken, parts)
+        for row, (nodes, units) in zip(rows, parts, strict=True):
+            request = self._queue.table[row, queue.REQUEST :]
+            if now < end and not self._nodes.reserve(nodes, units, request, now, end, now):
+                raise ProtocolError(f"job {job.number} runs where nodes are closed")
 
     def _held(self, slot: int) -> tuple[int, tuple[tuple[Ints, Ints], ...]]:
         """As which of its requests a running job has nodes, and those of each part with their units."""

@@ -31,6 +31,12 @@ class InputError(DardisError):
         super().__init__(said + (f"; expected {one_line(expected, _LONGEST_EXPECTED)}" if expected else ""))
 
 
+class LossError(DardisError):
+    """What is asked for would cost more than it saves; the text says how much."""
+
+    exit_status = 3
+
+
 class DispatcherError(DardisError):
     """The code of another package's dispatcher has failed; the text names both, and the place."""
 

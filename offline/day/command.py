@@ -13,7 +13,6 @@ from dardis.config.node_states import read_node_states
 from dardis.engine.clock import monotonic_s
 from dardis.model.errors import InputError
 from dardis.model.folders import PLAN_FOLDER
-from dardis.model.job import Actual
 from dardis.model.moments import states_offset
 from dardis.workload.summary import not_ended
 from dardis.workload.trace import Trace
@@ -26,7 +25,7 @@ from offline.day.what_if import limit_asked, what_if
 from offline.folder.plan import Figure
 from offline.planner.budget import SearchProgress, tell_nobody
 from offline.site.calendar import DAY_S, Calendar
-from offline.site.history import recorded, replayed
+from offline.site.history import past_of
 from offline.site.now import Moment, hour_after, last_event
 from offline.site.site import Site, SiteRequest, load_site
 from offline.site.stale import freshness
@@ -80,7 +79,8 @@ def run_plan(request: PlanRequest, progress: SearchProgress | None) -> tuple[dic
             raise InputError(
                 request.site.history, f"{stale}: it is stale", "one that reaches up to now, or --accept-stale"
             )
-        hindsight, source = _past(site, before, start - now)
+        past = past_of(before, site.trace, site.platform, now)
+        hindsight = Hindsight(replace(site, jobs=past.jobs), past.schedule, start - now)
         standing, unsaid = _standing(request, site, start)
         left_s = max(request.options.time_limit - (monotonic_s() - begun), 0.0)
         options = replace(request.options, time_limit=left_s if request.what_if is None else left_s / 2)
@@ -93,7 +93,7 @@ def run_plan(request: PlanRequest, progress: SearchProgress | None) -> tuple[dic
         settings |= {key: None if file is None else str(file) for key, file in files.items()}
         with PLAN_FOLDER.written_together(request.out) as part:
             summary = write_day(part, site, day, settings, cap=request.cap, what_if=limited, report=request.report)
-    return summary, (*unsaid, *notes_of(replace(site, notes=(source, *site.notes)), day))
+    return summary, (*unsaid, *notes_of(replace(site, notes=(past.source, *site.notes)), day))
 
 
 def _standing(request: PlanRequest, site: Site, start: int) -> tuple[Standing | None, tuple[str, ...]]:
@@ -149,15 +149,3 @@ def _moment(request: PlanRequest, trace: Trace, calendar: Calendar) -> Moment:
     if counted:
         notes.append(f"of the jobs of the history {counted} at {calendar.text(now)}")
     return Moment(now, tuple(notes))
-
-
-def _past(site: Site, before: list[Actual], lead_s: int) -> tuple[Hindsight, str]:
-    """The history as the trace recorded it, where this machine can hold it, else as EASY would have it; and which."""
-    assert site.now is not None
-    waits = dict(zip(site.trace.number.tolist(), site.trace.wait.tolist(), strict=True))
-    record = recorded(before, waits, site.platform, site.now)
-    if record is not None:
-        past, jobs = record
-        return Hindsight(replace(site, jobs=jobs), past, lead_s), "what runs already is as the trace recorded it"
-    source = "the trace's own starts are not all known or don't fit the platform: its past is replayed under EASY"
-    return Hindsight(site, replayed(before, site.platform), lead_s), source

@@ -24,7 +24,7 @@ from offline.day.day import DayPlan
 from offline.day.first_lines import first_lines
 from offline.day.promise import NOBODY_KNOWS, Promise
 from offline.day.what_if import WhatIf
-from offline.folder.plan import Figure, PlanFolder, write_plan
+from offline.folder.plan import TARGET_FILE, Figure, PlanFolder, write_plan
 from offline.folder.tables import JobKind, OnOffTable, ProfileTable, ScheduleTable
 from offline.forecast.ranges import Range
 from offline.planner.as_schedule import schedule_of
@@ -32,7 +32,7 @@ from offline.planner.use import cores_used, node_spans
 from offline.site.calendar import HOUR_S
 from offline.site.site import Site
 
-TARGET_FILE, REPORT_FILE = "target.json", "report.html"
+REPORT_FILE = "report.html"
 
 
 def write_day(

@@ -78,14 +78,14 @@ def promise_of(
     machine = MachinePower.of_platform(site.platform)
 
     def told(work: Work, past: SwitchedDay | None, later: int) -> Account:
-        downtime = Downtime.none() if past is None else _moved(past.downtime, later)
+        downtime = Downtime.none() if past is None else moved_downtime(past.downtime, later)
         return account(work, downtime, machine, conditions, site.cooling, site.tariff)
 
     figures = []
     by_rule = [switched(hindsight, past, options) for past in days]
     for past, (ours, suspend) in zip(days, by_rule, strict=True):
         later = conditions.start - site.calendar.day(past)[0]
-        work = _work_of_day(hindsight.work, *site.calendar.day(past), later)
+        work = moved_work(hindsight.work, *site.calendar.day(past), later)
         all_on, plain, ruled = (told(work, one, later) for one in (None, suspend, ours))
         figures.append([ruled.profit - all_on.profit, ruled.profit - plain.profit, ruled.peak_kw])
     gain, over_suspend, peak_kw = (range_of(column, says) for column in np.array(figures).T)
@@ -113,7 +113,7 @@ def _rule_of(hindsight: Hindsight, day: int, options: DayOptions) -> Switching:
     return spares_of_day(known, day, hindsight.demands).switching
 
 
-def _work_of_day(work: Work, start: int, end: int, later: int) -> Work:
+def moved_work(work: Work, start: int, end: int, later: int) -> Work:
     """What runs in `[start, end)`, so much later."""
     runs = (work.start < end) & (work.finish > start)
     return Work(
@@ -121,7 +121,7 @@ def _work_of_day(work: Work, start: int, end: int, later: int) -> Work:
     )
 
 
-def _moved(downtime: Downtime, later: int) -> Downtime:
+def moved_downtime(downtime: Downtime, later: int) -> Downtime:
     """The same so much later."""
     up = np.where(downtime.up < FOREVER, downtime.up + later, FOREVER)
     return Downtime(downtime.node, downtime.down + later, up)

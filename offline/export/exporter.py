@@ -25,3 +25,5 @@ class Format(NamedTuple):
     export: Exporter
     what: str
     is_program: bool = False
+    can_be_checked: bool = False
+    """Whether it can be played on the days before the plan."""

@@ -8,15 +8,22 @@ from typing import Final
 
 from dardis.model.errors import InputError
 from offline.export.csv_plan import export_csv
-from offline.export.exporter import Format
+from offline.export.exporter import Export, Format
 from offline.export.json_plan import export_json, read_json_plan
 from offline.export.openmetrics import export_openmetrics
 from offline.export.redfish import export_redfish
-from offline.export.slurm import export_slurm
+from offline.export.slurm import export_slurm, mode_of
 from offline.folder.plan import PlanFolder, read_plan
 
+
+def _slurm(plan: PlanFolder, names: list[str], mode: str | None = None) -> Export:
+    return export_slurm(plan, names, mode=mode_of(plan, mode))
+
+
 FORMATS: Final = {
-    "slurm": Format(export_slurm, "a bash script that reserves nodes and powers them down and up with scontrol", True),
+    "slurm": Format(
+        _slurm, "a bash program that keeps idle nodes on, or powers nodes down and up at fixed hours", True, True
+    ),
     "redfish": Format(export_redfish, "Redfish requests by node and time: power limits, shut-down, power on"),
     "openmetrics": Format(export_openmetrics, "the profile as gauges with timestamps, for Prometheus"),
     "csv": Format(export_csv, "one table of the profile and the switching, in UTC, with units"),
@@ -24,15 +31,22 @@ FORMATS: Final = {
 }
 
 
-def format_named(name: str, *, limits_only: bool = False) -> Format:
-    """The format of this name, for Redfish without switching if it is so asked for. Raises InputError."""
+def format_named(name: str, *, limits_only: bool = False, mode: str | None = None, check: bool = False) -> Format:
+    """The format of this name: Redfish without switching, Slurm in a mode, if it is so asked for.
+
+    Raises InputError, also where it is to be checked and can't be.
+    """
     if name not in FORMATS:
         raise InputError("--format", repr(name), "one of " + ", ".join(FORMATS))
-    if not limits_only:
-        return FORMATS[name]
-    if name != "redfish":
+    if limits_only and name != "redfish":
         raise InputError("--limits-only", f"--format {name} has no power limits of nodes", "--format redfish")
-    return FORMATS[name]._replace(export=partial(export_redfish, limits_only=True))
+    if mode is not None and name != "slurm":
+        raise InputError("--mode", f"--format {name} has no modes", "--format slurm")
+    if check and not FORMATS[name].can_be_checked:
+        raise InputError("--check", f"--format {name} is nothing that can be played on other days", "--format slurm")
+    if limits_only:
+        return FORMATS[name]._replace(export=partial(export_redfish, limits_only=True))
+    return FORMATS[name] if mode is None else FORMATS[name]._replace(export=partial(_slurm, mode=mode))
 
 
 def load_plan(path: Path) -> PlanFolder:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from dardis.config.records import Count, Figures, PlanHead, Record
+from dardis.config.target import SwitchingTable, switching_of, switching_table
 from dardis.config.times import Time
 from dardis.config.toml_file import read_json
 from dardis.model.errors import InputError
@@ -42,6 +43,7 @@ def export_json(plan: PlanFolder, names: list[str]) -> Export:
         "profile": profile_columns(plan.profile, plan.offset),
         "onoff": onoff,
         "schedule": schedule_columns(plan.schedule),
+        "switching": None if plan.switching is None else switching_table(plan.switching, plan.platform),
         "settings": plan.settings,
     }
     lines = (f"{json.dumps(key)}: {json.dumps(part, allow_nan=False)}" for key, part in value.items())
@@ -93,6 +95,7 @@ class _JsonPlan(PlanHead):
     profile: _ProfileColumns
     onoff: _OnOffColumns
     schedule: _ScheduleColumns
+    switching: SwitchingTable | None = None
 
 
 def read_json_plan(path: Path) -> PlanFolder:
@@ -102,7 +105,8 @@ def read_json_plan(path: Path) -> PlanFolder:
     profile, offset = profile_of(_table(f"{path}:profile", value.profile))
     onoff = onoff_of(_table(f"{path}:onoff", value.onoff), platform)
     schedule = schedule_of(_table(f"{path}:schedule", value.schedule), platform)
-    return PlanFolder(platform, offset, profile, onoff, schedule, value.summary.model_dump(), value.settings)
+    rule = None if value.switching is None else switching_of(path, value.switching, platform)
+    return PlanFolder(platform, offset, profile, onoff, schedule, value.summary.model_dump(), value.settings, rule)
 
 
 def _table(place: str, record: Record) -> Table:

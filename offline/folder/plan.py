@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from dardis.config.records import Figures, PlanHead
+from dardis.config.target import load_target
 from dardis.config.toml_file import read_json
 from dardis.model.errors import InputError
 from dardis.model.files import write_json
 from dardis.model.folders import PLAN_FOLDER
 from dardis.model.platform import Platform
 from dardis.model.platform_dict import platform_to_dict
+from dardis.model.target import Switching
 from offline.folder.columns import (
     Table,
     onoff_columns,
@@ -26,7 +28,7 @@ from offline.folder.columns import (
 from offline.folder.tables import OnOffTable, ProfileTable, ScheduleTable
 
 PROFILE_FILE, ONOFF_FILE, SCHEDULE_FILE = "profile.csv", "onoff.csv", "schedule.csv"
-SUMMARY_FILE, RUN_FILE = "summary.json", "run.json"
+SUMMARY_FILE, RUN_FILE, TARGET_FILE = "summary.json", "run.json", "target.json"
 FORMAT: Final = "dardis-plan"
 VERSION: Final = 1
 
@@ -37,7 +39,8 @@ Figure = str | int | float | None
 class PlanFolder:
     """A plan as its folder holds it. `offset` is Unix time less the trace's; `summary` has flat keys with units.
 
-    `settings` is what `dardis plan` was called with, as far as JSON can hold it.
+    `settings` is what `dardis plan` was called with, as far as JSON can hold it, and `switching` the rule that
+    `target.json` has (None: no node is switched).
     """
 
     platform: Platform
@@ -47,6 +50,7 @@ class PlanFolder:
     schedule: ScheduleTable
     summary: dict[str, Figure]
     settings: dict[str, Any] = field(default_factory=dict)
+    switching: Switching | None = None
 
     @property
     def stale(self) -> str:
@@ -55,7 +59,7 @@ class PlanFolder:
 
 
 def write_plan(folder: Path, plan: PlanFolder) -> None:
-    """Write profile.csv, onoff.csv, schedule.csv, summary.json and run.json to a folder that exists.
+    """Write all files but target.json (`write_target`) to a folder that exists.
 
     Each file is whole or absent. Raises OSError that names the file.
     """
@@ -82,6 +86,7 @@ def read_plan(folder: Path) -> PlanFolder:
         schedule_of(Table.of_csv(folder / SCHEDULE_FILE), platform),
         read_json(folder / SUMMARY_FILE, Figures).model_dump(),
         run.settings,
+        load_target(folder / TARGET_FILE, platform).switching if (folder / TARGET_FILE).is_file() else None,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from dardis.model.target import Target
 from dardis.predict.recent import LastTwo
 from dardis.registry import find_dispatcher
 from dardis.runs.play import play
-from dardis.workload.trace import UNKNOWN
+from dardis.workload.trace import UNKNOWN, Trace
 
 MOST_LATE = 0.02
 """Share of the recorded jobs that may find no nodes at their own start: nodes broke, or the record rounds."""
@@ -53,6 +54,24 @@ def recorded(
     submit = np.array([job.submit for job in ordered], dtype=np.int64)
     earliest = np.array([job.earliest for job in ordered], dtype=np.int64)
     return replace(schedule, submit=submit, earliest=earliest), ordered
+
+
+class Past(NamedTuple):
+    """What has run: its schedule, the jobs in its order, and where it comes from, for people."""
+
+    schedule: Schedule
+    jobs: list[Actual]
+    source: str
+
+
+def past_of(jobs: list[Actual], trace: Trace, platform: Platform, now: int) -> Past:
+    """The past of a machine as the trace recorded it, where this machine can hold it, else as EASY would have it."""
+    waits = dict(zip(trace.number.tolist(), trace.wait.tolist(), strict=True))
+    record = recorded(jobs, waits, platform, now)
+    if record is not None:
+        return Past(*record, "what runs already is as the trace recorded it")
+    source = "the trace's own starts are not all known or don't fit the platform: its past is replayed under EASY"
+    return Past(replayed(jobs, platform), jobs, source)
 
 
 def predictor_of(schedule: Schedule) -> LastTwo:

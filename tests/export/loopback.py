@@ -46,11 +46,12 @@ SchedulerParameters=bf_interval=1,sched_min_interval=0
 ReturnToService=2
 DebugFlags=Power
 SlurmctldParameters=power_save_interval=1
-SuspendProgram={suspend}
+SuspendProgram={folder}/suspend
 ResumeProgram={folder}/resume
-SuspendTime=86400
+SuspendTime={idle_s}
 SuspendTimeout=2
-ResumeTimeout=60
+ResumeTimeout={resume_s}
+Include {folder}/spares.conf
 SuspendRate=0
 ResumeRate=0
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
@@ -64,6 +65,7 @@ RESUME = """\
 #!/bin/sh
 echo "resume $1" >> {folder}/power.log
 for node in $(scontrol show hostnames "$1"); do
+  [ -e {folder}/$node.dead ] && continue
   slurmd -N "$node" -b -f {folder}/slurm.conf < /dev/null > /dev/null 2>&1  # it takes closed ones for its own sockets
 done
 """
@@ -92,29 +94,29 @@ def until(wanted: Callable[[], bool], what: str, limit_s: float = 60.0) -> None:
 
 
 class Cluster:
-    """Nodes of these names; a context that stops every process it started."""
+    """Nodes of these names; a context that stops every process it started.
 
-    def __init__(self, folder: Path, names: list[str], *, power_saving: bool = True) -> None:
+    Nodes that have idled for `idle_s` are suspended, and are down if a boot takes `resume_s`: that of a node with a
+    file NAME.dead does. `spares.conf` in the folder is included.
+    """
+
+    def __init__(self, folder: Path, names: list[str], *, idle_s: int = 86_400, resume_s: int = 60) -> None:
         self.folder, self.names = folder, names
         self.environment = os.environ | {"SLURM_CONF": f"{folder}/slurm.conf", "PATH": PATH}
         port, *node_ports = free_ports(1 + len(names))
-        suspend = f"{folder}/suspend" if power_saving else "(null)"
         facts = {"folder": folder, "host": socket.gethostname().partition(".")[0], "user": getpass.getuser()}
         nodes = [
             f"NodeName={name} NodeHostname={facts['host']} NodeAddr=127.0.0.1 Port={p} CPUs=4 State=UNKNOWN"
             for name, p in zip(names, node_ports, strict=True)
         ]
-        config = CONFIG.format(port=port, suspend=suspend, **facts) + "\n".join(nodes) + "\n"
-        if not power_saving:
-            config = (
-                "\n".join(line for line in config.splitlines() if not line.startswith(("Suspend", "Resume"))) + "\n"
-            )
+        config = CONFIG.format(port=port, idle_s=idle_s, resume_s=resume_s, **facts) + "\n".join(nodes) + "\n"
         (folder / "slurm.conf").write_text(config)
         (folder / "cgroup.conf").write_text("CgroupAutomount=no\n")
         for name, text in (("suspend", SUSPEND), ("resume", RESUME)):
             (folder / name).write_text(text.format(folder=folder))
             (folder / name).chmod(0o755)
         (folder / "power.log").touch()
+        (folder / "spares.conf").write_text("# none\n")
         (folder / "state").mkdir()
         for name in names:
             (folder / name).mkdir()
@@ -129,7 +131,7 @@ class Cluster:
             self.run("slurmctld", "-f", f"{self.folder}/slurm.conf")
             for name in self.names:
                 self.run("slurmd", "-N", name, "-f", f"{self.folder}/slurm.conf")
-            until(lambda: set(self.states().values()) == {"IDLE"}, "all nodes idle")
+            until(lambda: all(state.startswith("IDLE") for state in self.states().values()), "all nodes idle")
         except BaseException:
             self.__exit__()
             raise
@@ -160,6 +162,11 @@ class Cluster:
         told = self.run("scontrol", "show", "reservation", "-o").stdout.splitlines()
         fields = [dict(pair.partition("=")[::2] for pair in line.split()) for line in told]
         return {field["ReservationName"]: field for field in fields if "ReservationName" in field}
+
+    def config(self, key: str) -> str:
+        """A value as Slurm has it now."""
+        told = self.run("scontrol", "show", "config").stdout.splitlines()
+        return next(line.partition("= ")[2].strip() for line in told if line.startswith(f"{key} "))
 
     def power_log(self) -> list[str]:
         """What the suspend and resume programs were asked to do."""

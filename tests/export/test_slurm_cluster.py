@@ -15,7 +15,7 @@ from kit.plan_folder import onoff, profile, schedule
 
 from dardis.model.hostlist import hostlist
 from dardis.model.platform import NodeGroup, NodePower, Platform
-from offline.export.slurm import export_slurm
+from offline.export.slurm import Mode, export_slurm
 from offline.folder.plan import PlanFolder
 
 pytestmark = [
@@ -40,14 +40,22 @@ def script(cluster: Cluster, actions: list[tuple[int, int, bool]], start: int, l
     moved = tuple((start + time, node, on) for time, node, on in sorted(actions))
     plan = PlanFolder(PLATFORM, 0, profile(start, 1, length_s), onoff(moved), schedule(), {})
     path = cluster.folder / "plan.sh"
-    path.write_text(export_slurm(plan, NAMES).text)
+    path.write_text(export_slurm(plan, NAMES, mode=Mode.WINDOWS).text)
     return path
 
 
 def ended(cluster: Cluster, *command: str, status: int = 0) -> str:
-    done = cluster.run("bash", *command, check=False)
+    done = cluster.run("bash", *command, "--state", str(cluster.folder / "kept"), check=False)
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout + done.stderr
+
+
+def begun(cluster: Cluster, path: Path, *options: str) -> subprocess.Popen[str]:
+    """The script, looking after nodes every second."""
+    command = ["bash", str(path), "--poll-s", "1", "--state", str(cluster.folder / "kept"), *options]
+    return subprocess.Popen(
+        command, env=cluster.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
 
 
 def test_steps_reservations_catching_up_and_rollback(cluster: Cluster) -> None:
@@ -59,8 +67,7 @@ def test_steps_reservations_catching_up_and_rollback(cluster: Cluster) -> None:
     assert cluster.reservations() == {}
     assert cluster.power_log() == []
     assert dry.count("create reservation") == 4
-    running = subprocess.Popen(["bash", str(path), "--poll-s", "1"], env=cluster.environment, text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
+    running = begun(cluster, path)
     try:
         until(lambda: "POWERED_DOWN" in cluster.states()["n0"], "n0 off")
         told = cluster.states()
@@ -94,8 +101,7 @@ def test_a_busy_node_goes_down_after_its_job_and_jobs_stay_off_reserved_nodes(cl
     cluster.run("sbatch", "-w", "n0", "-o", "/dev/null", "--wrap", "sleep 8")
     until(lambda: "MIXED" in cluster.states()["n0"] or "ALLOCATED" in cluster.states()["n0"], "the job runs")
     path = script(cluster, [(0, 0, False), (0, 1, False)], int(time.time()))
-    running = subprocess.Popen(["bash", str(path), "--poll-s", "1"], env=cluster.environment, text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
+    running = begun(cluster, path)
     try:
         until(lambda: "POWERED_DOWN" in cluster.states()["n1"], "the idle one is off")
         state = cluster.states()["n0"]
@@ -130,23 +136,60 @@ def test_an_old_plan_can_be_tried_at_once(cluster: Cluster) -> None:
     assert {r["Nodes"] for r in cluster.reservations().values()} == {"n0", "n[2-3]"}
 
 
-def test_the_first_refusal_stops_it(cluster: Cluster) -> None:
+def test_what_somebody_else_has_reserved_is_left_alone(cluster: Cluster) -> None:
     now = int(time.time())
-    theirs = ("ReservationName=theirs", "StartTime=now", "Duration=60", "Nodes=n1", "Users=root")
+    theirs = ("ReservationName=theirs", "StartTime=now", "Duration=60", "Nodes=n[1-2]", "Users=root")
     cluster.run("scontrol", "create", "reservation", *theirs)
-    path = script(cluster, [(0, 0, False), (0, 1, False)], now)
-    out = ended(cluster, str(path), status=1)
-    assert "stopped: scontrol create reservation" in out
-    assert "overlaps" in out
-    assert "--rollback" in out
-    assert cluster.power_log() == []
+    path = script(cluster, [(0, 0, False), (0, 1, False), (0, 2, False), (300, 1, True)], now)
+    out = ended(cluster, str(path), "--now")
+    assert "n1 is reserved by somebody else (theirs): left alone" in out
+    assert cluster.power_log() == ["suspend n0"]
+    assert {field["Nodes"] for field in cluster.reservations().values()} == {"n0", "n[1-2]"}
+    ended(cluster, str(path), "--rollback")
+    assert set(cluster.reservations()) == {"theirs"}
+
+
+def test_one_copy_at_a_time(cluster: Cluster) -> None:
+    path = script(cluster, [(0, 0, False), (590, 1, False)], int(time.time()))
+    running = begun(cluster, path)
+    try:
+        until(lambda: "POWERED_DOWN" in cluster.states()["n0"], "n0 off")
+        for again in ([], ["--rollback"]):
+            assert f"another copy runs (process {running.pid})" in ended(cluster, str(path), *again, status=1)
+        assert cluster.reservations()
+    finally:
+        running.kill()
+        running.communicate()
+    ended(cluster, str(path), "--rollback")  # whoever was killed holds no lock
+    assert cluster.reservations() == {}
+
+
+def test_none_goes_off_while_many_jobs_wait(cluster: Cluster) -> None:
+    for node in ("n2", "n3"):
+        cluster.run("sbatch", "-w", node, "--exclusive", "-o", "/dev/null", "--wrap", "sleep 6")
+    for _ in range(3):
+        cluster.run("sbatch", "-w", "n3", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 1")
+    running = begun(cluster, script(cluster, [(0, 0, False)], int(time.time())), "--most-pending", "2")
+    try:
+        assert running.stdout is not None
+        until(lambda: "jobs wait for nodes: none is powered down" in running.stdout.readline(), "it says so")
+        assert cluster.power_log() == []
+        until(lambda: "POWERED_DOWN" in cluster.states()["n0"], "when fewer wait")
+    finally:
+        running.kill()
+        running.communicate()
+
+
+def test_the_first_refusal_stops_it(cluster: Cluster) -> None:
+    path = script(cluster, [(0, 0, False), (0, 1, False)], int(time.time()))
     text = path.read_text().replace("n[0-1]", "zz[0-1]")
     path.write_text(text)
     assert "Node zz0 not found" in ended(cluster, str(path), status=1)
     config = cluster.folder / "slurm.conf"
     config.write_text(config.read_text().replace("SuspendTime=86400", "SuspendTime=INFINITE"))
     cluster.run("scontrol", "reconfigure")
-    until(lambda: "power saving is off" in cluster.run("bash", str(path), check=False).stderr, "noticed")
+    kept = ("--state", str(cluster.folder / "kept"))
+    until(lambda: "power saving is off" in cluster.run("bash", str(path), *kept, check=False).stderr, "noticed")
 
 
 def test_hostlists_and_shell_are_sound(cluster: Cluster) -> None:

@@ -29,7 +29,7 @@ def no_search(monkeypatch):
 
     monkeypatch.setattr("offline.day.day.plan", begun)
     monkeypatch.setattr("offline.loop.loop.play", begun)
-    monkeypatch.setattr("offline.day.command._past", begun)
+    monkeypatch.setattr("offline.day.command.past_of", begun)
 
 
 def lines(text):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from dataclasses import replace
 
 import pytest
 from kit.plan_folder import PLATFORM, plan
 
 from dardis.model.errors import InputError
-from offline.export.slurm import export_slurm
+from dardis.model.profile import StepFunction
+from dardis.model.target import Switching
+from offline.export.slurm import Mode, export_slurm, mode_of
 
 NAMES = [PLATFORM.node_name(node) for node in range(PLATFORM.node_count)]
 
@@ -18,8 +21,14 @@ pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash
 
 def script(tmp_path, actions=None, names=NAMES):
     path = tmp_path / "plan.sh"
-    path.write_text(export_slurm(plan() if actions is None else plan(actions=actions), names).text)
+    made = export_slurm(plan() if actions is None else plan(actions=actions), names, mode=Mode.WINDOWS)
+    path.write_text(made.text)
     return path
+
+
+def spares_of(steps, idle_s=337):
+    """The example, with these spares of its first group, all before."""
+    return replace(plan(), switching=Switching(spares={0: StepFunction.from_steps(8, steps)}, idle_s=idle_s))
 
 
 def run(path, *options, **more):
@@ -80,7 +89,7 @@ def test_what_is_missing_is_said_before_anything_is_done(tmp_path):
     done = run(script(tmp_path), "--now", **fake_scontrol(tmp_path))
     assert done.returncode == 1
     assert "stopped: scontrol show config failed" in done.stderr
-    assert (tmp_path / "asked").read_text() == "show config\n"
+    assert set((tmp_path / "asked").read_text().splitlines()) == {"show config"}
 
 
 def test_a_plan_that_is_over_or_switches_nothing_does_nothing(tmp_path):
@@ -108,4 +117,37 @@ def test_help_needs_no_slurm(tmp_path):
 def test_names_that_a_shell_or_slurm_would_read_otherwise_are_refused():
     for name in ("n[0]", "n;reboot", "$(x)", "-n", "n 1"):
         with pytest.raises(InputError, match="node name"):
-            export_slurm(plan(), [name, *NAMES[1:]])
+            export_slurm(plan(), [name, *NAMES[1:]], mode=Mode.WINDOWS)
+
+
+def test_spares_are_told_when_they_change(tmp_path):
+    path = tmp_path / "spares.sh"
+    path.write_text(
+        export_slurm(
+            spares_of([(5_000, 3), (8_600, 3), (12_200, 0), (16_000, 2), (99_000, 5)]), NAMES, mode=Mode.SPARES
+        ).text
+    )
+    done = run(path, "--dry-run", **fake_scontrol(tmp_path))
+    assert done.returncode == 0
+    assert not (tmp_path / "asked").exists()
+    assert [line.split(" (")[0] for line in done.stdout.splitlines()[1:]] == [
+        "2023-07-03T00:00:00Z SuspendExcNodes=n[0-7]:3",
+        "2023-07-03T02:00:00Z SuspendExcNodes=",
+        "2023-07-03T03:03:20Z SuspendExcNodes=n[0-7]:2",
+    ]
+    lines = run(path, "--slurm-conf").stdout
+    assert "SuspendTime=337\n" in lines
+    assert "this plan ended" in run(path).stderr
+    assert run(path, "--now").returncode == 2  # which fixed hours alone have
+
+
+def test_a_plan_has_the_modes_that_its_switching_allows():
+    assert mode_of(spares_of([(5_000, 3)]), None) is Mode.SPARES
+    assert mode_of(spares_of([(5_000, 3)]), "windows") is Mode.WINDOWS
+    floors = replace(plan(), switching=Switching(floors={0: StepFunction.from_steps(8, [(5_000, 3)])}))
+    for without in (plan(), floors):
+        assert mode_of(without, None) is Mode.WINDOWS
+        with pytest.raises(InputError, match="--mode spares: the plan was made with --switching"):
+            mode_of(without, "spares")
+    with pytest.raises(InputError, match="--mode: 'sometimes'; expected one of spares, windows"):
+        mode_of(plan(), "sometimes")

@@ -1,72 +1,25 @@
 
+# --- nodes that are down at the hours of the plan
+
 usage() {
   cat <<HELP
 Carries out the node switching of a plan: $TITLE.
 
-usage: bash $0 [--dry-run | --rollback] [--now] [--poll-s SECONDS]
+usage: bash $0 [--dry-run | --rollback] [--now] [--state DIR] [--most-pending JOBS] [--poll-s SECONDS]
 
 Nodes that will be down are reserved for that time, so that no job is placed on them that would still run then.
 At each step idle nodes are powered down, busy ones as soon as their job has ended; no job is ever cancelled. Nodes that
-are drained or down are left alone. What is past when the script starts is caught up with. Running it again is safe: its
-reservations ($PREFIX...) are replaced. It stops at the first scontrol that fails.
+are drained or down, or that somebody else has reserved at such a time, are left alone. What is past when the script
+starts is caught up with. Running it again is safe: its reservations ($PREFIX...) are replaced. It stops at the first
+scontrol that fails.
 
-  --dry-run         print what would be done and when; nothing is asked of Slurm
-  --rollback        delete the reservations and power up every node that the plan powers down
-  --now             for tests: as if the plan began now, one step after the other without waiting for its time
-  --poll-s SECONDS  how often to look after nodes that are still busy (default 60)
+  --dry-run            print what would be done and when; nothing is asked of Slurm
+  --rollback           delete the reservations and power up every node that the plan powers down
+  --now                for tests: as if the plan began now, one step after the other without waiting for its time
+  --state DIR          where the lock is that no second copy gets (default $STATE_DIR)
+  --most-pending JOBS  with more jobs waiting for nodes none is powered down (default $MOST_PENDING)
+  --poll-s SECONDS     how often to look after nodes that are still busy (default $POLL)
 HELP
-}
-
-say() { printf '%s %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$*"; }
-
-stop() {
-  say "stopped: $*" >&2
-  say "reservations and nodes are as they were left: run this script again to go on, or with --rollback to undo" >&2
-  exit 1
-}
-
-interrupted() {
-  say "interrupted: run this script again to go on, or with --rollback to undo" >&2
-  # shellcheck disable=SC2046 # no job, no argument
-  kill $(jobs -p) 2>/dev/null
-  exit 130
-}
-
-rest() { # sleeps, but hears a signal at once
-  sleep "$1" &
-  wait $!
-}
-
-utc() { date -u -d "@$1" +%Y-%m-%dT%H:%M:%S; }
-
-# scontrol reads times in the zone of its caller, so here they are always UTC.
-ask() {
-  local told
-  told=$(TZ=UTC0 scontrol "$@" 2>&1) || stop "scontrol $* failed: $told"
-  printf '%s\n' "$told"
-}
-
-order() {
-  local told
-  if ((DRY)); then
-    echo "  TZ=UTC0 scontrol $*"
-    return
-  fi
-  told=$(TZ=UTC0 scontrol "$@" 2>&1) || stop "scontrol $* failed: $told"
-  say "scontrol $*"
-}
-
-# --- before anything is changed
-
-check_slurm() {
-  local config
-  command -v scontrol >/dev/null || stop "no scontrol here"
-  config=$(ask show config) || exit 1
-  [[ $config =~ SuspendProgram[\ ]+=\ / && $config =~ ResumeProgram[\ ]+=\ / ]] ||
-    stop "power saving is not set up: slurm.conf has no SuspendProgram or no ResumeProgram"
-  [[ $config =~ SuspendTime[\ ]+=\ [0-9]+\ sec ]] ||
-    stop "power saving is off: SuspendTime in slurm.conf must be a number (a large one, to leave switching to the plan)"
-  ask show node "$NODES" -o >/dev/null || exit 1
 }
 
 # --- reservations
@@ -83,9 +36,49 @@ unreserve() {
   for name in $names; do order delete "ReservationName=$name"; done
 }
 
+# Nodes that somebody else has reserved at a time when they are to be down: the plan leaves them alone.
+declare -A THEIRS=()
+
+find_theirs() {
+  local told line window reservation from to begin end nodes theirs name
+  local -A mine
+  told=$(ask show reservation -o) || exit 1
+  while read -r line; do
+    [[ $line =~ ^ReservationName=([^ ]+)\ StartTime=([^ ]+)\ EndTime=([^ ]+) ]] || continue
+    reservation=${BASH_REMATCH[1]}
+    [[ $reservation != "$PREFIX"* ]] || continue
+    from=$(date -u -d "${BASH_REMATCH[2]}Z" +%s) to=$(date -u -d "${BASH_REMATCH[3]}Z" +%s)
+    [[ $line =~ \ Nodes=([^ ]+) && ${BASH_REMATCH[1]} != "(null)" ]] || continue
+    theirs=$(ask show hostnames "${BASH_REMATCH[1]}") || exit 1
+    mine=()
+    for window in "${RESERVATIONS[@]}"; do
+      read -r begin end nodes <<<"$window"
+      ((begin + SHIFT < to && from < end + SHIFT)) || continue
+      for name in $(ask show hostnames "$nodes"); do mine[$name]=1; done
+    done
+    for name in $theirs; do
+      [[ -n ${mine[$name]:-} && -z ${THEIRS[$name]:-} ]] || continue
+      say "$name is reserved by somebody else ($reservation): left alone"
+      THEIRS[$name]=1
+    done
+  done <<<"$told"
+}
+
+without_theirs() { # a host list, - if nothing is left of it
+  local name names left=()
+  if [[ $1 == - || ${#THEIRS[@]} -eq 0 ]]; then
+    echo "$1"
+    return
+  fi
+  names=$(ask show hostnames "$1") || exit 1
+  for name in $names; do [[ -n ${THEIRS[$name]:-} ]] || left+=("$name"); done
+  if ((${#left[@]})); then ask show hostlistsorted "$(joined "${left[@]}")"; else echo -; fi
+}
+
 reserve() {
   local line from to nodes start number=0
   unreserve
+  ((DRY)) || find_theirs
   for line in "${RESERVATIONS[@]}"; do
     number=$((number + 1))
     read -r from to nodes <<<"$line"
@@ -94,6 +87,8 @@ reserve() {
     if ! ((DRY)); then
       ((to > $(date +%s))) || continue
       ((from > $(date +%s))) || start=now
+      nodes=$(without_theirs "$nodes") || exit 1
+      [[ $nodes != - ]] || continue
     fi
     order create reservation "ReservationName=$PREFIX$(printf %03d "$number")" "StartTime=$start" \
       "EndTime=$(utc "$to")" "Nodes=$nodes" Users=root Flags=IGNORE_JOBS
@@ -108,28 +103,17 @@ want() {
   local name names
   [[ $2 != - ]] || return 0
   names=$(ask show hostnames "$2") || exit 1
-  for name in $names; do WANTED[$name]=$1; done
-}
-
-joined() {
-  local IFS=,
-  echo "$*"
-}
-
-power() {
-  local state=$1 nodes
-  shift
-  (($#)) || return 0
-  nodes=$(ask show hostlistsorted "$(joined "$@")") || exit 1
-  order update "NodeName=$nodes" "State=$state"
+  for name in $names; do
+    [[ -n ${THEIRS[$name]:-} ]] || WANTED[$name]=$1
+  done
 }
 
 # Does what can be done now for the nodes that are not yet what they should be. Slurm forgets an order to power up a
 # node that is on its way down, and cannot take back one to power down a busy node: so neither is ever given.
 look_after() {
-  local name state told down=() up=()
+  local name state told waiting down=() up=()
   ((${#WANTED[@]})) || return 0
-  told=$(ask show node "$(joined "${!WANTED[@]}")" -o) || exit 1
+  told=$(states "$(joined "${!WANTED[@]}")") || exit 1
   while read -r name state; do
     case "${WANTED[$name]} $state" in
     'off '*POWERED_DOWN* | 'off '*POWERING_DOWN* | 'off '*POWER_DOWN*) unset "WANTED[$name]" ;;
@@ -139,13 +123,23 @@ look_after() {
       say "$name is down: left alone"
       unset "WANTED[$name]"
       ;;
-    'on '*POWERED_DOWN*) up+=("$name") ;;
+    'on '*POWERED_DOWN*)
+      give_up_late "$name" "$state"
+      if [[ -n ${GIVEN_UP[$name]:-} ]]; then unset "WANTED[$name]"; else up+=("$name"); fi
+      ;;
     'on '*POWERING_DOWN* | 'on '*POWER_DOWN*) ;;
     'on '*) unset "WANTED[$name]" ;;
     esac
-  done < <(sed -n 's/^NodeName=\([^ ]*\) .* State=\([^ ]*\) .*/\1 \2/p' <<<"$told")
+  done <<<"$told"
+  if ((${#down[@]})); then
+    waiting=$(pending) || exit 1
+    if ((waiting > MOST_PENDING)); then
+      say "$waiting jobs wait for nodes: none is powered down"
+      down=()
+    fi
+  fi
   power POWER_DOWN_ASAP "${down[@]}"
-  power POWER_UP "${up[@]}"
+  power_up "${up[@]}"
 }
 
 settle() { # until every node is what it should be, or for at most so many seconds
@@ -203,18 +197,16 @@ roll_back() {
 }
 
 main() {
-  DRY=0 NOW=0 SHIFT=0 POLL=60
+  DRY=0 NOW=0 SHIFT=0
   local back=0
   while (($#)); do
     case $1 in
     --dry-run) DRY=1 ;;
     --rollback) back=1 ;;
     --now) NOW=1 ;;
-    --poll-s)
-      [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || { echo "$0: --poll-s needs a number of seconds" >&2; exit 2; }
-      POLL=$2
-      shift
-      ;;
+    --state) STATE_DIR=${2:?--state needs a folder}; shift ;;
+    --most-pending) MOST_PENDING=$(number "$1" "${2:-}") || exit 2; shift ;;
+    --poll-s) POLL=$(number "$1" "${2:-}") || exit 2; shift ;;
     --help) usage; exit 0 ;;
     *) echo "$0: unknown option $1; see --help" >&2; exit 2 ;;
     esac
@@ -230,7 +222,10 @@ main() {
     say "this plan ended at $(utc "$END")Z" >&2
     ((DRY)) || exit 1
   fi
-  ((DRY)) || check_slurm
+  if ! ((DRY)); then
+    check_slurm
+    take_lock
+  fi
   if ((back)); then
     roll_back
     exit 0
@@ -240,4 +235,7 @@ main() {
   carry_out
 }
 
+AS_LEFT="reservations and nodes are as they were left"
+SUSPEND_TIME_HINT="a large one, to leave switching to the plan"
+STATE_DIR=/var/lib/dardis MOST_PENDING=100 POLL=60 RESUME_TIMEOUT=600
 main "$@"

@@ -1,0 +1,221 @@
+"""What an export of a plan would have brought: moved to the days before it, and played under EASY with their jobs.
+
+The days are played one after the other with all nodes on (`offline.loop.past_day`); from what runs and waits at each
+midnight the day is played in each mode, and by Slurm's own rule. What came of it is moved to the plan's day, to its
+weather and prices. Only what is done in the day counts: work that a mode has left for later is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from dardis.config.clocks import parse_utc
+from dardis.metrics.facility import platform_cooling, tariff_of
+from dardis.model.arrays import Floats
+from dardis.model.errors import InputError, LossError
+from dardis.model.moments import utc_text
+from dardis.model.profile import StepFunction
+from dardis.model.target import Switching
+from dardis.power.account import account, work_of
+from dardis.power.conditions import Conditions
+from dardis.power.cooling import Plant
+from dardis.power.nodes import MachinePower
+from dardis.workload.jobs import to_jobs
+from dardis.workload.read import read_equal_units
+from offline.day.options import Reactive
+from offline.day.promise import moved_downtime, moved_work
+from offline.day.stay_on import break_even_seconds, reactive_switching
+from offline.export.slurm import Mode, mode_of
+from offline.export.steps import absences
+from offline.folder.plan import PlanFolder
+from offline.loop.past_day import PlayedDay, arrivals_of, play_day
+from offline.site.calendar import DAY_S, calendar_of
+from offline.site.fitting import trace_that_fits
+from offline.site.history import Past, past_of
+from offline.site.now import as_known
+
+MOST_DAYS: Final = 7
+BEFORE_S: Final = 28 * DAY_S
+"""What ran so long before the first of the days has no part in it."""
+ALL_ON: Final = "all nodes on"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The days under a rule: arrays of shape (days,). Times are means of the jobs that were submitted in a day, s."""
+
+    name: str
+    wait_s: Floats
+    boot_delay_s: Floats
+    delayed_share: Floats
+    income: Floats
+    energy_kwh: Floats
+    """Of IT and cooling."""
+    profit: Floats
+
+
+@dataclass(frozen=True)
+class Check:
+    """What came of it: of all rules, the one with all nodes on first; `days` are the dates."""
+
+    days: tuple[str, ...]
+    outcomes: tuple[Outcome, ...]
+    currency: str
+    notes: tuple[str, ...]
+
+    def gain(self, mode: Mode) -> Floats:
+        """What a mode brings over all nodes on, by day."""
+        of = {outcome.name: outcome.profit for outcome in self.outcomes}
+        return of[mode] - of[ALL_ON]
+
+    def see_that_it_pays(self, mode: Mode) -> None:
+        """Raise LossError where the mode loses on average."""
+        gain = float(self.gain(mode).mean())
+        if gain < 0:
+            raise LossError(
+                f"--mode {mode} would have lost {-gain:,.2f} {self.currency} a day on the {len(self.days)} days before "
+                "the plan; nothing is written (--accept-loss writes it all the same)"
+            )
+
+    @property
+    def table(self) -> list[str]:
+        """Lines for people: means of a day."""
+        span = self.days[0] if len(self.days) == 1 else f"{len(self.days)} days, {self.days[0]} to {self.days[-1]}"
+        lines = [f"  played under EASY on {span}, at the plan's weather and prices; means of a day:"]
+        head = ("", "mean wait", "for boots", "jobs delayed", "income", "energy", "profit", "gain", "worst day")
+        lines.append(_line(head))
+        for outcome in self.outcomes:
+            gain = outcome.profit - self.outcomes[0].profit
+            waits = (f"{outcome.wait_s.mean():,.0f} s", f"{outcome.boot_delay_s.mean():,.1f} s")
+            share = f"{100 * outcome.delayed_share.mean():.1f} %"
+            money = [f"{x:,.2f}" for x in (outcome.income.mean(), outcome.profit.mean(), gain.mean(), gain.min())]
+            energy = f"{outcome.energy_kwh.mean():,.0f} kWh"
+            lines.append(_line((outcome.name, *waits, share, money[0], energy, *money[1:])))
+        return [*lines, f"  money in {self.currency}; gain is over {ALL_ON}"]
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"    {cells[0]:<18}" + "".join(f" {cell:>12}" for cell in cells[1:])
+
+
+def check_export(plan: PlanFolder, history: Path | None, progress: Callable[[str], None] | None = None) -> Check:
+    """Play the modes that a plan can be exported in on the days before it. Raises InputError.
+
+    `history` stands for the one that the plan was made of.
+    """
+    past, first_submit, now, path = _past(plan, history)
+    start = plan.profile.start
+    begins = [start - ago * DAY_S for ago in range(1, MOST_DAYS + (start - now) // DAY_S + 2)]
+    begins = [one for one in begins if first_submit <= one and one + DAY_S <= now][:MOST_DAYS]
+    if not begins:
+        raise InputError(path, "tells of no whole day before the plan's", "a history that reaches back a day or more")
+    notes = [past.source] if len(begins) == MOST_DAYS else [past.source, f"only {len(begins)} days before the plan"]
+    rules = _rules(plan)
+    figures: dict[str, list[tuple[float, ...]]] = {name: [] for name in rules}
+    before = past
+    for begin in reversed(begins):
+        if progress is not None:
+            progress(f"playing {_date(plan, begin)}")
+        arrivals = arrivals_of(past, begin)
+        later = plan.profile.start - begin
+        played = {name: rule(later)(before, arrivals, plan.platform, begin) for name, rule in rules.items()}
+        before = played[ALL_ON].left
+        for name, day in played.items():
+            figures[name].append(_figures(plan, day, later))
+    outcomes = tuple(Outcome(name, *np.array(rows).T) for name, rows in figures.items())
+    dates = tuple(_date(plan, begin) for begin in reversed(begins))
+    return Check(dates, outcomes, plan.platform.currency, tuple(notes))
+
+
+def _date(plan: PlanFolder, moment: int) -> str:
+    return utc_text(moment + plan.offset)[:10]
+
+
+def _past(plan: PlanFolder, history: Path | None) -> tuple[Past, int, int, Path]:
+    """What ran before the plan, the first submission, when the plan was made, and the file. Raises InputError."""
+    settings, platform = plan.settings, plan.platform
+    path = history or (Path(str(settings["history"])) if "history" in settings else None)
+    if path is None:
+        raise InputError("--check", "the plan does not say of what history it was made", "--history TRACE")
+    whole = read_equal_units(path, strict=bool(settings.get("strict")), not_ended=True)
+    stated = settings.get("calendar_start")
+    begins = platform.facility.calendar_start if stated is None else parse_utc(str(stated), "calendar_start")
+    calendar, _ = calendar_of(whole, begins)
+    if calendar.offset != plan.offset:
+        expected = "the history of the plan, or one that begins with the same job"
+        raise InputError(path, f"its clock is {calendar.offset - plan.offset} s ahead of the plan's", expected)
+    now = plan.profile.start
+    if "now" in settings:
+        now = calendar.from_unix(parse_utc(str(settings["now"]), "now"))
+    trace, _ = trace_that_fits(as_known(whole, now), platform)
+    since = now - BEFORE_S
+    jobs = [job for job in to_jobs(trace, platform).jobs if since <= job.submit < now]
+    if not jobs:
+        raise InputError(path, "no job in the four weeks before the plan", "a history that reaches up to the plan")
+    return past_of(jobs, trace, platform, now), int(trace.submit.min()), now, path
+
+
+def _rules(plan: PlanFolder) -> dict[str, Callable[[int], Callable[..., PlayedDay]]]:
+    """How a day so much earlier than the plan's is played under each rule."""
+    platform, profile = plan.platform, plan.profile
+    rules: dict[str, Callable[[int], Callable[..., PlayedDay]]] = {ALL_ON: lambda _: play_day}
+    even = Reactive(break_even_seconds(platform))
+    plain = reactive_switching(even, platform, profile.start)
+    if plain is not None:
+        rules[f"SuspendTime {even.idle_s} s"] = lambda later: partial(play_day, switching=_earlier(plain, later))
+    if mode_of(plan, None) is Mode.SPARES and (ours := plan.switching) is not None:
+        rules[Mode.SPARES] = lambda later: partial(play_day, switching=_earlier(ours, later))
+    gone = [*absences(plan.onoff, MachinePower.of_platform(platform).boot_s, profile.start, profile.end)]
+    rules[Mode.WINDOWS] = lambda later: partial(
+        play_day, closed=[(since - later, until - later, node) for since, until, node in gone]
+    )
+    return rules
+
+
+def _earlier(rule: Switching, seconds: int) -> Switching:
+    """The same spares so much earlier."""
+    spares = {
+        group: StepFunction.from_steps(
+            int(wanted.values[0]), zip((wanted.times[1:] - seconds).tolist(), wanted.values[1:].tolist(), strict=True)
+        )
+        for group, wanted in rule.spares.items()
+    }
+    return replace(rule, spares=spares)
+
+
+def _figures(plan: PlanFolder, played: PlayedDay, later: int) -> tuple[float, ...]:
+    """The fields of an `Outcome` after its name, of one day."""
+    profile, platform, schedule = plan.profile, plan.platform, played.schedule
+    conditions = Conditions(profile.edges, profile.temp_c, profile.price_per_kwh, profile.gco2_per_kwh, plan.offset)
+    stated = plan.settings.get("cooling")
+    cooling = platform_cooling(platform, None if stated is None else str(stated)) or platform_cooling(
+        platform, Plant.AIR
+    )
+    assert cooling is not None
+    work = moved_work(work_of(schedule, platform), profile.start - later, profile.end - later, later)
+    told = account(
+        work,
+        moved_downtime(played.downtime, later),
+        MachinePower.of_platform(platform),
+        conditions,
+        cooling,
+        tariff_of(platform.facility, plan.offset),
+    )
+    of_day = played.of_day & schedule.ran
+    waits = (schedule.start - schedule.submit)[of_day]
+    delays = played.boot_delay[of_day]
+    count = max(len(waits), 1)
+    return (
+        waits.sum() / count,
+        delays.sum() / count,
+        (delays > 0).sum() / count,
+        told.income_eur,
+        told.energy_kwh + told.cooling_kwh,
+        told.profit,
+    )

@@ -1,0 +1,186 @@
+"""Past days played again, one after the other, under EASY: each from what ran and waited when it began."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher
+from dardis.model.addresses import JobId
+from dardis.model.arrays import Bools, Ints
+from dardis.model.changes import Change
+from dardis.model.downtime import Downtime, boot_and_shutdown
+from dardis.model.job import Actual, Job
+from dardis.model.platform import Maintenance, Platform
+from dardis.model.schedule import Schedule
+from dardis.model.target import Switching
+from dardis.node_manager.switching import Switcher
+from dardis.sim.simulation import Simulation
+from dardis.turns import CentralTurns
+from dardis.wire.effects import Placed, Rejected, Solved
+from offline.site.calendar import DAY_S
+from offline.site.history import Past
+
+Absence = tuple[int, int, int]
+"""(from, to, node): the node holds nothing in that time."""
+
+
+@dataclass(frozen=True)
+class PlayedDay:
+    """What came of a day on a machine; arrays of shape (jobs,): waits for boots, and who was submitted in the day."""
+
+    machine: Platform
+    left: Past
+    """The schedule, to the end of the last job, and its jobs: the next day goes on from it."""
+    downtime: Downtime
+    boot_delay: Ints
+    of_day: Bools
+
+    @property
+    def schedule(self) -> Schedule:
+        """What ran, and where."""
+        return self.left.schedule
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """A job that runs at midnight, with its nodes and the units on each."""
+
+    job: Actual
+    nodes: Ints
+    units: Ints
+
+
+class _FromMidnight:
+    """EASY that finds jobs running when it begins: they go on where they are."""
+
+    def __init__(self, easy: CentralDispatcher, runs: Sequence[_Runs]) -> None:
+        self._easy = easy
+        self._runs = {one.job.number: one for one in runs}
+        self._begun: list[Placed] = []
+
+    def submit(self, job: Job, now: int) -> Rejected | None:
+        """Who runs is placed where he is."""
+        one = self._runs.get(job.number)
+        if one is None:
+            return self._easy.submit(job, now)
+        self._easy.go_on(job, now, 0, [(one.nodes, one.units)], now)
+        self._begun.append(Placed(job.number, now, one.nodes, one.units))
+        return None
+
+    def ended(self, number: JobId, now: int) -> None:
+        """As EASY does."""
+        self._easy.ended(number, now)
+
+    def changed(self, change: Change, now: int) -> None:
+        """As EASY does."""
+        self._easy.changed(change, now)
+
+    def decide(self, now: int) -> list[Placed | Rejected | Solved]:
+        """As EASY does, beside who runs."""
+        begun, self._begun = self._begun, []
+        return [*begun, *self._easy.decide(now)]
+
+    def wake(self) -> int:
+        """As EASY does."""
+        return self._easy.wake()
+
+
+def play_day(
+    before: Past, arrivals: Sequence[Actual], platform: Platform, start: int, *, switching: Switching | None = None,
+    closed: Sequence[Absence] = (),
+) -> PlayedDay:  # fmt: skip
+    """Play the day that begins at `start`, after what was `before`, with all nodes up then.
+
+    `switching` says which nodes stay on. `closed` are times in which nodes are to be down, as reservations that leave
+    who runs alone: such a node is down when its job has ended.
+    """
+    runs = _at_midnight(before, start)
+    closed = _after_running(closed, runs)
+    machine = replace(platform, maintenance=(*platform.maintenance, *_windows(closed)))
+    switcher = None if switching is None else Switcher(machine, switching, start)
+    lead_s = 0 if switcher is None else switcher.longest_s
+    jobs = sorted(
+        [one.job for one in runs] + _to_come(before, arrivals, start), key=lambda job: (job.submit, job.number)
+    )
+    runs = [_until_closed(one, machine, lead_s) for one in runs]
+    clipped = {one.job.number: one.job for one in runs}
+    easy = CENTRAL_SETUPS["easy"].checked()
+    dispatcher = _FromMidnight(CentralDispatcher(easy, machine, None, seed=1), runs)
+    known = [clipped.get(job.number, job) for job in jobs]
+    simulation = Simulation(known, CentralTurns(easy.event_order, dispatcher, switcher))
+    simulation.run()
+    recorder = simulation.recorder
+    came = {job.number for job in arrivals}
+    of_day = np.array([job.number in came for job in jobs], dtype=np.bool_)
+    return PlayedDay(
+        machine,
+        Past(recorder.schedule(simulation.jobs, platform.kinds), jobs, ""),
+        _downtime(closed, machine) if switcher is None else recorder.downtime(),
+        np.array(recorder.boot_delay, dtype=np.int64),
+        of_day,
+    )
+
+
+def arrivals_of(past: Past, start: int) -> list[Actual]:
+    """The jobs that were submitted in the day that begins at `start`, and ran."""
+    schedule = past.schedule
+    comes = schedule.ran & (schedule.submit >= start) & (schedule.submit < start + DAY_S)
+    return [past.jobs[place] for place in np.flatnonzero(comes).tolist()]
+
+
+def _at_midnight(past: Past, start: int) -> list[_Runs]:
+    """Who runs when the day begins; each is submitted then, and has the rest of its walltime."""
+    schedule, runs = past.schedule, []
+    for place in np.flatnonzero(schedule.ran & (schedule.start < start) & (schedule.finish > start)).tolist():
+        job, finish = past.jobs[place], int(schedule.finish[place])
+        left = max(int(schedule.start[place]) + job.walltime, finish) - start
+        asked = replace(job.asked, submit=start, earliest=start, latest=None, walltime=left)
+        nodes, units = (column.astype(np.int64) for column in schedule.placed.of(place))
+        runs.append(_Runs(Actual(asked, finish - start), nodes, units))
+    return runs
+
+
+def _to_come(past: Past, arrivals: Sequence[Actual], start: int) -> list[Actual]:
+    """Who waits when the day begins, and may start then, and who is submitted in it; nobody follows anybody."""
+    schedule = past.schedule
+    waits = schedule.ran & (schedule.submit < start) & (schedule.start >= start)
+    told = [past.jobs[place] for place in np.flatnonzero(waits).tolist()]
+    return [
+        replace(job, asked=replace(job.asked, earliest=max(job.earliest, start), latest=None), after=None)
+        for job in (*told, *arrivals)
+    ]
+
+
+def _after_running(closed: Sequence[Absence], runs: Sequence[_Runs]) -> list[Absence]:
+    """Times down that begin when whoever ran on the node at midnight has ended."""
+    over: dict[int, int] = {}
+    for one in runs:
+        for node in one.nodes.tolist():
+            over[node] = max(over.get(node, 0), one.job.submit + one.job.duration)
+    later = ((max(begin, over.get(node, begin)), end, node) for begin, end, node in closed)
+    return [(begin, end, node) for begin, end, node in later if begin < end]
+
+
+def _windows(closed: Sequence[Absence]) -> list[Maintenance]:
+    """The same as maintenance, nodes of one time together."""
+    nodes: dict[tuple[int, int], list[int]] = {}
+    for begin, end, node in closed:
+        nodes.setdefault((begin, end), []).append(node)
+    return [Maintenance(tuple(sorted(who)), *span) for span, who in sorted(nodes.items())]
+
+
+def _downtime(closed: Sequence[Absence], platform: Platform) -> Downtime:
+    """Nodes down in these times, where they last for a shut-down and a boot."""
+    boot_s, shutdown_s = boot_and_shutdown(platform)
+    return Downtime.of((node, a, b) for a, b, node in closed if b - a >= shutdown_s[node] + boot_s[node])
+
+
+def _until_closed(one: _Runs, platform: Platform, lead_s: int) -> _Runs:
+    """With a walltime after which none of its nodes is closed for `lead_s`: they were not when it was started."""
+    asked = one.job.asked
+    begins = [begin for node in one.nodes.tolist() for begin, _ in platform.closed_spans(node) if begin > asked.submit]
+    left = min([asked.walltime, *(begin - lead_s - asked.submit for begin in begins)])
+    return replace(one, job=replace(one.job, asked=replace(asked, walltime=max(left, 1))))

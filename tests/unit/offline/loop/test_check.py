@@ -1,0 +1,181 @@
+"""What an export would have brought on the days before: its table, its exit status, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from kit.small_site import DAY_S, called, search_less
+
+from dardis.cli.main import run
+from dardis.model.errors import LossError
+from dardis.model.target import Switching
+from offline.export.formats import load_plan
+from offline.export.slurm import Mode
+from offline.folder.tables import OnOffTable
+from offline.loop.check import ALL_ON, Check, Outcome, check_export
+
+
+@pytest.fixture(scope="module")
+def site(small_site):
+    return small_site
+
+
+@pytest.fixture(scope="module")
+def planned(site, tmp_path_factory):
+    """A plan of day 9."""
+    out = tmp_path_factory.mktemp("planned") / "plan"
+    with pytest.MonkeyPatch.context() as patch:
+        search_less(patch)
+        assert called("plan", site, out, day=9) == 0
+    return out
+
+
+@pytest.fixture(scope="module")
+def found(planned) -> Check:
+    return check_export(load_plan(planned), None)
+
+
+def of(check: Check, name: str) -> Outcome:
+    return next(outcome for outcome in check.outcomes if outcome.name == name)
+
+
+def test_seven_days_beside_all_nodes_on_and_plain_suspend_time(found):
+    assert [outcome.name for outcome in found.outcomes] == [ALL_ON, "SuspendTime 337 s", "spares", "windows"]
+    assert found.days == tuple(f"2023-07-{day:02d}" for day in range(5, 12))
+    assert not of(found, ALL_ON).boot_delay_s.any()
+    assert (of(found, "spares").energy_kwh < of(found, ALL_ON).energy_kwh).all()
+    assert (of(found, "spares").boot_delay_s <= of(found, "SuspendTime 337 s").boot_delay_s + 1e-9).all()
+    assert found.gain(Mode.SPARES).mean() > 0
+    text = "\n".join(found.table)
+    for outcome in found.outcomes:
+        assert f"{outcome.profit.mean():,.2f}" in text
+        assert f"{outcome.wait_s.mean():,.0f} s" in text
+
+
+def test_all_nodes_spare_or_never_closed_is_all_nodes_on(planned):
+    plan = load_plan(planned)
+    nothing = np.zeros(0, dtype=np.int64)
+    everyone = {
+        group: replace(one, values=np.full_like(one.values, 10)) for group, one in plan.switching.spares.items()
+    }
+    idle = replace(
+        plan, switching=replace(plan.switching, spares=everyone), onoff=OnOffTable(nothing, nothing, nothing > 0)
+    )
+    check = check_export(idle, None)
+    assert not check.gain(Mode.WINDOWS).any()
+    # EASY holds nodes a boot longer for each job where any may be off: that alone may change a day a little.
+    assert np.abs(check.gain(Mode.SPARES)).max() <= 0.02 * np.abs(of(check, ALL_ON).profit).max()
+    assert not of(check, "spares").boot_delay_s.any()
+
+
+def test_it_is_the_same_again_and_of_the_json_export(found, planned, tmp_path):
+    assert run(["export", str(planned), "--format", "json", "--out", str(tmp_path / "plan.json")]) == 0
+    assert check_export(load_plan(tmp_path / "plan.json"), None).table == found.table
+
+
+def test_what_comes_after_the_plan_was_made_is_not_looked_at(found, planned, site, tmp_path):
+    lines = (site / "trace.swf").read_text().splitlines()
+    known = [line for line in lines if int(line.split()[1]) < 9 * DAY_S]
+    assert len(known) < len(lines)
+    (tmp_path / "known.swf").write_text("\n".join(known) + "\n")
+    assert check_export(load_plan(planned), tmp_path / "known.swf").table == found.table
+
+
+def closing(planned, folder):
+    """The plan with half of the nodes closed all day, on a machine that earns well."""
+    shutil.copytree(planned, folder)
+    rows = (folder / "onoff.csv").read_text().splitlines()
+    start = int((folder / "profile.csv").read_text().splitlines()[1].split(",")[0])
+    (folder / "onoff.csv").write_text(
+        "\n".join([rows[0], *(f"{start},,{node},n{node},off" for node in range(6))]) + "\n"
+    )
+    told = json.loads((folder / "run.json").read_text())
+    told["platform"]["income_per_core_h"] = 1.0
+    (folder / "run.json").write_text(json.dumps(told))
+    return folder
+
+
+def test_a_mode_that_loses_is_not_written_unless_that_is_accepted(planned, tmp_path, capsys):
+    folder = closing(planned, tmp_path / "closing")
+    words = [
+        "export",
+        str(folder),
+        "--format",
+        "slurm",
+        "--mode",
+        "windows",
+        "--out",
+        str(tmp_path / "plan.sh"),
+        "--check",
+    ]
+    assert run(words) == 3
+    told = capsys.readouterr()
+    assert "windows" in told.out
+    assert told.err.splitlines()[-1].startswith("dardis: --mode windows would have lost ")
+    assert not (tmp_path / "plan.sh").exists()
+    assert run([*words, "--accept-loss"]) == 0
+    assert "RESERVATIONS=(" in (tmp_path / "plan.sh").read_text()
+    capsys.readouterr()
+    assert run(["export", str(folder), "--format", "slurm", "--check"]) == 0  # the other mode gains
+    told = capsys.readouterr()
+    assert "SPARE_NODES=" in told.out
+    assert "played under EASY" in told.err
+    assert "nobody has checked" not in told.err
+    assert run(["export", str(folder), "--format", "slurm"]) == 0
+    assert "nobody has checked" in capsys.readouterr().err
+
+
+def test_a_plan_without_spares_has_windows_only(planned):
+    plan = replace(load_plan(planned), switching=Switching())
+    assert [outcome.name for outcome in check_export(plan, None).outcomes][2:] == ["windows"]
+
+
+def test_no_gain_is_no_loss():
+    days = np.zeros(2)
+    same = [Outcome(name, days, days, days, days, days, days + 5) for name in (ALL_ON, "spares")]
+    check = Check(("a", "b"), tuple(same), "EUR", ())
+    check.see_that_it_pays(Mode.SPARES)
+    worse = replace(same[1], profit=np.array([6.0, 3.9]))
+    with pytest.raises(LossError, match=r"lost 0\.05 EUR a day on the 2 days before the plan"):
+        replace(check, outcomes=(same[0], worse)).see_that_it_pays(Mode.SPARES)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--format", "csv", "--check"], "--check: --format csv is nothing that can be played"),
+        (["--format", "slurm", "--accept-loss"], "--accept-loss: given without --check"),
+        (["--format", "slurm", "--history", "x.swf"], "--history: given without --check"),
+        (["--check", "--history", "absent.swf"], "absent.swf"),
+        (["--format", "csv", "--mode", "spares"], "--mode: --format csv has no modes"),
+        ([], "dardis export: no --format"),
+    ],
+)
+def test_mistakes_are_one_line(planned, capsys, words, said):
+    assert run(["export", str(planned), *words]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.count("\n") == 1
+    assert said in told.err
+
+
+def test_histories_that_are_of_no_use(planned, site, tmp_path, capsys):
+    moved = [line.split() for line in (site / "trace.swf").read_text().splitlines()]
+    (tmp_path / "later.swf").write_text("\n".join(" ".join([row[0], str(int(row[1]) + 99), *row[2:]]) for row in moved))
+    (tmp_path / "short.swf").write_text(" ".join(moved[0]) + "\n")
+    for name, said in (("later.swf", "its clock is -99 s ahead of the plan's"), ("short.swf", "")):
+        assert run(["export", str(planned), "--check", "--history", str(tmp_path / name)]) in {0, 2}
+        assert said in capsys.readouterr().err
+    run_file = planned / "run.json"
+    told = json.loads(run_file.read_text())
+    (tmp_path / "plan").mkdir()
+    for file in planned.iterdir():
+        shutil.copy(file, tmp_path / "plan")
+    del told["settings"]["history"]
+    (tmp_path / "plan" / "run.json").write_text(json.dumps(told))
+    assert run(["export", str(tmp_path / "plan"), "--check"]) == 2
+    assert "the plan does not say of what history it was made; expected --history TRACE" in capsys.readouterr().err
