@@ -10,6 +10,7 @@ import typer
 
 from dardis import __version__
 from dardis.cli import (
+    apply,
     audit,
     compare,
     dispatchers,
@@ -49,6 +50,7 @@ app.command()(solve.solve)
 app.command()(audit.audit)
 app.command()(report.report)
 app.command()(export.export)
+app.command()(apply.apply)
 app.command()(dispatchers.dispatchers)
 app.command()(forecast.forecast)
 app.command()(pue.pue)

@@ -30,6 +30,11 @@ def monotonic_s() -> float:
     return time.monotonic()
 
 
+def unix_now() -> float:
+    """The present, in s since 1970."""
+    return time.time()
+
+
 def utc_now() -> str:
     """The present, as ISO 8601 in UTC, for people."""
     return datetime.now(UTC).isoformat(timespec="seconds")

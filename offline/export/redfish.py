@@ -96,10 +96,17 @@ def export_redfish(plan: PlanFolder, names: list[str], *, limits_only: bool = Fa
     notes = [f"the cap is below what the nodes that are on draw idle, first at {below[0]}"] if below else []
     if short:
         notes.append(f"the cap is below what the plan's jobs draw on all nodes at their most, first at {short[0]}")
+    machine, busy_w = MachinePower.of_platform(plan.platform), busy_watts(plan.platform)
     head = {
         "format": "dardis-redfish",
         "version": VERSION,
         "platform": plan.platform.name,
+        "begin_unix_s": plan.profile.start + plan.offset,
+        "end_unix_s": plan.profile.end + plan.offset,
+        "nodes": [
+            {"name": name, "idle_w": idle_w, "most_w": idle_w + more_w}
+            for name, idle_w, more_w in zip(names, machine.idle_w.tolist(), busy_w.tolist(), strict=True)
+        ],
         "limit_rule": _RULE,
         "cap_below_idle_power_utc": below,
     }

@@ -55,6 +55,8 @@ from dardis.workload.swf import read_swf, write_swf
 from dardis.workload.table import read_table, write_table
 from dardis.workload.trace import Trace
 from dardis.workload.units import in_units
+from offline.apply.files import read_controllers, read_requests, read_state
+from offline.apply.wishes import Wishes
 from offline.calibrate.ran import read_ran
 from offline.day.standing import Standing, as_said
 from offline.export.formats import FORMATS, load_plan
@@ -106,6 +108,10 @@ def readers() -> list[Reader]:
         Reader("prices", "s", files.PRICES, _reads_series(partial(load_prices, money=MONEY))),
         Reader("carbon", "c", files.CARBON, _reads_series(load_carbon)),
         Reader("desired profile", "p.csv", (files.PROFILE,), _read_profile),
+        Reader("requests", "requests.json", (files.REQUESTS,), read_requests),
+        Reader("controllers", "bmc.toml", (files.CONTROLLERS,), _read_controllers, _write_login),
+        Reader("credentials", "login.toml", (files.LOGIN,), _read_login, _write_login),
+        Reader("found.json", "found.json", (files.FOUND,), lambda path: read_state(path.parent)),
         Reader("target", "target.json", (files.TARGET,), _read_profile),
         Reader("deadlines", "d.csv", (files.DEADLINES,), _read_deadlines),
         Reader("names", "names.txt", files.NAMES, lambda path: hostlist(node_names(PLATFORM, path))),
@@ -286,6 +292,25 @@ def _read_profile(path: Path) -> object:
             assert (values >= 0).all()
             assert (values <= most).all()
     return target
+
+
+_THREE = Wishes(0, 1, {f"n{n}": 400.0 for n in range(3)}, {}, {})
+
+
+def _write_login(folder: Path) -> None:
+    (folder / "login.toml").write_text(files.LOGIN)
+    (folder / "login.toml").chmod(0o600)
+    (folder / "bmc.toml").write_text(files.CONTROLLERS)
+
+
+def _read_controllers(path: Path) -> object:
+    return read_controllers(path, path.with_name("login.toml"), _THREE, [*_THREE.most_w])
+
+
+def _read_login(path: Path) -> object:
+    if path.is_file():
+        path.chmod(0o600)
+    return read_controllers(path.with_name("bmc.toml"), path, _THREE, [*_THREE.most_w])
 
 
 def _read_deadlines(path: Path) -> object:

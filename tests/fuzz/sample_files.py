@@ -248,6 +248,32 @@ TARGET = json.dumps({
     },
     "source": {"made_by": ["x", {"y": 1.5}]},
 })  # fmt: skip
+REQUESTS = json.dumps({
+    "format": "dardis-redfish", "version": 1, "platform": "p", "begin_unix_s": 0, "end_unix_s": 7_200,
+    "nodes": [{"name": f"n{n}", "idle_w": 100.0, "most_w": 402.5} for n in range(3)],
+    "requests": [
+        {"time_unix_s": 0, "node": "n1", "method": "POST", "body": {"ResetType": "GracefulShutdown"},
+         "path": "/redfish/v1/Systems/n1/Actions/ComputerSystem.Reset"},
+        *({"time_unix_s": at, "node": node, "method": "PATCH", "path": f"/redfish/v1/Chassis/{node}/Power",
+           "body": {"PowerControl": [{"PowerLimit": {"LimitInWatts": watts, "LimitException": "LogEventOnly"}}]}}
+          for at, node, watts in ((0, "n0", 300), (3_600, "n2", 101), (7_200, "n0", None))),
+    ],
+})  # fmt: skip
+CONTROLLERS = """url = "https://{node}-bmc.example.org:8443"
+limits = "Power"
+[nodes."n[0-1]"]
+url = "http://10.0.0.1"
+plain_http = true
+system = "1"
+chassis = "System.{node}"
+"""
+LOGIN = 'user = "admin"\npassword = "x y"\n[nodes.n2]\npassword = "z"\n'
+FOUND = json.dumps({
+    "format": "dardis-apply", "version": 1, "shut_down": ["n1"],
+    "found": {
+        "n0": {"limit_w": 300.5, "limited": True, "on": True}, "n1": {"limit_w": None, "limited": False, "on": None},
+    },
+})  # fmt: skip
 DEADLINES = _lines("job_id,lst_s\n", "{n},9{t}", range(1, 7))
 NODE_STATES = "node,state\n" + "".join(f"{name},{state}\n" for name, state in (
     ("n0001", "off"), ("g01", "busy+closed"), ("n0002", "booting"),

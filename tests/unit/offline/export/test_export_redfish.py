@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import warnings
 from dataclasses import replace
 from itertools import groupby
@@ -14,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.plan_folder import OFFSET, PLATFORM, actions, plan
+from kit.redfish_emulator import emulator
 
 from offline.export.redfish import NO_LIMIT, export_redfish, node_limits
 from offline.export.steps import first_on
@@ -135,37 +135,21 @@ def test_a_cap_that_cannot_be_held_is_told():
     assert "below what the plan's jobs draw on all nodes at their most, first at 2023-07-03T00:00:00Z" in note
 
 
-@pytest.fixture
-def emulator(tmp_path, monkeypatch):
-    """OpenStack's Redfish emulator, with a machine whose switching takes no time."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        main = pytest.importorskip("sushy_tools.emulator.main")
-        from sushy_tools.emulator.resources.systems import fakedriver
-    monkeypatch.setattr(fakedriver, "random", SimpleNamespace(randint=lambda *_: 0))
-    systems = [
-        {"uuid": name, "name": name, "power_state": "Off" if name == "n5" else "On", "nics": []} for name in NAMES
-    ]
-    config = {"SUSHY_EMULATOR_FAKE_DRIVER": True, "SUSHY_EMULATOR_FAKE_SYSTEMS": systems,
-              "SUSHY_EMULATOR_STATE_DIR": str(tmp_path)}  # fmt: skip
-    main.app.configure(extra_config=config)
-    main.app.logger.setLevel(logging.ERROR)
-    return main.app.test_client()
-
-
-def test_an_emulator_switches_as_the_plan_says(emulator):
+def test_an_emulator_switches_as_the_plan_says(tmp_path, monkeypatch):
     """The switching requests as they stand, posted to another's implementation."""
+    powers = {name: "Off" if name == "n5" else "On" for name in NAMES}
+    client = emulator(powers, tmp_path, monkeypatch).test_client()
 
-    def powers():
-        return {name for name in NAMES if emulator.get(f"/redfish/v1/Systems/{name}").json["PowerState"] == "On"}
+    def are_on():
+        return {name for name in NAMES if client.get(f"/redfish/v1/Systems/{name}").json["PowerState"] == "On"}
 
     by_time = {}
     for request in json.loads(export_redfish(plan(), NAMES).text)["requests"]:
         if request["method"] == "POST":
-            answer = emulator.post(request["path"], json=request["body"])
+            answer = client.post(request["path"], json=request["body"])
             assert answer.status_code == 204, answer.text
         by_time[request["time_utc"]] = None
-        by_time[request["time_utc"]] = powers()
+        by_time[request["time_utc"]] = are_on()
     everyone = set(NAMES)
     assert by_time["2023-07-03T00:00:00Z"] == everyone - {"n0", "n1"}
     assert by_time["2023-07-03T00:30:00Z"] == everyone - {"n0", "n1", "n7"}

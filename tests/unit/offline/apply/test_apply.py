@@ -1,0 +1,341 @@
+"""`dardis apply` against controllers on loopback: limits and switches at their times, whatever the controllers do."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from kit.plan_folder import PLATFORM, plan
+from kit.redfish_emulator import emulator
+from kit.redfish_server import PASSWORD, USER, Node, serving
+
+from dardis.cli.main import run
+from offline.apply import command
+from offline.apply.files import read_requests
+from offline.export.redfish import export_redfish
+
+NAMES = [f"n{i}" for i in range(4)]
+IDLE = f"{sys.executable} -c pass {{node}}"
+
+
+def request(at, node, watts=0, reset=None):
+    if reset:
+        path = f"/redfish/v1/Systems/{node}/Actions/ComputerSystem.Reset"
+        return {"time_unix_s": at, "node": node, "method": "POST", "path": path, "body": {"ResetType": reset}}
+    body = {"PowerControl": [{"PowerLimit": {"LimitInWatts": watts, "LimitException": "LogEventOnly"}}]}
+    path = f"/redfish/v1/Chassis/{node}/Power"
+    return {"time_unix_s": at, "node": node, "method": "PATCH", "path": path, "body": body}
+
+
+class Case:
+    """The files of a call, in a folder of their own; times of the requests are s from now."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.now = 1_700_000_000
+        self.write([], 1)
+        (folder / "login.toml").write_text(f'user = "{USER}"\npassword = "{PASSWORD}"\n')
+        (folder / "login.toml").chmod(0o600)
+
+    def write(self, requests, end, **more) -> None:
+        self.now = int(self.now)
+        nodes = [{"name": name, "idle_w": 100.0, "most_w": 400.0} for name in NAMES]
+        told = [request(self.now + at, *rest) for at, *rest in requests]
+        content = {"format": "dardis-redfish", "version": 1, "begin_unix_s": self.now - 100, "nodes": nodes,
+                   "end_unix_s": self.now + end, "requests": told} | more  # fmt: skip
+        (self.folder / "requests.json").write_text(json.dumps(content))
+
+    def reached(self, url: str, more: str = "") -> None:
+        plain = "plain_http = true\n" if url.startswith("http:") else ""
+        (self.folder / "bmc.toml").write_text(f'url = "{url}"\n{plain}{more}')
+
+    def words(self, *options) -> list[str]:
+        return ["apply", "requests.json", "--controllers", "bmc.toml", "--credentials", "login.toml", "--log", "log",
+                "--poll-s", "1", "--timeout-s", "0.5", "--give-up-s", "0", *options]  # fmt: skip
+
+    def apply(self, *options) -> int:
+        return run(self.words(*options))
+
+    @property
+    def log(self) -> str:
+        file = self.folder / "log"
+        return file.read_text() if file.exists() else ""
+
+    def unix_now(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += max(seconds, 1e-3)
+
+
+@pytest.fixture
+def case(tmp_path, monkeypatch):
+    """In whose time nobody waits."""
+    made = Case(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command, "unix_now", made.unix_now)
+    monkeypatch.setattr(command, "time", made)
+    return made
+
+
+def nodes(**more):
+    return {name: Node(**more) for name in NAMES}
+
+
+@pytest.mark.parametrize("resource", ["Power", "EnvironmentMetrics"])
+def test_limits_at_their_times_and_back_as_they_were(case, resource):
+    with serving(nodes(resource=resource, limit_w=390)) as service:
+        case.reached(service.url)
+        case.write([(-50, "n0", 300), (-20, "n0", 200), (-20, "n1", 250), (1, "n1", 350), (2, "n0", None)], 2)
+        assert case.apply("--dry-run") == 0
+        assert service.asked == []
+        assert case.apply() == 0
+        assert [service.nodes[name].limit_w for name in NAMES] == [None, 350, 390, 390]
+        # What was past is caught up with, the last of each node alone; and nobody is asked twice.
+        changed = [path.split("/")[4] for path in service.changes]
+        assert [sorted(changed[:2]), *changed[2:]] == [["n0", "n1"], "n1", "n0"]
+        case.write([(0, "n0", None), (0, "n1", 350)], 60)  # nothing lacks
+        assert case.apply("--rollback") == 0
+        assert [service.nodes[name].limit_w for name in NAMES] == [390] * 4
+        assert case.apply("--rollback") == 0
+        assert "nothing to undo" in case.log
+    assert PASSWORD not in case.log
+
+
+def test_a_dry_run_tells_when_and_whom(case, capsys):
+    case.reached("https://{node}-bmc.example.org", '[nodes."n[2-3]"]\nurl = "https://rack7:4430"\n')
+    case.write(
+        [(0, "n1", 250), (3_600, "n2", 0, "GracefulShutdown"), (7_200, "n2", 0, "On"), (9_000, "n1", None)], 9_000
+    )
+    assert case.apply("--dry-run", "--idle-check", IDLE) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(" ", 1)[1] for line in lines] == [
+        "n1 at https://n1-bmc.example.org: limit 250 W",
+        "n2 at https://rack7:4430: GracefulShutdown, once it is idle",
+        "n2 at https://rack7:4430: On",
+        "n1 at https://n1-bmc.example.org: no limit",
+    ]
+    assert PASSWORD not in "".join(lines)
+
+
+def test_nodes_go_off_when_they_are_idle_and_come_back(case):
+    idle = f"{sys.executable} -c 'import sys,os; sys.exit(not os.path.exists(sys.argv[1]))' {case.folder}/{{node}}.idle"
+    (case.folder / "n0.idle").touch()
+    with serving(nodes()) as service:
+        case.reached(service.url)
+        case.write([(-1, "n0", 0, "GracefulShutdown"), (-1, "n1", 0, "GracefulShutdown"), (2, "n0", 0, "On")], 2)
+        assert case.apply("--idle-check", idle, "--give-up-s", "3") == 1  # n1 was busy all the time
+        assert [path.split("/")[4] for path in service.changes] == ["n0", "n0"]
+        assert all(node.on for node in service.nodes.values())
+        assert "n1: busy" in case.log
+        (case.folder / "n1.idle").touch()
+        case.write([(0, "n1", 0, "GracefulShutdown")], 1)
+        assert case.apply("--idle-check", idle, "--give-up-s", "9") == 0
+        assert not service.nodes["n1"].on
+        assert case.apply("--idle-check", idle, "--rollback", "--give-up-s", "9") == 0
+        assert service.nodes["n1"].on
+        assert case.apply("--idle-check", "no-such-program {node}") in {1, 2}
+        assert service.nodes["n1"].on
+
+
+@pytest.mark.parametrize(
+    ("trouble", "told"),
+    [
+        ({"PATCH": 500}, "answered 500"),
+        ({"PATCH": 405}, "answered 405"),
+        ({"GET": 401}, "answered 401"),
+        ({"PATCH": "lies"}, "answered 204, but the limit is none"),
+        ({"GET": "hangs"}, "no answer within 0.5 s"),
+        ({"PATCH": "hangs"}, "no answer within 0.5 s"),
+        ({"GET": "floods"}, "its answer does not end"),
+        ({"GET": 302}, "answered 302"),
+    ],
+)
+def test_a_controller_that_fails_is_named_and_keeps_nobody_else_waiting(case, capsys, trouble, told):
+    some = nodes()
+    some["n1"].trouble = dict(trouble)
+    with serving(some) as service:
+        case.reached(service.url)
+        case.write([(-1, name, 300) for name in NAMES], 2)
+        assert case.apply() == 1
+        assert [service.nodes[name].limit_w for name in ("n0", "n2", "n3")] == [300] * 3
+    assert "not as they should be: n1 (1 nodes)" in capsys.readouterr().err
+    assert f"n1: failed ({next(iter(trouble))} " in case.log
+    assert told in case.log
+    assert PASSWORD not in case.log
+
+
+def test_somebody_else_changes_it_meanwhile(case):
+    some = nodes()
+    some["n0"].trouble = {"PATCH": "changes"}
+    with serving(some) as service:
+        case.reached(service.url)
+        case.write([(-1, "n0", 300)], 1)
+        assert case.apply() == 0
+        assert service.nodes["n0"].limit_w == 300
+
+
+@contextmanager
+def certified(folder: Path, name: str):
+    """A key and a certificate of its own for loopback."""
+    made = subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}", "-addext",
+         "subjectAltName=IP:127.0.0.1", "-keyout", folder / f"{name}.key", "-out", folder / f"{name}.pem"],
+        capture_output=True, check=False,
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    yield folder / f"{name}.pem", folder / f"{name}.key"
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl, to make certificates")
+def test_certificates_are_checked(case, capsys):
+    with certified(case.folder, "ours") as ours, certified(case.folder, "other") as other:
+        with serving(nodes(), ours) as service:
+            case.write([(-1, "n0", 300)], 1)
+            case.reached(service.url, 'ca = "ours.pem"\n')
+            assert case.apply() == 0
+            assert service.nodes["n0"].limit_w == 300
+        for more in ("", 'ca = "ours.pem"\n'):
+            with serving(nodes(), other) as service:
+                case.reached(service.url, more)
+                case.write([(-1, "n0", 200)], 1)
+                assert case.apply() == 1
+                assert service.asked == []
+                assert "CERTIFICATE_VERIFY_FAILED" in case.log
+        case.reached("https://127.0.0.1:1", 'ca = "ours.key"\n')
+        case.write([(-1, "n0", 200)], 60)
+        capsys.readouterr()
+        assert case.apply() == 2
+        assert "holds no certificates" in capsys.readouterr().err
+
+
+def test_one_copy_at_a_time_and_a_signal_ends_it(case, capsys):
+    with serving(nodes()) as service:
+        case.reached(service.url)
+        case.now = time.time()
+        case.write([(-1, "n0", 300), (600, "n0", None)], 600)
+        words = [sys.executable, "-m", "dardis", *case.words()]
+        running = subprocess.Popen(words, cwd=case.folder, stderr=subprocess.PIPE, text=True)
+        try:
+            end = time.monotonic() + 30
+            while "n0: limit 300 W" not in case.log:
+                assert time.monotonic() < end
+                time.sleep(0.05)
+            for more in ([], ["--rollback"]):
+                assert case.apply(*more) == 2
+                assert f"(process {running.pid} on " in capsys.readouterr().err
+            assert service.nodes["n0"].limit_w == 300
+            running.send_signal(signal.SIGTERM)
+            assert running.wait(timeout=20) == 130
+        finally:
+            running.kill()
+            running.communicate()
+        assert "with --rollback to undo" in case.log
+        assert case.apply("--rollback") == 0
+        assert service.nodes["n0"].limit_w is None
+
+
+def test_an_emulator_is_switched_and_its_lack_of_limits_is_told(case, monkeypatch):
+    """Switching by another's implementation, which has no power limits."""
+    app = emulator(dict.fromkeys(NAMES, "On"), case.folder, monkeypatch)
+    serve = pytest.importorskip("werkzeug.serving")
+    monkeypatch.setattr(logging.getLogger("werkzeug"), "level", logging.ERROR)
+    server = serve.make_server("127.0.0.1", 0, app)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        case.reached(f"http://127.0.0.1:{server.port}")
+        case.write([(-1, "n0", 0, "GracefulShutdown"), (1, "n0", 0, "On"), (1, "n1", 0, "GracefulShutdown")], 2)
+
+        def powers():
+            client = app.test_client()
+            return [client.get(f"/redfish/v1/Systems/{name}").json["PowerState"] for name in ("n0", "n1")]
+
+        assert case.apply("--idle-check", IDLE, "--give-up-s", "9") == 0
+        assert powers() == ["On", "Off"]
+        assert case.apply("--idle-check", IDLE, "--rollback", "--give-up-s", "9") == 0
+        assert powers() == ["On", "On"]
+        case.write([(-1, "n0", 300)], 1)
+        assert case.apply() == 1
+        assert "n0: failed (has neither Power nor EnvironmentMetrics" in case.log
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_an_export_is_what_is_read(tmp_path):
+    path = tmp_path / "requests.json"
+    names = [PLATFORM.node_name(node) for node in range(PLATFORM.node_count)]
+    path.write_text(export_redfish(plan(), names).text)
+    wishes = read_requests(path)
+    asked = json.loads(path.read_text())["requests"]
+    assert wishes.times == sorted({row["time_unix_s"] for row in asked} | {wishes.end})
+    assert set(wishes.nodes) == {row["node"] for row in asked}
+    assert all(limit == float("inf") for _, limit in (steps[-1] for steps in wishes.limits.values()))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda case: case.write([(-50, "n0", 300)], -1), "its day was over at "),
+        (lambda case: case.write([(0, "n0", 99)], 9), "[0]: a limit of 99 W; expected at least the 100 W that n0"),
+        (lambda case: case.write([(0, "n9", 300)], 9), "requests[0]: node 'n9'; expected one of the 4 nodes"),
+        (lambda case: case.write([(5, "n0", 300), (1, "n0", 300)], 9), "requests[1]: "),
+        (lambda case: case.write([(0, "n0", 0, "ForceOff")], 9), "expected a PATCH of /redfish/v1/Chassis/n0/Power"),
+        (lambda case: case.write([(0, "n0", 0, "GracefulShutdown")], 9), "nothing says whether they are idle"),
+        (lambda case: case.write([], 9, version=2), "version: 2"),
+        (lambda case: case.reached("https://bmc", '[nodes.login0]\nurl = "https://x"\n'), "login0 is no node"),
+        (lambda case: case.reached("https://bmc", '[nodes."n[0-"]\nurl = "https://x"\n'), "bracket"),
+        (lambda case: case.reached("https://bmc", "tls = false\n"), "tls: unknown key"),
+        (lambda case: case.reached("ftp://bmc"), "url 'ftp://bmc' of n0; expected https://HOST"),
+        (lambda case: (case.folder / "bmc.toml").write_text('url = "http://bmc"\n'), "plain_http = true"),
+        (lambda case: (case.folder / "bmc.toml").write_text(""), "no controller for n0"),
+        (lambda case: case.reached("https://bmc", 'ca = "absent.pem"\n'), "is no file"),
+        (lambda case: (case.folder / "login.toml").chmod(0o640), "mode 0640"),
+        (lambda case: (case.folder / "login.toml").write_text('user = "a"\n'), "no password for n0"),
+        (lambda case: (case.folder / "login.toml").unlink(), "cannot be read"),
+        (lambda case: (case.folder / "requests.json").write_text("{"), "is no JSON"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_one_line_and_nobody_is_asked(case, capsys, change, said):
+    case.reached("https://127.0.0.1:1")
+    case.write([(0, "n0", 300)], 9)
+    change(case)
+    assert case.apply() == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert said in told
+    assert PASSWORD not in told
+    assert not (case.folder / "requests.json.state").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("squeue", "a command with {node} in it"), ("a 'b {node}", "No closing quotation")]
+)
+def test_an_idle_check_names_the_node(case, capsys, text, said):
+    case.reached("https://127.0.0.1:1")
+    assert case.apply("--idle-check", text) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_damaged_state_is_told(case, capsys):
+    case.reached("https://127.0.0.1:1")
+    case.write([(0, "n0", 300)], 9)
+    (case.folder / "requests.json.state").mkdir()
+    for text, said in (
+        ("{", "is no JSON"),
+        ('{"format": "dardis-apply", "version": 1, "found": {}, "shut_down": ["n7"]}', "node n7"),
+    ):
+        (case.folder / "requests.json.state" / "found.json").write_text(text)
+        assert case.apply() == 2
+        assert said in capsys.readouterr().err

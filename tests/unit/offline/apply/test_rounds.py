@@ -1,0 +1,206 @@
+"""What is asked of controllers, whatever they do: limits fall before they rise, and what is wished comes about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.effort import examples
+
+from offline.apply.apply import Applier, World
+from offline.apply.redfish import ControllerError
+from offline.apply.rounds import Deed, may_draw, most_drawn
+from offline.apply.wishes import NO_LIMIT, Seen, Wish, Wishes
+
+NODES = [f"n{i}" for i in range(5)]
+MOST_W = dict.fromkeys(NODES, 400.0)
+BEGIN, END = 1_000, 1_000 + 24 * 3_600
+
+
+@dataclass
+class Machine:
+    """Controllers that are as they are; each deed of a node fails as often as is told, and may be done all the same."""
+
+    state: dict[str, Seen]
+    failures: dict[tuple[str, str], int] = field(default_factory=dict)
+    done_all_the_same: bool = False
+    busy_until: dict[str, int] = field(default_factory=dict)
+    now: float = BEGIN
+    told: list[str] = field(default_factory=list)
+    asked: list[tuple[str, str, float | None]] = field(default_factory=list)
+    watch: list = field(default_factory=list)
+    kept: list = field(default_factory=list)
+
+    def see(self, node: str) -> Seen:
+        self._fails(node, "see")
+        return self.state[node]
+
+    def set_limit(self, node: str, limit_w: float) -> None:
+        self.asked.append((node, "limit", limit_w))
+        fails = self._due(node, "limit")
+        if not fails or self.done_all_the_same:
+            self.state[node] = self.state[node]._replace(limit_w=limit_w)
+        self._noticed()
+        if fails:
+            raise ControllerError("no answer")
+
+    def reset(self, node: str, deed: Deed) -> None:
+        self.asked.append((node, deed, None))
+        fails = self._due(node, deed)
+        if not fails or self.done_all_the_same:
+            self.state[node] = self.state[node]._replace(on=deed is Deed.POWER_ON)
+        self._noticed()
+        if fails:
+            raise ControllerError("no answer")
+
+    def _due(self, node: str, what: str) -> bool:
+        left = self.failures.get((node, what), 0)
+        self.failures[node, what] = max(left - 1, 0)
+        return left > 0
+
+    def _fails(self, node: str, what: str) -> None:
+        if self._due(node, what):
+            raise ControllerError("no answer")
+
+    def _noticed(self) -> None:
+        self.watch.append((self.now, self.drawn()))
+
+    def drawn(self) -> float:
+        return sum(may_draw(node, seen, MOST_W) for node, seen in self.state.items())
+
+    def sleep(self, seconds: float) -> None:
+        self.now += max(seconds, 1e-3)
+
+    def applier(self) -> Applier:
+        world = World(
+            lambda: self.now, self.sleep, self, lambda node: self.busy_until.get(node, 0) <= self.now,
+            lambda found, shut: self.kept.append((dict(found), set(shut))), self.told.append,
+        )  # fmt: skip
+        return Applier(world, MOST_W, poll_s=300, at_once=1)
+
+
+@st.composite
+def wishes(draw, *, switches: bool = True) -> Wishes:
+    """Limits by hour that end with the plan, and nodes that go off and come back."""
+    limits, switched = {}, {}
+    for node in draw(st.sets(st.sampled_from(NODES), min_size=1)):
+        hours = sorted(draw(st.sets(st.integers(0, 23), min_size=1, max_size=4)))
+        steps = [(BEGIN + 3_600 * hour, float(draw(st.integers(100, 380)))) for hour in hours]
+        limits[node] = [*steps, (END, NO_LIMIT)]
+    for node in draw(st.sets(st.sampled_from(NODES))) if switches else ():
+        hours = sorted(draw(st.sets(st.integers(0, 24), min_size=1, max_size=4)))
+        on = draw(st.booleans())
+        switched[node] = [(BEGIN + 3_600 * hour, on ^ bool(place % 2)) for place, hour in enumerate(hours)]
+    return Wishes(BEGIN, END, MOST_W, limits, switched)
+
+
+def machines(draw) -> dict[str, Seen]:
+    limit = st.sampled_from([NO_LIMIT, 150.0, 399.0])
+    return {node: Seen(draw(limit), draw(st.sampled_from([True, True, False]))) for node in NODES}
+
+
+def as_wished(machine: Machine, asked: Wishes) -> bool:
+    return all(machine.state[node].fulfils(wish) for node, wish in asked.at(END).items())
+
+
+@given(wishes(), st.data())
+@examples(2)
+def test_all_comes_about_and_nothing_is_asked_twice(asked, data):
+    machine = Machine(machines(data.draw))
+    before = dict(machine.state)
+    applier = machine.applier()
+    assert applier.run(asked, 600) == []
+    assert as_wished(machine, asked)
+    assert applier.found == {node: before[node] for node in asked.nodes}
+    count = len(machine.asked)
+    assert applier.run(asked, 600) == []
+    assert len(machine.asked) == count
+    again = machine.applier()
+    again.found, again.shut_down = dict(applier.found), set(applier.shut_down)
+    assert again.roll_back(600) == []
+    for node in asked.nodes:
+        assert machine.state[node].limit_w == before[node].limit_w
+        assert machine.state[node].on or not before[node].on
+
+
+@given(wishes(), st.integers(0, 25 * 3_600), st.data())
+@examples(2)
+def test_begun_late_it_ends_the_same(asked, late, data):
+    state = machines(data.draw)
+    in_time, later = Machine(dict(state)), Machine(dict(state), now=BEGIN + late)
+    in_time.applier().run(asked, 600)
+    later.applier().run(asked, 600)
+    switched_first = {node for node, steps in asked.switched.items() if steps}
+    for node in NODES:
+        assert in_time.state[node].limit_w == later.state[node].limit_w
+        if node in switched_first:
+            assert in_time.state[node].on == later.state[node].on
+    assert len(later.asked) <= len(in_time.asked) + len(NODES)
+
+
+@given(wishes(), st.dictionaries(st.tuples(st.sampled_from(NODES), st.sampled_from(["see", "limit", *Deed])),
+                                 st.integers(1, 6), max_size=6), st.booleans(), st.data())  # fmt: skip
+@examples(3)
+def test_what_may_be_drawn_never_rises_above_what_is_wished(asked, failures, all_the_same, data):
+    """Once all have come below it; whoever fails, and whether he did it all the same."""
+    machine = Machine(machines(data.draw), dict(failures), all_the_same)
+    start = machine.drawn()
+    left = machine.applier().run(asked, 3_600)
+    assert (left == []) == as_wished(machine, asked)
+    assert left == []  # no controller fails for ever here
+    drawn = start
+    for at, watts in machine.watch:
+        wished = most_drawn(asked.at(int(at)), MOST_W)
+        assert watts <= max(drawn, wished) + 1e-6
+        drawn = watts
+
+
+@given(wishes(switches=False), st.sampled_from(NODES))
+@examples(1)
+def test_one_that_never_answers_is_named_and_hinders_nobody_below(asked, dead):
+    machine = Machine(dict.fromkeys(NODES, Seen(NO_LIMIT, on=True)), {(dead, "see"): 10**6})
+    left = machine.applier().run(asked, 600)
+    assert left == ([dead] if dead in asked.nodes else [])
+    assert dead not in {node for node, _, _ in machine.asked}
+    assert all(machine.state[node].limit_w == NO_LIMIT for node in NODES)
+    if dead in asked.nodes:
+        times = sum(f"{dead}: failed" in line for line in machine.told)
+        assert times < 24 * 12 / 16 + 60  # it is asked less and less often
+
+
+def test_a_busy_node_is_shut_down_once_it_is_idle_or_never():
+    steps = {"n0": [(BEGIN, False)], "n1": [(BEGIN, False), (BEGIN + 7_200, True)], "n2": [(BEGIN, False)]}
+    machine = Machine(
+        {node: Seen(NO_LIMIT, on=True) for node in NODES}, busy_until={"n0": BEGIN + 1_000, "n1": BEGIN + 9_999}
+    )
+    machine.applier().run(Wishes(BEGIN, END, MOST_W, {}, steps), 0)
+    assert [(node, deed) for node, deed, _ in machine.asked] == [("n2", Deed.SHUT_DOWN), ("n0", Deed.SHUT_DOWN)]
+    assert sum("busy" in line for line in machine.told) == 2
+    assert machine.state["n1"].on
+
+
+def test_a_limit_that_does_not_fall_keeps_others_from_rising_as_far_as_it_must():
+    """Two of 300 W: one is to fall to 200, the others to rise by 60 and 100; what did not fall leaves room for none."""
+    start = {"n0": Seen(300.0, on=True), "n1": Seen(200.0, on=True), "n2": Seen(200.0, on=True)}
+    most = dict.fromkeys(start, 400.0)
+    limits = {"n0": [(BEGIN, 150.0)], "n1": [(BEGIN, 260.0)], "n2": [(BEGIN, 290.0)]}
+    machine = Machine(dict(start), {("n0", "limit"): 3})
+    applier = machine.applier()
+    applier.most_w = most
+    applier.run(Wishes(BEGIN, BEGIN + 3_600, most, limits, {}), 3_600)
+    rises = [(node, watts) for node, _, watts in machine.asked if node != "n0"]
+    assert rises == [("n1", 260.0), ("n2", 290.0)]
+    first_rise = next(place for place, (node, _, _) in enumerate(machine.asked) if node != "n0")
+    assert [node for node, _, _ in machine.asked[:first_rise]] == ["n0"] * 4
+
+
+def test_wishes_over_time():
+    asked = Wishes(0, 100, MOST_W, {"n1": [(0, 5.0), (50, inf)]}, {"n0": [(20, False)]})
+    assert asked.nodes == ["n0", "n1"]
+    assert asked.times == [0, 20, 50, 100]
+    assert asked.at(-1) == {}
+    assert asked.at(20) == {"n0": Wish(None, on=False), "n1": Wish(5.0)}
+    assert np.isinf(asked.at(60)["n1"].limit_w)
