@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -177,19 +178,13 @@ def work_at(schedule: Schedule, moment: int) -> tuple[float, float]:
 
 
 def notes_of(loop: Loop) -> list[str]:
-    """What people should know of the days, each thing once."""
+    """What people should know of the days, each thing once: what days say alike but for figures, the first one says."""
     over = loop.switched.account.over_limit_kwh
     broken = [f"limits on power that must be kept were exceeded by {over:.1f} kWh"] if over > 0 else []
-    return list(
-        dict.fromkeys(
-            [
-                *broken,
-                *loop.notes,
-                *loop.site.notes,
-                *(note for plan in loop.plans for note in (*plan.history, *plan.notes)),
-            ]
-        )
-    )
+    of_days: dict[str, str] = {}
+    for note in (note for plan in loop.plans for note in (*plan.history, *plan.notes)):
+        of_days.setdefault(re.sub(r"\d+", "#", note), note)
+    return list(dict.fromkeys([*broken, *loop.notes, *loop.site.notes, *of_days.values()]))
 
 
 def switches(loop: Loop, lived: Lived) -> int:

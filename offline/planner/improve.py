@@ -24,6 +24,8 @@ PASSES = 4
 """Of coordinate descent, at most; the first is over all jobs, the others over the large ones."""
 LARGE = 0.25
 """Share of the jobs that are large: the quarter that does most core-seconds does nearly all of them."""
+MOST_LARGE = 600
+"""Where only large jobs are moved, so many of them, the largest; those of the largest days are 2,500."""
 BATCH = 50
 """Jobs or groups between two looks at the clock."""
 MOST_TOGETHER = 24
@@ -73,7 +75,8 @@ class _Search:
 
     def descend(self, *, large_only: bool) -> None:
         """Coordinate descent: one job after the other to where it is worth most, the largest first."""
-        profit, jobs = self._profit(), self._large if large_only else self._by_size
+        profit, large = self._profit(), self._large[:MOST_LARGE] if large_only else self._large
+        jobs = large if large_only else self._by_size
         for turn in range(PASSES):
             gained = 0.0
             for low in range(0, len(jobs), BATCH):
@@ -83,7 +86,7 @@ class _Search:
                 gained += self._packing.rebuild(profit, np.split(batch, len(batch)))
             self._keep_if_better()
             self._watch.progress(f"descent, pass {turn + 1}", self.best.profit, None)
-            jobs = self._large
+            jobs = large
             if gained < 1e-6 or self._watch.over():
                 break
 

@@ -20,6 +20,7 @@ from scripts.bench_peers.asks import asks
 from scripts.bench_peers.auctions import auctions
 from scripts.bench_peers.bare_easy import read_jobs
 from scripts.bench_peers.measure import Cost, in_turns, output_of, run_once
+from scripts.bench_peers.planning import planning
 from scripts.bench_peers.plans import plans
 from scripts.bench_peers.rounds import rounds
 from scripts.bench_peers.rows import Row
@@ -304,8 +305,9 @@ PARTS: dict[str, Callable[[Bench], list[Row]]] = {
     "asks": lambda bench: asks(bench.repeats),
     "rounds": lambda bench: rounds(bench.repeats),
     "plans": lambda bench: plans(bench.repeats),
+    "planning": lambda bench: planning(bench.traces, bench.folder, bench.repeats),
     "full-traces": full_traces,
     "auction": lambda _: auctions(),
 }
-SLOW = {"full-traces", "plans", "auction"}
+SLOW = {"full-traces", "plans", "planning", "auction"}
 """Parts that run only when they are named."""
