@@ -122,3 +122,26 @@ number() { # the value of an option
   [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || { echo "$0: $1 needs a number" >&2; exit 2; }
   echo "$2"
 }
+
+path() {
+  [[ -n ${2:-} ]] || { echo "$0: $1 needs a path" >&2; exit 2; }
+  echo "$2"
+}
+
+DRY=0 BACK=0 STATE_DIR=/var/lib/dardis MOST_PENDING=100 RESUME_TIMEOUT=600
+
+options() { # what both modes can be asked for; own_option knows the rest, and how many words it took
+  while (($#)); do
+    TOOK=1
+    case $1 in
+    --dry-run) DRY=1 ;;
+    --rollback) BACK=1 ;;
+    --state) STATE_DIR=$(path "$@") || exit 2; TOOK=2 ;;
+    --most-pending) MOST_PENDING=$(number "$@") || exit 2; TOOK=2 ;;
+    --poll-s) POLL=$(number "$@") || exit 2; TOOK=2 ;;
+    --help) usage; exit 0 ;;
+    *) own_option "$@" || { echo "$0: unknown option $1; see --help" >&2; exit 2; } ;;
+    esac
+    shift "$TOOK"
+  done
+}

@@ -248,36 +248,34 @@ power_up_again() { # the nodes that have gone off since the first plan began, ea
   done
 }
 
+own_option() {
+  case $1 in
+  --slurm-conf) CONF=1 ;;
+  --include) INCLUDE=$(path "$@") || exit 2; TOOK=2 ;;
+  *) return 1 ;;
+  esac
+}
+
 main() {
-  DRY=0
-  local back=0
-  while (($#)); do
-    case $1 in
-    --dry-run) DRY=1 ;;
-    --rollback) back=1 ;;
-    --slurm-conf) slurm_conf; exit 0 ;;
-    --include) INCLUDE=${2:?--include needs a file}; shift ;;
-    --state) STATE_DIR=${2:?--state needs a folder}; shift ;;
-    --most-pending) MOST_PENDING=$(number "$1" "${2:-}") || exit 2; shift ;;
-    --poll-s) POLL=$(number "$1" "${2:-}") || exit 2; shift ;;
-    --help) usage; exit 0 ;;
-    *) echo "$0: unknown option $1; see --help" >&2; exit 2 ;;
-    esac
-    shift
-  done
+  CONF=0
+  options "$@"
+  if ((CONF)); then
+    slurm_conf
+    exit 0
+  fi
   trap interrupted INT TERM
   say "plan: $TITLE"
   if ((DRY)); then
     dry_run
     exit 0
   fi
-  if ! ((back)) && (($(date +%s) >= END)); then
+  if ! ((BACK)) && (($(date +%s) >= END)); then
     say "this plan ended at $(utc "$END")Z" >&2
     exit 1
   fi
   check_slurm
   take_lock
-  if ((back)); then
+  if ((BACK)); then
     roll_back
     exit 0
   fi
@@ -289,6 +287,5 @@ main() {
 AS_LEFT="SuspendExcNodes and nodes are as they were left"
 SUSPEND_TIME_HINT="--slurm-conf prints the plan's"
 INCLUDE=/etc/slurm/dardis-spares.conf
-STATE_DIR=/var/lib/dardis
-MOST_PENDING=100 POLL=15 RESUME_TIMEOUT=600 OWN=
+POLL=15 OWN=
 main "$@"

@@ -196,29 +196,20 @@ roll_back() {
   say "rolled back: no reservations of this plan, and its nodes are powered up"
 }
 
+own_option() {
+  [[ $1 == --now ]] && NOW=1
+}
+
 main() {
-  DRY=0 NOW=0 SHIFT=0
-  local back=0
-  while (($#)); do
-    case $1 in
-    --dry-run) DRY=1 ;;
-    --rollback) back=1 ;;
-    --now) NOW=1 ;;
-    --state) STATE_DIR=${2:?--state needs a folder}; shift ;;
-    --most-pending) MOST_PENDING=$(number "$1" "${2:-}") || exit 2; shift ;;
-    --poll-s) POLL=$(number "$1" "${2:-}") || exit 2; shift ;;
-    --help) usage; exit 0 ;;
-    *) echo "$0: unknown option $1; see --help" >&2; exit 2 ;;
-    esac
-    shift
-  done
+  NOW=0 SHIFT=0
+  options "$@"
   trap interrupted INT TERM
   say "plan: $TITLE"
   if ! ((${#STEPS[@]})); then
     say "this plan switches no node"
     exit 0
   fi
-  if ! ((NOW || back)) && (($(date +%s) >= END)); then
+  if ! ((NOW || BACK)) && (($(date +%s) >= END)); then
     say "this plan ended at $(utc "$END")Z" >&2
     ((DRY)) || exit 1
   fi
@@ -226,7 +217,7 @@ main() {
     check_slurm
     take_lock
   fi
-  if ((back)); then
+  if ((BACK)); then
     roll_back
     exit 0
   fi
@@ -237,5 +228,5 @@ main() {
 
 AS_LEFT="reservations and nodes are as they were left"
 SUSPEND_TIME_HINT="a large one, to leave switching to the plan"
-STATE_DIR=/var/lib/dardis MOST_PENDING=100 POLL=60 RESUME_TIMEOUT=600
+POLL=60
 main "$@"
