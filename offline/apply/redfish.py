@@ -154,7 +154,11 @@ def _client(ca: Path | None, timeout_s: float) -> httpx.Client:
         trusted = ssl.create_default_context(cafile=ca)
     except ssl.SSLError:
         raise InputError(str(ca), "holds no certificates", "those that controllers are signed with, in PEM") from None
-    return httpx.Client(verify=trusted, timeout=timeout_s, follow_redirects=False, trust_env=False)
+    # Who asks says how many at once.
+    unlimited = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+    return httpx.Client(
+        verify=trusted, timeout=timeout_s, limits=unlimited, follow_redirects=False, trust_env=False
+    )  # fmt: skip
 
 
 def _object(content: bytes) -> dict[str, Any]:

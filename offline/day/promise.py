@@ -57,6 +57,8 @@ class Promise:
     days: int
 
 
+BEYOND: Final = 0.1
+"""So much further than what a fortnight has seen its ranges reach (docs/forecast.md)."""
 _NOTHING = Range(0.0, 0.0, 0.0)
 NOBODY_KNOWS: Final = Promise(_NOTHING, _NOTHING, _NOTHING, Waits(0.0, 0.0), Waits(0.0, 0.0), days=0)
 """No figure of it means anything."""
@@ -88,7 +90,7 @@ def promise_of(
         work = moved_work(hindsight.work, *site.calendar.day(past), later)
         all_on, plain, ruled = (told(work, one, later) for one in (None, suspend, ours))
         figures.append([ruled.profit - all_on.profit, ruled.profit - plain.profit, ruled.peak_kw])
-    gain, over_suspend, peak_kw = (range_of(column, says) for column in np.array(figures).T)
+    gain, over_suspend, peak_kw = (range_of(column, says, BEYOND) for column in np.array(figures).T)
     waits, suspend_waits = (_waits([one.delay for one in rule], says) for rule in zip(*by_rule, strict=True))
     return Promise(gain, over_suspend, peak_kw, waits, suspend_waits, len(days))
 

@@ -30,10 +30,15 @@ def day_weights(past: Past) -> Floats:
     return np.asarray((seasonal(past, 1).weights[0] + 1 / past.days) / 2)
 
 
-def range_of(values: Floats, weights: Floats) -> Range:
-    """The range of a number from those of past days, shape (days,), at least one, and how much each says."""
+def range_of(values: Floats, weights: Floats, beyond: float = 0.0) -> Range:
+    """The range of a number from those of past days, shape (days,), at least one, and how much each says.
+
+    Where these are too few to have seen what may come it reaches `beyond`, a share of its width on each side of the
+    mean.
+    """
     order = np.argsort(values, kind="stable")
     share = weights[order] / weights.sum()
     low, high = np.interp(LEVELS, np.cumsum(share) - share / 2, values[order]).tolist()
     mean = float(np.clip(share @ values[order], values.min(), values.max()))
-    return Range(min(low, mean), mean, max(high, mean))
+    reach = 1 + beyond
+    return Range(mean - reach * max(mean - low, 0.0), mean, mean + reach * max(high - mean, 0.0))
