@@ -92,7 +92,7 @@ def dry_run(request: ApplyRequest) -> list[str]:
 
 
 def _utc(moment: int) -> str:
-    return datetime.fromtimestamp(moment, UTC).isoformat()
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _line(moment: int, controller: Controller, node: str, what: str) -> str:

@@ -43,11 +43,15 @@ exclusions() { # as Slurm has them now
   sed -n 's/^SuspendExcNodes *= //p' <<<"$config" | sed 's/^(null)$//'
 }
 
+is_ours() { # this value; so is any that was being set when the program was killed
+  [[ -e $STATE_DIR/setting || $1 == "$(kept set)" || $1 == "$(kept wish)" ]]
+}
+
 # What stays on as far as the site is concerned: whatever is there that was not set here.
 find_own() {
   local now
   now=$(exclusions) || exit 1
-  if [[ ! -e $STATE_DIR/found ]] || { [[ $now != "$(kept set)" && $now != "$(kept wish)" ]]; }; then
+  if [[ ! -e $STATE_DIR/found ]] || ! is_ours "$now"; then
     [[ ! -e $STATE_DIR/found ]] || say "SuspendExcNodes is $now now: taken as the site's"
     if [[ -e $INCLUDE ]] && [[ ! -e $STATE_DIR/wish || $(cat "$INCLUDE") != "$(line_of "$(kept wish)")" ]]; then
       cp "$INCLUDE" "$STATE_DIR/include" || stop "cannot write to $STATE_DIR"
@@ -67,6 +71,7 @@ line_of() { # Slurm warns of a file without any line
 set_exclusions() {
   local told after
   keep wish "$1"
+  keep setting now
   if told=$(scontrol update "SuspendExcNodes=$1" 2>&1); then
     say "scontrol update SuspendExcNodes=$1"
   elif [[ $told == *"No valid entity"* ]]; then
@@ -76,6 +81,7 @@ set_exclusions() {
   fi
   after=$(exclusions) || exit 1
   keep set "$after"
+  rm -f "$STATE_DIR/setting"
 }
 
 include() {
@@ -87,6 +93,7 @@ include() {
   after=$(exclusions) || exit 1
   if [[ $after != "$1" && $after == "$before" ]]; then
     write_include "$(kept include)"
+    rm -f "$STATE_DIR/setting"
     stop "SuspendExcNodes stays ${before:-empty}: slurm.conf must include $INCLUDE (see --slurm-conf)"
   fi
 }
@@ -124,7 +131,8 @@ list_of() {
 
 # --- nodes
 
-# Powers up as many as lack to the number of idle nodes that are on or coming.
+# Powers up as many as lack to the number of idle nodes that are on or coming. Reserved ones that are on count, as they
+# do for SuspendExcNodes: else Slurm would suspend in their place who is powered up here, over and over.
 replace() {
   local place name state told ready off
   for place in "${!SPARE_NODES[@]}"; do
@@ -133,7 +141,8 @@ replace() {
     while read -r name state; do
       case $state in
       DOWN*) [[ -z ${ASKED[$name]:-} ]] || give_up "$name" "$state" ;;
-      *\** | *DRAIN* | *FAIL* | *RESERVED* | *MAINT* | *REBOOT* | *PLANNED* | *POWERING_DOWN* | *POWER_DOWN*) ;;
+      *\** | *DRAIN* | *FAIL* | *REBOOT* | *POWERING_DOWN* | *POWER_DOWN*) ;;
+      *POWERED_DOWN*RESERVED* | *POWERED_DOWN*MAINT* | *RESERVED*POWERED_DOWN* | *MAINT*POWERED_DOWN*) ;;
       IDLE*POWERED_DOWN*)
         give_up_late "$name" "$state"
         if [[ -n ${GIVEN_UP[$name]:-} ]]; then
@@ -211,7 +220,7 @@ roll_back() {
     return
   fi
   now=$(exclusions) || exit 1
-  if [[ $now == "$(kept set)" || $now == "$(kept wish)" ]]; then
+  if is_ours "$now"; then
     set_exclusions "$(kept found)" "$(kept include)"
   else
     say "SuspendExcNodes is ${now:-empty}, which was not set here: it stays"
