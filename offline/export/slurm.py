@@ -62,8 +62,8 @@ def mode_of(plan: PlanFolder, asked: str | None) -> Mode:
     except ValueError:
         raise InputError("--mode", repr(asked), "one of " + ", ".join(Mode)) from None
     if mode is Mode.SPARES and not has_spares:
-        switching = plan.settings.get("switching", "no spares")
-        raise InputError("--mode spares", f"the plan was made with --switching {switching}", "--mode windows")
+        switching = plan.settings.get("switching", "off")
+        raise InputError("--mode spares", f"the plan keeps no spare nodes (--switching {switching})", "--mode windows")
     return mode
 
 
