@@ -323,3 +323,12 @@ def test_settings_of_plans_that_do_not_exist(simulate, setting):
     assert status == 2
     assert len(lines) == 1
     assert setting.partition("=")[0] in lines[0]
+
+
+@pytest.mark.parametrize("words", [[], ["simulate"], ["trace", "info"], ["export"]])
+def test_help_has_a_short_word(words, capsys):
+    assert run([*words, "-h"]) == 0
+    short = capsys.readouterr().out
+    assert run([*words, "--help"]) == 0
+    assert capsys.readouterr().out == short
+    assert "Usage" in short
