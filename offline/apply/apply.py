@@ -106,9 +106,8 @@ class Applier:
                 self._failed(node, seen)
                 continue
             self._seen[node] = seen
-            if self._failures.pop(node, 0):
-                self._again.pop(node)
-                self.world.log(f"{node}: answers again")
+            if seen.fulfils(wished[node]):
+                self._succeeded(node)
         if new := {node: self._seen[node] for node in due if node in self._seen and node not in self.found}:
             self.found |= new
             self.world.keep(self.found, self.shut_down)  # before anything is changed there
@@ -137,6 +136,7 @@ class Applier:
                 self._busy.add(node)
             elif action.limit_w is not None:
                 self._seen[node] = self._seen[node]._replace(limit_w=action.limit_w)
+                self._succeeded(node)
                 self.world.log(f"{node}: {'no limit' if action.limit_w == NO_LIMIT else f'limit {action.limit_w:g} W'}")
             else:
                 # What it draws counts from now on, though it takes its time.
@@ -169,6 +169,11 @@ class Applier:
             return {}
         with ThreadPoolExecutor(max_workers=self.at_once) as pool:
             return dict(zip(things, pool.map(one, things), strict=True))
+
+    def _succeeded(self, node: str) -> None:
+        if self._failures.pop(node, 0):
+            self._again.pop(node)
+            self.world.log(f"{node}: does what it is asked again")
 
     def _failed(self, node: str, error: ControllerError) -> None:
         times = self._failures[node] = self._failures.get(node, 0) + 1

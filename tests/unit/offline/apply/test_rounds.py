@@ -197,6 +197,14 @@ def test_a_limit_that_does_not_fall_keeps_others_from_rising_as_far_as_it_must()
     assert [node for node, _, _ in machine.asked[:first_rise]] == ["n0"] * 4
 
 
+def test_one_that_lies_is_asked_less_and_less_often():
+    machine = Machine(dict.fromkeys(NODES, Seen(NO_LIMIT, on=True)), {("n1", "limit"): 10**6})
+    left = machine.applier().run(Wishes(BEGIN, END, MOST_W, {"n1": [(BEGIN, 200.0)]}, {}), 0)
+    assert left == ["n1"]
+    assert 288 / 16 < len(machine.asked) < 288 / 16 + 8
+    assert not any("again" in line and "asked again" not in line for line in machine.told)
+
+
 def test_wishes_over_time():
     asked = Wishes(0, 100, MOST_W, {"n1": [(0, 5.0), (50, inf)]}, {"n0": [(20, False)]})
     assert asked.nodes == ["n0", "n1"]
