@@ -143,6 +143,8 @@ def _past(plan: PlanFolder, history: Path | None) -> tuple[Past, int, int, Path]
     path = history or (Path(str(settings["history"])) if "history" in settings else None)
     if path is None:
         raise InputError("--check", "the plan does not say of what history it was made", "--history TRACE")
+    if history is None and not path.exists():
+        raise InputError(path, "the plan's history, is not there", "--history TRACE")
     whole = read_equal_units(path, strict=bool(settings.get("strict")), not_ended=True)
     stated = settings.get("calendar_start")
     begins = platform.facility.calendar_start if stated is None else parse_utc(str(stated), "calendar_start")

@@ -175,6 +175,10 @@ def test_histories_that_are_of_no_use(planned, site, tmp_path, capsys):
     (tmp_path / "plan").mkdir()
     for file in planned.iterdir():
         shutil.copy(file, tmp_path / "plan")
+    told["settings"]["history"] = str(tmp_path / "gone.swf")
+    (tmp_path / "plan" / "run.json").write_text(json.dumps(told))
+    assert run(["export", str(tmp_path / "plan"), "--check"]) == 2
+    assert "gone.swf: the plan's history, is not there; expected --history TRACE" in capsys.readouterr().err
     del told["settings"]["history"]
     (tmp_path / "plan" / "run.json").write_text(json.dumps(told))
     assert run(["export", str(tmp_path / "plan"), "--check"]) == 2
