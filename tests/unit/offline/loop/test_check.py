@@ -166,10 +166,8 @@ def test_mistakes_are_one_line(planned, capsys, words, said):
 def test_histories_that_are_of_no_use(planned, site, tmp_path, capsys):
     moved = [line.split() for line in (site / "trace.swf").read_text().splitlines()]
     (tmp_path / "later.swf").write_text("\n".join(" ".join([row[0], str(int(row[1]) + 99), *row[2:]]) for row in moved))
-    (tmp_path / "short.swf").write_text(" ".join(moved[0]) + "\n")
-    for name, said in (("later.swf", "its clock is -99 s ahead of the plan's"), ("short.swf", "")):
-        assert run(["export", str(planned), "--check", "--history", str(tmp_path / name)]) in {0, 2}
-        assert said in capsys.readouterr().err
+    assert run(["export", str(planned), "--check", "--history", str(tmp_path / "later.swf")]) == 2
+    assert "its clock is -99 s ahead of the plan's" in capsys.readouterr().err
     run_file = planned / "run.json"
     told = json.loads(run_file.read_text())
     (tmp_path / "plan").mkdir()
