@@ -1,6 +1,6 @@
 """`python -m dardis` is the `dardis` command, and ends with the process that started it where that wants it so."""
 
-from dardis.compare.end_with_parent import end_with_parent
+from dardis.comparison.end_with_parent import end_with_parent
 
 end_with_parent()
 

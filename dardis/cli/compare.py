@@ -15,8 +15,8 @@ from dardis.cli.texts import whole_of
 from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
-    from dardis.compare.planned_runs import PlannedRun
-    from dardis.compare.state import State
+    from dardis.comparison.planned_runs import PlannedRun
+    from dardis.comparison.state import State
     from dardis.config.comparison import Comparison
     from dardis.metrics.comparison import Known, RunResult
 
@@ -149,8 +149,8 @@ def _compare(
     comparison: Comparison, out: Path, pair: tuple[str, str], processes: int | None, *, clairvoyant: bool, force: bool
 ) -> int:
     """Do what is not done yet and write tables and report; return how many runs failed."""
-    from dardis.compare.planned_runs import RUNS, plan
-    from dardis.compare.state import State
+    from dardis.comparison.planned_runs import RUNS, plan
+    from dardis.comparison.state import State
     from dardis.metrics.comparison import lines_of
     from dardis.model.folders import COMPARISON_FOLDER
     from dardis.report.compare_page import write_comparison
@@ -160,7 +160,7 @@ def _compare(
     if launched_by_mpi():
         raise InputError("dardis compare", "started by an MPI launcher", "to start its processes itself")
     if clairvoyant:
-        from dardis.compare.clairvoyant import check as check_known
+        from dardis.comparison.clairvoyant import check as check_known
 
         check_known(comparison)
     with COMPARISON_FOLDER.held(out, force=True):
@@ -196,8 +196,8 @@ def _run(comparison: Comparison, todo: list[PlannedRun], state: State, processes
     import os
 
     from dardis.cli.comparison_progress import shown
-    from dardis.compare.planned_runs import check
-    from dardis.compare.processes import run_all
+    from dardis.comparison.planned_runs import check
+    from dardis.comparison.processes import run_all
 
     for warning in check(comparison, todo):
         _tell(f"warning: {warning}")
@@ -213,7 +213,7 @@ def _run(comparison: Comparison, todo: list[PlannedRun], state: State, processes
 def _known(comparison: Comparison, results: list[RunResult], out: Path) -> list[Known]:
     """What could have been done had all jobs been known, trace by trace."""
     from dardis.cli.progress import bar
-    from dardis.compare.clairvoyant import known_of
+    from dardis.comparison.clairvoyant import known_of
 
     known = []
     for workload in comparison.workloads:

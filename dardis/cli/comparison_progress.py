@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-    from dardis.compare.planned_runs import PlannedRun
-    from dardis.compare.processes import Child, Onlooker
+    from dardis.comparison.planned_runs import PlannedRun
+    from dardis.comparison.processes import Child, Onlooker
 
 
 @contextmanager

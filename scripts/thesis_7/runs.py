@@ -57,7 +57,7 @@ BESIDE_RIVALS: Final = (THROUGHPUT, LATE)
 """Dispatchers with which they are tried."""
 EASY: Final = "easy"
 _OTHERS: Final = (
-    "cli", "compare", "config", "live", "metrics", "power", "predict", "report", "scale", "solver", "workload",
+    "cli", "comparison", "config", "live", "metrics", "power", "predict", "report", "scale", "solver", "workload",
 )  # fmt: skip
 """Packages that no simulation goes through; whatever else there is may change its outcome."""
 

@@ -241,7 +241,7 @@ def test_a_child_ends_with_its_parent_and_nothing_of_it_is_counted(folder, capsy
 
 
 def test_a_child_whose_parent_is_gone_before_it_can_say_so_ends(tmp_path):
-    program = "from dardis.compare.end_with_parent import end_with_parent; end_with_parent(); print('on')"
+    program = "from dardis.comparison.end_with_parent import end_with_parent; end_with_parent(); print('on')"
     done = subprocess.run([sys.executable, "-c", program], env=os.environ | {"DARDIS_PARENT": "1"}, check=False)
     assert done.returncode == 1
 

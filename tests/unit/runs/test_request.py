@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dardis.cli.compare import compare
 from dardis.cli.main import run
 from dardis.cli.simulate import simulate
-from dardis.compare.planned_runs import plan
+from dardis.comparison.planned_runs import plan
 from dardis.config.comparison import Contender, DispatcherTable, TraceTable, Workload, load_comparison
 from dardis.runs.request import NO_BEARING, RunRequest
 from dardis.runs.run import Outcome

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dardis import __version__
-from dardis.compare.planned_runs import PlannedRun
+from dardis.comparison.planned_runs import PlannedRun
 from dardis.config.records import ComparedRecord, read_metrics
 from dardis.config.toml_file import read_json
 from dardis.metrics.comparison import RunResult

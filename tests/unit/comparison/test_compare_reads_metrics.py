@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dardis.compare.state import _NEEDED, _read_back
+from dardis.comparison.state import _NEEDED, _read_back
 
 
 @pytest.mark.parametrize("figure", ['"a"', "NaN", "true", "[" * 9999, "9" * 5000])

@@ -11,7 +11,7 @@ import numpy as np
 
 from dardis.clairvoyant.bound import Demand, least_wait
 from dardis.clairvoyant.schedule import Improving, Progress, tries_for
-from dardis.compare.planned_runs import PlannedRun
+from dardis.comparison.planned_runs import PlannedRun
 from dardis.config.comparison import Comparison, Contender, Workload
 from dardis.config.platform import load_platform
 from dardis.config.records import KnownRecord

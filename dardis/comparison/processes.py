@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
-from dardis.compare import end_with_parent
-from dardis.compare.planned_runs import PlannedRun
-from dardis.compare.state import State
+from dardis.comparison import end_with_parent
+from dardis.comparison.planned_runs import PlannedRun
+from dardis.comparison.state import State
 from dardis.engine.clock import monotonic_s
 from dardis.runs import progress_file
 

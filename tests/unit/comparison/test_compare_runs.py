@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from dardis.compare.planned_runs import PlannedRun, plan
-from dardis.compare.processes import run_all
-from dardis.compare.state import State
+from dardis.comparison.planned_runs import PlannedRun, plan
+from dardis.comparison.processes import run_all
+from dardis.comparison.state import State
 from dardis.config.comparison import Comparison, Contender, Workload
 from dardis.model.errors import InputError
 from dardis.runs import request
