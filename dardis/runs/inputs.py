@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
 from dardis.config.clocks import parse_utc
 from dardis.config.events import SiteStory, load_events
-from dardis.config.platform import load_platform
 from dardis.config.reservations import check_reservations, places_of
 from dardis.config.set_up import AnySetUp
 from dardis.config.target import read_profile
@@ -25,7 +24,8 @@ from dardis.model.laid_out import lay_out
 from dardis.model.platform import Platform
 from dardis.model.queues import LATEST_BEGIN
 from dardis.model.target import Target
-from dardis.registry import Dispatcher, dispatchers_that, find_dispatcher, taken
+from dardis.registry import Dispatcher, dispatchers_that, taken
+from dardis.runs.given import Given, read_given
 from dardis.runs.request import RunRequest
 from dardis.workload.deadlines import deadlines_asked
 from dardis.workload.jobs import Workload, to_jobs
@@ -54,32 +54,23 @@ class Inputs:
     target: Target
     unix_start: int | None
     skipped: list[str]
-    warnings: list[str] = field(default_factory=list)
-    record: dict[str, Any] = field(default_factory=dict)
-    """The request's, of the files as they were before they were read."""
+    warnings: list[str]
+    given: Given
+    """What they were prepared from."""
     power: PowerTerms | None = None
     """What the platform says of power and money; None where that is nothing."""
     events: Sequence[SiteEvent] = ()
     """What happens at the site beside jobs."""
 
 
-class Asked(NamedTuple):
-    """A trace, and the part of it that is run."""
-
-    whole: Trace
-    part: Trace
-
-
-def asked_part(
-    path: Path, *, start: int | None, end: int | None, count: int | None, strict: bool
-) -> Asked:  # fmt: skip
-    """Read a trace and take the part of it that is asked for. Raises InputError."""
-    part = whole = read_trace(path, strict=strict)
+def asked_part(whole: Trace, *, start: int | None, end: int | None, count: int | None) -> Trace:
+    """The part of a trace that is asked for. Raises InputError."""
+    part = whole
     if start is not None or end is not None:
         part = submitted(part, start, end)
     if count is not None:
         part = first_jobs(part, count)
-    return Asked(whole, part)
+    return part
 
 
 def jobs_of(part: Trace, platform: Platform, unit_cores: int | None, *, think_times: bool) -> Workload:
@@ -92,7 +83,7 @@ def asked_jobs(
     think_times: bool, strict: bool,
 ) -> Workload:  # fmt: skip
     """The jobs that a run is asked for. Raises InputError."""
-    part = asked_part(path, start=start, end=end, count=count, strict=strict).part
+    part = asked_part(read_trace(path, strict=strict), start=start, end=end, count=count)
     return _named(path, lambda: jobs_of(part, platform, unit_cores, think_times=think_times))
 
 
@@ -106,13 +97,14 @@ def _named(trace: Path, read: Callable[[], Workload]) -> Workload:
 
 def load_inputs(request: RunRequest) -> Inputs:
     """Read everything that the request names. Raises InputError for whatever is wrong with it."""
-    dispatcher = find_dispatcher(request.dispatcher, request.settings)
-    setup = dispatcher.setup
-    record = request.record()
-    whole, part = asked_part(
-        request.trace, start=request.start, end=request.end, count=request.jobs, strict=request.strict
-    )
-    platform, unix_start = _on_clock(request, whole)
+    return prepared(request, read_given(request))
+
+
+def prepared(request: RunRequest, given: Given) -> Inputs:
+    """What a run needs of what is given, checked. Raises InputError for whatever is wrong with it."""
+    dispatcher, whole, setup = given.dispatcher, given.trace, given.dispatcher.setup
+    part = asked_part(whole, start=request.start, end=request.end, count=request.jobs)
+    platform, unix_start = _on_clock(request, given)
     setup.check_platform(platform)
     story = _story(request, platform, setup, whole, part)
     platform = story.platform
@@ -141,7 +133,7 @@ def load_inputs(request: RunRequest) -> Inputs:
     events = _with_groups(request, story.events, part, lay_out(platform).machine)
     return Inputs(
         platform, dispatcher, jobs, request.deadlines or setup.deadlines, request.deadlines is None, target, unix_start,
-        skipped, warnings, record, power, events,
+        skipped, warnings, given, power, events,
     )  # fmt: skip
 
 
@@ -265,9 +257,9 @@ def check_reach(request: RunRequest, setup: AnySetUp) -> list[str]:
     return []
 
 
-def _on_clock(request: RunRequest, trace: Trace) -> tuple[Platform, int | None]:
+def _on_clock(request: RunRequest, given: Given) -> tuple[Platform, int | None]:
     """The machine on the trace's clock, and Unix time of its second 0 where that is known. Raises InputError."""
-    stated = load_platform(request.platform)
+    stated, trace = given.platform, given.trace
     unix_start = _unix_start(request, trace, stated)
     platform = stated.on_clock(unix_start, int(trace.submit.min()))
     if platform.needs_calendar:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from dardis import __version__
 from dardis.config.platform import load_platform
 from dardis.model.files import sha256_of
+from dardis.model.platform import Platform
 from dardis.registry import dispatcher_origin
 from dardis.task_manager import Reach
 
@@ -64,18 +65,22 @@ class RunRequest:
                 said += _spelled(_OPTIONS.get(one.name, "--" + one.name.replace("_", "-")), value)
         return [*said, "--", str(self.trace)]
 
-    def record(self, digest: Callable[[Path | None], str | None] = sha256_of) -> dict[str, Any]:
+    def record(
+        self, digest: Callable[[Path | None], str | None] = sha256_of, platform: Platform | None = None
+    ) -> dict[str, Any]:
         """All that the outcome depends on, as plain JSON: files by their content, and the version of DARDIS.
 
-        Two requests with the same record have the same outcome. Raises InputError for what is no platform.
+        Two requests with the same record have the same outcome. `platform` is what the platform's file says, if it has
+        been read. Raises InputError for what is no platform.
         """
+        platform = platform or load_platform(self.platform)
         said = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in NO_BEARING}
         return (
             said
             | {
                 "trace": digest(self.trace),
                 "platform": digest(self.platform),
-                "platform_files": [digest(Path(file)) for file in load_platform(self.platform).facility.files],
+                "platform_files": [digest(Path(file)) for file in platform.facility.files],
                 "profile": digest(self.profile),
                 "events": digest(self.events),
                 "deadlines": self.deadlines and (digest(Path(self.deadlines)) or self.deadlines),

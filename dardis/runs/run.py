@@ -10,38 +10,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from dardis import __version__
-from dardis.config.settings import plain_settings
-from dardis.engine.clock import utc_now
-from dardis.metrics.downtime import DOWNTIME_FILE, switching_metrics, write_downtime
-from dardis.metrics.expectations import (
-    EXPECTATIONS_FILE,
-    Expectations,
-    expectation_metrics,
-    write_expectations,
-)
-from dardis.metrics.power import power_report
-from dardis.metrics.system import trimmed
-from dardis.model.addresses import FIRST_HOST, HostId, JobId
-from dardis.model.choices import Expecting
-from dardis.model.events import JobChanged
-from dardis.model.files import sha256_of, write_json
+from dardis.model.addresses import FIRST_HOST, HostId
 from dardis.model.folders import RUN_FOLDER
 from dardis.model.laid_out import lay_out
-from dardis.model.platform_dict import platform_to_dict
-from dardis.model.schedule import Schedule
 from dardis.registry import find_dispatcher
 from dardis.runs.blamed import blamed
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
 from dardis.runs.inputs import Inputs, load_inputs
 from dardis.runs.instances import check_folder, keeper
-from dardis.runs.outputs import RUN_FILE, Report, decision_figures, write_decisions, write_tables
-from dardis.runs.play import Hosting, Played, heeded, play, play_over
+from dardis.runs.outputs import RUN_FILE, Report
+from dardis.runs.play import Hosting, heeded, play, play_over
 from dardis.runs.request import RunRequest
-from dardis.runs.solved import SOLVER_FILE, solver_figures, write_solved
-from dardis.sim.recorder import Keep, Recorder
+from dardis.runs.results import Results, results_of
+from dardis.sim.recorder import Keep
 from dardis.sim.simulation import Progress
 
 if TYPE_CHECKING:
@@ -72,7 +53,7 @@ def run(request: RunRequest, progress: Progress | None = None, report: Report | 
             task_managers=request.task_managers, reach=request.reach, progress=progress,
             keep=_keeper(request), events=inputs.events,
         )  # fmt: skip
-        return _write(request, inputs, played, report)
+        return _write(results_of(request, inputs, played), report)
 
 
 def run_over_ranks(
@@ -97,7 +78,7 @@ def run_over_ranks(
                 inputs.platform, inputs.jobs, dispatcher, inputs.target, request.seed, progress=progress,
                 keep=_keeper(request), events=inputs.events,
             )  # fmt: skip
-            outcome = _write(request, inputs, played, report)
+            outcome = _write(results_of(request, inputs, played), report)
             return 0, lambda: outcome
         plan = host_plan(machine, heeded(dispatcher, inputs.target), bounds, request.seed)
         plan["dispatcher"] = [request.dispatcher, list(request.settings)]
@@ -110,7 +91,7 @@ def run_over_ranks(
                 request.seed, task_managers=request.task_managers, reach=request.reach, progress=progress,
                 events=inputs.events,
             )  # fmt: skip
-            return _write(request, inputs, played, report)
+            return _write(results_of(request, inputs, played), report)
 
         return plan, lead
 
@@ -148,110 +129,20 @@ def _tell(line: str) -> None:
     print(f"dardis: {line}", file=sys.stderr, flush=True)  # noqa: T201 (warnings go to standard error)
 
 
-def _write(request: RunRequest, inputs: Inputs, played: Played, report: Report | None) -> Outcome:
-    """Write what came of the run to its folder, and draw the report."""
-    jobs, recorder, figures = played.jobs, played.recorder, played.figures
-    schedule, platform = played.schedule, played.site.as_it_became
-    for note in played.site.notes:
+def _write(results: Results, report: Report | None) -> Outcome:
+    """Say what was found, write what came of the run to its folder, and draw the report."""
+    out = results.request.out
+    for note in results.played.site.notes:
         _tell(note)
-        inputs.warnings.append(note)
-    more = decision_figures(recorder.decision_ns, recorder.upkeep_ns) | figures
-    rejected = [(jobs[place].number, reason) for place, reason in sorted(recorder.reasons.items())]
-    for number, reason in rejected[:REJECTIONS_SHOWN]:
+    for number, reason in results.rejected[:REJECTIONS_SHOWN]:
         _tell(f"job {number} rejected: {reason}")
-    if len(rejected) > REJECTIONS_SHOWN:
-        _tell(f"and {len(rejected) - REJECTIONS_SHOWN} more jobs rejected, each with its reason in {RUN_FILE}")
-    downtime = recorder.downtime() if inputs.target.switching else None
-    window = trimmed(schedule, request.trim)[1]
-    power = power_report(inputs.power, schedule, window, downtime) if inputs.power else None
-    for warning in power.warnings if power else ():
+    if len(results.rejected) > REJECTIONS_SHOWN:
+        more = len(results.rejected) - REJECTIONS_SHOWN
+        _tell(f"and {more} more jobs rejected, each with its reason in {RUN_FILE}")
+    for warning in results.power.warnings if results.power else ():
         _tell(f"warning: {warning}")
-        inputs.warnings.append(warning)
-    delays = None if inputs.dispatcher.setup.drawn else np.array(recorder.boot_delay, dtype=np.int64)
-    more |= switching_metrics(schedule, platform, downtime, delays) if downtime else {}
-    expected = _expectations(inputs, recorder, schedule)
-    if expected is not None:
-        more |= expectation_metrics(schedule, expected.duration, trimmed(schedule, request.trim)[0])
-    more |= solver_figures(recorder.solved)
-    predicts = any(recorder.rules)
-    if predicts:
-        more["prediction_cpu_s"] = recorder.predictor_ns / 1e9
-    with RUN_FOLDER.written_together(request.out) as part:
-        if expected and predicts:
-            write_expectations(part / EXPECTATIONS_FILE, schedule, expected)
-        if downtime:
-            write_downtime(part / DOWNTIME_FILE, downtime)
-        metrics = write_tables(
-            part, schedule, platform, inputs.target.desired, request.trim, request.trace.name, more, power
-        )
-        write_decisions(part / "decisions.csv", recorder.decision_ns)
-        if recorder.solved:
-            write_solved(part / SOLVER_FILE, recorder.solved)
-        write_json(part / RUN_FILE, _run_record(request, inputs, played, rejected))
+    with RUN_FOLDER.written_together(out) as part:
+        results.write(part)
     if report is not None:
-        report(request.out)
-    return Outcome(request.out, metrics, expected.rules() if expected and predicts else {})
-
-
-def _expectations(inputs: Inputs, recorder: Recorder, schedule: Schedule) -> Expectations | None:
-    """How long jobs were expected to run; None where nobody goes by it."""
-    match inputs.dispatcher.setup.expecting:
-        case None:
-            return None
-        case Expecting.WALLTIME:
-            return Expectations(schedule.walltime, [Expecting.WALLTIME] * len(schedule.walltime))
-    return Expectations(np.array(recorder.expected, dtype=np.int64), recorder.rules)
-
-
-def _run_record(
-    request: RunRequest, inputs: Inputs, played: Played, rejected: list[tuple[JobId, str]]
-) -> dict[str, Any]:
-    """Everything needed to run it again."""
-    return {
-        "dardis_version": __version__,
-        "command": sys.argv,
-        "dispatcher": request.dispatcher,
-        "settings": plain_settings(inputs.dispatcher.setup),
-        "seed": request.seed,
-        "trace": str(request.trace.resolve()),
-        "trace_sha256": inputs.record["trace"],
-        "jobs": request.jobs,
-        "from_s": request.start,
-        "to_s": request.end,
-        "think_times": request.think_times,
-        "platform_file": str(request.platform.resolve()),
-        "platform": platform_to_dict(played.site.as_it_became),
-        "platform_files_sha256": dict(
-            zip(inputs.platform.facility.files, inputs.record["platform_files"], strict=True)
-        ),
-        "profile_file": str(request.profile.resolve()) if request.profile else None,
-        "profile_sha256": inputs.record["profile"],
-        "events_file": str(request.events.resolve()) if request.events else None,
-        "events_sha256": inputs.record["events"],
-        "changed": _changed(inputs, played),
-        "deadlines": inputs.deadlines,
-        "deadlines_stated": inputs.deadlines_stated,
-        "deadlines_sha256": sha256_of(Path(inputs.deadlines)),
-        "strict": request.strict,
-        "task_managers": request.task_managers,
-        "arity": request.arity or "flat",
-        "sample": request.sample or None,
-        "trim": request.trim,
-        "ranks": played.figures["ranks"],
-        "unix_start": inputs.unix_start,
-        "warnings": inputs.warnings,
-        "skipped": inputs.skipped,
-        "rejected": [{"job": number, "reason": reason} for number, reason in rejected],
-        "started_utc": utc_now(),
-        "request": inputs.record,
-    }
-
-
-def _changed(inputs: Inputs, played: Played) -> list[dict[str, Any]]:
-    """What events have made of single jobs: what they asked for in the end, and how long their nodes let them run."""
-    named = {event.job for event in inputs.events if isinstance(event, JobChanged)}
-    return [
-        {"job": job.number, "walltime_s": job.walltime, "queue": job.queue, "ran_s": played.recorder.cut.get(place)}
-        for place, job in enumerate(played.jobs)
-        if job.number in named or place in played.recorder.cut
-    ]
+        report(out)
+    return Outcome(out, results.metrics, results.rules)

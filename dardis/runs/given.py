@@ -1,0 +1,53 @@
+"""What a run is made of, as objects: read from the files that a request names, or handed in by who has made them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dardis.config.platform import load_platform
+from dardis.model.platform import Platform
+from dardis.registry import Dispatcher, find_dispatcher
+from dardis.runs.request import RunRequest
+from dardis.workload.read import read_trace
+from dardis.workload.trace import Trace
+
+
+@dataclass(frozen=True)
+class Objects:
+    """Objects that stand for what a request names; None: it is read, or looked up."""
+
+    trace: Trace | None = None
+    platform: Platform | None = None
+    dispatcher: Dispatcher | None = None
+
+
+@dataclass(frozen=True)
+class Given:
+    """A dispatcher with its settings, a whole trace and a platform as it is stated."""
+
+    dispatcher: Dispatcher
+    trace: Trace
+    platform: Platform
+    record: dict[str, Any]
+    """The request's, of the files as they were before they were read; None for what came from none."""
+    trace_file: Path | None
+    platform_file: Path | None
+    """Where they were read; None: nowhere."""
+
+
+def read_given(request: RunRequest, objects: Objects | None = None) -> Given:
+    """Read what the request names, but for the objects that stand for it. Raises InputError."""
+    have = objects or Objects()
+    dispatcher = have.dispatcher or find_dispatcher(request.dispatcher, request.settings)
+    record = request.record(platform=have.platform)
+    made = {name: None for name in ("trace", "platform") if getattr(have, name) is not None}
+    return Given(
+        dispatcher,
+        have.trace or read_trace(request.trace, strict=request.strict),
+        have.platform or load_platform(request.platform),
+        record | made,
+        None if have.trace else request.trace,
+        None if have.platform else request.platform,
+    )

@@ -1,0 +1,179 @@
+"""What came of a run, in memory: schedule, figures and record; and the files of its folder, for whoever wants one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dardis import __version__
+from dardis.config.settings import plain_settings
+from dardis.engine.clock import utc_now
+from dardis.metrics.downtime import DOWNTIME_FILE, switching_metrics, write_downtime
+from dardis.metrics.expectations import EXPECTATIONS_FILE, Expectations, expectation_metrics, write_expectations
+from dardis.metrics.jobs import makespan, write_metrics_by
+from dardis.metrics.power import PowerReport, power_metrics, power_report, write_power
+from dardis.metrics.system import schedule_metrics, trimmed, write_profile
+from dardis.metrics.table import write_jobs
+from dardis.model.addresses import JobId
+from dardis.model.choices import Expecting
+from dardis.model.downtime import Downtime
+from dardis.model.events import JobChanged
+from dardis.model.files import sha256_of, write_json
+from dardis.model.platform import Platform
+from dardis.model.platform_dict import platform_to_dict
+from dardis.model.schedule import Schedule
+from dardis.runs.inputs import Inputs
+from dardis.runs.outputs import RUN_FILE, decision_figures, write_decisions
+from dardis.runs.play import Played
+from dardis.runs.request import RunRequest
+from dardis.runs.solved import SOLVER_FILE, solver_figures, write_solved
+from dardis.sim.recorder import Recorder
+
+
+@dataclass(frozen=True)
+class Results:
+    """What came of a run."""
+
+    request: RunRequest
+    inputs: Inputs
+    played: Played
+    schedule: Schedule
+    """On the machine's own nodes."""
+    metrics: dict[str, Any]
+    """As in metrics.json."""
+    warnings: Sequence[str]
+    """What was told before the run, at its site, and of its power."""
+    downtime: Downtime | None
+    """When nodes were down; None where none is switched."""
+    power: PowerReport | None
+    expected: Expectations | None
+    """How long jobs were expected to run; None where nobody goes by it."""
+
+    @property
+    def platform(self) -> Platform:
+        """The machine as it became."""
+        return self.played.site.as_it_became
+
+    @property
+    def rejected(self) -> list[tuple[JobId, str]]:
+        """Which jobs were rejected, and why, in the order of the jobs."""
+        jobs = self.played.jobs
+        return [(jobs[place].number, reason) for place, reason in sorted(self.played.recorder.reasons.items())]
+
+    @property
+    def changed(self) -> list[dict[str, Any]]:
+        """What events made of single jobs: what they asked for in the end, and how long their nodes let them run."""
+        named = {event.job for event in self.inputs.events if isinstance(event, JobChanged)}
+        cut = self.played.recorder.cut
+        return [
+            {"job": job.number, "walltime_s": job.walltime, "queue": job.queue, "ran_s": cut.get(place)}
+            for place, job in enumerate(self.played.jobs)
+            if job.number in named or place in cut
+        ]
+
+    @property
+    def rules(self) -> dict[str, int]:
+        """Which rule said of how many jobs how long they were expected to run; none where nobody predicts."""
+        return self.expected.rules() if self.expected and self._predicts else {}
+
+    @property
+    def _predicts(self) -> bool:
+        return any(self.played.recorder.rules)
+
+    def write(self, folder: Path) -> None:
+        """Write all files of a run's folder but its report. Raises OSError."""
+        schedule, platform, recorder = self.schedule, self.platform, self.played.recorder
+        if self.expected and self._predicts:
+            write_expectations(folder / EXPECTATIONS_FILE, schedule, self.expected)
+        if self.downtime:
+            write_downtime(folder / DOWNTIME_FILE, self.downtime)
+        write_jobs(schedule, folder / "jobs.csv", self.request.trace.name)
+        write_profile(folder / "profile.csv", schedule, platform, self.inputs.target.desired)
+        write_metrics_by(folder / "metrics_by.csv", schedule, platform, trimmed(schedule, self.request.trim)[0])
+        if self.power and self.power.account and self.power.conditions:
+            write_power(folder / "power.csv", self.power.account, self.power.conditions)
+        write_json(folder / "metrics.json", self.metrics)
+        write_decisions(folder / "decisions.csv", recorder.decision_ns)
+        if recorder.solved:
+            write_solved(folder / SOLVER_FILE, recorder.solved)
+        write_json(folder / RUN_FILE, self.record())
+
+    def record(self) -> dict[str, Any]:
+        """Everything needed to run it again."""
+        request, inputs, given = self.request, self.inputs, self.inputs.given
+        asked = given.record
+        return {
+            "dardis_version": __version__,
+            "command": sys.argv,
+            "dispatcher": request.dispatcher,
+            "settings": plain_settings(inputs.dispatcher.setup),
+            "seed": request.seed,
+            "trace": str(given.trace_file.resolve()) if given.trace_file else None,
+            "trace_sha256": asked["trace"],
+            "jobs": request.jobs,
+            "from_s": request.start,
+            "to_s": request.end,
+            "think_times": request.think_times,
+            "platform_file": str(given.platform_file.resolve()) if given.platform_file else None,
+            "platform": platform_to_dict(self.platform),
+            "platform_files_sha256": dict(zip(inputs.platform.facility.files, asked["platform_files"], strict=True)),
+            "profile_file": str(request.profile.resolve()) if request.profile else None,
+            "profile_sha256": asked["profile"],
+            "events_file": str(request.events.resolve()) if request.events else None,
+            "events_sha256": asked["events"],
+            "changed": self.changed,
+            "deadlines": inputs.deadlines,
+            "deadlines_stated": inputs.deadlines_stated,
+            "deadlines_sha256": sha256_of(Path(inputs.deadlines)),
+            "strict": request.strict,
+            "task_managers": request.task_managers,
+            "arity": request.arity or "flat",
+            "sample": request.sample or None,
+            "trim": request.trim,
+            "ranks": self.played.figures["ranks"],
+            "unix_start": inputs.unix_start,
+            "warnings": list(self.warnings),
+            "skipped": inputs.skipped,
+            "rejected": [{"job": number, "reason": reason} for number, reason in self.rejected],
+            "started_utc": utc_now(),
+            "request": asked,
+        }
+
+
+def results_of(request: RunRequest, inputs: Inputs, played: Played) -> Results:
+    """The figures of what was played."""
+    recorder, schedule, platform = played.recorder, played.schedule, played.site.as_it_became
+    counted, window = trimmed(schedule, request.trim)
+    downtime = recorder.downtime() if inputs.target.switching else None
+    power = power_report(inputs.power, schedule, window, downtime) if inputs.power else None
+    expected = _expectations(inputs, recorder, schedule)
+    more: dict[str, Any] = decision_figures(recorder.decision_ns, recorder.upkeep_ns) | played.figures
+    if downtime:
+        delays = None if inputs.dispatcher.setup.drawn else np.array(recorder.boot_delay, dtype=np.int64)
+        more |= switching_metrics(schedule, platform, downtime, delays)
+    if expected is not None:
+        more |= expectation_metrics(schedule, expected.duration, counted)
+    more |= solver_figures(recorder.solved)
+    if any(recorder.rules):
+        more["prediction_cpu_s"] = recorder.predictor_ns / 1e9
+    span = makespan(schedule, np.arange(len(schedule.number)))  # of all jobs, as the decisions are
+    metrics: dict[str, Any] = schedule_metrics(schedule, platform, inputs.target.desired, request.trim)
+    metrics |= (power_metrics(power) if power else {}) | more
+    metrics |= {"overhead_share": more["decision_cpu_s"] / span if span else None, "schedule_digest": schedule.digest()}
+    warnings = (*inputs.warnings, *played.site.notes, *(power.warnings if power else ()))
+    return Results(request, inputs, played, schedule, metrics, warnings, downtime, power, expected)
+
+
+def _expectations(inputs: Inputs, recorder: Recorder, schedule: Schedule) -> Expectations | None:
+    """How long jobs were expected to run; None where nobody goes by it."""
+    match inputs.dispatcher.setup.expecting:
+        case None:
+            return None
+        case Expecting.WALLTIME:
+            return Expectations(schedule.walltime, [Expecting.WALLTIME] * len(schedule.walltime))
+    return Expectations(np.array(recorder.expected, dtype=np.int64), recorder.rules)
