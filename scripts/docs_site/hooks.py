@@ -1,0 +1,33 @@
+"""What MkDocs calls while it makes the site: pages from elsewhere in the repository come in, links follow them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+from scripts.docs_site.links import BROUGHT_IN, for_the_site, from_other_hosts
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that lie outside of docs/."""
+    for source, page in BROUGHT_IN.items():
+        files.append(File.generated(config, page, abs_src_path=str(ROOT / source)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 (MkDocs names them)
+    """Have all links lead to pages of the site."""
+    return for_the_site(markdown, page.file.src_uri, ROOT)
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:  # noqa: ARG001 (MkDocs names them)
+    """Refuse a page that has something sent by another host."""
+    if foreign := from_other_hosts(output):
+        raise PluginError(f"{page.file.src_uri} needs {', '.join(foreign)}")
+    return output
