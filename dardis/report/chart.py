@@ -1,11 +1,13 @@
-"""How every chart looks: size, type, colours that the colour-blind tell apart, and its way into the page."""
+"""How every chart looks: size, type, colours that the colour-blind tell apart, and its way into a page or a file."""
 
 from __future__ import annotations
 
-import base64
+import html
 import io
+import re
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import matplotlib as mpl
@@ -21,6 +23,9 @@ BLUE: Final = "#0072B2"
 VERMILLION: Final = "#D55E00"
 GREY: Final = "#8a8f98"
 INK: Final = "#22262b"
+PAGE: Final = "#ffffff"
+GRID: Final = "#e6e8eb"
+PALE: Final = "#e3eef6"
 CYCLE: Final = (BLUE, VERMILLION, "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 """Okabe and Ito's colours, without the yellow that vanishes on white and the black of totals."""
 Dashes: TypeAlias = str | tuple[int, tuple[float, ...]]
@@ -39,10 +44,18 @@ _STYLE: Final = {
     "font.size": 9.0, "axes.titlesize": 9.5, "axes.labelsize": 9.0, "legend.fontsize": 8.5,
     "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": GREY, "axes.labelcolor": INK,
     "xtick.color": INK, "ytick.color": INK, "text.color": INK, "axes.titlelocation": "left",
-    "axes.grid": True, "grid.color": "#e6e8eb", "grid.linewidth": 0.8, "axes.axisbelow": True,
+    "axes.grid": True, "grid.color": GRID, "axes.facecolor": "none", "grid.linewidth": 0.8, "axes.axisbelow": True,
     "legend.frameon": False, "legend.handlelength": 3.2, "svg.hashsalt": "dardis",
     "figure.constrained_layout.use": True,
 }  # fmt: skip
+_IN_PAGE: Final = {INK: "ink", PAGE: "page", GRID: "grid", PALE: "pale", BLUE.lower(): "blue"}
+"""Colours for which the page has a variable (style.html.j2), as they must change where it is dark."""
+_HEAD: Final = re.compile(r"^.*?<svg [^>]*?(viewBox=\"[^\"]*\")[^>]*>", re.DOTALL)
+_NOT_SHOWN: Final = re.compile(
+    r"<!--.*?-->|<metadata>.*?</metadata>|<style.*?</style>|(?<=<g) id=\"[^\"]*\"", re.DOTALL
+)
+_BREAKS: Final = re.compile(r"\s*\n\s*")
+_COLOURS: Final = re.compile("|".join(_IN_PAGE))
 _YEAR_1: Final = -62_135_596_800 + 10**9
 _YEAR_9999: Final = 253_402_300_800 - 10**9
 """Unix s between which the calendar has dates, with some room around the charts."""
@@ -50,12 +63,28 @@ _YEAR_9999: Final = 253_402_300_800 - 10**9
 
 @dataclass(frozen=True)
 class Chart:
-    """A finished chart: heading, the picture as a data URI, and what it shows in words."""
+    """A finished chart: heading, what is drawn, and what it shows in words."""
 
     title: str
-    picture: str
+    drawing: Figure
     caption: str
     wide: bool
+
+    @property
+    def picture(self) -> str:
+        """The SVG that stands in a page; its ink, paper and grid have the page's colours."""
+        buffer = io.BytesIO()
+        with style():
+            self.drawing.savefig(buffer, format="svg", metadata={"Date": None}, dpi=150, facecolor="none")
+        head, body = _HEAD.split(_BREAKS.sub("\n", _NOT_SHOWN.sub("", buffer.getvalue().decode("utf-8"))), 1)[1:]
+        body = _COLOURS.sub(lambda found: f"var(--{_IN_PAGE[found[0]]})", body)
+        return f'<svg {head} role="img" aria-label="{html.escape(f"{self.title}: {self.caption}")}">{body}'
+
+    def write(self, path: Path) -> None:
+        """Write the chart alone, as SVG or PDF by the path's ending; the same bytes every time. Raises OSError."""
+        with style():
+            date = "CreationDate" if path.suffix == ".pdf" else "Date"
+            self.drawing.savefig(path, metadata={date: None}, dpi=300)
 
 
 def style() -> AbstractContextManager[None]:
@@ -72,10 +101,7 @@ def figure(width: float, height: float, panels: int = 1) -> tuple[Figure, list[A
 
 def finish(drawing: Figure, title: str, caption: str) -> Chart:
     """The figure as a chart; the same figure gives the same bytes."""
-    buffer = io.BytesIO()
-    drawing.savefig(buffer, format="svg", metadata={"Date": None}, dpi=150)
-    picture = "data:image/svg+xml;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
-    return Chart(title, picture, caption, wide=bool(drawing.get_figwidth() > HALF))
+    return Chart(title, drawing, caption, wide=bool(drawing.get_figwidth() > HALF))
 
 
 def line_look(place: int, *, marked: bool = False) -> dict[str, Any]:

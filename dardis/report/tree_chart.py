@@ -33,7 +33,7 @@ def _draw(axes: Axes, branch: Branch, left: float, level: int) -> float:
     leaf = branch.yes is None
     axes.text(
         place, -level, branch.said, ha="center", va="center", fontsize=8, zorder=2, wrap=True,
-        bbox={"boxstyle": "round,pad=0.35", "facecolor": "#e3eef6" if leaf else "white",
+        bbox={"boxstyle": "round,pad=0.35", "facecolor": chart.PALE if leaf else chart.PAGE,
               "edgecolor": chart.BLUE if leaf else chart.GREY, "linewidth": 0.8},
     )  # fmt: skip
     return place
