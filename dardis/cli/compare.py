@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dardis.cli.options import CalendarStart, Events, FirstJobs, SubmittedBefore, SubmittedFrom
+from dardis.cli.options import CalendarStart, Events, FirstJobs, SubmittedBefore, SubmittedFrom, dispatchers_beginning
 from dardis.cli.simulate import trim_of
 from dardis.cli.texts import whole_of
 from dardis.model.errors import InputError
@@ -26,7 +26,12 @@ def compare(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for runs, tables and the report.")],
     platform: Annotated[Path | None, typer.Option(metavar="P.toml", help="The machine of all traces.")] = None,
     dispatchers: Annotated[
-        str | None, typer.Option(metavar="A,B:KEY=VALUE", help="As in easy,easy:order=sjbf (see `dardis dispatchers`).")
+        str | None,
+        typer.Option(
+            metavar="A,B:KEY=VALUE",
+            help="As in easy,easy:order=sjbf (see `dardis dispatchers`).",
+            autocompletion=dispatchers_beginning,
+        ),
     ] = None,
     seeds: Annotated[str | None, typer.Option(metavar="1,2,3", help="Each run once with each seed (1).")] = None,
     jobs: FirstJobs = None,

@@ -37,7 +37,6 @@ same of loading its modules."""
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Schedule jobs without a central scheduler: simulate, judge and look at the results.",

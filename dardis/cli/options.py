@@ -9,6 +9,15 @@ import typer
 
 from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
 
+
+def dispatchers_beginning(incomplete: str) -> list[str]:
+    """Complete the last of the dispatchers' names, which commas part: for shells, which ask for it at a TAB."""
+    from dardis.registry import dispatcher_names
+
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in dispatcher_names() if name.startswith(last)]
+
+
 TracePath = Annotated[
     Path, typer.Argument(metavar="TRACE", help="SWF, job table, sacct, Eurora CSV or Alibaba's pods, plain or .gz.")
 ]

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dardis.cli.options import CalendarStart, Events, FirstJobs, SubmittedBefore, SubmittedFrom, TracePath
+from dardis.cli.options import (
+    CalendarStart,
+    Events,
+    FirstJobs,
+    SubmittedBefore,
+    SubmittedFrom,
+    TracePath,
+    dispatchers_beginning,
+)
 from dardis.cli.texts import whole_of
 from dardis.model.errors import InputError
 
@@ -20,7 +28,9 @@ if TYPE_CHECKING:
 def simulate(
     trace: TracePath,
     platform: Annotated[Path, typer.Option(metavar="P.toml", help="The machine.")],
-    dispatcher: Annotated[str, typer.Option(metavar="NAME", help="See `dardis dispatchers`.")],
+    dispatcher: Annotated[
+        str, typer.Option(metavar="NAME", help="See `dardis dispatchers`.", autocompletion=dispatchers_beginning)
+    ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")],
     seed: Annotated[int, typer.Option(min=0, max=2**62, help="Seed of every random choice.")] = 1,
     jobs: FirstJobs = None,
