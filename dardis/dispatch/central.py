@@ -14,6 +14,7 @@ from math import ceil
 
 import numpy as np
 
+from dardis.dispatch.numbering import Numbering
 from dardis.dispatch.setups import ProfileCheck, QueueSetUp
 from dardis.dispatch.shapes import Shapes
 from dardis.kernels import passes, queue, search
@@ -47,6 +48,7 @@ class CentralDispatcher:
         self._predicts = setup.expected is not Expecting.WALLTIME
         self._always_whole = setup.event_order is EventOrder.PER_EVENT
         self._pass = setup.new_pass(platform, seed)
+        self._numbering = Numbering(self._pass.keys)
         self._lay_out(platform)
         self._wake = FOREVER
         self._asked_at = self._first = NO_TIME
@@ -126,6 +128,7 @@ class CentralDispatcher:
 
     def submit(self, job: Job, now: int) -> Rejected | None:
         """Take a new job; say if it can never run."""
+        self._numbering.hear_of(job)
         if job.requests:
             return self._submit_shaped(job, now)
         if job.units > self._could_hold(job):
@@ -147,8 +150,7 @@ class CentralDispatcher:
     def _enqueue(self, job: Job, slot: int, soonest: int, now: int) -> None:
         """Let a job that has its row wait, from `soonest` on."""
         self._placer.see_slots(self._table.slots)
-        rule, back = self._pass.keys
-        self._queue.keys[slot] = rule(job, self._platform), back(job, self._platform)
+        self._numbering.enter(self._queue, slot, job, self._platform)
         if not self._keeps_closed:
             soonest = self._platform.starts_of(job.queue).opens(soonest)
         if soonest > now:
@@ -163,20 +165,22 @@ class CentralDispatcher:
         orders = self._shapes.held(job)
         if not orders:
             return Rejected(job.number, no_place(job, self._platform.kinds))
-        level, hours = self._platform.level_of(job.queue), self._platform.hours_of(job.queue)
-        slot = self._table.add_shaped(job, orders, level, hours)
+        slot = self._table.add_shaped(job, orders, self._level_of(job), self._platform.hours_of(job.queue))
         self._enqueue(job, slot, max(job.earliest, now), now)
         return None
 
     def _enter(self, job: Job, span: int) -> int:
         """Write a job's row, who is to hold his nodes for `span` s; return its slot."""
-        level, hours = self._platform.level_of(job.queue), self._platform.hours_of(job.queue)
-        slot = self._table.add(job, span, level, hours)
+        slot = self._table.add(job, span, self._level_of(job), self._platform.hours_of(job.queue))
         if self._predicts:
             if slot >= len(self._durations):
                 self._durations = np.concatenate([self._durations, np.zeros_like(self._durations)])
             self._durations[slot] = job.expected, job.walltime
         return slot
+
+    def _level_of(self, job: Job) -> int:
+        """Who has more goes before the others, whatever the order."""
+        return 0 if self._pass.weighs_levels else self._platform.level_of(job.queue)
 
     def _could_hold(self, job: Job) -> int:
         """Units of the job that the empty machine would hold."""
@@ -283,6 +287,7 @@ class CentralDispatcher:
             outrun = self._outrun(now)
             if self._binding:
                 self._see_to_spans(now)
+        whole = self._numbering.see_clock(jobs, self._arrived, now) or whole
         for which, slots in ((queue.ARRIVED, self._arrived), (queue.ENDED, self._ended), (queue.OUTRUN, outrun)):
             for place, slot in enumerate(slots):  # hardly ever more than a few
                 jobs.lists[which, place] = slot

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from dardis.dispatch.clocked import Clocked
 from dardis.dispatch.orders import Rule
 from dardis.kernels import passes
 from dardis.kernels.job_table import JobTable
@@ -21,7 +22,7 @@ class Pass(Protocol):
     """Goes over a queue; the machine, what is told of jobs, and who may not start yet are the dispatcher's."""
 
     @property
-    def keys(self) -> tuple[Rule, Rule]:
+    def keys(self) -> tuple[Rule | Clocked, Rule | Clocked]:
         """Put the queue in order, and those who are backfilled."""
 
     @property
@@ -44,6 +45,10 @@ class Pass(Protocol):
     def keeps_closed(self) -> bool:
         """Whether those stay on the queue who may not start at this hour; else they come when it opens."""
 
+    @property
+    def weighs_levels(self) -> bool:
+        """Whether the priorities of queues are weighed by the order, in place of going before it."""
+
     def see_empty(self, platform: Platform, placer: Placer) -> None:
         """Look at the machine while nobody runs: at first, and whenever it has become another, with no slots taken."""
 
@@ -58,11 +63,12 @@ class Pass(Protocol):
 class InOrder:
     """Job by job (thesis algorithms 1 to 4)."""
 
-    keys: tuple[Rule, Rule]
+    keys: tuple[Rule | Clocked, Rule | Clocked]
     strict: bool
     backfill: bool
     depth: int
     window: int
+    weighs_levels: bool = False
 
     @property
     def keeps_closed(self) -> bool:

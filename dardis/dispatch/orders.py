@@ -1,7 +1,7 @@
 """In which order jobs that wait are considered: the rules of the thesis (2.2.1, 5.5, 6.3) and of practice, by name.
 
 A rule gives every job a number; the lowest goes first, ties by submission, then by job number. Where runtimes are
-predicted, a job's expected duration stands for its walltime.
+predicted, a job's expected duration stands for its walltime. Orders that see the clock are in `clocked`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from dardis.dispatch.clocked import CLOCKED, Clocked, Weights
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER, Job
 from dardis.model.platform import NodePower, Platform
@@ -58,14 +59,19 @@ RULES: dict[str, tuple[str, Rule]] = {
     "profit": ("most income over energy cost first (thesis 6.3)",
                lambda job, platform: -_profit_per_cost(job, platform)),
 }  # fmt: skip
-KNOWN = "|".join([*RULES, f"{MOST}KIND"])
+KNOWN = "|".join([*RULES, *CLOCKED, f"{MOST}KIND"])
 
 
 def order_name(text: str) -> str:
     """The text, if it names an order; else ValueError."""
-    if text in RULES or (text.startswith(MOST) and text != MOST):
+    if text in RULES or text in CLOCKED or (text.startswith(MOST) and text != MOST):
         return text
     raise ValueError(text)
+
+
+def order_of(name: str, platform: Platform, weights: Weights) -> Rule | Clocked:
+    """The order of that name; InputError when it names a resource kind that the machine has not."""
+    return CLOCKED[name](weights, platform) if name in CLOCKED else rule_of(name, platform)
 
 
 def rule_of(name: str, platform: Platform) -> Rule:

@@ -14,8 +14,9 @@ from typing import ClassVar
 
 from dardis.config.set_up import AnySetUp
 from dardis.config.settings import setting
+from dardis.dispatch.clocked import MULTIFACTOR, Weights
 from dardis.dispatch.gone_over import InOrder, Pass
-from dardis.dispatch.orders import KNOWN, order_name, rule_of
+from dardis.dispatch.orders import KNOWN, order_name, order_of
 from dardis.model.choices import Expecting, NodeChoice, OnOff, ProfileRule
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER
@@ -94,6 +95,14 @@ class CentralSetUp(QueueSetUp):
     """Reservations held for jobs that can't start; 0: for all."""
     backfill_window: int = setting(0, zero="unlimited")
     """Jobs that backfilling looks at, from the first on that can't start; 0: all."""
+    age_weight: int = setting(Weights().age, least=0)
+    size_weight: int = setting(Weights().size, least=0)
+    queue_weight: int = setting(Weights().queue, least=0)
+    """What age, cores and the queue's priority count in the order `multifactor`; 0 for the last: it goes before all."""
+    max_age_s: int = Weights().max_age_s
+    """At what age a job is old in that order."""
+    favor_small: OnOff = OnOff.OFF
+    """Whether in that order few cores count, in place of many."""
     profile: ProfileRule = ProfileRule.HARD
     profile_check: ProfileCheck = ProfileCheck.INSTANT
     node_choice: NodeChoice = NodeChoice.FIRST_FIT
@@ -101,12 +110,21 @@ class CentralSetUp(QueueSetUp):
     def new_pass(self, platform: Platform, seed: int) -> InOrder:  # noqa: ARG002 (nothing is drawn)
         """Job by job."""
         return InOrder(
-            keys=(rule_of(self.rule, platform), rule_of(self.order, platform)),
+            keys=(
+                order_of(self.rule, platform, self._weights),
+                order_of(self.order, platform, self._weights),
+            ),
             strict=self.ordering is Ordering.STRICT,
             backfill=self.backfill is OnOff.ON,
             depth=self.backfill_depth or (0 if self._keeps_reservations else FOREVER),
             window=self.backfill_window,
+            weighs_levels=self.rule == MULTIFACTOR and self.queue_weight > 0,
         )
+
+    @property
+    def _weights(self) -> Weights:
+        small = self.favor_small is OnOff.ON
+        return Weights(self.age_weight, self.size_weight, self.queue_weight, self.max_age_s, small)
 
     @property
     def _keeps_reservations(self) -> bool:
@@ -130,7 +148,7 @@ class CentralSetUp(QueueSetUp):
     def check_platform(self, platform: Platform) -> None:
         """See that the machine has what the orders go by. Raises InputError."""
         for name in (self.rule, self.order):
-            rule_of(name, platform)
+            order_of(name, platform, self._weights)
 
 
 def _backfilling(depth: int, about: str, *, rule: str = "fcfs", window: int = 0) -> CentralSetUp:

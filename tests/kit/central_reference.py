@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from kit import choices
 from kit.actual import asking
+from kit.clocked_orders import number_of
 from kit.dense import ONE, DenseNode, Offer, dense_nodes
 from kit.replay import Decision
 from kit.shapes_reference import Pieces, ShapeSearch
 
 from dardis.dispatch import CentralSetUp
-from dardis.dispatch.orders import rule_of
 from dardis.dispatch.setups import Ordering, ProfileCheck
 from dardis.model.choices import OnOff, ProfileRule, UnitsPerNode
 from dardis.model.codes import NODE_CHOICES
@@ -78,19 +78,9 @@ class SlowDispatcher:
         self._until = max(last) + sum(longest) + 1
         self._nodes = dense_nodes(platform, desired, self._until)
         self._alone = dense_nodes(platform, desired, self._until)
-        self._rules = [rule_of(name, platform) for name in (setup.rule, setup.order)]
-        self._keys = {
-            job.number: [
-                (
-                    -platform.level_of(job.queue),
-                    rule(replace(job.asked, prediction=self._expected[job.number]), platform),
-                    job.submit,
-                    job.number,
-                )
-                for rule in self._rules
-            ]
-            for job in jobs
-        }
+        self._platform = platform
+        self._first = min(job.submit for job in jobs)
+        self._weighs = setup.rule == "multifactor" and setup.queue_weight > 0
         self._held_until: dict[int, int] = {}
         """Until when the nodes of each running job are taken."""
         everybody = self._binds and not self._soft and not self._instant
@@ -168,6 +158,13 @@ class SlowDispatcher:
         starts = self._starts_of(job.queue) if nodes is self._nodes else ALWAYS
         return Decision(job, 0, nodes, eligible, self._setup.units_per_node is UnitsPerNode.DISTINCT, 0, starts)
 
+    def _key(self, waiting: Waiting, order: str, now: int) -> tuple[float, ...]:
+        """Where the job stands in that order."""
+        job = replace(waiting.job.asked, prediction=self._expected[waiting.job.number])
+        level = 0 if self._weighs else self._platform.level_of(job.queue)
+        number = number_of(order, job, now, self._first, self._platform, self._setup)
+        return -level, number, job.submit, job.number
+
     def _decide(self, now: int, *, freed: bool) -> None:
         backfill = self._setup.backfill is OnOff.ON
         window = self._setup.backfill_window
@@ -180,7 +177,7 @@ class SlowDispatcher:
             elif waiting.reserved is not None:
                 self._give_back(waiting, now)
                 freed = True
-        in_order = sorted(waiting_now, key=lambda waiting: self._keys[waiting.job.number][0])
+        in_order = sorted(waiting_now, key=lambda waiting: self._key(waiting, self._setup.rule, now))
         blocked = None
         for waiting in in_order:
             if not self._try(waiting, now, freed) and self._setup.ordering is Ordering.STRICT:
@@ -189,7 +186,7 @@ class SlowDispatcher:
         if blocked is not None and backfill:
             first = in_order.index(blocked)
             looked_at = in_order[first : first + window] if window else in_order
-            for waiting in sorted(looked_at, key=lambda waiting: self._keys[waiting.job.number][1]):
+            for waiting in sorted(looked_at, key=lambda waiting: self._key(waiting, self._setup.order, now)):
                 if waiting is not blocked and waiting in self._queue:
                     self._try(waiting, now, freed)
 

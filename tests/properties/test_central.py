@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.central import POLICY_SETUPS, dispatch, little_room, setup_of, starts_on_one_node
 from kit.central_reference import SlowDispatcher
+from kit.clocked_orders import number_of
 from kit.dense import ONE, dense_nodes
 from kit.effort import examples
 from kit.foreseen import Foreseen
@@ -18,14 +19,16 @@ from kit.replay import horizon_of, placement
 from kit.run import Run
 
 from dardis.dispatch import CENTRAL_SETUPS, CentralSetUp
+from dardis.dispatch.clocked import CLOCKED
 from dardis.dispatch.orders import RULES
 from dardis.dispatch.setups import SAME_AS_RULE, Ordering, ProfileCheck
 from dardis.model.choices import EventOrder, Expecting, NodeChoice, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.job import Actual
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
+from dardis.wire.effects import Placed
 
-ORDERS = [*sorted(RULES), "most:cores"]
+ORDERS = [*sorted(RULES), *sorted(CLOCKED), *sorted(CLOCKED), "most:cores"]
 
 
 @dataclass
@@ -56,7 +59,13 @@ def setups(draw, **fixed) -> CentralSetUp:
         node_choice=draw(st.sampled_from(NodeChoice)),
         units_per_node=draw(st.sampled_from(UnitsPerNode)),
         event_order=draw(st.sampled_from(EventOrder)),
+        age_weight=draw(st.sampled_from((0, 1, 1000))),
+        size_weight=draw(st.sampled_from((0, 2, 1000))),
+        queue_weight=draw(st.sampled_from((0, 3))),
+        max_age_s=draw(st.sampled_from((1, 9, 604_800))),
+        favor_small=draw(st.sampled_from(OnOff)),
     )
+    fixed = {key: draw(value) if isinstance(value, st.SearchStrategy) else value for key, value in fixed.items()}
     setup = replace(setup, **fixed)
     if setup.backfill is OnOff.ON:
         order = setup.order if "order" in fixed else draw(st.sampled_from([SAME_AS_RULE, *ORDERS]))
@@ -91,6 +100,32 @@ def test_it_is_the_slow_dispatcher(case):
     slow = SlowDispatcher(case.platform, case.jobs, case.setup, case.desired, 3)
     ran = np.flatnonzero(schedule.ran).tolist()
     assert {case.jobs[p].number: (int(schedule.start[p]), placement(schedule, p)) for p in ran} == slow.claims
+
+
+@given(cases(rule=st.sampled_from(sorted(CLOCKED)), ordering=Ordering.STRICT, backfill=OnOff.OFF, wishes=False))
+@examples(1)
+def test_whoever_starts_goes_before_all_who_wait(case):
+    """With a strict queue: by a number that is worked out of job and time alone."""
+    setup, platform = case.setup, replace(case.platform, queues=())
+    waiting = {job.number: job.asked for job in case.jobs}
+    first = min(job.submit for job in case.jobs)
+
+    def key(number: int, now: int) -> tuple[float, int, int]:
+        job = waiting[number]
+        return number_of(setup.rule, job, now, first, platform, setup), job.submit, number
+
+    def see(now: int, placed: list[Placed], _reserved: dict[int, int]) -> None:
+        begun = [one.job for one in placed]
+        here = [number for number, job in waiting.items() if job.earliest <= now and number not in begun]
+        assert all(key(one, now) < key(other, now) for one in begun for other in here if other not in refused)
+        for one in begun:
+            del waiting[one]
+
+    refused: set[int] = set()
+    run = dispatch(platform, case.jobs, setup)
+    refused = {case.jobs[place].number for place in run.reasons}
+    dispatch(platform, case.jobs, setup, watch=see)
+    assert waiting.keys() == refused
 
 
 @st.composite

@@ -38,6 +38,7 @@ class Asking:
     """Goes over a queue by asking a model."""
 
     keys: Final = (RULES["fcfs"][1], RULES["fcfs"][1])
+    weighs_levels: Final = False
     strict: Final = False
     backfill: Final = False
     depth: Final = 1

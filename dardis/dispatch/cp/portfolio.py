@@ -60,6 +60,7 @@ class Portfolio:
 
     keys: Final = _SHORTEST
     keeps_closed: Final = False
+    weighs_levels: Final = False
 
     def __init__(self, asking: Asking, ranges: Ranges) -> None:
         """Begin with the rule: nobody has come yet."""

@@ -33,6 +33,7 @@ class Replan:
     window: Final = 0
     """One reservation, for the first whose turn has come and who finds no nodes."""
     keeps_closed: Final = False
+    weighs_levels: Final = False
 
     def __init__(self, planning: replan.Planning, effort: Effort, seed: int) -> None:
         """Plan as this says; where passes pause, the solver is asked for better plans, within bounds."""

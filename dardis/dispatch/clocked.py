@@ -1,0 +1,104 @@
+"""Orders that see the clock: who goes first is worked out anew at each decision.
+
+Each is a pure function of those that wait and of now; the lowest number goes first, ties by submission, then by job
+number, as everywhere. Between decisions nobody looks: a job that comes to be first then starts at the next event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from dardis.model.arrays import Floats
+from dardis.model.platform import Platform
+
+
+class Waiting(NamedTuple):
+    """What is known of those that wait, an entry each."""
+
+    wait: Floats
+    """Since they were submitted, s."""
+    since: Floats
+    """From the first submission that the dispatcher was told of to theirs, s."""
+    expected: Floats
+    """For how long they are expected to run, s: their walltimes, unless somebody predicts better."""
+    cores: Floats
+    """Of all units."""
+    level: Floats
+    """How many lower priorities of queues there are than that of theirs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clocked:
+    """An order that sees the clock."""
+
+    number: Callable[[Waiting], Floats]
+    ages: bool = True
+    """Whether a number changes while its job waits; else it is worked out once."""
+
+
+class Weights(NamedTuple):
+    """Of `multifactor`: what the factors of a job's priority count, each of which is from 0 to 1."""
+
+    age: int = 1000
+    size: int = 1000
+    queue: int = 0
+    max_age_s: int = 7 * 86_400
+    """At what age the factor is 1."""
+    small: bool = False
+    """Whether few cores count, in place of many."""
+
+
+def _wfp3(who: Waiting) -> Floats:
+    """The largest (wait / walltime)³ · cores first.
+
+    Tang, Lan, Desai, Buettner: Fault-aware, utility-based job scheduling on Blue Gene/P systems (CLUSTER 2009).
+    """
+    slowed = who.wait / who.expected
+    return -(slowed * slowed * slowed * who.cores)
+
+
+def _unicef(who: Waiting) -> Floats:
+    """The largest wait / (log2(cores) · walltime) first; one core counts as two, so that nobody divides by 0.
+
+    Of the same paper as `wfp3`.
+    """
+    return -(who.wait / (np.log2(np.maximum(who.cores, 2)) * who.expected))
+
+
+def _f1(who: Waiting) -> Floats:
+    """The smallest log10(walltime) · cores + 870 · log10(submission) first; who came at once came after a second.
+
+    Carastan-Santos, de Camargo: Obtaining dynamic scheduling policies with simulation and machine learning (SC 2017).
+    """
+    found: Floats = np.log10(who.expected) * who.cores + 870 * np.log10(np.maximum(who.since, 1))
+    return found
+
+
+def _multifactor(weights: Weights, platform: Platform) -> Clocked:
+    """The highest priority first, as Slurm's priority/multifactor has it of age, job size and partition alone.
+
+    Size is the job's share of the machine's cores; Slurm takes the mean of that and its share of nodes, which nobody
+    knows here before it starts.
+    """
+    highest = max(1, *platform.levels.values())
+
+    def number(who: Waiting) -> Floats:
+        size = who.cores / platform.cores
+        priority = weights.age * np.minimum(who.wait / weights.max_age_s, 1)
+        priority += weights.size * (1 - size if weights.small else size)
+        return -(priority + weights.queue * who.level / highest)
+
+    return Clocked(number)
+
+
+MULTIFACTOR = "multifactor"
+CLOCKED: dict[str, Callable[[Weights, Platform], Clocked]] = {
+    "wfp3": lambda _weights, _platform: Clocked(_wfp3),
+    "unicef": lambda _weights, _platform: Clocked(_unicef),
+    "f1": lambda _weights, _platform: Clocked(_f1, ages=False),
+    MULTIFACTOR: _multifactor,
+}

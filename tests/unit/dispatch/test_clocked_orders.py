@@ -1,0 +1,93 @@
+"""Orders that see the clock: their numbers worked out by hand, and a queue that changes its order as time goes by."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from kit.actual import actual
+from kit.central import dispatch, setup_of
+
+from dardis.dispatch.clocked import CLOCKED, Waiting, Weights
+from dardis.model.platform import NodeGroup, Platform
+from dardis.model.queues import Queue
+
+TEN = Platform("ten", (NodeGroup("n", 1, {"cores": 10}),))
+RANKED = replace(TEN, queues=(Queue("slow", priority=-1), Queue("fast", priority=7)))
+WHO = Waiting(*map(np.array, ([50.0, 0.0], [1000.0, 0.0], [100.0, 10.0], [8.0, 1.0], [2.0, 1.0])))
+
+
+@pytest.mark.parametrize(
+    ("name", "weights", "expected"),
+    [
+        ("wfp3", Weights(), [-(0.5**3 * 8), 0]),
+        ("unicef", Weights(), [-50 / (3 * 100), 0]),
+        ("f1", Weights(), [2 * 8 + 870 * 3, 1]),
+        ("multifactor", Weights(age=10, size=100, queue=6, max_age_s=200), [-(2.5 + 80 + 6), -(10 + 3)]),
+        ("multifactor", Weights(age=10, size=100, max_age_s=20, small=True), [-(10 + 20), -90]),
+    ],
+)
+def test_numbers(name, weights, expected):
+    assert CLOCKED[name](weights, RANKED).number(WHO) == pytest.approx(expected)
+
+
+def test_one_core_counts_as_two():
+    one, two = (WHO._replace(cores=np.array([cores, cores]), wait=np.array([7.0, 7.0])) for cores in (1.0, 2.0))
+    number = CLOCKED["unicef"](Weights(), TEN).number
+    assert (number(one) == number(two)).all()
+
+
+def job(number, submit, walltime, cores, queue=""):
+    return actual(number, submit, submit, None, walltime, 1, (cores,), 1, runtime=walltime, queue=queue)
+
+
+def starts(platform, jobs, name, *settings):
+    return dispatch(platform, jobs, setup_of(name, *settings)).schedule.start.tolist()
+
+
+FILLED = job(1, 0, 100, 10)
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ("wfp3", [0, 130, 100]),  # at 100 s (99 / 100)³ · 10 against (50 / 30)³ · 10
+        ("unicef", [0, 130, 100]),
+        ("f1", [0, 100, 200]),  # who came sooner
+        ("multifactor", [0, 100, 200]),
+    ],
+)
+def test_who_has_waited_longer_for_what_he_asks_goes_first(order, expected):
+    jobs = [FILLED, job(2, 1, 100, 10), job(3, 50, 30, 10)]
+    assert starts(TEN, jobs, "rules-fcfs", f"order={order}") == expected
+
+
+def test_who_comes_to_be_first_starts_although_nothing_has_ended():
+    """At 60 s job 4 comes, and 3 has overtaken 2, who does not fit: what was known of 3 was that 2 stops it."""
+    jobs = [job(1, 0, 1000, 5), job(2, 1, 1000, 6), job(3, 2, 10, 2), job(4, 60, 500, 10)]
+    assert starts(TEN, jobs, "rules-fcfs", "order=wfp3")[2] == 60
+    assert starts(TEN, jobs, "rules-fcfs")[2] == 1000
+
+
+def test_backfilled_by_the_clock():
+    """At 30 s two cores are free until job 3 needs all: for 4, who came first, or for 5, who wants them for less."""
+    jobs = [job(1, 0, 100, 8), job(2, 0, 30, 2), job(3, 1, 100, 10), job(4, 2, 60, 2), job(5, 10, 20, 2)]
+    assert starts(TEN, jobs, "easy") == [0, 0, 100, 30, 200]
+    assert starts(TEN, jobs, "easy", "order=unicef") == [0, 0, 100, 200, 30]
+
+
+def test_priorities_of_queues_go_first_or_into_the_sum():
+    """Who is in the slow queue has waited long, and that may count more."""
+    jobs = [FILLED, job(2, 1, 10, 10, "slow"), job(3, 99, 10, 10, "fast")]
+    by_age = ("order=multifactor", "size_weight=0", "max_age_s=100")
+    assert starts(RANKED, jobs, "rules-fcfs", *by_age) == [0, 110, 100]
+    assert starts(RANKED, jobs, "rules-fcfs", *by_age, "queue_weight=10") == [0, 100, 110]
+    assert starts(RANKED, jobs, "rules-fcfs", *by_age, "queue_weight=5000") == [0, 110, 100]
+
+
+def test_more_jobs_than_there_is_room_for_at_first():
+    """Longest waits over walltimes first, of 600 that come at once and have walltimes of 1 to 600 s: shortest first."""
+    jobs = [job(number, 0, number, 10) for number in range(600, 0, -1)]
+    jobs.sort(key=lambda one: one.number)
+    at = starts(TEN, jobs, "rules-fcfs", "order=wfp3")
+    # Nobody has waited yet when the first starts; then the order is that of walltimes.
+    assert at == [0, *np.cumsum(range(1, 600)).tolist()]
