@@ -1,0 +1,43 @@
+"""What the words of reports and tables mean, a sentence each, and where docs/metrics.md says more."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Meaning(NamedTuple):
+    """A word's."""
+
+    text: str
+    section: str
+    """The heading in docs/metrics.md under which it is defined, as an anchor."""
+
+
+_JOBS, _MACHINE, _SCHEDULER = "of-the-jobs", "of-the-machine", "of-the-scheduler"
+GLOSSARY: Final[dict[str, Meaning]] = {
+    "killed": Meaning("stopped before it was done: at its walltime, or as a node of its failed", _JOBS),
+    "rejected": Meaning("never started: the machine can't hold it, or a rule of the site forbids it", _JOBS),
+    "makespan": Meaning("from the first submission to the last end", _JOBS),
+    "wait": Meaning("from submission to start", _JOBS),
+    "bounded slowdown": Meaning("(wait + run) / run, at least 1, where runs under 10 s count as 10 s", _JOBS),
+    "slowdown": Meaning("(wait + run) / run", _JOBS),
+    "late jobs": Meaning("jobs that began after their latest starts", _JOBS),
+    "weighted tardiness": Meaning("tardiness in windows: each job's over the time between its earliest and latest "
+                                  "start", _JOBS),
+    "tardiness": Meaning("how much later than their deadlines (latest starts) jobs began, added up", _JOBS),
+    "weighted queue time": Meaning("waits in windows: each job's over the time between its earliest and latest start",
+                                   _JOBS),
+    "fragmentation": Meaning("blocks of neighbouring nodes that a job is on", _JOBS),
+    "spread": Meaning("nodes from a job's first to its last over the nodes that it is on", _JOBS),
+    "overutilisation": Meaning("core-seconds used above the desired profile, or above the capacity without one",
+                               _MACHINE),
+    "utilisation": Meaning("core-seconds of all runs over those of the machine in the makespan", _MACHINE),
+    "dissimilarity": Meaning("how far use is from the desired profile up to the last deadline", "dissimilarity"),
+    "decisions": Meaning("times that the scheduler had something to decide", _SCHEDULER),
+    "renegotiations": Meaning("asks and claims after a job's first: windows that doubled, and asking again for earlier "
+                              "starts", _SCHEDULER),
+    "messages": Meaning("between task and node managers", _SCHEDULER),
+    "schedule digest": Meaning("a fingerprint of who ran when and where; equal schedules have equal ones",
+                               "the-digest"),
+}  # fmt: skip
+"""Longer words stand before those that they hold: `bounded slowdown` before `slowdown`."""
