@@ -28,6 +28,8 @@ GRID: Final = "#e6e8eb"
 PALE: Final = "#e3eef6"
 CYCLE: Final = (BLUE, VERMILLION, "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 """Okabe and Ito's colours, without the yellow that vanishes on white and the black of totals."""
+IN_PIXELS: Final = ("#0173b3", *CYCLE[1:])
+"""The same for what is drawn as pixels, whose blue can't follow the page."""
 Dashes: TypeAlias = str | tuple[int, tuple[float, ...]]
 _LINES: Final[tuple[tuple[str, Dashes, str], ...]] = (
     (CYCLE[0], "-", "o"), (CYCLE[1], "--", "s"), (CYCLE[2], "-.", "^"), (CYCLE[3], (0, (1, 1)), "D"),

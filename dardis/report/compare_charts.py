@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import EngFormatter, PercentFormatter
+from matplotlib.ticker import EngFormatter
 
 from dardis.metrics.classes import WALLTIME, WIDTH, JobClass
 from dardis.metrics.comparison import Known, Line, mean_wait
 from dardis.metrics.jobs import SLOWDOWN_TAU_S
-from dardis.model.arrays import Floats, Ints
+from dardis.model.arrays import Bools, Floats, Ints
 from dardis.report import chart
 from dardis.report.chart import Chart
-from dardis.report.distributions import curve, short_count, time_ticks
+from dardis.report.distributions import FEW, curve, dress_shares, short_count, time_ticks
 
 _BY: Final = {WIDTH: "cores asked for, and jobs", WALLTIME: "walltime asked for, and jobs"}
 
@@ -38,15 +38,16 @@ def waits(all_borne: Sequence[Borne], title: str) -> Chart:
     _curves(axes, [(borne.label, np.maximum(borne.waits, 1).astype(np.float64)) for borne in all_borne])
     time_ticks(axes, "x", max(int(borne.waits.max(initial=1)) for borne in all_borne))
     axes.set_xlabel("wait (1 s stands for less, too)")
-    return chart.finish(drawing, title, "All jobs that ran, of all seeds. Further left and up is better.")
+    return chart.finish(
+        drawing, title, "All jobs that ran, of all seeds, from where they differ on. Further left and up is better."
+    )
 
 
 def slowdowns(all_borne: Sequence[Borne], title: str) -> Chart:
     """Which share of the jobs was slowed down no more than so much."""
     drawing, (axes,) = chart.figure(chart.HALF, 4.0)
     _curves(axes, [(borne.label, borne.slowdowns) for borne in all_borne])
-    axes.set_xlim(left=1)
-    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.xaxis.set_major_formatter(chart.amounts())
     axes.set_xlabel("bounded slowdown (no unit)")
     caption = f"(wait + run) / run, runs shorter than {SLOWDOWN_TAU_S} s counted as {SLOWDOWN_TAU_S} s, at least 1."
     return chart.finish(drawing, title, caption)
@@ -56,10 +57,7 @@ def _curves(axes: Axes, named: Sequence[tuple[str, Floats]]) -> None:
     for place, (label, values) in enumerate(named[: chart.MOST_LINES]):
         look = chart.line_look(place)
         curve(axes, values, look["color"], label, look["linewidth"], look["linestyle"])
-    axes.set_xscale("log")
-    axes.set_ylim(0, 1.01)
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    axes.set_ylabel("share of jobs, cumulative")
+    dress_shares(axes, [values for _, values in named[: chart.MOST_LINES]])
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2)
 
 
@@ -102,8 +100,10 @@ def who_pays(all_borne: Sequence[Borne], by: str, title: str) -> Chart:
         for one in classes:
             names.setdefault(one.place, f"{one.name}\n{short_count(round(one.jobs / borne.runs))}")
         look = chart.line_look(place, marked=True)
-        panels[0].plot(x, [max(one.mean_wait_s, 1.0) for one in classes], label=borne.label, **look)
-        panels[1].plot(x, [one.mean_bounded_slowdown for one in classes], **look)
+        few = np.array([one.jobs < FEW * borne.runs for one in classes], dtype=bool)
+        waits = np.array([max(one.mean_wait_s, 1.0) for one in classes])
+        _draw_classes(panels[0], np.array(x), waits, few, look | {"label": borne.label})
+        _draw_classes(panels[1], np.array(x), np.array([one.mean_bounded_slowdown for one in classes]), few, look)
     mean_waits = [max(one.mean_wait_s, 1.0) for borne in all_borne for one in borne.classes if one.by == by]
     for axes in panels:
         axes.set_yscale("log")
@@ -118,5 +118,13 @@ def who_pays(all_borne: Sequence[Borne], by: str, title: str) -> Chart:
     panels[1].set_xticks(range(len(places)), [names[place] for place in places])
     panels[1].tick_params(axis="x", labelsize=7.5)
     panels[1].set_xlabel(_BY[by])
-    caption = "Means over the jobs of a class that ran, of all seeds; 1 s stands for shorter mean waits, too."
+    caption = "Means over the jobs of a class that ran, of all seeds; 1 s stands for shorter mean waits, too. "
+    caption += "Grey and without lines: classes of fewer than ten jobs, which may be chance."
     return chart.finish(drawing, title, caption)
+
+
+def _draw_classes(axes: Axes, x: Ints, values: Floats, few: Bools, look: dict[str, Any]) -> None:
+    """Draw a value a class: a line through those of enough jobs, grey dots for the others."""
+    axes.plot(x, np.where(few, np.nan, values), **look)
+    axes.plot(x[few], values[few], color=chart.GREY, linestyle="", marker=look["marker"], markersize=4.5,
+              markeredgewidth=0, zorder=1.5)  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -19,6 +20,10 @@ from dardis.report.chart import Chart, Dashes
 
 MOST_QUEUES: Final = len(chart.CYCLE)
 """Queues that are told apart; of more only all jobs together are shown."""
+FEW: Final = 10
+"""A class of fewer jobs says nothing of others: its jobs are single dots, grey, and no curve."""
+_APART: Final = 0.005
+"""By how much shares of jobs differ where curves begin to be worth looking at."""
 _POINTS: Final = 400
 """Points of a curve: more can't be seen."""
 _TIME_TICKS: Final = (1, 10, 60, 600, 3600, 6 * 3600, 86400, 7 * 86400, 30 * 86400, 365 * 86400)
@@ -42,8 +47,7 @@ def slowdowns(schedule: Schedule) -> Chart:
     values = bounded_slowdown((schedule.start - schedule.submit)[ran], (schedule.finish - schedule.start)[ran])
     drawing, (axes,) = chart.figure(chart.HALF, 3.4)
     _cumulative(axes, schedule, values)
-    axes.set_xlim(left=1)
-    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.xaxis.set_major_formatter(chart.amounts())
     axes.set_xlabel("bounded slowdown")
     caption = f"(wait + run) / run, runs shorter than {SLOWDOWN_TAU_S} s counted as {SLOWDOWN_TAU_S} s, at least 1."
     return chart.finish(drawing, "Bounded slowdowns", caption)
@@ -52,22 +56,47 @@ def slowdowns(schedule: Schedule) -> Chart:
 def _cumulative(axes: Axes, schedule: Schedule, values: Floats) -> None:
     """Cumulative shares of all jobs that ran, and of each queue's when they are few."""
     queues = np.array(schedule.queue, dtype=object)[schedule.ran]
-    largest = [name for name, _ in Counter(queues.tolist()).most_common()]
+    largest, shown = by_size(queues), []
     if 1 < len(largest) <= MOST_QUEUES:
         for name, colour in zip(largest, chart.CYCLE, strict=False):
-            curve(axes, values[queues == name], colour, name or "no queue", 1.3)
+            shown.append(values[queues == name])
+            curve(axes, shown[-1], colour, name or "no queue", 1.3)
     curve(axes, values, chart.INK, "all jobs", 2.0)
-    axes.set_xscale("log")
-    axes.set_ylim(0, 1.01)
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    axes.set_ylabel("share of jobs, cumulative")
+    dress_shares(axes, [*shown, values])
     axes.legend(loc="best")
 
 
+def by_size(queues: Iterable[str]) -> list[str]:
+    """The names in a list of one for each job, those of most jobs first."""
+    return [name for name, _ in Counter(queues).most_common()]
+
+
+def dress_shares(axes: Axes, curves: Sequence[Floats]) -> None:
+    """Let cumulative curves on a logarithmic axis begin where they differ, and name the axis of shares.
+
+    `curves` has the values of each line. The axis of shares begins at the tenth below the least share that is left.
+    """
+    ordered = [np.sort(values) for values in curves if len(values) >= FEW] or [np.sort(values) for values in curves]
+    at = np.unique(np.concatenate([values[:: max(len(values) // _POINTS, 1)] for values in ordered]))
+    shares = np.stack([np.searchsorted(values, at, "right") / len(values) for values in ordered])
+    apart = np.flatnonzero(np.ptp(shares, axis=0) > _APART)
+    first = max(int(apart[0]) - 1, 0) if len(apart) else 0
+    least = np.floor(10 * shares[:, first].min() - 1e-9) / 10
+    axes.set_xscale("log")
+    if at[first] < at[-1]:
+        axes.set_xlim(left=at[first])
+    axes.set_ylim(max(least, 0.0), 1 + 0.01 * (1 - max(least, 0.0)))
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    axes.set_ylabel("share of jobs, cumulative" + (" (axis cut)" if least > 0 else ""))
+
+
 def curve(axes: Axes, values: Floats, colour: str, label: str, width: float, dashes: Dashes = "-") -> None:
-    """One cumulative curve, through some of its points when it has many."""
+    """One cumulative curve, through some of its points when it has many; grey dots where it has few."""
     values = np.sort(values)
     shares = np.arange(1, len(values) + 1) / len(values)
+    if len(values) < FEW:
+        axes.plot(values, shares, "o", color=chart.GREY, markersize=3.5, label=f"{label} ({len(values)} jobs)")
+        return
     chosen = np.unique(np.linspace(0, len(values) - 1, _POINTS).astype(np.int64))
     x = np.concatenate([values[:1], values[chosen]])
     y = np.concatenate([[0.0], shares[chosen]])
@@ -75,12 +104,14 @@ def curve(axes: Axes, values: Floats, colour: str, label: str, width: float, das
 
 
 def time_ticks(axes: Axes, which: str, most: int) -> None:
-    """Put the ticks of a logarithmic axis at 1 s, 1 min, 1 h and so on."""
+    """Put the ticks of a logarithmic axis at 1 s, 1 min, 1 h and so on; its limits stay."""
     axis = axes.xaxis if which == "x" else axes.yaxis
+    limits = axes.get_xlim() if which == "x" else axes.get_ylim()
     beyond = next((i for i, tick in enumerate(_TIME_TICKS) if tick >= most), len(_TIME_TICKS) - 1)
     axis.set_ticks([float(tick) for tick in _TIME_TICKS[: beyond + 1]])
     axis.set_major_formatter(FuncFormatter(lambda value, _: _tick(value)))
     axis.set_minor_locator(NullLocator())
+    axes.set(**{f"{which}lim": limits})
 
 
 def _tick(seconds: float) -> str:
@@ -96,21 +127,22 @@ def waits_by_width(schedule: Schedule) -> Chart:
     ran = schedule.ran
     wait = np.maximum(schedule.start - schedule.submit, 1)[ran]
     cores = schedule.asked_of(CORES)[ran]
-    bounds = [1]
-    while bounds[-1] < cores.max(initial=1):
-        bounds.append(bounds[-1] * _WIDTHS)
+    bounds = width_bounds(int(cores.max(initial=1)))
     of_class = np.searchsorted(bounds, cores)
     drawing, (axes,) = chart.figure(chart.HALF, 3.4)
     names = []
     for place, index in enumerate(np.unique(of_class).tolist()):
         mine = wait[of_class == index]
+        low, high = bounds[index - 1] + 1 if index else 0, bounds[index]
+        widths = short_count(high) if low + 1 >= high else f"{short_count(low)}–{short_count(high)}"
+        names.append(f"{widths}\n{short_count(len(mine))}")
+        if len(mine) < FEW:
+            axes.plot([place] * len(mine), mine, "o", color=chart.GREY, markersize=3.5)
+            continue
         p5, p25, p50, p75, p95 = np.percentile(mine, (5, 25, 50, 75, 95))
         axes.plot([place, place], [p5, p95], color=chart.BLUE, linewidth=1.5)
         axes.plot([place, place], [p25, p75], color=chart.BLUE, linewidth=9, alpha=0.45, solid_capstyle="butt")
         axes.plot(place, p50, "o", color=chart.VERMILLION, markersize=5, zorder=3)
-        low, high = bounds[index - 1] + 1 if index else 0, bounds[index]
-        widths = short_count(high) if low + 1 >= high else f"{short_count(low)}–{short_count(high)}"
-        names.append(f"{widths}\n{short_count(len(mine))}")
     axes.set_yscale("log")
     axes.set_ylim(bottom=0.8)
     time_ticks(axes, "y", int(wait.max(initial=1)))
@@ -120,8 +152,18 @@ def waits_by_width(schedule: Schedule) -> Chart:
     axes.grid(visible=False, axis="x")
     axes.set_xlabel("cores asked for, and jobs")
     axes.set_ylabel("wait (1 s stands for less, too)")
-    caption = "Dot: median; bar: middle half of the jobs; line: 5th to 95th percentile."
+    caption = (
+        "Dot: median; bar: middle half of the jobs; line: 5th to 95th percentile. Grey: each of fewer than ten jobs."
+    )
     return chart.finish(drawing, "Waits by width", caption)
+
+
+def width_bounds(widest: int, most: int = 64) -> list[int]:
+    """The cores of the widest job of each class of widths, at most so many classes; the last one holds the widest."""
+    bounds = [1]
+    while bounds[-1] < widest and len(bounds) < most:
+        bounds.append(bounds[-1] * _WIDTHS)
+    return [*bounds[:-1], max(bounds[-1], widest) if len(bounds) == most else bounds[-1]]
 
 
 def short_count(count: int) -> str:

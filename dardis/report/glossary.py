@@ -37,6 +37,11 @@ GLOSSARY: Final[dict[str, Meaning]] = {
     "renegotiations": Meaning("asks and claims after a job's first: windows that doubled, and asking again for earlier "
                               "starts", _SCHEDULER),
     "messages": Meaning("between task and node managers", _SCHEDULER),
+    "overhead": Meaning("CPU time of decisions, of the time from the first submission to the last end", _SCHEDULER),
+    "clairvoyant": Meaning("who knows all jobs and how long they run before they come", "clairvoyance"),
+    "pue": Meaning("power usage effectiveness: energy of IT and cooling over that of IT", "power-and-money"),
+    "cycles": Meaning("shut-downs of a node, each followed by a boot before it is used again",
+                      "of-nodes-that-are-switched"),
     "schedule digest": Meaning("a fingerprint of who ran when and where; equal schedules have equal ones",
                                "the-digest"),
 }  # fmt: skip

@@ -51,8 +51,10 @@ def draw_steps(
 
 
 def utilisation(profile: dict[str, StepFunction], platform: Platform, axis: TimeAxis, *, wished: bool) -> Chart:
-    """Use of every kind over time, with the capacity, and the desired profile where one was `wished`."""
+    """Use over time of every kind that jobs hold, with the capacity, and what was desired where it was `wished`."""
     kinds = [kind for kind in platform.kinds if f"{kind}_used" in profile]
+    unused = [kind for kind in kinds if kind != CORES and not profile[f"{kind}_used"].values.any()]
+    kinds = [kind for kind in kinds if kind not in unused]
     drawing, panels = chart.figure(chart.FULL, 0.7 + 1.9 * len(kinds), len(kinds))
     labelled: dict[str, Artist] = {}
     for axes, kind in zip(panels, kinds, strict=True):
@@ -74,6 +76,8 @@ def utilisation(profile: dict[str, StepFunction], platform: Platform, axis: Time
     )
     axis.dress(panels[-1])
     caption = "What jobs hold of each resource kind" + (", against the desired profile." if wished else ".")
+    if unused:
+        caption += f" No job asks for {' or '.join(unused)}."
     return chart.finish(drawing, "Use of the machine", caption)
 
 

@@ -9,6 +9,7 @@ import jinja2
 from dardis.model.files import atomic_text
 from dardis.report import distributions, gantt, over_time, power_charts, solver_chart, summary
 from dardis.report.chart import Chart, TimeAxis, style
+from dardis.report.linked_words import LinkedWords
 from dardis.report.run_files import RunFiles, read_run
 
 
@@ -23,11 +24,12 @@ def draw_report(run_dir: Path) -> Path:
         path,
         "report.html.j2",
         title=f"{files.run.dispatcher or 'A run'} on {Path(files.run.trace or 'a trace').name}",
-        machine=files.platform.describe(),
+        lead=files.platform.describe(),
+        nothing_ran=None if files.schedule.ran.any() else summary.nothing_ran(files),
         headlines=summary.headlines(files.metrics, files.platform.currency),
         figures=summary.figures(files.metrics, files.platform.currency),
         setup=summary.setup(files),
-        warnings=files.run.warnings,
+        warnings=list(dict.fromkeys(files.run.warnings)),
         lists=[
             ("rejected", summary.listed([f"job {one.job}; reason {one.reason}" for one in files.run.rejected])),
             ("skipped", summary.listed(files.run.skipped)),
@@ -44,7 +46,9 @@ def write_page(path: Path, template: str, **values: object) -> None:
         loader=jinja2.PackageLoader("dardis.report"), autoescape=True, undefined=jinja2.StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    text = pages.get_template(template).render(values)
+    words = LinkedWords()
+    pages.filters["linked"] = words.linked
+    text = pages.get_template(template).render(values, used_words=words.used)
     with atomic_text(path) as file:
         file.write(text)
 

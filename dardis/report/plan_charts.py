@@ -141,6 +141,8 @@ def money(day: PlannedDay) -> Chart:
     }
     for name, (label, colour, hatch) in looks.items():
         cost = day.money[name] / hours
+        if not cost.any():
+            continue
         axes.bar(
             x[:-1], -cost, bottom=below, width=np.diff(x), align="edge", color=colour, alpha=0.7, hatch=hatch,
             edgecolor="white", linewidth=0.2, label=label,

@@ -1,4 +1,7 @@
-"""The radar of a trace's dispatchers, as the thesis's figure 5.3: each figure over the largest, the centre is best."""
+"""The radar of a trace's dispatchers, as the thesis's figure 5.3, but by quantiles: half-way out is the median.
+
+So one dispatcher that is far behind all others stands at the rim, and these are told apart nevertheless.
+"""
 
 from __future__ import annotations
 
@@ -28,25 +31,29 @@ _MORE: Final[dict[str, tuple[str, Callable[[float], str]]]] = {
 """Shown as well where fewer than three of the thesis's figures have a value: two make no radar."""
 
 
-def normalised(lines: Sequence[Line], keys: Sequence[str]) -> dict[str, tuple[float, list[float]]]:
-    """Of each figure its largest mean and every line's mean over that.
+def placed(lines: Sequence[Line], keys: Sequence[str]) -> dict[str, tuple[float, float, list[float]]]:
+    """Of each figure the median and the largest of the lines' means, and where every line is between centre and rim.
 
+    The centre is 0, half-way out the median, the rim twice the median or the largest if that is more; linear between.
     Figures that are 0 or unknown for all, or not comparable, are left out; a line that lacks one others have is at NaN.
     """
     found = {}
     for key in keys:
-        means = [figure.mean if (figure := line.figure(key)) else np.nan for line in lines]
+        means = np.array([figure.mean if (figure := line.figure(key)) else np.nan for line in lines])
         largest = float(np.nanmax(means)) if not np.isnan(means).all() else 0.0
         if largest > 0 and comparable(lines, key):
-            found[key] = (largest, [mean / largest for mean in means])
+            median = float(np.nanmedian(means))
+            beyond = 0.5 + 0.5 * (means - median) / (max(2 * median, largest) - median)
+            within = 0.5 * means / median if median > 0 else means
+            found[key] = (median, largest, np.where(means > median, beyond, within).tolist())
     return found
 
 
 def radar(lines: Sequence[Line], title: str) -> Chart | None:
     """The radar of up to MOST_LINES lines; None where there are not three figures to show."""
-    shown = normalised(lines, list(_THESIS))
+    shown = placed(lines, list(_THESIS))
     if len(shown) < 3:
-        shown |= normalised(lines, list(_MORE))
+        shown |= placed(lines, list(_MORE))
     if len(shown) < 3:
         return None
     told = _THESIS | _MORE
@@ -58,17 +65,24 @@ def radar(lines: Sequence[Line], title: str) -> Chart | None:
     angles = np.linspace(0, 2 * np.pi, len(shown), endpoint=False)
     around = np.append(angles, angles[0])
     for place, line in enumerate(lines[: chart.MOST_LINES]):
-        values = [shares[place] for _, shares in shown.values()]
+        values = [shares[place] for _, _, shares in shown.values()]
         axes.plot(around, [*values, values[0]], label=line.label, **chart.line_look(place))
     axes.set_ylim(0, 1.02)
-    axes.set_yticks([0.25, 0.5, 0.75, 1.0], ["¼", "½", "¾", "1"], fontsize=7.5, color=chart.GREY)
+    axes.set_yticks([0.5, 1.0], ["median", "2 × median, or most"], fontsize=7.5, color=chart.GREY)
     axes.set_rlabel_position(180 / len(shown))
-    names = [f"{told[key][0]}\n1 = {told[key][1](largest)}" for key, (largest, _) in shown.items()]
+    names = [
+        f"{told[key][0]}\nmedian {told[key][1](median)}\nmost {told[key][1](largest)}"
+        for key, (median, largest, _) in shown.items()
+    ]
     axes.set_xticks(angles, names)
+    axes.tick_params(axis="x", pad=7)
     for angle, name in zip(angles, axes.get_xticklabels(), strict=True):
         aside = np.sin(angle)
         name.set_horizontalalignment("center" if abs(aside) < 0.1 else "left" if aside > 0 else "right")
     axes.spines["polar"].set_visible(False)
     axes.legend(loc="center left", bbox_to_anchor=(1.45, 0.5))
-    caption = "Each figure over the largest mean of all dispatchers here: nearer to the centre is better."
+    caption = (
+        "Nearer to the centre, which is 0, is better. Half-way out is the median of the dispatchers here, the rim "
+        "twice that, or the most if that is more."
+    )
     return chart.finish(drawing, title, caption)

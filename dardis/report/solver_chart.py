@@ -15,7 +15,7 @@ from dardis.runs.solved import Gap, Outcome
 
 _LOOKS: Final = {
     Outcome.NOT_ASKED: (chart.GREY, "."),
-    Outcome.PROVEN: (chart.BLUE, "o"),
+    Outcome.PROVEN: (chart.IN_PIXELS[0], "o"),
     Outcome.STOPPED: (chart.VERMILLION, "^"),
     Outcome.TOO_LARGE: (chart.CYCLE[2], "s"),
 }

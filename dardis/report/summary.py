@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
@@ -109,15 +110,17 @@ _HEADLINES: Final = (
 
 
 def headlines(metrics: dict[str, Any], currency: str = "EUR") -> list[Row]:
-    """The few figures to see first: those that have a value, and late jobs and over-use where there are any."""
+    """The few figures to see first, the mean wait before all: those with a value, late jobs and over-use if any."""
     shown = {key for key in _HEADLINES if metrics.get(key) is not None} - {"late_jobs"}
     shown |= {key for key, value in metrics.items() if (key == "late_jobs" or key.startswith(_EXCESS)) and value}
-    return [row for key, row in _rows(metrics, currency) if key in shown]
+    rows = _rows(metrics, currency)
+    return [row for key, row in sorted(rows, key=lambda found: found[0] != _HEADLINES[0]) if key in shown]
 
 
 def figures(metrics: dict[str, Any], currency: str = "EUR") -> list[Row]:
-    """Every number of the run, those unknown here by their own names."""
-    return [row for key, row in _rows(metrics, currency) if not isinstance(metrics[key], str)]
+    """Every number that the run has a value of, those unknown here by their own names."""
+    known = {key: value for key, value in metrics.items() if value is not None and not isinstance(value, str)}
+    return [row for _, row in _rows(known, currency)]
 
 
 def _rows(metrics: dict[str, Any], currency: str) -> list[tuple[str, Row]]:
@@ -187,6 +190,21 @@ def group_table(files: RunFiles, by: str) -> tuple[list[str], list[list[str]], i
         for group in groups[:LISTED]
     ]
     return header, rows, len(groups) - len(rows)
+
+
+class NothingRan(NamedTuple):
+    """Why no job of a run ran: in a sentence, and by reason."""
+
+    said: str
+    reasons: list[str]
+
+
+def nothing_ran(files: RunFiles) -> NothingRan:
+    """What a report begins with where no job ran."""
+    jobs = len(files.schedule.number)
+    said = f"No job ran: all {jobs:,} were rejected." if jobs else "No job ran: the trace has none."
+    reasons = Counter(one.reason for one in files.run.rejected)
+    return NothingRan(said, listed([f"{words.number(count)}: {why}" for why, count in reasons.most_common()]))
 
 
 def listed(entries: list[str]) -> list[str]:

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from dardis.metrics.classes import WIDTH, JobClass
 from dardis.metrics.comparison import RunResult, lines_of
 from dardis.metrics.jobs import write_metrics_by
 from dardis.metrics.system import schedule_metrics, write_profile
@@ -17,8 +18,9 @@ from dardis.model.platform import NodeGroup, Platform
 from dardis.model.platform_dict import platform_to_dict
 from dardis.model.schedule import Schedule
 from dardis.report import chart
+from dardis.report.compare_charts import Borne, waits, who_pays
 from dardis.report.compare_page import write_comparison
-from dardis.report.radar import normalised, radar
+from dardis.report.radar import placed, radar
 
 CHARTS = [
     "Radar", "Waits", "Bounded slowdowns", "Who pays, by width", "Who pays, by walltime", "Nodes over time",
@@ -94,7 +96,7 @@ def test_every_trace_has_all_charts(write, tmp_path):
     text, page = drawn(tmp_path, results, ("a", "b"))
     assert page.headings == ["A comparison", "Figures", "t", *CHARTS, "u & v", *CHARTS]
     assert page.pictures == 2 * len(CHARTS)
-    assert "makespan (s)" in text or "makespan (min)" in text
+    assert re.search(r">makespan</a> \((s|min)\)", " ".join(text.split()))
 
 
 def test_the_same_runs_give_the_same_bytes(write, tmp_path):
@@ -143,15 +145,44 @@ def result(label, **metrics):
     return RunResult("t", label, "easy", (), 1, None, metrics)
 
 
-def test_the_radar_is_over_the_largest():
+def test_the_radar_has_the_median_half_way_out_and_twice_that_or_the_largest_at_the_rim():
     lines = lines_of(
         [
-            result("a", makespan_s=50, total_wait_s=0, late_jobs=4, dissimilarity=None),
-            result("b", makespan_s=100, total_wait_s=0, late_jobs=1, dissimilarity=None),
+            result("a", makespan_s=50, total_wait_s=0, late_jobs=0, max_wait_s=10, dissimilarity=None),
+            result("b", makespan_s=60, total_wait_s=0, late_jobs=4, max_wait_s=20, dissimilarity=None),
+            result("c", makespan_s=90, total_wait_s=0, late_jobs=0, max_wait_s=100, dissimilarity=None),
         ]
     )
-    found = normalised(lines, ["makespan_s", "total_wait_s", "late_jobs", "dissimilarity"])
-    assert found == {"makespan_s": (100, [0.5, 1.0]), "late_jobs": (4, [1.0, 0.25])}
+    found = placed(lines, ["makespan_s", "total_wait_s", "late_jobs", "max_wait_s", "dissimilarity"])
+    assert found == {
+        "makespan_s": (60, 90, pytest.approx([50 / 120, 0.5, 90 / 120])),
+        "late_jobs": (0, 4, [0, 1, 0]),
+        "max_wait_s": (20, 100, [0.25, 0.5, 1]),
+    }
+
+
+def test_classes_of_few_jobs_are_grey_dots_beside_the_lines(monkeypatch):
+    kept = []
+    monkeypatch.setattr(chart, "finish", lambda drawing, *_: kept.append(drawing))
+    classes = [JobClass(WIDTH, place, jobs, 60 * jobs, 2.0 * jobs, jobs, 1.0) for place, jobs in ((0, 50), (1, 9))]
+    with chart.style():
+        who_pays([Borne("a", np.ones(1, np.int64), np.ones(1), classes, 1)], WIDTH, "")
+    for axes in kept[0].axes:
+        line, dots = axes.lines
+        assert np.isfinite(line.get_ydata()).tolist() == [True, False]
+        assert (dots.get_xdata().tolist(), dots.get_linestyle(), dots.get_color()) == ([1], "None", chart.GREY)
+
+
+def test_curves_begin_where_they_differ(monkeypatch):
+    kept = []
+    monkeypatch.setattr(chart, "finish", lambda drawing, *_: kept.append(drawing))
+    alike = [0] * 75 + [10] * 5
+    with chart.style():
+        waits([Borne(str(far), np.array([*alike, *[far] * 20]), np.ones(1), [], 1) for far in (600, 3600)], "")
+    (axes,) = kept[0].axes
+    assert axes.get_xlim()[0] == 10
+    assert 0.69 < axes.get_ylim()[0] < 0.81
+    assert "axis cut" in axes.get_ylabel()
 
 
 def test_a_radar_has_three_figures_or_none():

@@ -37,7 +37,9 @@ def test_the_envelope_is_that_of_every_second(steps: list[tuple[int, int]], edge
 
 
 @given(spans=SPANS, rows=st.integers(1, 5), step=st.sampled_from([1, 4, 12, 120]))
-def test_node_use_is_that_of_every_second(spans: list[tuple[int, int, int, int]], rows: int, step: int) -> None:
+def test_node_use_by_class_is_that_of_every_second(
+    spans: list[tuple[int, int, int, int]], rows: int, step: int
+) -> None:
     nodes, start, length, units = (np.array(column, dtype=np.int64) for column in zip(*spans, strict=True)) if spans \
         else (np.zeros(0, np.int64),) * 4  # fmt: skip
     count = len(spans)
@@ -48,17 +50,18 @@ def test_node_use_is_that_of_every_second(spans: list[tuple[int, int, int, int]]
         finish=start + length, attempts=one, placed=Placements(np.arange(count + 1), nodes, units),
         queue=[""] * count, user=[""] * count,
     )  # fmt: skip
-    held = np.zeros((5, 120))
-    for node, first, seconds, amount in spans:
-        held[node, first : first + seconds] += amount
+    classes = np.arange(count) % 2
+    held = np.zeros((2, 5, 120))
+    for one, (node, first, seconds, amount) in zip(classes, spans, strict=True):
+        held[one, node, first : first + seconds] += amount
     row = np.arange(5) * rows // 5
     capacity = PLATFORM.capacity[:, 0]
-    gathered = np.stack([held[row == r].sum(axis=0) / capacity[row == r].sum() for r in range(rows)])
-    expected = gathered.reshape(rows, 120 // step, step).mean(axis=2)
+    gathered = np.stack([held[:, row == r].sum(axis=1) / capacity[row == r].sum() for r in range(rows)], axis=1)
+    expected = gathered.reshape(2, rows, 120 // step, step).mean(axis=3)
     edges = np.linspace(0, 120, 120 // step + 1)
-    np.testing.assert_allclose(node_use(schedule, PLATFORM, edges, rows), expected, atol=1e-9)
+    np.testing.assert_allclose(node_use(schedule, PLATFORM, edges, rows, classes, 2), expected, atol=1e-9)
     later = replace(schedule, start=start + 1000, finish=start + 1000 + length)
-    np.testing.assert_allclose(node_use(later, PLATFORM, edges + 1000, rows), expected, atol=1e-9)
+    np.testing.assert_allclose(node_use(later, PLATFORM, edges + 1000, rows, classes, 2), expected, atol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -27,9 +28,10 @@ from dardis.model.queues import Queue
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile
 from dardis.report import chart
-from dardis.report.page import draw_report
+from dardis.report.linked_words import LinkedWords
+from dardis.report.page import charts, draw_report
 from dardis.report.run_files import read_run
-from dardis.report.summary import figures, group_table, setup
+from dardis.report.summary import figures, group_table, headlines, setup
 from dardis.runs.solved import SOLVER_FILE, read_gaps, write_solved
 from dardis.wire.effects import Solved
 
@@ -195,7 +197,8 @@ def test_groups_tell_what_deadlines_mean_where_there_are_any(tmp_path: Path) -> 
     assert rows[0][-4:] == ["0", "0 s", "29.50", "0"]
     free = read_run(write_run(tmp_path, replace(jobs, latest=np.full(60, NO_TIME)), SMALL))
     assert group_table(free, "queue")[0] == header[:-4]
-    assert ("Weighted queue time", "–") in [row[:2] for row in figures(free.metrics)]
+    assert free.metrics["weighted_queue_time"] is None
+    assert "Weighted queue time" not in [row.name for row in figures(free.metrics)]
 
 
 def test_a_node_that_failed_is_no_maintenance_window(tmp_path: Path) -> None:
@@ -238,6 +241,50 @@ def test_where_nodes_of_jobs_were_is_told_by_runs_that_know_it(tmp_path: Path) -
     assert "Mean spread" not in drawn(tmp_path)[0]
 
 
+def test_words_link_to_their_meaning_in_the_page(tmp_path: Path) -> None:
+    text, page = drawn(write_run(tmp_path, one_node_jobs(60, SMALL), SMALL))
+    anchors = {source for source in page.sources if source.startswith("#def-")}
+    assert {"#def-wait", "#def-bounded-slowdown", "#def-utilisation"} <= anchors
+    assert all(text.count(f'<dt id="{anchor[1:]}">') == 1 for anchor in anchors)
+    assert text.count('<dt id="def-') == len(anchors)
+
+
+def test_text_with_words_stays_text() -> None:
+    words = LinkedWords()
+    linked = words.linked("<b>Mean bounded slowdown & waits</b>")
+    assert linked == (
+        '&lt;b&gt;Mean <a class="word" href="#def-bounded-slowdown">bounded slowdown</a> &amp; '
+        '<a class="word" href="#def-wait">waits</a>&lt;/b&gt;'
+    )
+    assert [word for _, word, _ in words.used()] == ["bounded slowdown", "wait"]
+    assert LinkedWords().linked("waiting") == "waiting"
+
+
+def test_kinds_that_no_job_holds_have_no_panel(tmp_path: Path) -> None:
+    rich = Platform("rich", (NodeGroup("n", 4, {"cores": 4, "memory": 1024, "gpu": 2}),))
+    jobs = one_node_jobs(60, SMALL)
+    jobs = replace(jobs, kinds=rich.kinds, request=np.tile([2, 100, 0], (60, 1)))
+    assert "No job asks for gpu." in drawn(write_run(tmp_path, jobs, rich))[0]
+    files = read_run(tmp_path)
+    (used,) = [one for one in charts(files) if one.title == "Use of the machine"]
+    assert len(used.drawing.axes) == 2
+
+
+def test_the_mean_wait_is_the_first_tile(tmp_path: Path) -> None:
+    metrics = read_run(write_run(tmp_path, one_node_jobs(60, SMALL), SMALL)).metrics
+    assert [row.name for row in headlines(metrics)][:3] == ["Mean wait", "Makespan", "95th percentile of waits"]
+
+
+def test_pictures_have_the_page_s_colours_and_files_have_none_of_its_variables(tmp_path: Path) -> None:
+    text, _ = drawn(write_run(tmp_path, one_node_jobs(60, SMALL), SMALL))
+    told = set(re.findall(r"var\((--\w+)\)", text))
+    assert {"--ink", "--page", "--grid", "--blue"} <= told
+    assert all(text.count(f"{name}:") == 3 for name in told - {"--shade"})  # light, dark, printed
+    picture = next(iter(charts(read_run(tmp_path))))
+    picture.write(tmp_path / "one.svg")
+    assert "var(" not in (tmp_path / "one.svg").read_text()
+
+
 def test_the_same_files_give_the_same_bytes(tmp_path: Path) -> None:
     write_run(tmp_path, one_node_jobs(60, SMALL), SMALL)
     assert drawn(tmp_path)[0] == drawn(tmp_path)[0]
@@ -248,8 +295,11 @@ def test_a_run_without_running_jobs_has_a_page(count: int, tmp_path: Path) -> No
     write_run(tmp_path, none_ran(count), SMALL)
     (tmp_path / "decisions.csv").unlink()
     text, page = drawn(tmp_path)
-    assert page.sources == []
-    assert "No job ran" in text
+    assert page.pictures == 0
+    said = "No job ran: all 3 were rejected." if count else "No job ran: the trace has none."
+    assert said in text
+    assert text.index(said) < text.index("no power figures")
+    assert "<li>30: too wide</li>" in text
 
 
 @pytest.mark.parametrize("name", ["jobs.csv", "run.json", "metrics.json", "metrics_by.csv", "profile.csv"])

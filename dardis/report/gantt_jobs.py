@@ -1,0 +1,126 @@
+"""The Gantt chart by job: a rectangle for each block of neighbouring cores that a job is on, with its number inside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+
+from dardis.model.arrays import Floats, Ints
+from dardis.model.platform import Platform
+from dardis.model.resources import CORES
+from dardis.model.schedule import Schedule
+from dardis.report import chart, words
+from dardis.report.chart import Chart, TimeAxis
+
+NAMED_NODES: Final = 40
+"""Up to so many nodes are named on the axis."""
+_AS_PIXELS: Final = 3000
+"""From so many rectangles on they are drawn as pixels."""
+_LETTER: Final = 6.5
+"""Height in points of a job's number; a digit is 0.62 times as wide."""
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Rectangles of jobs: rectangle k is job `job[k]` (its place in the schedule) on the cores `[low[k], high[k])`.
+
+    Cores of the whole machine are counted node after node; all have shape (rectangles,).
+    """
+
+    job: Ints
+    low: Ints
+    high: Ints
+
+
+def first_cores(platform: Platform) -> Ints:
+    """Where the cores of each node begin, and behind the last where they end; shape (nodes + 1,)."""
+    return np.concatenate([[0], np.cumsum(platform.capacity[:, platform.kinds.index(CORES)])])
+
+
+def blocks(schedule: Schedule, platform: Platform, start: int, end: int) -> Blocks:
+    """Which cores jobs are drawn on that run in `[start, end)`: those of their nodes that are free, lowest first.
+
+    On which of a node's cores a job ran nobody knows. Where more is in use than there is, jobs lie over others.
+    """
+    first, cores = first_cores(platform), schedule.request[:, schedule.kinds.index(CORES)]
+    free_at = np.full(first[-1], np.iinfo(np.int64).min)
+    inside = schedule.ran & (schedule.start < end) & (schedule.finish > start)
+    found: list[tuple[int, int, int]] = []
+    for job in np.flatnonzero(inside)[np.argsort(schedule.start[inside], kind="stable")].tolist():
+        taken = []
+        for node, units in schedule.placed.pairs(job):
+            mine = np.arange(first[node], first[node + 1])
+            # A stable sort keeps the lowest of the free first, and what is free soonest where too few are.
+            order = np.argsort(np.maximum(free_at[mine], schedule.start[job]), kind="stable")
+            taken.append(np.sort(mine[order[: units * int(cores[job])]]))
+        together = np.concatenate(taken)
+        free_at[together] = schedule.finish[job]
+        if not len(together):
+            continue
+        ends = np.flatnonzero(np.diff(together, append=-2) != 1)
+        for low, high in zip(np.append(0, ends[:-1] + 1).tolist(), ends.tolist(), strict=True):
+            found.append((job, int(together[low]), int(together[high]) + 1))
+    table = np.array(found, dtype=np.int64).reshape(-1, 3)
+    return Blocks(table[:, 0], table[:, 1], table[:, 2])
+
+
+def draw_jobs(axes: Axes, schedule: Schedule, platform: Platform, axis: TimeAxis) -> int:
+    """Draw the jobs that run within the axis, and dress the axis of nodes; return how many jobs these are."""
+    schedule = schedule.by_part
+    drawn, first = blocks(schedule, platform, axis.start, axis.end), first_cores(platform)
+    left, right = (
+        axis.place(np.clip(times[drawn.job], axis.start, axis.end)) for times in (schedule.start, schedule.finish)
+    )
+    # In nodes: one of few cores is as high as one of many.
+    low, high = (np.interp(cores, first, np.arange(len(first)) - 0.5) for cores in (drawn.low, drawn.high))
+    corners = np.stack([left, low, right, low, right, high, left, high], axis=1).reshape(-1, 4, 2)
+    colours = [chart.CYCLE[job % len(chart.CYCLE)] for job in drawn.job.tolist()]
+    many = len(corners) > _AS_PIXELS
+    axes.add_collection(
+        PolyCollection(
+            list(corners),
+            facecolors=colours,
+            edgecolors=chart.PAGE,
+            linewidths=0.2 if many else 0.6,
+            alpha=0.85,
+            rasterized=many,
+        ),
+    )
+    axes.set_ylim(platform.node_count - 0.5, -0.5)
+    if platform.node_count <= NAMED_NODES:
+        axes.set_yticks(range(platform.node_count), [platform.node_name(node) for node in range(platform.node_count)])
+    axes.set_ylabel("node")
+    axes.grid(visible=False, axis="y")
+    _number(axes, schedule, drawn, corners)
+    return len(np.unique(drawn.job))
+
+
+def _number(axes: Axes, schedule: Schedule, drawn: Blocks, corners: Floats) -> None:
+    """Write the number of each job into its largest rectangle, if there is room."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    width, height = 72 * 0.9 * figure.get_figwidth(), 72 * 0.85 * figure.get_figheight() / len(figure.axes)
+    span = axes.get_xlim()[1] - axes.get_xlim()[0]
+    wide = (corners[:, 1, 0] - corners[:, 0, 0]) * width / span
+    tall = (corners[:, 2, 1] - corners[:, 0, 1]) * height / np.ptp(axes.get_ylim())
+    by_size = np.argsort(-wide * tall, kind="stable")
+    _, largest = np.unique(drawn.job[by_size], return_index=True)
+    for place in by_size[largest].tolist():
+        number = str(schedule.number[drawn.job[place]])
+        if wide[place] > 0.62 * _LETTER * (len(number) + 1) and tall[place] > 1.25 * _LETTER:
+            x, y = corners[place].mean(axis=0)
+            axes.text(x, y, number, ha="center", va="center", fontsize=_LETTER, color=chart.PAGE, clip_on=True)
+
+
+def gantt_of_jobs(schedule: Schedule, platform: Platform, axis: TimeAxis) -> Chart:
+    """Every job that runs within the axis, over the nodes."""
+    drawing, (axes,) = chart.figure(chart.FULL, 1.0 + min(0.35 * platform.node_count, 7.0))
+    axis.dress(axes)
+    jobs = draw_jobs(axes, schedule, platform, axis)
+    caption = f"{words.number(jobs)} jobs that ran in the span asked for; each block is a job on neighbouring cores, "
+    caption += "as high as its share of the nodes, with its number where there is room."
+    return chart.finish(drawing, "Jobs over nodes", caption)
