@@ -15,7 +15,7 @@ from dardis.cli.main import app, run
 
 def page_of_commands() -> str:
     """Answer the page, as Markdown: a place for each command with its help."""
-    os.environ |= {"COLUMNS": "100", "NO_COLOR": "1"}
+    os.environ |= {"COLUMNS": "80", "NO_COLOR": "1"}
     lines = ["# Commands", "", "What `-h` says of each.", ""]
     for words in _commands(app, ()):
         told = io.StringIO()
