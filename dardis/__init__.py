@@ -1,3 +1,46 @@
-"""DARDIS: a distributed scheduler for supercomputers, its simulator and its planner."""
+"""DARDIS: a distributed scheduler for supercomputers, its simulator and its planner.
+
+The names of `__all__` are for Python programs and stay; each is found when it is used first, so that `import dardis`
+costs nothing. All else is DARDIS's own and may move.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dardis.api.comparison import Comparison, compare
+    from dardis.api.planning import Plan, plan
+    from dardis.api.platforms import Platform, nodes, read_platform
+    from dardis.api.simulation import Run, simulate
+    from dardis.api.traces import Trace, read_trace
+    from dardis.dispatch.rule import Rule
+    from dardis.model.errors import DardisError, DardisWarning, InputError
 
 __version__ = "0.1.0"
+__all__ = [
+    "Comparison", "DardisError", "DardisWarning", "InputError", "Plan", "Platform", "Rule", "Run", "Trace",
+    "__version__", "compare", "nodes", "plan", "read_platform", "read_trace", "simulate",
+]  # fmt: skip
+_HOMES = {
+    "dardis.api.comparison": ("Comparison", "compare"),
+    "dardis.api.planning": ("Plan", "plan"),
+    "dardis.api.platforms": ("Platform", "nodes", "read_platform"),
+    "dardis.api.simulation": ("Run", "simulate"),
+    "dardis.api.traces": ("Trace", "read_trace"),
+    "dardis.dispatch.rule": ("Rule",),
+    "dardis.model.errors": ("DardisError", "DardisWarning", "InputError"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 (whatever has that name)
+    """One of the names, from its home; it stays here then."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'dardis' has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_HOME_OF[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    """The names that are for use."""
+    return sorted(__all__)

@@ -28,7 +28,7 @@ from dardis.model.placements import Placements
 from dardis.model.platform import Platform
 from dardis.model.ragged import offsets_of
 from dardis.model.schedule import Schedule
-from dardis.registry import dispatcher_names, find_dispatcher
+from dardis.registry import find_dispatcher, is_known
 from dardis.runs.inputs import load_inputs
 from dardis.runs.play import play
 from dardis.sim.recorder import Recorder
@@ -68,8 +68,7 @@ def check(comparison: Comparison) -> None:
 
 def _known_contenders(comparison: Comparison) -> list[Contender]:
     """Without those of unknown dispatchers: their runs will say so."""
-    names = dispatcher_names()
-    return [contender for contender in comparison.contenders if contender.dispatcher in names]
+    return [contender for contender in comparison.contenders if is_known(contender.dispatcher)]
 
 
 def _unit_cores(contender: Contender) -> int:

@@ -11,7 +11,7 @@ from dardis.config.comparison import Comparison, Contender, Workload
 from dardis.config.reach import REACH
 from dardis.config.set_up import AnySetUp
 from dardis.model.errors import InputError
-from dardis.registry import dispatcher_names, find_dispatcher
+from dardis.registry import find_dispatcher, is_known
 from dardis.runs.inputs import check_reach, load_inputs, see_failures, see_shapes
 from dardis.runs.request import RunRequest
 
@@ -42,7 +42,7 @@ class PlannedRun:
     def _setup(self) -> AnySetUp | None:
         """What says what its dispatcher can; None of one that is unknown, which its run will say."""
         name = self.contender.dispatcher
-        return find_dispatcher(name).setup if name in dispatcher_names() else None
+        return find_dispatcher(name).setup if is_known(name) else None
 
     def request(self) -> RunRequest:
         """What the run is asked to be; whatever its folder holds of an earlier run is replaced.

@@ -27,7 +27,7 @@ _NEEDED: Final = ("jobs.csv", METRICS, "metrics_by.csv", "profile.csv", RUN_FILE
 """The files of a run that tables and report are made of."""
 _WORDS: Final = {
     "start": "from", "end": "to", "platform_files": "file that the platform names",
-    "dardis_version": "version of dardis", "dispatcher_of": "package that has its dispatcher",
+    "dardis_version": "version of dardis", "dispatcher_of": "package or file that has its dispatcher",
 }  # fmt: skip
 
 

@@ -98,15 +98,14 @@ def default_name(trace: Path) -> str:
 def contender_of(text: str) -> Contender:
     """Read `NAME` or `NAME:KEY=VALUE:KEY=VALUE…`; it is called as it is written, with blanks for the colons.
 
-    A KEY is that of a setting, or `arity` or `sample`. Raises InputError for what can't be a label, an arity or a
-    sample; the dispatcher and its settings are not looked up here.
+    NAME may be `package.module:Class`. A KEY is that of a setting, or `arity` or `sample`. Raises InputError for what
+    can't be a label, an arity or a sample; the dispatcher and its settings are not looked up here.
     """
-    name, *stated = text.split(":", 1)
+    # A value may hold a colon itself (order=most:gpus), and so may a name: only what begins like a setting is one.
+    name, *settings = _NEXT.split(text)
     label = text.replace(":", " ")
     if _NAME.fullmatch(label) is None:
         raise InputError("--dispatchers", repr(text), f"{_LABEL}; longer ones get a `label` in a SPEC.toml")
-    # A value may hold a colon itself (order=most:gpus), so only what begins like a setting is one.
-    settings = [setting for more in stated for setting in _NEXT.split(more)]
     reach = {}
     for setting in list(settings):
         key, equals, value = setting.partition("=")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -14,7 +14,7 @@ from dardis.config.nodes import MOST_NODES, node_numbers
 from dardis.config.queues import PrimeTable, QueueTable, queues_of
 from dardis.config.reservations import ReservationTable, check_reservations, places_of, reservations_of
 from dardis.config.times import Moment, Seconds, Time
-from dardis.config.toml_file import Table, read_toml
+from dardis.config.toml_file import Table, checked_content, read_toml
 from dardis.model.errors import InputError
 from dardis.model.platform import MAX_GROUPS, Maintenance, NodeGroup, NodePower, Platform
 from dardis.model.resources import CORES, MEMORY, POWER
@@ -140,7 +140,15 @@ class PlatformFile(FacilityKeys):
 
 def load_platform(path: Path) -> Platform:
     """Read a platform file; InputError for any mistake in it. docs/formats.md lists the keys."""
-    table = read_toml(path, PlatformFile)
+    return _platform(path, read_toml(path, PlatformFile))
+
+
+def stated_platform(place: Path, content: dict[str, Any]) -> Platform:
+    """The platform that a file of that name with this content would state; InputError for any mistake in it."""
+    return _platform(place, checked_content(place, content, PlatformFile))
+
+
+def _platform(path: Path, table: PlatformFile) -> Platform:
     groups = tuple(
         NodeGroup(
             prefix=nodes.prefix,

@@ -6,7 +6,7 @@ import re
 import tomllib
 from functools import reduce
 from pathlib import Path
-from typing import TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
@@ -48,6 +48,11 @@ def read_toml(path: Path, model: type[TableT]) -> TableT:
     except ValueError:  # the one that says nothing of a place: Python reads no number of thousands of digits
         line = next(number for number, line in enumerate(text.split("\n"), 1) if _LONG_NUMBER.search(line))
         raise InputError(f"{path}:{line}", "a whole number of thousands of digits", _WHOLE) from None
+    return checked_content(path, content, model)
+
+
+def checked_content(path: Path, content: dict[str, Any], model: type[TableT]) -> TableT:
+    """What a TOML file of that name would say, as `model`; InputError names it, the key and what was expected."""
     try:
         return model.model_validate(content)
     except ValidationError as error:

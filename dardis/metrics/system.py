@@ -150,6 +150,18 @@ def _least_ratio(g: Ints, f: Ints) -> Fraction:
 
 def write_profile(path: Path, schedule: Schedule, platform: Platform, desired: DesiredProfile | None) -> None:
     """Write `profile.csv`: `time_s`, and of each kind what is used and desired from then on, where any changes."""
+    names, table = profile_table(schedule, platform, desired)
+    with atomic_text(path) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(names)
+        for first in range(0, table.shape[1], _ROWS):
+            writer.writerows(table[:, first : first + _ROWS].T.tolist())
+
+
+def profile_table(
+    schedule: Schedule, platform: Platform, desired: DesiredProfile | None
+) -> tuple[list[str], Ints]:  # fmt: skip
+    """The columns of `profile.csv`: their names, and their values, shape (columns, rows)."""
     functions = []
     for kind in platform.kinds:
         functions += [used_profile(schedule, kind), desired_total(platform, desired, kind)]
@@ -157,9 +169,5 @@ def write_profile(path: Path, schedule: Schedule, platform: Platform, desired: D
     values = np.stack([function.at(times) for function in functions])
     changed = np.ones(len(times), dtype=np.bool_)
     changed[1:] = np.any(values[:, 1:] != values[:, :-1], axis=0)
-    table = np.concatenate([times[None, changed], values[:, changed]])
-    with atomic_text(path) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["time_s", *(f"{kind}_{what}" for kind in platform.kinds for what in ("used", "desired"))])
-        for first in range(0, table.shape[1], _ROWS):
-            writer.writerows(table[:, first : first + _ROWS].T.tolist())
+    names = ["time_s", *(f"{kind}_{what}" for kind in platform.kinds for what in ("used", "desired"))]
+    return names, np.concatenate([times[None, changed], values[:, changed]])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 INTERRUPTED = 130
 """Exit status after Ctrl-C."""
 _LONGEST_PLACE, _LONGEST_FOUND, _LONGEST_EXPECTED = 1000, 300, 1000
@@ -19,6 +21,13 @@ class DardisError(Exception):
 
     exit_status = 1
 
+    @classmethod
+    def told(cls, line: str) -> Self:
+        """One of this kind that has been told in a line already."""
+        error = cls.__new__(cls)
+        error.args = (line,)
+        return error
+
 
 class InputError(DardisError):
     """A mistake in what the user handed us; the text names the place and what was expected."""
@@ -29,6 +38,10 @@ class InputError(DardisError):
         """Say `place: found; expected …` in one line, with `place` a file (and line or key) or an option."""
         said = f"{one_line(str(place), _LONGEST_PLACE)}: {one_line(found)}"
         super().__init__(said + (f"; expected {one_line(expected, _LONGEST_EXPECTED)}" if expected else ""))
+
+
+class DardisWarning(UserWarning):
+    """What a run from Python is warned of, with the words of the command."""
 
 
 class LossError(DardisError):

@@ -2,6 +2,7 @@
 
 from dardis.registry.builders import CENTRAL, LATE, PLANNED, Central, Late, Planned
 from dardis.registry.dispatcher import Builder, Cluster, Dispatcher
+from dardis.registry.loaded import of_class
 from dardis.registry.names import (
     OURS,
     all_dispatchers,
@@ -9,11 +10,12 @@ from dardis.registry.names import (
     dispatcher_origin,
     dispatchers_that,
     find_dispatcher,
+    is_known,
     taken,
 )
 
 __all__ = [
     "CENTRAL", "LATE", "OURS", "PLANNED", "Builder", "Central", "Cluster", "Dispatcher", "Late", "Planned",
     "all_dispatchers", "dispatcher_names", "dispatcher_origin", "dispatchers_that", "find_dispatcher",
-    "taken",
+    "is_known", "of_class", "taken",
 ]  # fmt: skip

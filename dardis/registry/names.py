@@ -1,19 +1,18 @@
-"""Every dispatcher by name: ours, and those that other packages register as entry points of `dardis.dispatchers`."""
+"""Every dispatcher by name: ours, those that other packages register as entry points, and those of `module:object`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
 from dardis.config.set_up import AnySetUp
-from dardis.config.settings import known_settings
 from dardis.dispatch import ASKING_SETUPS, CENTRAL_SETUPS, REPLAN_SETUPS
 from dardis.model.errors import InputError
 from dardis.registry.builders import ASKING, CENTRAL, LATE, PLANNED, REPLAN
-from dardis.registry.dispatcher import Builder, Dispatcher
+from dardis.registry.dispatcher import Dispatcher
+from dardis.registry.loaded import is_of_module, loaded, of_module, origin_of
 from dardis.task_manager import LATE_SETUPS, SETUPS
 
 GROUP: Final = "dardis.dispatchers"
@@ -46,6 +45,11 @@ def all_dispatchers() -> tuple[list[Dispatcher], list[InputError]]:
     return found, wrong
 
 
+def is_known(name: str) -> bool:
+    """Whether somebody may have a dispatcher of that name; `find_dispatcher` sees whether it can be had."""
+    return name in dispatcher_names() or is_of_module(name)
+
+
 def dispatchers_that(can: Callable[[AnySetUp], bool]) -> str:
     """The names of those whose set-ups say that they can do something, for people."""
     return ", ".join(dispatcher.name for dispatcher in all_dispatchers()[0] if can(dispatcher.setup))
@@ -62,13 +66,20 @@ def find_dispatcher(name: str, settings: Iterable[str] = ()) -> Dispatcher:
 def taken(name: str) -> list[InputError]:
     """What to tell the packages that want a name which another one has."""
     points = _registered().get(name, [])
+    if not points:
+        return []
     owner, others = ("dardis", points) if name in OURS else (_package(points[0]), points[1:])
     expected = "another name, or to uninstall one of them"
     return [InputError(_place(point), f"the name is taken by {owner}", expected) for point in others]
 
 
 def dispatcher_origin(name: str) -> dict[str, str]:
-    """What the record of a run says beside the name: of another package's dispatcher, that and its version."""
+    """What the record of a run says beside the name: of another package's dispatcher, that and its version.
+
+    Of one that has been found by `module:object` the module's file, and a digest of its content.
+    """
+    if name not in _registered() and is_of_module(name):
+        return {"dispatcher_of": origin_of(name)}
     return {"dispatcher_of": _package(_registered()[name][0])} if name in _others() else {}
 
 
@@ -80,10 +91,23 @@ def _as_registered(name: str) -> Dispatcher:
     if name in OURS:
         return OURS[name]
     if name not in _registered():
+        head, colon, rest = name.partition(":")
+        if colon and head in dispatcher_names():
+            _see_setting(head, rest)
+        if is_of_module(name):
+            return of_module(name)
         raise InputError("--dispatcher", f"unknown dispatcher {name!r}", f"one of {', '.join(dispatcher_names())}")
     for mistake in taken(name):
         raise mistake
-    return _loaded(_registered()[name][0])
+    point = _registered()[name][0]
+    return loaded(point, _place(point), lambda: _package(point))
+
+
+def _see_setting(name: str, text: str) -> None:
+    """Say what is wrong with a setting behind the colon of a name that is no module's. Raises InputError."""
+    if "=" in text:
+        raise InputError(f"--dispatcher {name}:{text}", "a name with a setting", f"{name}, and --set {text}")
+    _as_registered(name).with_settings([text])
 
 
 def _others() -> list[str]:
@@ -98,31 +122,6 @@ def _registered() -> dict[str, list[EntryPoint]]:
     for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, _package(point))):
         points.setdefault(point.name, []).append(point)
     return points
-
-
-def _loaded(point: EntryPoint) -> Dispatcher:
-    try:
-        found = point.load()
-        if isinstance(found, Dispatcher) and not (lacks := _lacks(found)):
-            found.setup.checked()
-            known_settings(type(found.setup))
-    except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever goes wrong there, it is one line here)
-        what = f"can't be loaded ({type(error).__name__}: {error})"
-        raise InputError(_place(point), what, "a package that can be imported, and settings that go together") from None
-    if not isinstance(found, Dispatcher):
-        raise InputError(_place(point), f"is a {type(found).__name__}", "a dardis.registry.Dispatcher")
-    if lacks:
-        raise InputError(_place(point), lacks, "a set-up that is an AnySetUp, and a Builder")
-    return replace(found, name=point.name, origin=_package(point), module=point.module.partition(".")[0])
-
-
-def _lacks(dispatcher: Dispatcher) -> str:
-    """What whoever runs it would miss; empty: nothing."""
-    for thing, kind in ((dispatcher.setup, AnySetUp), (dispatcher.builder, Builder)):
-        missing = [name for name in dir(kind) if not name.startswith("_") and not hasattr(thing, name)]
-        if missing:
-            return f"its {type(thing).__name__} has no {', '.join(missing)}"
-    return ""
 
 
 def _place(point: EntryPoint) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from dardis.config.platform import load_platform
 from dardis.model.platform import Platform
@@ -21,6 +21,11 @@ class Objects:
     trace: Trace | None = None
     platform: Platform | None = None
     dispatcher: Dispatcher | None = None
+    made: frozenset[str] = frozenset()
+    """Which of `trace` and `platform` have been made; the others are what is in the files that the request names."""
+
+
+NOTHING: Final = Objects()
 
 
 @dataclass(frozen=True)
@@ -37,17 +42,15 @@ class Given:
     """Where they were read; None: nowhere."""
 
 
-def read_given(request: RunRequest, objects: Objects | None = None) -> Given:
+def read_given(request: RunRequest, have: Objects = NOTHING) -> Given:
     """Read what the request names, but for the objects that stand for it. Raises InputError."""
-    have = objects or Objects()
     dispatcher = have.dispatcher or find_dispatcher(request.dispatcher, request.settings)
     record = request.record(platform=have.platform)
-    made = {name: None for name in ("trace", "platform") if getattr(have, name) is not None}
     return Given(
         dispatcher,
-        have.trace or read_trace(request.trace, strict=request.strict),
-        have.platform or load_platform(request.platform),
-        record | made,
-        None if have.trace else request.trace,
-        None if have.platform else request.platform,
+        have.trace if have.trace is not None else read_trace(request.trace, strict=request.strict),
+        have.platform if have.platform is not None else load_platform(request.platform),
+        record | dict.fromkeys(have.made),
+        None if "trace" in have.made else request.trace,
+        None if "platform" in have.made else request.platform,
     )

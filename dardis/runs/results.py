@@ -13,17 +13,21 @@ import numpy as np
 from dardis import __version__
 from dardis.config.settings import plain_settings
 from dardis.engine.clock import utc_now
+from dardis.metrics.asked import AskedJobs, Changed
+from dardis.metrics.audit import audit
 from dardis.metrics.downtime import DOWNTIME_FILE, switching_metrics, write_downtime
 from dardis.metrics.expectations import EXPECTATIONS_FILE, Expectations, expectation_metrics, write_expectations
 from dardis.metrics.jobs import makespan, write_metrics_by
 from dardis.metrics.power import PowerReport, power_metrics, power_report, write_power
 from dardis.metrics.system import schedule_metrics, trimmed, write_profile
 from dardis.metrics.table import write_jobs
+from dardis.metrics.violation import Violation
 from dardis.model.addresses import JobId
 from dardis.model.choices import Expecting
 from dardis.model.downtime import Downtime
 from dardis.model.events import JobChanged
 from dardis.model.files import sha256_of, write_json
+from dardis.model.laid_out import lay_out
 from dardis.model.platform import Platform
 from dardis.model.platform_dict import platform_to_dict
 from dardis.model.schedule import Schedule
@@ -75,6 +79,17 @@ class Results:
             for place, job in enumerate(self.played.jobs)
             if job.number in named or place in cut
         ]
+
+    @property
+    def later_warnings(self) -> Sequence[str]:
+        """Those that nobody could have told before the run."""
+        return self.warnings[len(self.inputs.warnings) :]
+
+    def audited(self) -> list[Violation]:
+        """What is wrong with the schedule, beside what was asked for; empty when it is legal."""
+        changed = [Changed(one["job"], one["walltime_s"], one["queue"], one["ran_s"]) for one in self.changed]
+        asked = AskedJobs.of(self.inputs.jobs, lay_out(self.platform).machine.kinds).changed(changed)
+        return audit(self.schedule, self.platform, downtime=self.downtime, asked=asked)
 
     @property
     def rules(self) -> dict[str, int]:

@@ -15,8 +15,9 @@ from dardis.model.folders import RUN_FOLDER
 from dardis.model.laid_out import lay_out
 from dardis.registry import find_dispatcher
 from dardis.runs.blamed import blamed
+from dardis.runs.given import NOTHING, Objects, read_given
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
-from dardis.runs.inputs import Inputs, load_inputs
+from dardis.runs.inputs import Inputs, prepared
 from dardis.runs.instances import check_folder, keeper
 from dardis.runs.outputs import RUN_FILE, Report
 from dardis.runs.play import Hosting, heeded, play, play_over
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from dardis.transport.mpi import Communicator
 
 REJECTIONS_SHOWN = 10
+Tell = Callable[[str], object]
+"""Is told a line."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +51,25 @@ def run(request: RunRequest, progress: Progress | None = None, report: Report | 
     """
     with RUN_FOLDER.held(request.out, force=request.force):
         inputs = _prepare(request)
-        played = play(
-            inputs.platform, inputs.jobs, inputs.dispatcher, inputs.target, request.seed,
-            task_managers=request.task_managers, reach=request.reach, progress=progress,
-            keep=_keeper(request), events=inputs.events,
-        )  # fmt: skip
-        return _write(results_of(request, inputs, played), report)
+        gc.freeze()  # what has been read lives as long as the run: not to look through it saves 5 % of the CPU
+        return _tell_and_write(_played(request, inputs, progress), report)
+
+
+def simulated(request: RunRequest, objects: Objects, tell: Tell, progress: Progress | None = None) -> Results:
+    """Simulate in this process, with objects in place of what the request names; `tell` is told of warnings first.
+
+    Nothing is written but what models are asked, if the request says so. Raises InputError.
+    """
+    return _played(request, _prepare(request, objects, tell), progress)
+
+
+def _played(request: RunRequest, inputs: Inputs, progress: Progress | None) -> Results:
+    played = play(
+        inputs.platform, inputs.jobs, inputs.dispatcher, inputs.target, request.seed,
+        task_managers=request.task_managers, reach=request.reach, progress=progress,
+        keep=_keeper(request), events=inputs.events,
+    )  # fmt: skip
+    return results_of(request, inputs, played)
 
 
 def run_over_ranks(
@@ -70,15 +86,12 @@ def run_over_ranks(
     def prepare(stack: ExitStack) -> tuple[Any, Callable[[], Outcome]]:
         stack.enter_context(RUN_FOLDER.held(request.out, force=request.force))
         inputs = _prepare(request)
+        gc.freeze()
         machine = lay_out(inputs.platform).machine
         bounds = even_bounds(machine.node_count, comm.size)
         dispatcher = inputs.dispatcher
         if not dispatcher.setup.asks_nodes:
-            played = play(
-                inputs.platform, inputs.jobs, dispatcher, inputs.target, request.seed, progress=progress,
-                keep=_keeper(request), events=inputs.events,
-            )  # fmt: skip
-            outcome = _write(results_of(request, inputs, played), report)
+            outcome = _tell_and_write(_played(request, inputs, progress), report)
             return 0, lambda: outcome
         plan = host_plan(machine, heeded(dispatcher, inputs.target), bounds, request.seed)
         plan["dispatcher"] = [request.dispatcher, list(request.settings)]
@@ -91,7 +104,7 @@ def run_over_ranks(
                 request.seed, task_managers=request.task_managers, reach=request.reach, progress=progress,
                 events=inputs.events,
             )  # fmt: skip
-            return _write(results_of(request, inputs, played), report)
+            return _tell_and_write(results_of(request, inputs, played), report)
 
         return plan, lead
 
@@ -106,15 +119,22 @@ def run_over_ranks(
     return led_by_first(comm, prepare, be_host)
 
 
-def _prepare(request: RunRequest) -> Inputs:
+def _tell(line: str) -> None:
+    print(f"dardis: {line}", file=sys.stderr, flush=True)  # noqa: T201 (warnings go to standard error)
+
+
+def _warn(line: str) -> None:
+    _tell(f"warning: {line}")
+
+
+def _prepare(request: RunRequest, objects: Objects = NOTHING, tell: Tell = _warn) -> Inputs:
     if request.save_instances is not None:
         check_folder(request.save_instances, request.dispatcher, request.out, force=request.force)
-    inputs = load_inputs(request)
+    inputs = prepared(request, read_given(request, objects))
     for warning in inputs.warnings:
-        _tell(f"warning: {warning}")
+        tell(warning)
     with blamed(inputs.dispatcher):
         inputs.dispatcher.warm(wished=inputs.target.desired is not None)
-    gc.freeze()  # what has been read lives as long as the run: not to look through it saves 5 % of the CPU
     return inputs
 
 
@@ -125,11 +145,7 @@ def _keeper(request: RunRequest) -> Keep | None:
     return keeper(request.save_instances)
 
 
-def _tell(line: str) -> None:
-    print(f"dardis: {line}", file=sys.stderr, flush=True)  # noqa: T201 (warnings go to standard error)
-
-
-def _write(results: Results, report: Report | None) -> Outcome:
+def _tell_and_write(results: Results, report: Report | None) -> Outcome:
     """Say what was found, write what came of the run to its folder, and draw the report."""
     out = results.request.out
     for note in results.played.site.notes:
@@ -140,9 +156,14 @@ def _write(results: Results, report: Report | None) -> Outcome:
         more = len(results.rejected) - REJECTIONS_SHOWN
         _tell(f"and {more} more jobs rejected, each with its reason in {RUN_FILE}")
     for warning in results.power.warnings if results.power else ():
-        _tell(f"warning: {warning}")
+        _warn(warning)
+    write(results, out, report)
+    return Outcome(out, results.metrics, results.rules)
+
+
+def write(results: Results, out: Path, report: Report | None) -> None:
+    """Write the files of a run to a folder that is held, and draw the report, if any. Raises OSError."""
     with RUN_FOLDER.written_together(out) as part:
         results.write(part)
     if report is not None:
         report(out)
-    return Outcome(out, results.metrics, results.rules)

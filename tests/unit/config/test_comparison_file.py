@@ -162,8 +162,13 @@ def test_names_that_differ_in_case_only_would_be_one_folder():
             ),
         ),
         ("a:arity=flat:sample=all", Contender("a arity=flat sample=all", "a", (), 0, 0)),
-        ("easy:order", Contender("easy order", "easy", ("order",))),
-        ("easy:", Contender("easy ", "easy", ("",))),
+        ("easy:order", Contender("easy order", "easy:order")),
+        ("easy:", Contender("easy ", "easy:")),
+        ("my.rules:Wide", Contender("my.rules Wide", "my.rules:Wide")),
+        (
+            "my.rules:Wide:depth=3:x=a:b",
+            Contender("my.rules Wide depth=3 x=a b", "my.rules:Wide", ("depth=3", "x=a:b")),
+        ),
     ],
 )
 def test_a_dispatcher_with_settings_of_its_own(text, contender):

@@ -1,0 +1,91 @@
+"""A command of DARDIS in a process of its own: keywords become options, and mistakes exceptions in its words."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import warnings
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Final, NamedTuple, TypeVar
+
+from dardis.api.plain import plain, setting_text
+from dardis.model.errors import INTERRUPTED, DardisError, DardisWarning, InputError, LossError
+
+Result = TypeVar("Result")
+_WARNING: Final = "warning: "
+
+
+class Said(NamedTuple):
+    """How a command ended that wrote what it was to write."""
+
+    status: int
+    output: str
+    lines: list[str]
+    """What it said on standard error beside warnings."""
+
+
+def within(out: str | PathLike[str] | None, make: Callable[[Path], Result]) -> Result:
+    """What `make` makes of the folder `out`; without one, of a temporary folder that lives as long as its result."""
+    if out is not None:
+        return make(Path(out))
+    folder = Path(tempfile.mkdtemp(prefix="dardis-"))
+    try:
+        result = make(folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    weakref.finalize(result, shutil.rmtree, folder, ignore_errors=True)
+    return result
+
+
+def words_of(options: Mapping[str, object]) -> list[str]:
+    """Keywords as options: `from_` is --from; True stands alone, None and False are left out; a list has commas."""
+    words = []
+    for name, value in options.items():
+        option = "--" + name.rstrip("_").replace("_", "-")
+        if isinstance(value, Mapping):
+            words += [f"{option}={key}={setting_text(one)}" for key, one in value.items()]
+        elif value is True:
+            words.append(option)
+        elif isinstance(value, str | PathLike):
+            words.append(f"{option}={fspath(value)}")
+        elif isinstance(value, Sequence):
+            words.append(f"{option}={','.join(str(plain(one)) for one in value)}")
+        elif value is not None and value is not False:
+            words.append(f"{option}={plain(value)}")
+    return words
+
+
+def command(words: Sequence[str], *, may_fail: bool = False, stacklevel: int = 3) -> Said:
+    """Run `dardis` with these words and warn as it does.
+
+    Raises InputError and others of DARDIS with the line that it ends with; with `may_fail` a status of 1 is none.
+    """
+    done = subprocess.run(
+        [sys.executable, "-m", "dardis", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        errors="replace", check=False, env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )  # fmt: skip
+    lines = [line.removeprefix("dardis: ") for line in done.stderr.splitlines() if line.strip()]
+    for line in lines:
+        if line.startswith(_WARNING):
+            warnings.warn(line.removeprefix(_WARNING), DardisWarning, stacklevel=stacklevel)
+    told = [line for line in lines if not line.startswith(_WARNING)]
+    if done.returncode not in ((0, 1) if may_fail else (0,)):
+        raise _raised(done.returncode, told[-1] if told else f"ended with exit status {done.returncode}")
+    return Said(done.returncode, done.stdout, told)
+
+
+def _raised(status: int, line: str) -> BaseException:
+    """What a command means that ends so."""
+    if status in (INTERRUPTED, -2):
+        return KeyboardInterrupt()
+    for kind in (InputError, LossError):
+        if status == kind.exit_status:
+            return kind.told(line)
+    return DardisError(line)

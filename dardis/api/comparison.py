@@ -1,0 +1,134 @@
+"""`dardis.compare`: dispatchers × traces × seeds as `dardis compare` runs them, and its tables as DataFrames."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from dardis.api.command import Said, command, within, words_of
+from dardis.api.platforms import Platform, as_platform
+from dardis.api.traces import Trace, as_trace
+from dardis.model.errors import DardisError, InputError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_Traces = Trace | str | PathLike[str]
+
+
+class Comparison:
+    """What a comparison found; its folder lives as long as this object, or stays where `out` named one."""
+
+    def __init__(self, folder: Path, said: Said) -> None:
+        self.folder = folder
+        """What `dardis compare` wrote: tables, report.html, and the folder of each run under `runs`."""
+        self.failed: tuple[str, ...] = tuple(line for line in said.lines if " failed: " in line)
+        """The runs that failed, and why, a line each."""
+        self._said = said
+
+    @property
+    def table(self) -> DataFrame:
+        """table.csv: a row for each trace and dispatcher, with mean and deviation of each figure."""
+        return self._read("table.csv")
+
+    @property
+    def runs(self) -> DataFrame:
+        """compare.csv: a row for each run, with all its figures; times in s."""
+        return self._read("compare.csv")
+
+    @property
+    def classes(self) -> DataFrame:
+        """who_pays.csv: waits and slowdowns by classes of width and walltime."""
+        return self._read("who_pays.csv")
+
+    def jobs(self, trace: str, dispatcher: str, seed: int = 1) -> DataFrame:
+        """jobs.csv of one run, by the names that `runs` has. Raises `InputError` where there is none."""
+        from pandas import read_csv
+
+        file = self.folder / "runs" / trace / dispatcher / str(seed) / "jobs.csv"
+        if not file.exists():
+            raise InputError("jobs", f"no run {trace}/{dispatcher}/{seed}", "one of `runs` that did not fail")
+        return read_csv(file)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Copy the report there: one HTML file that needs no other."""
+        return Path(shutil.copyfile(self.folder / "report.html", path))
+
+    def __repr__(self) -> str:
+        return self._said.output.partition("\n\n")[0]
+
+    def _read(self, name: str) -> DataFrame:
+        from pandas import read_csv
+
+        return read_csv(self.folder / name)
+
+
+def compare(
+    traces: _Traces | DataFrame | Sequence[_Traces],
+    platform: Platform | str | PathLike[str] | None = None,
+    dispatchers: str | Sequence[str | type] | None = None,
+    *,
+    seeds: int | Sequence[int] | None = None,
+    settings: Mapping[str, object] | None = None,
+    out: str | PathLike[str] | None = None,
+    force: bool = False,
+    **options: Any,  # noqa: ANN401 (each its own kind)
+) -> Comparison:
+    """Replay traces under dispatchers, each pair with each seed, in processes side by side, as `dardis compare` does.
+
+    `traces` is one or several, as objects or paths, or the path of a SPEC.toml, which says all itself. `dispatchers`
+    are names with settings of their own, as in `["easy", "easy:order=sjbf", "mymodule:Mine:depth=3"]`, or classes of a
+    module that can be imported. `settings` are those of all dispatchers. Objects of one comparison need names of their
+    own: `Trace(…, name="june")`.
+
+    The other keywords are the options of the command line by their names: `jobs`, `from_`, `to`, `profile`,
+    `deadlines`, `trim`, `processes`, `clairvoyant`, …. What `out` holds of just that already is kept; without `out`
+    all is in a temporary folder.
+
+    Raises `InputError` with the command's own line. A run that fails is no exception: see `Comparison.failed`.
+    """
+    several = [traces] if isinstance(traces, Trace | str | PathLike) or hasattr(traces, "columns") else [*traces]
+    with TemporaryDirectory(prefix="dardis-") as made:
+        words = ["compare", *words_of(options | {"set": settings, "seeds": seeds, "force": force})]
+        if dispatchers is not None:
+            words.append(
+                "--dispatchers=" + (dispatchers if isinstance(dispatchers, str) else ",".join(map(_named, dispatchers)))
+            )
+        if platform is not None:
+            words.append(f"--platform={as_file(platform, Path(made))}")
+        files = [_trace_file(one, Path(made) / str(place)) for place, one in enumerate(several)]
+
+        def compared(folder: Path) -> Comparison:
+            said = command([*words, f"--out={folder}", "--", *files], may_fail=True, stacklevel=5)
+            if not (folder / "compare.csv").exists():
+                raise DardisError(said.lines[-1] if said.lines else "the comparison ended without a table")
+            return Comparison(folder, said)
+
+        return within(out, compared)
+
+
+def as_file(platform: Platform | str | PathLike[str], folder: Path) -> Path:
+    """The file of a machine; that of an object that has been made is written to the folder. Raises InputError."""
+    return Path(platform) if isinstance(platform, str | PathLike) else as_platform(platform).write(folder)
+
+
+def _trace_file(trace: object, folder: Path) -> str:
+    """The same of a trace."""
+    if isinstance(trace, str | PathLike):
+        return str(trace)
+    folder.mkdir()
+    return str(as_trace(trace, strict=True).write(folder))
+
+
+def _named(dispatcher: str | type) -> str:
+    """What a process of its own finds it by. Raises InputError."""
+    if isinstance(dispatcher, str):
+        return dispatcher
+    if dispatcher.__module__ == "__main__":
+        found = f"{dispatcher.__name__} of a notebook or script"
+        raise InputError("--dispatchers", found, "a class of a module that other processes can import")
+    return f"{dispatcher.__module__}:{dispatcher.__qualname__}"

@@ -1,0 +1,107 @@
+"""What the keywords of a run ask for: the request that the command line would make of its options, and objects.
+
+Mistakes are told with the options' names.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from difflib import get_close_matches
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from dardis.api.plain import plain, setting_text, whole
+from dardis.api.platforms import Platform, as_platform
+from dardis.api.traces import Trace, as_trace
+from dardis.config.reach import reach_value
+from dardis.config.settings import known_settings
+from dardis.model.errors import InputError
+from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
+from dardis.registry import Dispatcher, find_dispatcher, of_class
+from dardis.runs.given import Objects
+from dardis.runs.request import RunRequest
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+NOWHERE: Final = Path(os.devnull)
+"""The folder of a run that writes none."""
+LARGEST_SEED: Final = 1 << 62
+MOST_TASK_MANAGERS: Final = 4096
+
+
+def requested(
+    trace: Trace | DataFrame | str | PathLike[str], platform: Platform | str | PathLike[str],
+    dispatcher: str | type | Dispatcher, settings: Mapping[str, object], *, strict: bool, **options: Any,  # noqa: ANN401 (each its own kind)
+) -> tuple[RunRequest, Objects]:  # fmt: skip
+    """What is asked, and the objects that stand for what the request names. Raises InputError."""
+    said = tuple(f"{key}={setting_text(value)}" for key, value in settings.items())
+    who = None if isinstance(dispatcher, str) else of_class(dispatcher)
+    _see_keywords(who or find_dispatcher(str(dispatcher)), settings, options)
+    jobs = Path(trace) if isinstance(trace, str | PathLike) else as_trace(trace, strict=strict)
+    machine = Path(platform) if isinstance(platform, str | PathLike) else as_platform(platform)
+    request = RunRequest(
+        trace=jobs if isinstance(jobs, Path) else jobs.place,
+        platform=machine if isinstance(machine, Path) else machine.place,
+        dispatcher=who.name if who else str(dispatcher), settings=said, strict=bool(strict), **_read(options),
+    )  # fmt: skip
+    made = {
+        name for name, one in (("trace", jobs), ("platform", machine)) if not isinstance(one, Path) and one.file is None
+    }
+    objects = Objects(
+        None if isinstance(jobs, Path) else jobs.jobs,
+        None if isinstance(machine, Path) else machine.machine,
+        None if who is None else who.with_settings(said),
+        frozenset(made),
+    )
+    return request, objects
+
+
+def _see_keywords(dispatcher: Dispatcher, settings: Mapping[str, object], options: Mapping[str, object]) -> None:
+    """See that no setting is an option that is spelled in another way. Raises InputError."""
+    known = known_settings(type(dispatcher.setup))
+    for key, value in settings.items():
+        near = get_close_matches(key, [*options, "strict", "no_report"], 1, 0.8) if key not in known else []
+        if near and not get_close_matches(key, known, 1, 0.8):
+            choices = ", ".join(f"{name}={values}" for name, values in known.items())
+            said = f"--set {key}={setting_text(value)}"
+            raise InputError(said, "unknown setting", f"the option {near[0]}, or one of {choices}")
+
+
+def _read(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options as fields of a request, each checked as the command line checks it."""
+    out, trim, deadlines, start = (options[name] for name in ("out", "trim", "deadlines", "calendar_start"))
+    return {
+        "out": NOWHERE if out is None else Path(out),
+        "force": bool(options["force"]),
+        "seed": whole("--seed", options["seed"], 0, LARGEST_SEED),
+        "jobs": _maybe("--jobs", options["jobs"], 1),
+        "start": _maybe("--from", options["from_"], LEAST_INT64),
+        "end": _maybe("--to", options["to"], LEAST_INT64),
+        "deadlines": None if deadlines is None else os.fspath(deadlines),
+        "think_times": bool(options["think_times"]),
+        "task_managers": whole("--task-managers", options["task_managers"], 1, MOST_TASK_MANAGERS),
+        "trim": None if trim is None else _pair(trim),
+        "arity": reach_value("arity", str(plain(options["arity"]))),
+        "sample": reach_value("sample", str(plain(options["sample"]))),
+        "calendar_start": None if start is None else str(start),
+        **{name: _path(options[name]) for name in ("profile", "events", "save_instances")},
+    }
+
+
+def _path(value: str | PathLike[str] | None) -> Path | None:
+    return None if value is None else Path(value)
+
+
+def _maybe(option: str, value: object, least: int) -> int | None:
+    return None if value is None else whole(option, value, least, LARGEST_INT64)
+
+
+def _pair(trim: object) -> tuple[int, int]:
+    """Warm-up and cool-down. Raises InputError."""
+    found = plain(trim)
+    if not isinstance(found, list) or len(found) != 2:
+        raise InputError("--trim", f"{trim!r}", "WARMUP_S,COOLDOWN_S in whole seconds")
+    return whole("--trim", found[0], 0, 1 << 40), whole("--trim", found[1], 0, 1 << 40)

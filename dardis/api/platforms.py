@@ -1,0 +1,109 @@
+"""Machines as objects: read from a platform file, or made of node groups with ordinary amounts, and checked alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Final
+
+from dardis.api.plain import plain
+from dardis.config.platform import load_platform, stated_platform
+from dardis.config.platform_text import toml_table
+from dardis.model import platform as model
+from dardis.model.errors import InputError
+from dardis.model.files import is_file, write_text
+
+_FILES: Final = ("cooling", "prices", "weather", "carbon")
+"""Keys that may name files."""
+_PLACE: Final = Path("platform")
+
+
+def nodes(
+    count: int, *, prefix: str = "n", power: Mapping[str, Any] | None = None, always_on: bool = False,
+    **resources: int | str,
+) -> dict[str, Any]:  # fmt: skip
+    """A group of equal nodes for `Platform`, as in `nodes(64, cores=48, memory="192GiB")`: what each holds.
+
+    Memory is in MiB, or a text with a unit; any other keyword is a kind of resource (`gpu=4`). Nodes are called
+    `prefix` and their number. `power` has the keys of a platform file (`idle_w`, `core_w`, `off_w`, `boot_s`, …; W and
+    s); `always_on` nodes are never shut down.
+    """
+    group: dict[str, Any] = {"count": count, "prefix": prefix, "resources": resources, "power": power}
+    return group | {"always_on": True} if always_on else group
+
+
+class Platform:
+    """A machine: groups of equal nodes, and whatever else a platform file says of it (docs/formats.md).
+
+    `nodes` is what `dardis.nodes` makes, one group or several. The keywords are the other keys of a platform file:
+    `partitions`, `queues`, `maintenance`, `prices`, `weather`, `cooling`, `tariff`, …, with lists and mappings for its
+    arrays and tables; files are looked for from the folder we are in. Raises `InputError` with the words that a file
+    gets. It does not change.
+    """
+
+    def __init__(
+        self, nodes: Mapping[str, Any] | Sequence[Mapping[str, Any]], *, name: str = "machine", **keys: Any,  # noqa: ANN401 (whatever a file can say)
+    ) -> None:  # fmt: skip
+        groups = [nodes] if isinstance(nodes, Mapping) else nodes
+        content: dict[str, Any] = plain({"name": name, "nodes": list(groups), **keys})
+        for key in _FILES:
+            if isinstance(content.get(key), str) and is_file(Path(content[key])):
+                content[key] = str(Path(content[key]).resolve())
+        self._content, self.file, self.place = content, None, _PLACE
+        self.machine = stated_platform(_PLACE, content)
+
+    machine: model.Platform
+    """What dispatchers are handed."""
+    place: Path
+    """What it is called in messages."""
+    file: Path | None
+    """Where it was read; None: nowhere."""
+
+    @classmethod
+    def read(cls, path: str | PathLike[str]) -> Platform:
+        """Read a platform file. Raises `InputError`, which names the key."""
+        found = cls.__new__(cls)
+        found.file = found.place = Path(path)
+        found.machine = load_platform(Path(path))
+        return found
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.machine.name
+
+    @property
+    def node_count(self) -> int:
+        """Number of nodes."""
+        return self.machine.node_count
+
+    @property
+    def cores(self) -> int:
+        """Cores of all nodes."""
+        return self.machine.cores
+
+    def __repr__(self) -> str:
+        return f"<Platform {self.name}: {self.machine.describe()}>"
+
+    def write(self, folder: Path) -> Path:
+        """A file that says just this: its own, or one that is written to the folder."""
+        if self.file is not None:
+            return self.file
+        file = folder / "platform.toml"
+        write_text(file, toml_table(self._content))
+        return file
+
+
+def read_platform(path: str | PathLike[str]) -> Platform:
+    """As `Platform.read`."""
+    return Platform.read(path)
+
+
+def as_platform(what: Platform | str | PathLike[str]) -> Platform:
+    """A platform, or the one of that file. Raises InputError."""
+    if isinstance(what, Platform):
+        return what
+    if isinstance(what, str | PathLike):
+        return Platform.read(what)
+    raise InputError("platform", f"is a {type(what).__name__}", "a path, or a dardis.Platform")

@@ -1,0 +1,213 @@
+"""`dardis.simulate`: a trace replayed under a dispatcher in this process, and what came of it as tables of pandas."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import warnings
+from collections.abc import Mapping
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dardis.api.options import requested
+from dardis.api.platforms import Platform
+from dardis.api.traces import Trace
+from dardis.metrics.columns import PARTS, UNITS_BY_PART, header
+from dardis.metrics.system import profile_table
+from dardis.metrics.table import rows
+from dardis.metrics.violation import Violation
+from dardis.model.cells import from_cell
+from dardis.model.errors import DardisWarning
+from dardis.model.folders import RUN_FOLDER
+from dardis.registry import Dispatcher
+from dardis.runs.given import Objects
+from dardis.runs.request import RunRequest
+from dardis.runs.results import Results
+from dardis.runs.run import simulated, write
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
+
+class Run:
+    """What came of a run: tables and figures in memory; files only where somebody asks for them.
+
+    Times are s on the trace's clock, spans s, memory is MiB; docs/metrics.md says what each figure means, and
+    docs/formats.md each column.
+    """
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+
+    @cached_property
+    def jobs(self) -> DataFrame:
+        """The columns of jobs.csv, a row for each job in the order of submission.
+
+        Shape (jobs, columns). Who was rejected has NaN for when it started (`starting_time`) and all that follows.
+        """
+        from pandas import DataFrame
+
+        schedule = self._results.schedule
+        table = rows(schedule, 0, len(schedule.number), self._results.request.trace.name)
+        frame = DataFrame.from_records(list(table), columns=list(header(schedule)))
+        texts = {
+            "workload_name",
+            "allocated_resources",
+            "units_by_node",
+            "status",
+            "queue",
+            "user",
+            PARTS,
+            UNITS_BY_PART,
+        }
+        for name in texts.intersection(frame):
+            frame[name] = [from_cell(cell) for cell in frame[name]]
+        # A column in which nobody has a value, or only some, has numbers beside NaN.
+        return frame.astype(
+            {name: float for name, kind in frame.dtypes.items() if kind == "object" and name not in texts}
+        )
+
+    @cached_property
+    def metrics(self) -> Series[Any]:
+        """The figures of metrics.json by name; None for one that has no meaning, and a text for `schedule_digest`."""
+        from pandas import Series
+
+        return Series(self._results.metrics, dtype=object, name=self._results.request.dispatcher)
+
+    @cached_property
+    def profile(self) -> DataFrame:
+        """What was used over time, and what was wished: the columns of profile.csv, from each `time_s` to the next."""
+        from pandas import DataFrame
+
+        names, table = profile_table(
+            self._results.schedule, self._results.platform, self._results.inputs.target.desired
+        )  # fmt: skip
+        return DataFrame(table.T, columns=names)
+
+    @property
+    def rejected(self) -> Series[Any]:
+        """Why jobs were rejected, by their number; empty where none was."""
+        from pandas import Series
+
+        return Series(dict(self._results.rejected), dtype=object, name="reason")
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What there was to be warned of, as the command says it; each was a `DardisWarning` too."""
+        return tuple(self._results.warnings)
+
+    @property
+    def digest(self) -> str:
+        """What two runs share that have the same schedule."""
+        return str(self._results.metrics["schedule_digest"])
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """All that is needed to run it again, as in run.json."""
+        return self._results.record()
+
+    def audit(self) -> list[Violation]:
+        """What is wrong with the schedule, judged from the schedule alone; empty when it is legal.
+
+        A violation has `job`, `node` and `time` (s), each None where it has none, and `text`; `str` makes it a line.
+        """
+        return self._results.audited()
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Draw the report as one HTML file that needs no other, replace what is there, and return its path."""
+        path = Path(path)
+        with tempfile.TemporaryDirectory(prefix="dardis-") as folder:
+            self._results.write(Path(folder))
+            shutil.copyfile(_draw(Path(folder)), path)
+        return path
+
+    def save(self, out: str | PathLike[str], *, force: bool = False, no_report: bool = False) -> Path:
+        """Write the whole folder of a run, as `dardis simulate --out` does, and return it.
+
+        Raises `InputError` where it holds anything; with `force` another run may be replaced.
+        """
+        out = Path(out)
+        with RUN_FOLDER.held(out, force=force):
+            write(self._results, out, None if no_report else _draw)
+        return out
+
+    def __repr__(self) -> str:
+        figures, request = self._results.metrics, self._results.request
+        shown = [f"{figures['jobs']:,} jobs"]
+        shown += [f"{figures['rejected']:,} rejected"] if figures["rejected"] else []
+        if figures["mean_wait_s"] is not None:
+            shown += [f"mean wait {figures['mean_wait_s']:,.0f} s", f"utilisation {figures['utilisation']:.1%}"]
+        return f"<Run of {request.dispatcher} on {self._results.platform.name}: {', '.join(shown)}>"
+
+
+def simulate(
+    trace: Trace | DataFrame | str | PathLike[str],
+    platform: Platform | str | PathLike[str],
+    dispatcher: str | type | Dispatcher,
+    *,
+    seed: int = 1,
+    jobs: int | None = None,
+    from_: int | str | None = None,
+    to: int | str | None = None,
+    profile: str | PathLike[str] | None = None,
+    deadlines: str | PathLike[str] | None = None,
+    settings: Mapping[str, object] | None = None,
+    task_managers: int = 1,
+    arity: int | str = "flat",
+    sample: int | str = "all",
+    trim: tuple[int, int] | None = None,
+    think_times: bool = False,
+    calendar_start: str | None = None,
+    events: str | PathLike[str] | None = None,
+    strict: bool = False,
+    save_instances: str | PathLike[str] | None = None,
+    out: str | PathLike[str] | None = None,
+    force: bool = False,
+    no_report: bool = False,
+    **more: object,
+) -> Run:
+    """Replay a trace on a machine under a dispatcher, as `dardis simulate` does, with the same schedule.
+
+    Trace and platform are objects or the paths of files; a trace may be a DataFrame as well. The dispatcher is a name
+    (`dardis dispatchers` lists them), `"package.module:Class"`, or a class at hand, such as a `Rule`. Settings of the
+    dispatcher are keywords, as in `simulate(trace, platform, "easy", order="sjbf")`; those that are called as an option
+    (`profile`) go into the mapping `settings`. True is `on`, False `off`.
+
+    The other keywords are the options of the command line: `seed` (of every random choice), `jobs` (only the first),
+    `from_` and `to` (only those submitted within, s), `profile` (the file of a desired profile, or a plan's
+    target.json), `deadlines` (a rule, or a file of latest starts), `trim` (warm-up and cool-down, s, whose jobs don't
+    count), `task_managers`, `arity`, `sample`, `think_times`, `calendar_start`, `events`, `strict`, and
+    `save_instances`. Nothing is written, unless `out` names a folder for all files of a run.
+
+    Raises `InputError` with the line that the command would end with, `DardisError` where the code of a dispatcher
+    fails. Warns (`DardisWarning`) of what the command warns of.
+    """
+    asked = requested(
+        trace, platform, dispatcher, {**(settings or {}), **more}, strict=strict, out=out, force=force, seed=seed,
+        jobs=jobs, from_=from_, to=to, profile=profile, deadlines=deadlines, task_managers=task_managers, arity=arity,
+        sample=sample, trim=trim, think_times=think_times, calendar_start=calendar_start, events=events,
+        save_instances=save_instances,
+    )  # fmt: skip
+    if out is None:
+        return Run(_simulated(*asked))
+    with RUN_FOLDER.held(asked[0].out, force=force):
+        results = _simulated(*asked)
+        write(results, asked[0].out, None if no_report else _draw)
+    return Run(results)
+
+
+def _simulated(request: RunRequest, objects: Objects) -> Results:
+    """Run, and warn as the command does."""
+    results = simulated(request, objects, lambda line: warnings.warn(line, DardisWarning, stacklevel=6))
+    for line in results.later_warnings:
+        warnings.warn(line, DardisWarning, stacklevel=3)
+    return results
+
+
+def _draw(folder: Path) -> Path:
+    """Draw the report of a folder."""
+    from dardis.report.page import draw_report
+
+    return draw_report(folder)

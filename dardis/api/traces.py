@@ -1,0 +1,187 @@
+"""Traces as objects: read from files of all forms, or made of columns; what is wrong with one is said as of a file."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dardis.api.plain import plain
+from dardis.model.cells import as_cell, row_writer
+from dardis.model.errors import InputError
+from dardis.model.files import write_text
+from dardis.model.job import NO_TIME
+from dardis.workload import trace as model
+from dardis.workload.read import read_trace as read
+from dardis.workload.swf import parse_swf
+from dardis.workload.table import parse_table
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_PROCS: Final = "procs"
+_SWF: Final = (
+    "job_id", "submit_s", "wait_s", "runtime_s", _PROCS, "", "", _PROCS, "walltime_s", "memory_kb", "", "user", "group",
+    "name", "queue", "partition", "after", "think_s",
+)  # fmt: skip
+"""What the columns of SWF are called here."""
+_COLUMNS: Final = {
+    "job_id": "number", "submit_s": "submit", "wait_s": "wait", "runtime_s": "runtime", "walltime_s": "stated_walltime",
+    _PROCS: "procs", "memory_kb": "memory_kb", "units": "units", "est_s": "est", "lst_s": "lst", "user": "user",
+    "group": "group", "name": "name", "queue": "queue", "partition": "partition", "after": "after", "think_s": "think",
+}  # fmt: skip
+
+
+class Trace:
+    """Jobs that were submitted, or might be: what they asked for, and how long they ran.
+
+    Made of columns, it is a job table (docs/formats.md): a pandas DataFrame, or a mapping from names to sequences of
+    equal length. Needed are `job_id`, `submit_s`, `runtime_s`, `units` and one `req_KIND` at least (what one unit asks
+    for: `req_cores`, `req_memory` in MiB or as `"2GiB"`, any other kind); `walltime_s`, `est_s`, `lst_s`, `wait_s`,
+    `queue`, `user`, `group`, `name`, `partition`, `after` and `think_s` may be there. With a column `procs` in place of
+    `units` jobs ask for processors, as in SWF, and `memory_kb` is KiB a processor. Times are whole seconds on a clock
+    of the trace's own; NaN, None and "" say nothing.
+
+    `name` stands for the file's in tables and messages. Raises `InputError`, which names row 1 for the names of the
+    columns and row 2 for the first job, as of the file that would hold them. It does not change.
+    """
+
+    def __init__(
+        self, jobs: DataFrame | Mapping[str, Iterable[Any]], *, name: str = "trace", strict: bool = True
+    ) -> None:
+        columns = {str(key): [_cell(value) for value in jobs[key]] for key in jobs}
+        if len({*map(len, columns.values())}) > 1:
+            lengths = ", ".join(f"{key} {len(values)}" for key, values in columns.items())
+            raise InputError(name, f"columns of several lengths ({lengths})", "as many values in each")
+        swf = _PROCS in columns and "units" not in columns
+        self._text = _swf_text(name, columns) if swf else _table_text(columns)
+        parse = parse_swf if swf else parse_table
+        self.jobs, self.place, self.file = parse(Path(name), self._text, strict=strict), Path(name), None
+
+    @classmethod
+    def read(cls, path: str | PathLike[str], *, strict: bool = False) -> Trace:
+        """Read SWF, a job table, sacct's output, the Eurora CSV or Alibaba's pods, plain or gzipped.
+
+        Lines that are no job are counted; with `strict` the first malformed one is an `InputError`, as is a file that
+        holds no job.
+        """
+        file = Path(path)
+        found = cls.__new__(cls)
+        found.jobs, found.place, found.file = read(file, strict=strict), file, file
+        return found
+
+    jobs: model.Trace
+    """What dispatchers' jobs are made of."""
+    place: Path
+    """What it is called in messages."""
+    file: Path | None
+    """Where it was read; None: nowhere."""
+
+    def __len__(self) -> int:
+        """Number of jobs."""
+        return len(self.jobs)
+
+    def __repr__(self) -> str:
+        first, last = int(self.jobs.submit.min()), int(self.jobs.submit.max())
+        return f"<Trace {self.place.name}: {len(self):,} jobs, submitted from {first:,} to {last:,} s>"
+
+    @property
+    def frame(self) -> DataFrame:
+        """The jobs as a DataFrame, a row each, by submission and number; without columns in which nothing is stated.
+
+        They are called as `Trace` wants them, so that `Trace(trace.frame[rows])` is a part of the trace. Whoever has
+        jobs with parts, exact nodes or alternatives gets the first of each only.
+        """
+        from pandas import DataFrame
+
+        jobs = self.jobs
+        columns: dict[str, Any] = {name: getattr(jobs, field) for name, field in _COLUMNS.items()}
+        del columns["units" if jobs.counts_processors else _PROCS]
+        del columns["memory_kb"]
+        if jobs.counts_processors:
+            columns["memory_kb"] = jobs.memory_kb
+        columns |= {f"req_{kind}": amounts for kind, amounts in jobs.request.items()}
+        if (jobs.est == jobs.submit).all():
+            del columns["est_s"]
+        stated = {name: values for name, values in columns.items() if _says_something(values)}
+        return DataFrame({name: _with_gaps(name, values) for name, values in stated.items()})
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What whoever uses the trace should be told."""
+        return self.jobs.notes
+
+    def write(self, folder: Path) -> Path:
+        """A file that reads back as this trace: its own, or one that is written to the folder."""
+        if self.file is not None:
+            return self.file
+        file = folder / f"{self.place.name}{'.swf' if self.jobs.counts_processors else '.csv'}"
+        write_text(file, self._text)
+        return file
+
+
+def read_trace(path: str | PathLike[str], *, strict: bool = False) -> Trace:
+    """As `Trace.read`."""
+    return Trace.read(path, strict=strict)
+
+
+def _cell(value: object) -> object:
+    """A cell of a table as a file says it; a float that is whole is a whole number."""
+    value = plain(value)
+    if value is None or (isinstance(value, float) and math.isnan(value)) or str(value) in {"<NA>", "NaT"}:
+        return ""
+    if isinstance(value, bool):
+        return int(value)
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _table_text(columns: Mapping[str, list[object]]) -> str:
+    text = io.StringIO()
+    writer = row_writer(text)
+    writer.writerow(columns)
+    rows = zip(*columns.values(), strict=True)
+    writer.writerows([as_cell(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+    return text.getvalue()
+
+
+def _swf_text(name: str, columns: Mapping[str, list[object]]) -> str:
+    known = [column for column in dict.fromkeys(_SWF) if column]
+    for column in columns:
+        if column not in known:
+            raise InputError(f"{name}:1", f"unknown column {column!r}", f"columns among {', '.join(known)}")
+    if missing := [column for column in ("job_id", "submit_s", "runtime_s") if column not in columns]:
+        raise InputError(f"{name}:1", f"no column {', '.join(missing)}", f"columns among {', '.join(known)}")
+    nothing = [-1] * len(columns["job_id"])
+    cells = [[-1 if cell == "" else cell for cell in columns.get(column, nothing)] for column in _SWF]
+    # Its first line is one of a comment, so that lines are counted as those of a job table.
+    return "; Version: 2.2\n" + "".join(" ".join(map(str, row)) + "\n" for row in zip(*cells, strict=True))
+
+
+def _says_something(values: np.ndarray[Any, Any]) -> bool:
+    if values.dtype == object:
+        return bool((values != "").any())
+    return bool(((values != model.UNKNOWN) & (values != NO_TIME)).any())
+
+
+def _with_gaps(name: str, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Numbers, with NaN where nothing is stated."""
+    if values.dtype == object or name.startswith("req_"):
+        return values
+    unknown = (values == model.UNKNOWN) | (values == NO_TIME)
+    return np.where(unknown, np.nan, values) if unknown.any() else values
+
+
+def as_trace(what: Trace | DataFrame | str | PathLike[str], *, strict: bool) -> Trace:
+    """A trace, one of these columns, or that of a file. Raises InputError."""
+    if isinstance(what, Trace):
+        return what
+    if isinstance(what, str | PathLike):
+        return Trace.read(what, strict=strict)
+    if hasattr(what, "columns"):
+        return Trace(what)
+    raise InputError("trace", f"is a {type(what).__name__}", "a path, a dardis.Trace or a DataFrame of its columns")

@@ -1,0 +1,128 @@
+"""A queue whose order is anybody's own: everything of a central dispatcher but who goes first, and on which nodes.
+
+Promises that whoever starts fits, is open and was submitted before, whatever a rule says. It is plain NumPy, no kernel:
+for trying an idea on thousands of jobs, not for speed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dardis.config.set_up import AnySetUp
+from dardis.model.addresses import JobId
+from dardis.model.arrays import Ints
+from dardis.model.capacity import could_hold, too_large
+from dardis.model.changes import Change
+from dardis.model.choices import UnitsPerNode
+from dardis.model.job import FOREVER, Job
+from dardis.model.platform import Platform
+from dardis.model.target import DesiredProfile
+from dardis.wire.effects import Placed, Rejected
+
+
+class Rule:
+    """A dispatcher of one's own: a class that says by `key` who goes first, and, if it likes, by `choose` where.
+
+    Annotated attributes of a class (`depth: int = 3`) are settings, as `--set` and `NAME:depth=5` give them; kinds are
+    `int` (from 1 on), `float`, `str` and `StrEnum`. An object has them with the values that were asked for, beside
+    `platform` (a `Platform`) and `seed`. No desired profile is obeyed, and nodes must not fail.
+    """
+
+    strict: ClassVar[bool] = False
+    """Whether whoever does not fit stops those behind; else they are tried, and may pass him for ever."""
+
+    def __init__(self, setup: AnySetUp, platform: Platform, desired: DesiredProfile | None, seed: int) -> None:  # noqa: ARG002 (what every dispatcher is made with)
+        self.setup: Any = setup
+        self.platform = platform
+        self.seed = seed
+        self.free: Ints = platform.capacity.copy()
+        """What nodes have left, shape (nodes, kinds), in the order of `platform.kinds` (memory in MiB)."""
+        self.waiting: list[Job] = []
+        self.running: dict[JobId, tuple[Ints, Ints]] = {}
+        """Nodes of those that run, and what they hold there, shape (nodes of the job, kinds)."""
+        self._now = 0
+
+    def key(self, job: Job, now: int) -> Any:  # noqa: ANN401, ARG002 (whatever can be compared; ours is always the same)
+        """What is lowest for who goes first, at `now`; those alike go by submission and number. Here: in that order.
+
+        `job` has `number`, `submit`, `earliest`, `walltime` and `expected` (s), `units`, `request` (of one unit) and
+        `amounts` (of all units) by kind, `queue`, `user`, and never its runtime. Numbers, texts or tuples of such.
+        """
+        return job.earliest
+
+    def choose(self, job: Job, room: Ints) -> Ints:
+        """How many units go to each node, shape (nodes,), of the `room` (units) that nodes have; here the lowest nodes.
+
+        They are `job.units` together, and none has more than its room.
+        """
+        return np.asarray(np.diff(np.minimum(np.cumsum(room), job.units), prepend=0))
+
+    def submit(self, job: Job, now: int) -> Rejected | None:  # noqa: ARG002 (who waits is asked for later)
+        """Take a new job; say if it can never run."""
+        counts = [group.count for group in self.platform.groups]
+        could = could_hold(job, counts, self.platform.group_capacity.tolist(), distinct=self._distinct)
+        if could < job.units:
+            return Rejected(job.number, too_large(job, self.platform.kinds, could))
+        self.waiting.append(job)
+        return None
+
+    def ended(self, number: JobId, now: int) -> None:  # noqa: ARG002 (its nodes are free at once)
+        """A job has ended, at its walltime or before."""
+        nodes, taken = self.running.pop(number)
+        self.free[nodes] += taken
+
+    def changed(self, change: Change, now: int) -> None:  # noqa: ARG002 (nothing depends on when)
+        """Jobs wait no more."""
+        gone = {*getattr(change, "jobs", ())}
+        self.waiting = [job for job in self.waiting if job.number not in gone]
+
+    def decide(self, now: int) -> list[Placed | Rejected]:
+        """Start whoever fits, in the order of the keys."""
+        self._now = now
+        started: list[Placed | Rejected] = []
+        may = [job for job in self.waiting if self._opens(job) == now]
+        for job in sorted(may, key=lambda job: (self.key(job, now), job.submit, job.number)):
+            room = self.room(job, now)
+            if room.sum() >= job.units:
+                started.append(self._begun(job, self.choose(job, room), now))
+            elif self.strict:
+                break
+        self.waiting = [job for job in self.waiting if job.number not in self.running]
+        return started
+
+    def room(self, job: Job, now: int) -> Ints:
+        """Units of the job that each node holds from `now` to its walltime, shape (nodes,)."""
+        asked = np.array(job.request)
+        kinds = asked > 0
+        free = self.free
+        for window in self.platform.maintenance:
+            if window.start < now + job.walltime and now < window.end:
+                nodes = list(window.nodes)
+                free = free.copy() if free is self.free else free
+                free[nodes] -= free[nodes] if window.less is None else np.array(window.less)
+        room = np.maximum((free[:, kinds] // asked[kinds]).min(axis=1), 0)
+        room[~(job.groups >> self.platform.group_of_node & 1).astype(bool)] = 0
+        return np.asarray(np.minimum(room, 1) if self._distinct else room)
+
+    def wake(self) -> int:
+        """The next time at which somebody may start without an event (FOREVER: never)."""
+        times = [self._opens(job) for job in self.waiting]
+        times += [window.end for window in self.platform.maintenance if self.waiting]
+        times += [self.platform.starts_of(job.queue).changes(self._now) for job in self.waiting]
+        return min((time for time in times if time > self._now), default=FOREVER)
+
+    @property
+    def _distinct(self) -> bool:
+        return bool(self.setup.units_per_node is UnitsPerNode.DISTINCT)
+
+    def _opens(self, job: Job) -> int:
+        """When the job may start, from now on."""
+        return self.platform.starts_of(job.queue).opens(max(job.earliest, self._now))
+
+    def _begun(self, job: Job, units: Ints, now: int) -> Placed:
+        nodes = np.flatnonzero(units)
+        self.running[job.number] = nodes, units[nodes, None] * np.array(job.request)
+        self.free[nodes] -= self.running[job.number][1]
+        return Placed(job.number, now, nodes, units[nodes])

@@ -1,0 +1,106 @@
+"""Comparisons and plans from Python: what the command writes, as objects, with its words."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+from kit.small_site import START, write_site
+
+import dardis
+from dardis.api.command import Said, words_of
+
+MINE = "import dardis\n\n\nclass Late(dardis.Rule):\n    def key(self, job, now):\n        return -job.number\n"
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return dardis.Trace(
+        {"job_id": range(1, 21), "submit_s": range(20), "runtime_s": [40] * 20, "walltime_s": [50] * 20,
+         "units": [1, 2, 3, 1] * 5, "req_cores": [2] * 20}, name="june",
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def platform():
+    return dardis.Platform(dardis.nodes(3, cores=4))
+
+
+@pytest.fixture(scope="module")
+def compared(trace, platform, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("own")
+    (folder / "own_late.py").write_text(MINE)
+    sys.path.insert(0, str(folder))
+    try:
+        import own_late
+
+        yield dardis.compare(trace, platform, ["easy", own_late.Late])
+    finally:
+        sys.path.remove(str(folder))
+        sys.modules.pop("own_late", None)
+
+
+def test_a_comparison_has_the_runs_that_python_would_have(compared, trace, platform):
+    assert compared.failed == ()
+    runs = compared.runs.set_index("dispatcher")
+    assert list(runs.index) == ["easy", "own_late Late"]
+    easy = dardis.simulate(trace, platform, "easy")
+    assert runs.loc["easy", "mean_wait_s"] == easy.metrics.mean_wait_s
+    found = compared.jobs("june", "easy")
+    assert found["starting_time"].tolist() == easy.jobs["starting_time"].tolist()
+    assert list(compared.table["dispatcher"]) == list(runs.index)
+    assert set(compared.classes["dispatcher"]) == set(runs.index)
+    assert "own_late Late" in repr(compared)
+
+
+def test_its_folder_lives_as_long_as_it(trace, platform, monkeypatch):
+    monkeypatch.setattr("dardis.api.comparison.command", lambda *_, **__: Said(0, "", []))
+    monkeypatch.setattr("pathlib.Path.exists", lambda _: True)
+    found = dardis.compare(trace, platform, "easy")
+    folder = found.folder
+    assert folder.is_dir()
+    del found
+    assert not folder.is_dir()
+
+
+def test_its_report_is_one_file(compared, tmp_path):
+    assert compared.report(tmp_path / "r.html").read_text().startswith("<!doctype html>")
+    with pytest.raises(dardis.InputError, match="no run june/easy/7; expected one of `runs`"):
+        compared.jobs("june", "easy", 7)
+
+
+def test_mistakes_of_a_comparison_are_those_of_the_command(trace, platform, tmp_path):
+    with pytest.raises(dardis.InputError, match=r"^dardis compare: traces without --dispatchers A,B; expected both"):
+        dardis.compare(trace, platform)
+    local = type("Local", (dardis.Rule,), {"__module__": "__main__"})
+    with pytest.raises(
+        dardis.InputError, match=r"^--dispatchers: Local of a notebook or script; expected a class of a"
+    ):
+        dardis.compare(trace, platform, [local])
+
+
+def test_mistakes_of_a_plan_are_those_of_the_command(trace, platform):
+    with pytest.raises(dardis.InputError, match=r"^dardis plan: neither --day nor --date; expected one of the two"):
+        dardis.plan(trace, platform)
+
+
+def test_keywords_are_options():
+    words = words_of(
+        {"from_": 3, "think_times": True, "strict": False, "to": None, "seeds": (1, 2), "set": {"a": True}}
+    )
+    assert words == ["--from=3", "--think-times", "--seeds=1,2", "--set=a=on"]
+
+
+def test_a_day_is_planned_from_python(tmp_path):
+    site = write_site(tmp_path)
+    history, machine = dardis.read_trace(site / "trace.swf"), dardis.read_platform(site / "small.toml")
+    found = dardis.plan(
+        history, machine, day=4, weather=site / "weather.csv", prices=site / "prices.csv", calendar_start=START,
+        switching="off", time_limit=1,
+    )  # fmt: skip
+    assert found.summary["jobs"] > 0
+    assert json.loads((found.folder / "summary.json").read_text()) == found.summary.to_dict()
+    assert (len(found.profile) > 0, len(found.schedule) > 0) == (True, True)
+    assert found.target["format"] == "dardis-target"
+    assert found.report(tmp_path / "plan.html").exists()

@@ -1,0 +1,65 @@
+"""The stable names: each is there and typed, none is looked for before it is used, and the house doesn't use them."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dardis
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.mark.parametrize("name", dardis.__all__)
+def test_every_name_is_found_and_told_what_it_is_for(name):
+    found = getattr(dardis, name)
+    assert name in dir(dardis)
+    assert name == "__version__" or len(found.__doc__.splitlines()[0]) > 15
+
+
+def test_type_checkers_see_the_same_names():
+    tree = ast.parse((ROOT / "dardis" / "__init__.py").read_text())
+    seen = {
+        (node.module, alias.name)
+        for statement in tree.body
+        if isinstance(statement, ast.If)
+        for node in statement.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert seen == {(home, name) for home, names in dardis._HOMES.items() for name in names}
+    assert {name for _, name in seen} | {"__version__"} == {*dardis.__all__}
+    assert (ROOT / "dardis" / "py.typed").exists()
+
+
+def test_no_name_is_that_of_a_package():
+    packages = {path.name for path in (ROOT / "dardis").iterdir() if path.is_dir()}
+    assert packages.isdisjoint(dardis.__all__)
+
+
+def test_unknown_names_are_told():
+    with pytest.raises(AttributeError, match="module 'dardis' has no attribute 'simulat'"):
+        dardis.simulat  # noqa: B018 (it is looked up)
+
+
+def test_the_import_brings_nothing_along():
+    code = "import sys, dardis; print([m for m in sys.modules if m.startswith(('dardis.', 'numpy'))])"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout == "[]\n"
+
+
+def test_the_house_takes_its_version_alone_from_there():
+    taken = {
+        (str(path.relative_to(ROOT)), alias.name)
+        for folder in ("dardis", "offline")
+        for path in (ROOT / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module == "dardis"
+        for alias in node.names
+        if alias.name != "__version__" and not (ROOT / "dardis" / alias.name).exists()
+    }
+    assert taken == set(), "else the rows would mean nothing: what is found by name is not seen by the import contract"

@@ -1,0 +1,195 @@
+"""A dispatcher of one's own by `module:Class`: legal whatever it says, with settings, and told apart by its file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from fuzz.instances import draw_instance
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dardis.cli.main import run
+from dardis.config.settings import plain_settings
+from dardis.dispatch.rule import Rule
+from dardis.metrics.audit import audit
+from dardis.model.choices import NodeChoice
+from dardis.model.errors import InputError
+from dardis.model.target import Target
+from dardis.registry import OURS, Dispatcher, find_dispatcher, of_class
+from dardis.registry.loaded import origin_of
+from dardis.runs.play import play
+
+MINE = '''
+import dardis
+
+
+class WidestFirst(dardis.Rule):
+    """Most units first, beside whoever fits."""
+
+    depth: int = 2
+
+    def key(self, job, now):
+        return -job.units * self.depth
+
+
+class Half:
+    def submit(self, job, now):
+        pass
+
+
+class Listed(dardis.Rule):
+    names: list = []
+
+
+class Taken(dardis.Rule):
+    unit_cores: int = 3
+
+
+OURS = 5
+'''
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """The folder that we are in, with a module of own dispatchers that nobody has imported yet."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    for name in ("mine", "leaves"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    (tmp_path / "mine.py").write_text(MINE)
+    (tmp_path / "leaves.py").write_text("import sys\nsys.exit(3)\n")
+    (tmp_path / "p.toml").write_text('name = "p"\n[[nodes]]\ncount = 2\nprefix = "n"\nresources = { cores = 4 }\n')
+    (tmp_path / "t.csv").write_text(
+        "job_id,submit_s,runtime_s,walltime_s,units,req_cores\n1,0,50,60,1,4\n2,0,50,60,1,4\n3,1,50,60,2,4\n"
+    )
+    yield tmp_path
+    for name in ("mine", "leaves"):
+        sys.modules.pop(name, None)
+
+
+class AnyOrder(Rule):
+    """Whatever order a seed says, and any nodes."""
+
+    strict = False
+
+    def key(self, job, now):
+        return (job.number * 7919 + now) % (self.seed % 13 + 1), str(job.queue)
+
+    def choose(self, job, room):
+        nodes = np.random.default_rng(job.number).permutation(len(room))
+        units = np.zeros_like(room)
+        units[nodes] = np.diff(np.minimum(np.cumsum(room[nodes]), job.units), prepend=0)
+        return units
+
+
+@given(st.integers(0, 10_000))
+def test_any_rule_makes_legal_schedules(seed):
+    instance = draw_instance(seed)
+    dispatcher = of_class(AnyOrder)
+    jobs = [job for job in instance.jobs if not job.asked.requests]
+    if not jobs:
+        return
+    machine = instance.platform
+    played = play(machine, jobs, dispatcher, Target(), seed)
+    # It is audited within, too, as every dispatcher that is not ours.
+    assert audit(played.schedule, machine, expected=[job.number for job in jobs]) == []
+    again = play(machine, jobs, dispatcher, Target(), seed)
+    assert again.schedule.digest() == played.schedule.digest()
+
+
+def test_a_strict_rule_lets_nobody_pass(here):
+    (here / "t.csv").write_text("job_id,submit_s,runtime_s,units,req_cores\n1,0,50,1,4\n2,1,50,2,4\n3,2,50,1,4\n")
+    starts = {}
+    for strict in (False, True):
+        kind = type("InTurn", (Rule,), {"strict": strict})
+        platform, jobs = small(here)
+        starts[strict] = play(platform, jobs, of_class(kind), Target(), 1).schedule.start.tolist()
+    assert starts == {False: [0, 52, 2], True: [0, 50, 100]}
+
+
+def small(folder):
+    from dardis.config.platform import load_platform
+    from dardis.runs.inputs import asked_part, jobs_of
+    from dardis.workload.read import read_trace
+
+    platform = load_platform(folder / "p.toml")
+    trace = asked_part(read_trace(folder / "t.csv"), start=None, end=None, count=None)
+    return platform, jobs_of(trace, platform, None, think_times=False).jobs
+
+
+def test_it_is_found_in_the_folder_we_are_in_and_runs(here, capsys):
+    words = ["simulate", "t.csv", "--platform", "p.toml", "--dispatcher", "mine:WidestFirst", "--no-report"]
+    assert run([*words, "--out", "o", "--set", "depth=3"]) == 0
+    record = json.loads((here / "o" / "run.json").read_text())
+    assert (record["dispatcher"], record["settings"]["depth"]) == ("mine:WidestFirst", 3)
+    assert record["request"]["dispatcher_of"] == origin_of("mine")
+    assert run(["audit", "o"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_another_version_of_its_file_is_another_run(here):
+    find_dispatcher("mine:WidestFirst")
+    before = origin_of("mine")
+    assert before.startswith("mine.py ")
+    (here / "mine.py").write_text(MINE + "\n# another\n")
+    assert origin_of("mine") != before
+
+
+def test_settings_are_the_annotated_attributes(here):
+    found = find_dispatcher("mine:WidestFirst", ["depth=7"])
+    assert plain_settings(found.setup)["depth"] == 7
+    assert found.setup.about == "Most units first, beside whoever fits"
+    assert "profile" not in plain_settings(found.setup), "it obeys none"
+    kinds = {"depth": 3, "share": 0.5, "text": "a", "choice": NodeChoice.BEST_FIT}
+    kind = type("Kinds", (Rule,), kinds | {"__annotations__": {name: type(value) for name, value in kinds.items()}})
+    asked = ["depth=4", "share=0.25", "text=b", "choice=first-fit"]
+    setup = of_class(kind).with_settings(asked).setup
+    assert [getattr(setup, name) for name in kinds] == [4, 0.25, "b", NodeChoice.FIRST_FIT]
+    made = of_class(kind).with_setup(setup).builder._make(setup, small(here)[0], None, 1)
+    assert [getattr(made, name) for name in kinds] == [4, 0.25, "b", NodeChoice.FIRST_FIT]
+
+
+def test_a_dispatcher_may_be_named_so_too(here):
+    (here / "mine.py").write_text("from dardis.registry import OURS\nEASY = OURS['easy']\n")
+    found = find_dispatcher("mine:EASY", ["order=sjbf"])
+    assert found == replace(
+        OURS["easy"].with_settings(["order=sjbf"]), name="mine:EASY", origin=origin_of("mine"), module="mine"
+    )
+    assert isinstance(found, Dispatcher)
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("nowhere:X", "--dispatcher nowhere:X: can't be loaded (ModuleNotFoundError: No module named 'nowhere')"),
+        ("mine:X", "--dispatcher mine:X: can't be loaded (AttributeError: module 'mine' has no attribute 'X')"),
+        ("leaves:X", "--dispatcher leaves:X: can't be loaded (SystemExit: 3); expected a package that can be imported"),
+        ("mine:OURS", "--dispatcher mine:OURS: is a int; expected a dardis.registry.Dispatcher, or a class of a"),
+        ("mine:Half", "--dispatcher mine:Half: has no changed, decide, ended, wake; expected a dardis.Rule, or"),
+        ("mine:Listed", "--dispatcher mine:Listed: names: is a list; expected an int, a float, a str or a StrEnum"),
+        ("mine:Taken", "--dispatcher mine:Taken: has a setting 'unit_cores', as all dispatchers have; expected"),
+        ("mine:", "--dispatcher mine:: can't be loaded"),
+        ("easy:order", "--set order: no KEY=VALUE; expected one of "),
+        ("easy:order=sjbf", "--dispatcher easy:order=sjbf: a name with a setting; expected easy, and --set order=sjbf"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_one_line(here, name, line):
+    with pytest.raises(InputError) as mistake:
+        find_dispatcher(name)
+    assert str(mistake.value).startswith(line)
+    with pytest.raises(InputError, match="unknown setting"):
+        find_dispatcher("mine:WidestFirst", ["nothing=3"])
+
+
+def test_what_fails_is_told_with_its_place(here, capsys):
+    line = MINE.splitlines().index("        return -job.units * self.depth") + 1
+    (here / "mine.py").write_text(MINE.replace("-job.units * self.depth", "1 // 0"))
+    words = ["simulate", "t.csv", "--platform", "p.toml", "--dispatcher", "mine:WidestFirst", "--no-report"]
+    assert run([*words, "--out", "o"]) == 1
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert f"of {origin_of('mine')} failed at mine.py:{line} in key: ZeroDivisionError: " in said
+    assert not (here / "o").exists()
