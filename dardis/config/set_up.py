@@ -59,6 +59,14 @@ class AnySetUp:
         return False
 
     @property
+    def seeded(self) -> bool:
+        """Whether the seed has a say in its schedules: where it has none, several seeds are one run.
+
+        Nobody knows better of a set-up that says nothing.
+        """
+        return True
+
+    @property
     def checks_starts_only(self) -> bool:
         """Whether a hard desired profile may be exceeded by jobs that started before it fell (thesis 5.5)."""
         return False

@@ -59,6 +59,17 @@ class QueueSetUp(AnySetUp):
         return self.expected
 
     @property
+    def seeded(self) -> bool:
+        """Whether nodes are drawn, or the trees of a forest that predicts, or a pass goes by the seed."""
+        drawn = self.node_choice is NodeChoice.RANDOM or self.expected is Expecting.LEARNED
+        return drawn or self.seeded_pass
+
+    @property
+    def seeded_pass(self) -> bool:
+        """Whether what it makes of the queue depends on the seed."""
+        return False
+
+    @property
     def checks_starts_only(self) -> bool:
         """Whether a hard desired profile may be exceeded by jobs that started before it fell (thesis 5.5)."""
         return self.profile is ProfileRule.HARD and self.profile_check is ProfileCheck.INSTANT

@@ -13,7 +13,9 @@ from dardis.model.cells import as_cell, row_writer
 from dardis.model.files import atomic_text
 
 KEYS: Final = (
-    "makespan_s", "mean_wait_s", "p95_wait_s", "max_wait_s", "mean_bounded_slowdown", "utilisation", "tardiness_s",
+    "makespan_s", "mean_wait_s", "median_wait_s", "p95_wait_s", "p99_wait_s", "max_wait_s",
+    "mean_bounded_slowdown", "median_bounded_slowdown", "p99_bounded_slowdown", "mean_user_bounded_slowdown",
+    "utilisation", "tardiness_s",
     "late_jobs", "overutilisation_core_s", "dissimilarity", "dissimilarity_from_first_submission", "decision_mean_s",
     "renegotiations_per_job", "profit_eur", "energy_kwh", "peak_kw", "rejected", "queue_weighted_wait",
     "queue_late_jobs", "queue_tardiness_s", "queue_weighted_tardiness", "mean_slowdown", "mean_fragmentation",

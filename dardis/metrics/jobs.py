@@ -53,6 +53,7 @@ def job_metrics(schedule: Schedule, counted: Ints) -> dict[str, Number]:
     ran = _ran(schedule, counted)
     submit, start, finish = schedule.submit[ran], schedule.start[ran], schedule.finish[ran]
     wait = start - submit
+    bounded = bounded_slowdown(wait, finish - start)
     bound = schedule.latest[ran] != NO_TIME
     delay = np.maximum(start - schedule.latest[ran], 0)[bound]
     window = np.maximum(schedule.latest[ran] - schedule.earliest[ran], SHORTEST_WEIGHT_S)[bound]
@@ -67,15 +68,28 @@ def job_metrics(schedule: Schedule, counted: Ints) -> dict[str, Number]:
         "mean_wait_s": int(wait.sum()) / len(ran) if some else None,
         "median_wait_s": float(np.percentile(wait, 50)) if some else None,
         "p95_wait_s": float(np.percentile(wait, 95)) if some else None,
+        "p99_wait_s": float(np.percentile(wait, 99)) if some else None,
         "max_wait_s": int(wait.max()) if some else None,
         "sd_wait_s": float(wait.std()) if some else None,
         "mean_slowdown": float(slowdown(wait, finish - start).mean()) if some else None,
-        "mean_bounded_slowdown": float(bounded_slowdown(wait, finish - start).mean()) if some else None,
+        "mean_bounded_slowdown": float(bounded.mean()) if some else None,
+        "median_bounded_slowdown": float(np.percentile(bounded, 50)) if some else None,
+        "p99_bounded_slowdown": float(np.percentile(bounded, 99)) if some else None,
+        "mean_user_bounded_slowdown": _mean_of_users(bounded, [schedule.user[place] for place in ran.tolist()]),
         "weighted_queue_time": _weighted(wait[bound], window),
         "tardiness_s": int(delay.sum()),
         "weighted_tardiness": _weighted(delay, window),
         "late_jobs": int(np.count_nonzero(delay)),
     }
+
+
+def _mean_of_users(values: Floats, users: Sequence[str]) -> float | None:
+    """The mean over users of the means of their jobs' values; None where nobody says whose jobs they are."""
+    numbers: dict[str, int] = {}
+    number = np.array([numbers.setdefault(user, len(numbers)) for user in users], dtype=np.int64)
+    if not any(numbers):
+        return None
+    return float((np.bincount(number, values) / np.bincount(number)).mean())
 
 
 def queue_metrics(schedule: Schedule, platform: Platform, counted: Ints) -> dict[str, Number]:

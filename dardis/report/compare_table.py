@@ -24,8 +24,11 @@ from dardis.metrics.comparison import (
 from dardis.report.words import NOTHING
 
 _TITLES: Final = {
-    "makespan_s": "makespan", "mean_wait_s": "mean wait", "p95_wait_s": "p95 wait", "max_wait_s": "longest wait",
-    "mean_bounded_slowdown": "mean bounded slowdown", "utilisation": "utilisation", "tardiness_s": "tardiness",
+    "makespan_s": "makespan", "mean_wait_s": "mean wait", "median_wait_s": "median wait",
+    "p95_wait_s": "p95 wait", "p99_wait_s": "p99 wait", "max_wait_s": "longest wait",
+    "mean_bounded_slowdown": "mean bounded slowdown",
+    "median_bounded_slowdown": "median bounded slowdown", "p99_bounded_slowdown": "p99 bounded slowdown",
+    "mean_user_bounded_slowdown": "bounded slowdown by user", "utilisation": "utilisation", "tardiness_s": "tardiness",
     "late_jobs": "late jobs", "overutilisation_core_s": "overutilisation", "dissimilarity": "dissimilarity",
     "dissimilarity_from_first_submission": "dissimilarity from first submission",
     "decision_mean_s": "CPU a decision", "renegotiations_per_job": "renegotiations a job",

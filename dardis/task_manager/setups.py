@@ -72,6 +72,12 @@ class SetUp(AnySetUp):
         """Whether nodes offer a quota of start times before they offer all."""
         return self.generator is not Generator.FIRST or self.offers is OfferRule.QUOTA
 
+    @property
+    def seeded(self) -> bool:
+        """Whether starts or nodes are drawn."""
+        drawn = self.generator is not Generator.FIRST or self.selection is Selection.RANDOM
+        return drawn or self.node_choice is NodeChoice.RANDOM
+
 
 SETUPS: dict[str, SetUp] = {
     "dardis-throughput": SetUp(
@@ -134,6 +140,11 @@ class LateSetUp(AnySetUp):
     about: str = setting(
         "late binding in one agreed order, one reservation in the whole system (ours, docs/late.md)", key=False
     )
+
+    @property
+    def seeded(self) -> bool:
+        """Whether nodes are drawn."""
+        return self.node_choice is NodeChoice.RANDOM
 
     @property
     def search(self) -> SetUp:

@@ -112,6 +112,11 @@ class AskingSetUp(QueueSetUp):
     keeps_closed: ClassVar[bool] = False
     """Whether jobs of queues that are closed are part of what is asked."""
 
+    @property
+    def seeded_pass(self) -> bool:
+        """A search has a seed."""
+        return True
+
     def new_pass(self, platform: Platform, seed: int) -> Pass:  # noqa: ARG002 (it is shown the machine)
         """By asking."""
         return self.asking(seed)

@@ -37,6 +37,11 @@ class ReplanSetUp(SearchingSetUp):
     solver: OnOff = OnOff.OFF
     """Whether a constraint solver is asked for better plans; the other settings of searches are of it alone."""
 
+    @property
+    def seeded_pass(self) -> bool:
+        """Whether orders are exchanged by chance, or a solver searches."""
+        return self.exchanges > 0 or self.solver is OnOff.ON
+
     def new_pass(self, platform: Platform, seed: int) -> Replan:  # noqa: ARG002 (sums are those of the profiles)
         """By plan."""
         improves = self.solver is OnOff.ON

@@ -43,13 +43,25 @@ def test_figures(schedule: Schedule) -> None:
         "makespan_s": 120,  # from the first submission of a job that ran
         "total_wait_s": 130, "mean_wait_s": 32.5, "median_wait_s": 15.0,
         "p95_wait_s": pytest.approx(20 + 0.85 * 80),  # linear between the third and the fourth, at 0.95 * 3 = 2.85
+        "p99_wait_s": pytest.approx(20 + 0.97 * 80),
         "max_wait_s": 100,
         "sd_wait_s": pytest.approx(((32.5**2 + 22.5**2 + 12.5**2 + 67.5**2) / 4) ** 0.5),
         "mean_slowdown": (20 / 20 + 15 / 5 + 40 / 20 + 110 / 10) / 4,
-        "mean_bounded_slowdown": (1 + 1.5 + 2 + 11) / 4,
+        "mean_bounded_slowdown": (1 + 1.5 + 2 + 11) / 4, "median_bounded_slowdown": 1.75,
+        "p99_bounded_slowdown": pytest.approx(2 + 0.97 * 9), "mean_user_bounded_slowdown": None,
         "weighted_queue_time": 0 / 1 + 10 / 5 + 100 / 40,
         "tardiness_s": 5 + 60, "weighted_tardiness": 5 / 5 + 60 / 40, "late_jobs": 2,
     }  # fmt: skip
+
+
+def test_every_user_counts_alike_however_many_jobs_they_have(schedule_of: Any) -> None:
+    rows = [
+        {"user": user, "start": start, "placed": {node: 1}}
+        for node, (user, start) in enumerate([("ann", 0), ("ann", 0), ("ann", 30), ("bob", 70)])
+    ]
+    figures = job_metrics(schedule_of(("cores",), rows), np.arange(4))
+    assert figures["mean_user_bounded_slowdown"] == ((1 + 1 + 4) / 3 + 8) / 2
+    assert figures["mean_bounded_slowdown"] == (1 + 1 + 4 + 8) / 4
 
 
 def test_a_job_is_weighed_by_its_window_and_one_without_a_deadline_not_at_all(schedule_of: Any) -> None:

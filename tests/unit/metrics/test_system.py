@@ -127,6 +127,7 @@ def test_without_jobs_or_wishes_figures_are_null(schedule_of: Any) -> None:
     }  # fmt: skip
     one = schedule_metrics(schedule_of(("cores",), [{"placed": {0: 1}}]), platform, None)
     assert {name for name, value in one.items() if value is None} == {
+        "mean_user_bounded_slowdown",
         "dissimilarity",
         "dissimilarity_from_first_submission",
         "weighted_queue_time",
