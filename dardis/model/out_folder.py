@@ -20,6 +20,9 @@ from dardis.model.folder_lock import LOCK_FILE, locked
 
 PART_PREFIX = ".part-"
 """How the folder begins in which files are written before they are put in place."""
+CHARTS = "charts"
+"""The folder within, in which `dardis report --charts` puts pictures of whatever kind of work; new work removes it."""
+_PICTURES = frozenset({".pdf", ".svg"})
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 """No mistake of the user's."""
 _ATTEMPTS = 100
@@ -91,7 +94,7 @@ class OutFolder:
 
     def _check(self, out: Path, *, force: bool) -> None:
         """See that it may be written to `out`, which exists. Raises InputError."""
-        found = {path.name for path in out.iterdir() if not self._is_leftover(path.name)}
+        found = {path.name for path in out.iterdir() if not self._is_leftover(path.name) and not _holds_charts(path)}
         ours = self.mark in found if self.mark else found <= set(self.files)
         if found and not ours:
             raise InputError(f"--out {out}", f"holds something else than {self.what}", "an empty folder")
@@ -114,6 +117,8 @@ class OutFolder:
         if not (part / self.seal).exists():
             raise FileNotFoundError(errno.ENOENT, "was not written", str(part / self.seal))
         (out / self.seal).unlink(missing_ok=True)
+        if _holds_charts(out / CHARTS):
+            shutil.rmtree(out / CHARTS)
         for name in self.files:
             if name == self.seal:
                 continue
@@ -122,6 +127,11 @@ class OutFolder:
             else:
                 (out / name).unlink(missing_ok=True)
         (part / self.seal).replace(out / self.seal)
+
+
+def _holds_charts(path: Path) -> bool:
+    """Whether this is a folder of charts, and of nothing else."""
+    return path.name == CHARTS and path.is_dir() and all(one.suffix in _PICTURES for one in path.iterdir())
 
 
 def _make_and_lock(out: Path, lock: ExitStack) -> None:

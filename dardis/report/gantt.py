@@ -26,7 +26,9 @@ _ROWS: Final = 400
 _CHUNK: Final = 1 << 20
 """Placements counted at a time, so that memory does not grow with the schedule."""
 _SHADES: Final = 8
-"""How many shares of use are told apart, for a small picture; the least is still seen."""
+"""How many shares of use are told apart, for a small picture."""
+_FAINTEST: Final = 0.2
+"""How much of a colour is left for almost no use."""
 
 
 def gantt(
@@ -80,7 +82,10 @@ def _draw_use(axes: Axes, schedule: Schedule, platform: Platform, axis: TimeAxis
     use = node_use(schedule, platform, edges, rows, *classes)
     image = np.empty((*use.shape[1:], 4))
     image[..., :3] = np.array([to_rgb(colour) for colour in chart.IN_PIXELS[: len(use)]])[use.argmax(axis=0)]
-    image[..., 3] = np.ceil(np.clip(use.sum(axis=0), 0, 1) * _SHADES) / _SHADES
+    share = use.sum(axis=0)
+    image[..., 3] = np.where(
+        share > 0, _FAINTEST + (1 - _FAINTEST) * np.ceil(np.clip(share, 0, 1) * _SHADES) / _SHADES, 0
+    )
     low, high = axis.place(np.array([axis.start, axis.end]))
     axes.grid(visible=False)
     axes.set_ylabel("node")

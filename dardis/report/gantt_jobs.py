@@ -18,6 +18,8 @@ from dardis.report.chart import Chart, TimeAxis
 
 NAMED_NODES: Final = 40
 """Up to so many nodes are named on the axis."""
+MOST_BLOCKS: Final = 300_000
+"""Nodes of all jobs together of which a chart can be made in some seconds."""
 _AS_PIXELS: Final = 3000
 """From so many rectangles on they are drawn as pixels."""
 _LETTER: Final = 6.5

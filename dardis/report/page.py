@@ -6,20 +6,27 @@ from pathlib import Path
 
 import jinja2
 
+from dardis.model.errors import InputError
 from dardis.model.files import atomic_text
 from dardis.report import distributions, gantt, over_time, power_charts, solver_chart, summary
 from dardis.report.chart import Chart, TimeAxis, style
+from dardis.report.chart_files import Form, write_charts
+from dardis.report.gantt_jobs import MOST_BLOCKS, gantt_of_jobs
 from dardis.report.linked_words import LinkedWords
 from dardis.report.run_files import RunFiles, read_run
 
 
-def draw_report(run_dir: Path) -> Path:
-    """Write `report.html` into the folder of a run and return its path.
+def draw_report(run_dir: Path, *, form: Form | None = None, span: tuple[int, int] | None = None) -> Path:
+    """Write `report.html` into the folder of a run and return its path; with `form` its charts as files, too.
 
-    Raises InputError for a missing or damaged file, OSError when the report can't be written.
+    With a `span` of s of the trace's clock, all jobs that run in it are drawn one by one. Raises InputError for a
+    missing or damaged file and a span in which nothing ran, OSError when the report can't be written.
     """
     files = read_run(run_dir)
     path = run_dir / "report.html"
+    drawn = charts(files, span)
+    if form is not None:
+        write_charts(run_dir, {"": drawn}, form)
     write_page(
         path,
         "report.html.j2",
@@ -35,7 +42,7 @@ def draw_report(run_dir: Path) -> Path:
             ("skipped", summary.listed(files.run.skipped)),
         ],
         groups=[(by, *summary.group_table(files, by)) for by in ("queue", "user")],
-        charts=charts(files),
+        charts=drawn,
     )
     return path
 
@@ -53,17 +60,37 @@ def write_page(path: Path, template: str, **values: object) -> None:
         file.write(text)
 
 
-def charts(files: RunFiles) -> list[Chart]:
-    """The charts that the run has figures for, in the order they are shown."""
+def charts(files: RunFiles, span: tuple[int, int] | None = None) -> list[Chart]:
+    """The charts that the run has figures for, in the order they are shown; `span` is that of single jobs."""
     with style():
-        drawn = _charts_of_jobs(files) if files.schedule.ran.any() else []
+        single = [] if span is None else [_jobs_within(files, span)]
+        drawn = _charts_of_jobs(files, single) if files.schedule.ran.any() else single
         if files.decisions is not None and files.decisions[:, 2].any():
             drawn.append(distributions.decision_times(files.decisions))
     return drawn
 
 
-def _charts_of_jobs(files: RunFiles) -> list[Chart]:
-    """The charts of a schedule in which some job ran."""
+def _jobs_within(files: RunFiles, span: tuple[int, int]) -> Chart:
+    """The jobs that ran in a span. Raises InputError where none did, or too many to draw."""
+    (start, end), schedule = span, files.schedule
+    inside = schedule.ran & (schedule.start < end) & (schedule.finish > start)
+    if not inside.any():
+        ran = (
+            f"from {schedule.start[schedule.ran].min()} s to {schedule.finish.max()} s"
+            if schedule.ran.any()
+            else "never"
+        )
+        raise InputError(
+            "--gantt", f"no job ran from {start} s to {end} s", f"a span in which some did; they ran {ran}"
+        )
+    if (blocks := int(schedule.placed.counts[inside].sum())) > MOST_BLOCKS:
+        found = f"{inside.sum():,} jobs on {blocks:,} nodes, counted with repetition"
+        raise InputError("--gantt", found, f"a span with at most {MOST_BLOCKS:,}")
+    return gantt_of_jobs(schedule, files.platform, TimeAxis(start, end, files.run.unix_start))
+
+
+def _charts_of_jobs(files: RunFiles, single: list[Chart]) -> list[Chart]:
+    """The charts of a schedule in which some job ran, `single` jobs behind all nodes."""
     schedule = files.schedule
     start, end = int(schedule.submit.min()), int(schedule.finish[schedule.ran].max())
     axis = TimeAxis(start, end, files.run.unix_start)
@@ -76,6 +103,7 @@ def _charts_of_jobs(files: RunFiles) -> list[Chart]:
         *([solver_chart.gaps(files.gaps, axis)] if files.gaps else []),
         *money,
         gantt.gantt([("", schedule)], files.platform, axis),
+        *single,
         distributions.waits(schedule),
         distributions.slowdowns(schedule),
         distributions.waits_by_width(schedule),

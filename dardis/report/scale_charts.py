@@ -109,18 +109,20 @@ def messages(rows: Sequence[ScaleRow]) -> Chart | None:
         return None
     drawing, panels = chart.figure(chart.FULL, 5.8, 2)
     for place, line in enumerate(lines[: scale_axes.MOST_LINES]):
-        panels[0].plot(*_xy(line, "hosts", "root_message_bytes"), label=line.label, **scale_axes.looks(place))
+        hosts, largest = _xy(line, "hosts", "root_message_bytes")
+        # One host gets no message, and 0 has no place on a logarithmic axis.
+        panels[0].plot(hosts, [size or np.nan for size in largest], label=line.label, **scale_axes.looks(place))
         panels[1].plot(*_xy(line, "hosts", "chain"), **scale_axes.looks(place))
     few = max(min(row.number("hosts") for line in lines for row in line.rows), 2)
-    hosts = np.unique(np.geomspace(few, MOST_HOSTS, 60).astype(int)).tolist()
+    ever_more = np.unique(np.geomspace(few, MOST_HOSTS, 60).astype(int)).tolist()
     for place, arity in enumerate(sorted({line.rows[0].arity for line in lines})):
-        chain = [tree_chain(h, arity, min(h, _CHOSEN)) if arity else flat_chain(h, min(h, _CHOSEN)) for h in hosts]
-        panels[1].plot(hosts, chain, color=chart.INK, linestyle=scale_axes.PREDICTED, linewidth=1.2)
+        chain = [tree_chain(h, arity, min(h, _CHOSEN)) if arity else flat_chain(h, min(h, _CHOSEN)) for h in ever_more]
+        panels[1].plot(ever_more, chain, color=chart.INK, linestyle=scale_axes.PREDICTED, linewidth=1.2)
         name, beside = f"model, {FLAT}", (-70, 0)
         if arity:
             name, beside = f"model, arity {arity}", (-60, 12 if place % 2 else -12)
         panels[1].annotate(
-            name, (hosts[-1], chain[-1]), beside, textcoords="offset points", ha="right", va="center", fontsize=8
+            name, (ever_more[-1], chain[-1]), beside, textcoords="offset points", ha="right", va="center", fontsize=8
         )
     for axes in panels:
         axes.set_xscale("log")

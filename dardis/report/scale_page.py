@@ -12,6 +12,7 @@ from dardis.config.records import Count, Record
 from dardis.config.toml_file import read_json
 from dardis.model.loggp import LogGP
 from dardis.report import words
+from dardis.report.chart_files import Form, write_charts
 from dardis.report.page import write_page
 from dardis.report.scale_beyond import beyond_charts, predicted_table, read_predictions
 from dardis.report.scale_charts import charts
@@ -76,8 +77,8 @@ class ScaleRecord(Record):
     """How many rows there are in the end; an older version did not say it."""
 
 
-def draw_scale_report(out: Path) -> Path:
-    """Write `report.html` into the folder of scale experiments and return its path.
+def draw_scale_report(out: Path, *, form: Form | None = None) -> Path:
+    """Write `report.html` into the folder of scale experiments and return its path; with `form` its charts, too.
 
     Raises InputError for a missing or damaged file, OSError when the report can't be written.
     """
@@ -93,13 +94,16 @@ def draw_scale_report(out: Path) -> Path:
     repeated = medians(rows)
     path = out / "report.html"
     arguments = record["arguments"]
+    drawn = [*charts(repeated), *beyond_charts(repeated, predictions), *manager_charts(repeated, networks)]
+    if form is not None:
+        write_charts(out, {"": drawn}, form)
     write_page(
         path,
         "scale.html.j2",
         title="Scale",
         lead=f"{len(repeated)} experiments of {words.number(arguments['jobs'])} jobs under {arguments['dispatcher']}",
         notes=notes(rows, record),
-        charts=[*charts(repeated), *beyond_charts(repeated, predictions), *manager_charts(repeated, networks)],
+        charts=drawn,
         predicted=predicted_table(predictions),
         columns=[(name, unit) for _, name, unit, _ in shown],
         rows=[[_cell(row.values[name], by) for name, _, _, by in shown] for row in rows],

@@ -1,0 +1,74 @@
+"""Charts as files: named by what they show, the same bytes every time, and gone when the folder gets other work."""
+
+import re
+
+import pytest
+from kit.written_run import SMALL, one_node_jobs, write_run
+
+from dardis.cli.main import run
+from dardis.model.errors import InputError
+from dardis.model.folders import RUN_FOLDER
+from dardis.report import chart
+from dardis.report.chart_files import Form, named
+
+
+def drawn(title):
+    with chart.style():
+        return chart.finish(chart.figure(chart.HALF, 2.0)[0], title, "")
+
+
+def test_files_are_named_by_group_and_title():
+    charts = {"": [drawn("Who pays, by width"), drawn("Waits"), drawn("Waits")], "HPC2N-2002": [drawn("Waits")]}
+    assert list(named(charts, Form.PDF)) == [
+        "who-pays-by-width.pdf",
+        "waits.pdf",
+        "waits-2.pdf",
+        "hpc2n-2002-waits.pdf",
+    ]
+    assert list(named({"..": [drawn("/")]}, Form.SVG)) == ["chart.svg"]
+
+
+@pytest.mark.parametrize(("form", "begin"), [("pdf", b"%PDF-"), ("svg", b"<?xml")])
+def test_every_chart_of_a_run_is_a_file(form, begin, tmp_path, capsys):
+    write_run(tmp_path, one_node_jobs(9, SMALL), SMALL)
+    found = []
+    for _ in range(2):
+        assert run(["report", str(tmp_path), "--charts", form, "--gantt", "0, 40"]) == 0
+        found.append({path.name: path.read_bytes() for path in (tmp_path / "charts").iterdir()})
+    assert found[0] == found[1]
+    assert all(content.startswith(begin) for content in found[0].values())
+    names = {"use-of-the-machine", "the-queue", "nodes-over-time", "jobs-over-nodes", "waits", "bounded-slowdowns"}
+    assert set(found[0]) == {f"{name}.{form}" for name in names | {"waits-by-width", "decision-times"}}
+    assert f"charts: {tmp_path / 'charts'}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ("5", "5"),
+        ("9,9", "9,9"),
+        ("7,3", "7,3"),
+        ("a,b", "a,b"),
+        ("0," + "9" * 19, "9999"),
+        ("9000,9001", "no job ran"),
+    ],
+)
+def test_a_span_that_is_none_is_told(said, found, tmp_path, capsys):
+    write_run(tmp_path, one_node_jobs(9, SMALL), SMALL)
+    assert run(["report", str(tmp_path), "--gantt", said]) == 2
+    assert re.match(rf"dardis: --gantt: .*{found}.*expected", capsys.readouterr().err)
+
+
+def test_new_work_removes_charts_of_old_work_and_nothing_else(tmp_path):
+    def work(force):
+        with RUN_FOLDER.held(tmp_path, force=force), RUN_FOLDER.written_together(tmp_path) as part:
+            write_run(part, one_node_jobs(9, SMALL), SMALL)
+
+    work(force=False)
+    assert run(["report", str(tmp_path), "--charts", "svg"]) == 0
+    work(force=True)
+    assert not (tmp_path / "charts").exists()
+    (tmp_path / "charts").mkdir()
+    (tmp_path / "charts" / "thesis.docx").touch()
+    with pytest.raises(InputError, match="something else than a run"):
+        work(force=True)
