@@ -21,7 +21,7 @@ from dardis.model.cells import as_cell, from_cell, row_writer
 from dardis.model.errors import InputError
 from dardis.model.files import atomic_text
 from dardis.model.job import NO_TIME, Status
-from dardis.model.numbers import whole_number
+from dardis.model.numbers import whole_number, whole_numbers
 from dardis.model.placements import Placements
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
@@ -173,19 +173,21 @@ class _Column(NamedTuple):
     expected: str
     empty: Any = None
     needed: bool = True
+    whole: tuple[int, int] | None = None
+    """Where it holds whole numbers: the least and the largest."""
 
 
-def _whole(lowest: int, limit: int) -> Callable[[str], int]:
-    """Parser of whole numbers in `[lowest, limit)`; pandas writes them as `12.0` beside empty fields."""
+def _whole(least: int, most: int, expected: str) -> _Column:
+    """A column of whole numbers in `[least, most]`; pandas writes them as `12.0` beside empty fields."""
 
     def parse(text: str) -> int:
-        return whole_number(text.removesuffix(".0"), lowest, limit - 1)
+        return whole_number(text.removesuffix(".0"), least, most)
 
-    return parse
+    return _Column(parse, expected, whole=(least, most))
 
 
-_TIME: Final = _Column(_whole(-_TIME_LIMIT, _TIME_LIMIT), "a whole number of seconds")
-_AMOUNT: Final = _Column(_whole(0, _AMOUNT_LIMIT), "a whole number from 0")
+_TIME: Final = _whole(-_TIME_LIMIT, _TIME_LIMIT - 1, "a whole number of seconds")
+_AMOUNT: Final = _whole(0, _AMOUNT_LIMIT - 1, "a whole number from 0")
 _TEXT: Final = _Column(lambda cell: intern(from_cell(cell)), "text", needed=False)
 _COLUMNS: Final = {
     "job_id": _TIME._replace(expected="a whole number"),
@@ -206,7 +208,7 @@ _COLUMNS: Final = {
     columns.UNITS_BY_PART: _Column(
         part_columns.checked_units, "node:units pairs by part like 0:1 1:1;0:1", needed=False
     ),
-    columns.ALTERNATIVE: _Column(_whole(1, _AMOUNT_LIMIT), "a whole number from 1", empty=0, needed=False),
+    columns.ALTERNATIVE: _whole(1, _AMOUNT_LIMIT - 1, "a whole number from 1")._replace(empty=0, needed=False),
 }
 
 
@@ -248,6 +250,8 @@ def _block(
 
 def _parse(path: Path, name: str, column: _Column, texts: list[tuple[int, str]]) -> list[Any]:
     """The values of a chunk of one column, from (line, text)."""
+    if (numbers := _all_whole(column, [text for _, text in texts])) is not None:
+        return numbers
     parse, empty = column.parse, column.empty
     values: list[Any] = []
     for line, text in texts:
@@ -256,6 +260,18 @@ def _parse(path: Path, name: str, column: _Column, texts: list[tuple[int, str]])
         except ValueError:
             raise InputError(f"{path} line {line}", f"{name} is {text!r}", column.expected) from None
     return values
+
+
+def _all_whole(column: _Column, texts: list[str]) -> list[int] | None:
+    """The values of a column of whole numbers at once, for speed; None where one has to be looked at alone."""
+    if column.whole is None:
+        return None
+    filled = texts if column.empty is None else [text for text in texts if text]
+    numbers = whole_numbers(filled, *column.whole)
+    if numbers is None or len(filled) == len(texts):
+        return numbers
+    following = iter(numbers)
+    return [next(following) if text else column.empty for text in texts]
 
 
 def _schedule(values: dict[str, list[Any]], count: int) -> Schedule:

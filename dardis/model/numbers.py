@@ -10,6 +10,7 @@ import math
 import re
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,400}").fullmatch
+_WHOLES = re.compile(r"[+-]?[0-9]{1,400}(?:,[+-]?[0-9]{1,400})*+").fullmatch
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?").fullmatch
 _LONGEST = 400
 """Characters of a decimal number; the largest float, written out, has 309 digits."""
@@ -24,6 +25,17 @@ def whole_number(text: str, least: int = LEAST_INT64, most: int = LARGEST_INT64)
     if not least <= number <= most:
         raise ValueError(f"{text!r} is out of range")
     return number
+
+
+def whole_numbers(texts: list[str], least: int = LEAST_INT64, most: int = LARGEST_INT64) -> list[int] | None:
+    """Return what `whole_number` makes of many texts, several times as fast; None where it refuses one of them."""
+    if not texts:
+        return []
+    together = ",".join(texts)
+    if together.count(",") != len(texts) - 1 or _WHOLES(together) is None:
+        return None
+    numbers = list(map(int, texts))
+    return numbers if least <= min(numbers) and max(numbers) <= most else None
 
 
 def decimal_number(text: str) -> float:

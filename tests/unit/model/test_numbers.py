@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dardis.model.errors import InputError, one_line
-from dardis.model.numbers import LARGEST_INT64, LEAST_INT64, decimal_number, whole_number
+from dardis.model.numbers import LARGEST_INT64, LEAST_INT64, decimal_number, whole_number, whole_numbers
 
 ODD = [
     "", " ", "1_800", "٣", "５", "²", "--5", "+-5", "0x10", "1,5", " 5", "5 ", "5\n", "5\x00", "1 2", "e5", ".", "+",
@@ -30,6 +30,18 @@ def test_every_whole_number_of_64_bits_is_read_and_its_bounds_are_meant_inclusiv
     for least, most in ((number + 1, number + 2), (number - 2, number - 1)):
         with pytest.raises(ValueError, match="out of range"):
             whole_number(str(number), least, most)
+
+
+@given(
+    texts=st.lists(st.one_of(st.integers(-99, 99).map(str), st.sampled_from([*ODD, "+7", "007", "1,2"])), max_size=5),
+    least=st.integers(-99, 0),
+)
+def test_many_are_read_as_one_by_one_or_not_at_all(texts, least):
+    try:
+        one_by_one = [whole_number(text, least, 90) for text in texts]
+    except ValueError:
+        one_by_one = None
+    assert whole_numbers(texts, least, 90) == one_by_one
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
