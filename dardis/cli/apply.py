@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from dardis.cli.texts import decimal, whole
+
 
 def apply(
     requests: Annotated[Path, typer.Argument(metavar="FILE", help="What dardis export --format redfish wrote.")],
@@ -26,10 +28,18 @@ def apply(
     rollback: Annotated[
         bool, typer.Option("--rollback", help="Give limits back as they were found; power on who was shut down.")
     ] = False,
-    poll_s: Annotated[int, typer.Option(min=1, metavar="S", help="How soon to look again at who is not so yet.")] = 60,
-    timeout_s: Annotated[float, typer.Option(min=0.1, metavar="S", help="Limit on each request.")] = 10.0,
-    at_once: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="Controllers asked at once.")] = 32,
-    give_up_s: Annotated[int, typer.Option(min=0, metavar="S", help="How long to try on after the end.")] = 600,
+    poll_s: Annotated[
+        int, typer.Option(parser=whole("--poll-s", 1), metavar="S", help="How soon to look again at who is not so yet.")
+    ] = 60,
+    timeout_s: Annotated[
+        float, typer.Option(parser=decimal("--timeout-s", 0.1), metavar="S", help="Limit on each request.")
+    ] = 10.0,
+    at_once: Annotated[
+        int, typer.Option(parser=whole("--at-once", 1, 1000), metavar="N", help="Controllers asked at once.")
+    ] = 32,
+    give_up_s: Annotated[
+        int, typer.Option(parser=whole("--give-up-s", 0), metavar="S", help="How long to try on after the end.")
+    ] = 600,
 ) -> None:
     """Limit the power of nodes, and switch them, at the times of a plan, through their Redfish controllers."""
     from dardis.engine.clock import utc_now

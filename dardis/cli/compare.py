@@ -11,13 +11,13 @@ import typer
 
 from dardis.cli.options import CalendarStart, Events, FirstJobs, SubmittedBefore, SubmittedFrom, dispatchers_beginning
 from dardis.cli.simulate import trim_of
-from dardis.cli.texts import whole_of
+from dardis.cli.texts import whole, whole_of
 from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
     from dardis.comparison.planned_runs import PlannedRun
     from dardis.comparison.state import State
-    from dardis.config.comparison import Comparison
+    from dardis.config.comparison import Comparison, Contender
     from dardis.metrics.comparison import Known, RunResult
 
 
@@ -43,7 +43,8 @@ def compare(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of all dispatchers; repeatable.")
     ] = None,
     task_managers: Annotated[
-        int | None, typer.Option(min=1, max=4096, help="Task managers that share the jobs.")
+        int | None,
+        typer.Option(parser=whole("--task-managers", 1, 4096), metavar="N", help="Task managers that share the jobs."),
     ] = None,
     arity: Annotated[
         str | None, typer.Option(metavar="flat|A", help="As in `dardis simulate`; A:arity=8 for one dispatcher.")
@@ -66,7 +67,10 @@ def compare(
     clairvoyant: Annotated[
         bool, typer.Option("--clairvoyant", help="Say how far all are from what could be done with all jobs known.")
     ] = False,
-    processes: Annotated[int | None, typer.Option(min=1, max=4096, help="Runs at once (default: one a core).")] = None,
+    processes: Annotated[
+        int | None,
+        typer.Option(parser=whole("--processes", 1, 4096), metavar="N", help="Runs at once (default: one a core)."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Redo the runs in DIR of which another was asked.")] = False,
 ) -> None:
     """Replay traces under dispatchers, each pair with each seed; what DIR holds of just that already is kept."""
@@ -117,9 +121,26 @@ def _of_options(traces: list[Path], said: dict[str, Any]) -> Comparison:
         for trace in traces
     )  # fmt: skip
     named = [contender_of(text) for text in _names("--dispatchers", said["--dispatchers"])]
+    _see_shared(said["--set"] or [], named)
     # What one dispatcher is given comes last, so that it holds.
     contenders = tuple(replace(c, settings=(*(said["--set"] or ()), *c.settings)) for c in named)
     return Comparison("dardis compare", workloads, contenders, _seeds(said["--seeds"] or "1"))
+
+
+def _see_shared(settings: list[str], contenders: list[Contender]) -> None:
+    """See that all know the settings that all are given. Raises InputError, which says how to give it to some."""
+    from dardis.config.settings import known_settings
+    from dardis.registry import find_dispatcher
+
+    known = {one.dispatcher: known_settings(type(find_dispatcher(one.dispatcher).setup)) for one in contenders}
+    for text in settings:
+        key = text.partition("=")[0]
+        have = [name for name, keys in known.items() if key in keys]
+        lack = [name for name, keys in known.items() if key not in keys]
+        if have and lack:
+            told = ",".join(f"{name}:{text}" for name in have)
+            found = f"{', '.join(lack)} {'has' if len(lack) == 1 else 'have'} no such setting"
+            raise InputError(f"--set {text}", found, f"it where it is known, --dispatchers {told},…")
 
 
 def _names(option: str, text: str) -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dardis.cli.options import CalendarStart, TracePath
-from dardis.cli.texts import days_of
+from dardis.cli.texts import days_of, whole
 from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,13 +30,18 @@ def forecast(
     ] = None,
     calendar_start: CalendarStart = None,
     day: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="UTC day to forecast, from 0 (default: after the last job).")
+        int | None,
+        typer.Option(
+            parser=whole("--day", 0), metavar="N", help="UTC day to forecast, from 0 (default: after the last job)."
+        ),
     ] = None,
     hours: Annotated[int, typer.Option(metavar="24|48", help="How far ahead.")] = 24,
     method: Annotated[
         str | None, typer.Option(metavar="NAME", help="previous-day, previous-week, mean or seasonal (the default).")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**62, help="The same seed gives the same forecast.")] = 1,
+    seed: Annotated[
+        int, typer.Option(parser=whole("--seed", 0, 2**62), metavar="N", help="The same seed gives the same forecast.")
+    ] = 1,
     backtest: Annotated[bool, typer.Option("--backtest", help="Judge all methods by the trace's own days.")] = False,
     days: Annotated[
         str | None, typer.Option(metavar="A-B", help="With --backtest: only these UTC days (default: evenly spread).")

@@ -10,7 +10,7 @@ import typer
 
 from dardis.cli import plan as options
 from dardis.cli.options import CalendarStart
-from dardis.cli.texts import days_of
+from dardis.cli.texts import days_of, decimal
 
 if TYPE_CHECKING:
     from offline.folder.plan import Figure
@@ -49,13 +49,21 @@ def hybrid(
     cooling: options.CoolingPlant = None,
     forecast_method: options.Method = None,
     shift_hours: Annotated[
-        float, typer.Option(min=0, max=48, help="Hold jobs for so many hours at most until energy is cheap.")
+        float,
+        typer.Option(
+            parser=decimal("--shift-hours", 0, 48),
+            metavar="N",
+            help="Hold jobs for so many hours at most until energy is cheap.",
+        ),
     ] = 0.0,
     plan_at: Annotated[
         str, typer.Option(metavar="HH:MM", help="UTC time at which a day is planned; not midnight: on the day before.")
     ] = "00:00",
     time_limit: Annotated[
-        float, typer.Option(min=0, metavar="S", help="Limit on the wall clock of a day's plan, s.")
+        float,
+        typer.Option(
+            parser=decimal("--time-limit", 0), metavar="S", help="Limit on the wall clock of a day's plan, s."
+        ),
     ] = 120.0,
     seed: options.Seed = 1,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse a trace with a malformed line.")] = False,

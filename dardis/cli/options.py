@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
+from dardis.cli.texts import whole
 
 
 def dispatchers_beginning(incomplete: str) -> list[str]:
@@ -21,14 +21,14 @@ def dispatchers_beginning(incomplete: str) -> list[str]:
 TracePath = Annotated[
     Path, typer.Argument(metavar="TRACE", help="SWF, job table, sacct, Eurora CSV or Alibaba's pods, plain or .gz.")
 ]
-FirstJobs = Annotated[int | None, typer.Option(min=1, max=LARGEST_INT64, help="Only the first N jobs.")]
+FirstJobs = Annotated[int | None, typer.Option(parser=whole("--jobs", 1), metavar="N", help="Only the first N jobs.")]
 SubmittedFrom = Annotated[
     int | None,
-    typer.Option("--from", metavar="S", min=LEAST_INT64, max=LARGEST_INT64, help="Only jobs submitted from this time."),
+    typer.Option("--from", parser=whole("--from"), metavar="S", help="Only jobs submitted from this time."),
 ]
 SubmittedBefore = Annotated[
     int | None,
-    typer.Option("--to", metavar="S", min=LEAST_INT64, max=LARGEST_INT64, help="Only jobs submitted before this time."),
+    typer.Option("--to", parser=whole("--to"), metavar="S", help="Only jobs submitted before this time."),
 ]
 CalendarStart = Annotated[
     str | None, typer.Option(metavar="UTC", help="When the trace's first job was submitted: 2023-07-03T00:00Z.")

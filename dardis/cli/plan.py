@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dardis.cli.options import CalendarStart, NodeNames
+from dardis.cli.texts import decimal, whole
 from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,20 +25,25 @@ Prices = Annotated[Path | None, typer.Option(metavar="PR.csv", help="Price of en
 Carbon = Annotated[Path | None, typer.Option(metavar="C.csv", help="CO2 intensity (default: the platform's, or none).")]
 Switching = Annotated[str, typer.Option(metavar="RULE", help="spare, algorithm8 or off.")]
 Offset = Annotated[
-    int, typer.Option(min=0, max=100, metavar="PERCENT", help="algorithm8: share of the unused nodes that stays on.")
+    int,
+    typer.Option(
+        parser=whole("--offset", 0, 100), metavar="PERCENT", help="algorithm8: share of the unused nodes that stays on."
+    ),
 ]
 CoolingPlant = Annotated[
     str | None, typer.Option(metavar="air|hybrid|TABLE.csv", help="Cooling plant (default: the platform's).")
 ]
 Method = Annotated[str | None, typer.Option(metavar="NAME", help="Forecast method (see dardis forecast).")]
-Seed = Annotated[int, typer.Option(min=0, max=2**62, help="Seed of every random choice.")]
+Seed = Annotated[int, typer.Option(parser=whole("--seed", 0, 2**62), metavar="N", help="Seed of every random choice.")]
 
 
 def plan(
     history: History,
     platform: Machine,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the plan.")],
-    day: Annotated[int | None, typer.Option(min=0, metavar="N", help="UTC day to plan, from 0.")] = None,
+    day: Annotated[
+        int | None, typer.Option(parser=whole("--day", 0), metavar="N", help="UTC day to plan, from 0.")
+    ] = None,
     on: Annotated[str | None, typer.Option("--date", metavar="DATE", help="Or its date, as 2023-07-15.")] = None,
     weather: Weather = None,
     prices: Prices = None,
@@ -60,7 +66,9 @@ def plan(
     cooling: CoolingPlant = None,
     hours: Annotated[int, typer.Option(metavar="24|48", help="How far the forecast reaches.")] = 24,
     forecast_method: Method = None,
-    time_limit: Annotated[float, typer.Option(min=0, metavar="S", help="Limit on the wall clock, s.")] = 120.0,
+    time_limit: Annotated[
+        float, typer.Option(parser=decimal("--time-limit", 0), metavar="S", help="Limit on the wall clock, s.")
+    ] = 120.0,
     seed: Seed = 1,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse a trace with a malformed line.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the plan that DIR holds.")] = False,

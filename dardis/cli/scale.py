@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dardis.cli.texts import whole_of
+from dardis.cli.texts import whole, whole_of
 from dardis.config.reach import MOST_NODES, reach_value
 
 if TYPE_CHECKING:
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 def scale(
     nodes: Annotated[str, typer.Option(metavar="N[,N…]", help="Nodes of the machine (of a rank, with --weak).")],
-    jobs: Annotated[int, typer.Option(metavar="J", min=1, max=10**8, help="Jobs of 1 to 8 units, one each second.")],
+    jobs: Annotated[
+        int, typer.Option(parser=whole("--jobs", 1, 10**8), metavar="J", help="Jobs of 1 to 8 units, one each second.")
+    ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the tables (CSV), scale.json and report.html.")],
     dispatcher: Annotated[str, typer.Option(metavar="NAME", help="One that has rounds.")] = "dardis-throughput",
     task_managers: Annotated[str, typer.Option(metavar="M[,M…]", help="Task managers that share the jobs.")] = "1",
@@ -31,7 +33,10 @@ def scale(
     ] = None,
     arity: Annotated[str, typer.Option(metavar="flat|A[,…]", help="Sum offers up a tree of hosts.")] = "flat",
     hosts_of: Annotated[
-        int, typer.Option(metavar="N", min=1, max=MOST_NODES, help="Nodes of a virtual host, in one process.")
+        int,
+        typer.Option(
+            parser=whole("--hosts-of", 1, MOST_NODES), metavar="N", help="Nodes of a virtual host, in one process."
+        ),
     ] = 64,
     sample: Annotated[
         str, typer.Option(metavar="all|default|S[,…]", help="Ask S nodes for each unit first, and more only if needed.")
@@ -41,9 +46,16 @@ def scale(
     ranks: Annotated[
         str | None, typer.Option(metavar="R[,R…]", help="Only the first R ranks of mpirun (default: all).")
     ] = None,
-    repeat: Annotated[int, typer.Option(min=1, max=10**6, help="Run all experiments so often, for the spread.")] = 1,
+    repeat: Annotated[
+        int,
+        typer.Option(
+            parser=whole("--repeat", 1, 10**6), metavar="N", help="Run all experiments so often, for the spread."
+        ),
+    ] = 1,
     weak: Annotated[bool, typer.Option("--weak", help="The nodes are those of each rank.")] = False,
-    seed: Annotated[int, typer.Option(min=0, max=2**62, help="Seed of every random choice.")] = 1,
+    seed: Annotated[
+        int, typer.Option(parser=whole("--seed", 0, 2**62), metavar="N", help="Seed of every random choice.")
+    ] = 1,
     force: Annotated[bool, typer.Option("--force", help="Replace the experiments that DIR holds.")] = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Draw no report.html.")] = False,
 ) -> None:

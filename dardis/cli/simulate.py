@@ -17,7 +17,7 @@ from dardis.cli.options import (
     TracePath,
     dispatchers_beginning,
 )
-from dardis.cli.texts import whole_of
+from dardis.cli.texts import whole, whole_of
 from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ def simulate(
         str, typer.Option(metavar="NAME", help="See `dardis dispatchers`.", autocompletion=dispatchers_beginning)
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")],
-    seed: Annotated[int, typer.Option(min=0, max=2**62, help="Seed of every random choice.")] = 1,
+    seed: Annotated[
+        int, typer.Option(parser=whole("--seed", 0, 2**62), metavar="N", help="Seed of every random choice.")
+    ] = 1,
     jobs: FirstJobs = None,
     start: SubmittedFrom = None,
     end: SubmittedBefore = None,
@@ -48,7 +50,10 @@ def simulate(
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the dispatcher; repeatable.")
     ] = None,
-    task_managers: Annotated[int, typer.Option(min=1, max=4096, help="Task managers that share the jobs.")] = 1,
+    task_managers: Annotated[
+        int,
+        typer.Option(parser=whole("--task-managers", 1, 4096), metavar="N", help="Task managers that share the jobs."),
+    ] = 1,
     arity: Annotated[
         str,
         typer.Option(metavar="flat|A", help="Sum offers up a tree of hosts, A children each; the same schedule."),

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dardis.cli.texts import whole
+
 if TYPE_CHECKING:
     from dardis.runs.instances import Solution
 
@@ -20,7 +22,7 @@ def solve(
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the dispatcher; repeatable.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**62, help="Seed of the solver.")] = 1,
+    seed: Annotated[int, typer.Option(parser=whole("--seed", 0, 2**62), metavar="N", help="Seed of the solver.")] = 1,
     out: Annotated[
         Path | None, typer.Option(metavar="F.csv", help="Write a row for each: as solver.csv, and who starts now.")
     ] = None,

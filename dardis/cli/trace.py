@@ -9,6 +9,7 @@ import typer
 
 from dardis.cli.options import Force, TracePath
 from dardis.cli.outputs import check_absent, check_platform_out
+from dardis.cli.texts import whole
 from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,7 +25,9 @@ Strict = Annotated[bool, typer.Option("--strict", help="Refuse a trace with a ma
 @app.command()
 def info(
     trace: TracePath,
-    platform: Annotated[Path | None, typer.Option(help="Platform file to compute the load for.")] = None,
+    platform: Annotated[
+        Path | None, typer.Option(metavar="P.toml", help="Platform file to compute the load for.")
+    ] = None,
     strict: Strict = False,
 ) -> None:
     """Show what a trace holds and which of its lines are no jobs."""
@@ -47,23 +50,38 @@ def info(
 def convert(
     trace: TracePath,
     out: OutPath,
-    partition: Annotated[list[str] | None, typer.Option(help="Keep this partition; may be repeated.")] = None,
-    queue: Annotated[list[str] | None, typer.Option(help="Keep this queue; may be repeated.")] = None,
-    start: Annotated[int | None, typer.Option("--from", help="Keep jobs submitted at this time (s) or later.")] = None,
-    end: Annotated[int | None, typer.Option("--to", help="Keep jobs submitted before this time (s).")] = None,
-    min_width: Annotated[int, typer.Option(help="Keep jobs of at least so many processors.")] = 0,
-    max_width: Annotated[int | None, typer.Option(help="Keep jobs of at most so many processors.")] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Keep the first jobs of those left.")] = None,
-    thin: Annotated[float, typer.Option(help="Keep this share of the jobs, drawn by the seed.")] = 1.0,
-    seed: Annotated[int, typer.Option(help="Seed of --thin.")] = 1,
-    load: Annotated[float | None, typer.Option(help="Divide the times between submits by this.")] = None,
+    partition: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Keep this partition; may be repeated.")
+    ] = None,
+    queue: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Keep this queue; may be repeated.")] = None,
+    start: Annotated[
+        int | None, typer.Option("--from", metavar="S", help="Keep jobs submitted at this time (s) or later.")
+    ] = None,
+    end: Annotated[
+        int | None, typer.Option("--to", metavar="S", help="Keep jobs submitted before this time (s).")
+    ] = None,
+    min_width: Annotated[int, typer.Option(metavar="N", help="Keep jobs of at least so many processors.")] = 0,
+    max_width: Annotated[int | None, typer.Option(metavar="N", help="Keep jobs of at most so many processors.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(parser=whole("--jobs", 1), metavar="N", help="Keep the first jobs of those left.")
+    ] = None,
+    thin: Annotated[float, typer.Option(metavar="SHARE", help="Keep this share of the jobs, drawn by the seed.")] = 1.0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of --thin.")] = 1,
+    load: Annotated[float | None, typer.Option(metavar="X", help="Divide the times between submits by this.")] = None,
     target_load: Annotated[
-        float | None, typer.Option(help="Scale the times between submits to this load on --platform (trace info).")
+        float | None,
+        typer.Option(metavar="LOAD", help="Scale the times between submits to this load on --platform (trace info)."),
     ] = None,
     platform: Annotated[
-        Path | None, typer.Option(help="Job table: units that fit this platform's nodes. Machine of --target-load.")
+        Path | None,
+        typer.Option(
+            metavar="P.toml", help="Job table: units that fit this platform's nodes. Machine of --target-load."
+        ),
     ] = None,
-    unit_cores: Annotated[int | None, typer.Option(min=1, help="Job table: units of so many cores.")] = None,
+    unit_cores: Annotated[
+        int | None,
+        typer.Option(parser=whole("--unit-cores", 1), metavar="N", help="Job table: units of so many cores."),
+    ] = None,
     nodes: Annotated[
         Path | None, typer.Option(metavar="NODES", help="Alibaba's node list, of which --platform-out is made.")
     ] = None,
@@ -122,27 +140,32 @@ def convert(
 def generate(
     kind: Annotated[str, typer.Argument(metavar="KIND", help="eurora (the thesis's), lublin, rivals or auction.")],
     out: OutPath,
-    jobs: Annotated[int | None, typer.Option(help="All but auction: number of jobs (1000).")] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same trace.")] = 1,
-    days: Annotated[int | None, typer.Option(help="All but auction: days over which they are submitted.")] = None,
+    jobs: Annotated[int | None, typer.Option(metavar="N", help="All but auction: number of jobs (1000).")] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same trace.")] = 1,
+    days: Annotated[
+        int | None, typer.Option(metavar="N", help="All but auction: days over which they are submitted.")
+    ] = None,
     nodes: Annotated[
-        int | None, typer.Option(help="eurora: nodes of the machine (64); no job asks for more than half.")
+        int | None, typer.Option(metavar="N", help="eurora: nodes of the machine (64); no job asks for more than half.")
     ] = None,
     kinds: Annotated[
-        int | None, typer.Option(help="eurora: first of cores, memory, gpu, mic, ssd, fpga (4 of them).")
+        int | None, typer.Option(metavar="N", help="eurora: first of cores, memory, gpu, mic, ssd, fpga (4 of them).")
     ] = None,
     begin: Annotated[
         str | None,
         typer.Option(metavar="DAY", help="All but auction: UTC day to begin with, as 2014-12-01; else nobody knows."),
     ] = None,
-    workload: Annotated[str | None, typer.Option(help="auction: I, II, III, IV or V (I).")] = None,
-    machine: Annotated[str | None, typer.Option(help="auction: S, M or L (S).")] = None,
+    workload: Annotated[str | None, typer.Option(metavar="NAME", help="auction: I, II, III, IV or V (I).")] = None,
+    machine: Annotated[str | None, typer.Option(metavar="NAME", help="auction: S, M or L (S).")] = None,
     contiguous: Annotated[
-        int | None, typer.Option(help="auction: percent of the jobs that ask for neighbouring nodes (0).")
+        int | None,
+        typer.Option(metavar="PERCENT", help="auction: percent of the jobs that ask for neighbouring nodes (0)."),
     ] = None,
-    hours: Annotated[float | None, typer.Option(help="auction: work of all jobs over all cores (4).")] = None,
+    hours: Annotated[
+        float | None, typer.Option(metavar="H", help="auction: work of all jobs over all cores (4).")
+    ] = None,
     max_share: Annotated[
-        float | None, typer.Option(help="auction: of the cores the most that a job may ask for (0.1).")
+        float | None, typer.Option(metavar="SHARE", help="auction: of the cores the most that a job may ask for (0.1).")
     ] = None,
     force: Force = False,
 ) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from dardis.model.errors import InputError
 from dardis.model.numbers import whole_number
+from dardis.model.suggestion import meant
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -70,7 +71,8 @@ def with_settings(setup: SetUpKind, settings: Iterable[str]) -> SetUpKind:
         key, equals, value = text.partition("=")
         if not equals or key not in known:
             choices = ", ".join(f"{k}={v}" for k, v in known.items())
-            raise InputError(f"--set {text}", "unknown setting" if equals else "no KEY=VALUE", f"one of {choices}")
+            found = f"unknown setting{meant(key, known)}" if equals else "no KEY=VALUE"
+            raise InputError(f"--set {text}", found, f"one of {choices}")
         setup = replace(setup, **{key: _parsed(text, value, hints[key], keys[key], known[key])})
     return setup
 
@@ -81,7 +83,8 @@ def _parsed(text: str, value: str, kind: type, of: Field[Any], known: str) -> ob
         try:
             return (parse or kind)(value)
         except ValueError:
-            raise InputError(f"--set {text}", f"unknown value {value!r}", known) from None
+            found = f"unknown value {value!r}{meant(value, known.split('|'))}"
+            raise InputError(f"--set {text}", found, known) from None
     if value == of.metadata.get("zero"):
         return 0
     least = of.metadata.get("least", 1)

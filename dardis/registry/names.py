@@ -10,6 +10,7 @@ from typing import Final
 from dardis.config.set_up import AnySetUp
 from dardis.dispatch import ASKING_SETUPS, CENTRAL_SETUPS, REPLAN_SETUPS
 from dardis.model.errors import InputError
+from dardis.model.suggestion import meant
 from dardis.registry.builders import ASKING, CENTRAL, LATE, PLANNED, REPLAN
 from dardis.registry.dispatcher import Dispatcher
 from dardis.registry.loaded import is_of_module, loaded, of_module, origin_of
@@ -96,7 +97,9 @@ def _as_registered(name: str) -> Dispatcher:
             _see_setting(head, rest)
         if is_of_module(name):
             return of_module(name)
-        raise InputError("--dispatcher", f"unknown dispatcher {name!r}", f"one of {', '.join(dispatcher_names())}")
+        known = dispatcher_names()
+        found = f"unknown dispatcher {name!r}{meant(name, known)}"
+        raise InputError("--dispatcher", found, f"one of {', '.join(known)}")
     for mistake in taken(name):
         raise mistake
     point = _registered()[name][0]
