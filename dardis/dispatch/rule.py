@@ -82,7 +82,7 @@ class Rule:
         """Start whoever fits, in the order of the keys."""
         self._now = now
         started: list[Placed | Rejected] = []
-        may = [job for job in self.waiting if self._opens(job) == now]
+        may = [job for job in self.waiting if job.earliest <= now and self._opens(job) == now]
         for job in sorted(may, key=lambda job: (self.key(job, now), job.submit, job.number)):
             room = self.room(job, now)
             if room.sum() >= job.units:
@@ -108,9 +108,10 @@ class Rule:
 
     def wake(self) -> int:
         """The next time at which somebody may start without an event (FOREVER: never)."""
-        times = [self._opens(job) for job in self.waiting]
+        times = [job.earliest for job in self.waiting]
         times += [window.end for window in self.platform.maintenance if self.waiting]
-        times += [self.platform.starts_of(job.queue).changes(self._now) for job in self.waiting]
+        for job in self.waiting if self.platform.hours else ():
+            times += [self._opens(job), self.platform.starts_of(job.queue).changes(self._now)]
         return min((time for time in times if time > self._now), default=FOREVER)
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -51,6 +52,14 @@ class Taken(dardis.Rule):
 
 OURS = 5
 '''
+
+
+def test_the_example_of_the_docs_runs(here):
+    page = (Path(__file__).resolve().parents[3] / "docs" / "extend.md").read_text()
+    (here / "mine.py").write_text(page.partition("```python\n# mine.py\n")[2].partition("```")[0])
+    platform, jobs = small(here)
+    schedule = play(platform, jobs, find_dispatcher("mine:WidestFirst", ["step=4"]), Target(), 1).schedule
+    assert audit(schedule, platform) == []
 
 
 @pytest.fixture
