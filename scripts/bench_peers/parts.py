@@ -19,6 +19,7 @@ import pandas as pd
 from scripts.bench_peers.asks import asks
 from scripts.bench_peers.auctions import auctions
 from scripts.bench_peers.bare_easy import read_jobs
+from scripts.bench_peers.from_python import from_python
 from scripts.bench_peers.measure import Cost, in_turns, output_of, run_once
 from scripts.bench_peers.planning import planning
 from scripts.bench_peers.plans import plans
@@ -313,6 +314,7 @@ PARTS: dict[str, Callable[[Bench], list[Row]]] = {
     "easy-accasim": easy_against_accasim,
     "accasim": against_accasim,
     "stress": stress,
+    "python": lambda bench: from_python(bench.repeats),
     "asks": lambda bench: asks(bench.repeats),
     "rounds": lambda bench: rounds(bench.repeats),
     "plans": lambda bench: plans(bench.repeats),
