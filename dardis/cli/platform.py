@@ -21,21 +21,24 @@ def common() -> None:
 @app.command("import")
 def import_site(
     site: Annotated[
-        Path, typer.Argument(metavar="FILE", help="What scontrol show node -o prints, or a slurm.conf; plain or .gz.")
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="What scontrol show node -o prints, a slurm.conf, or a SimGrid platform (XML), as Batsim has.",
+        ),
     ],
     out: Annotated[
         Path | None, typer.Argument(metavar="OUT.toml", help="Where to write it, instead of standard output.")
     ] = None,
     force: Force = False,
 ) -> None:
-    """Make a platform file of a Slurm site's nodes and partitions; power figures are left to fill in."""
-    from dardis.config.slurm.platform import platform_of
-    from dardis.config.slurm.read import read_slurm
+    """Make a platform file of a Slurm site's nodes and partitions, or of Batsim's hosts; power is left to fill in."""
+    from dardis.config.site_file import import_platform
     from dardis.model.files import write_text
 
     if out is not None:
         check_platform_out(out, force)
-    made = platform_of(site, read_slurm(site))
+    made = import_platform(site)
     for note in made.notes:
         typer.echo(f"dardis: note: {note}", err=True)
     if out is None:

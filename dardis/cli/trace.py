@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Look at a workload trace, convert it, or make one.")
 
-OutPath = Annotated[Path, typer.Argument(metavar="OUT", help="Ends in .swf or .csv (a job table), or either with .gz.")]
+OutPath = Annotated[
+    Path,
+    typer.Argument(
+        metavar="OUT", help="Ends in .swf, .csv (a job table) or .json (Batsim's workload), or one of them with .gz."
+    ),
+]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse a trace with a malformed line.")]
 
 
@@ -91,7 +96,7 @@ def convert(
     strict: Strict = False,
     force: Force = False,
 ) -> None:
-    """Convert between SWF and job tables, filter, and scale the load. Filters apply in the order of the options."""
+    """Convert to SWF, a job table or Batsim's workload, filter, scale the load. Filters apply in the options' order."""
     from dardis.config.node_list import read_node_list
     from dardis.config.platform import load_platform
     from dardis.config.platform_text import platform_text
@@ -213,13 +218,16 @@ def _is_table(out: Path) -> bool:
 
 
 def _check_out(out: Path, force: bool) -> None:
-    if not out.name.removesuffix(".gz").endswith((".swf", ".csv")):
-        raise InputError(out, "no known form of trace", "a name that ends in .swf, .csv, .swf.gz or .csv.gz")
+    if not out.name.removesuffix(".gz").endswith((".swf", ".csv", ".json")):
+        raise InputError(
+            out, "no known form of trace", "a name that ends in .swf, .csv or .json, or one of them and .gz"
+        )
     check_absent(out, force)
 
 
 def _write(trace: Trace, out: Path, machine: Platform | None, unit_cores: int | None) -> None:
     """Write in the form that the name of `out` asks for, and say what that form cannot hold."""
+    from dardis.workload.batsim import write_batsim
     from dardis.workload.swf import write_swf
     from dardis.workload.table import write_table
     from dardis.workload.units import in_units
@@ -227,5 +235,7 @@ def _write(trace: Trace, out: Path, machine: Platform | None, unit_cores: int | 
     if _is_table(out):
         write_table(in_units(trace, machine, unit_cores), out)
         return
-    for note in write_swf(trace, out):
+    is_json = out.name.removesuffix(".gz").endswith(".json")
+    lost = write_batsim(trace, out, machine.cores if machine else None) if is_json else write_swf(trace, out)
+    for note in lost:
         typer.echo(f"note: {note}", err=True)

@@ -8,7 +8,6 @@ stamps, which have no zone, read as UTC. A job without an end runs still, one wi
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ import numpy as np
 from dardis.model.files import by_name, csv_table
 from dardis.model.numbers import decimal_number, whole_number
 from dardis.model.resources import CORES, MEMORY
+from dardis.workload.stamps import utc_seconds
 from dardis.workload.table import processors
 from dardis.workload.trace import LARGEST, OUT_OF_RANGE, UNKNOWN, Skipped, Trace, build_trace
 
@@ -72,8 +72,8 @@ def _row(fields: dict[str, str]) -> _Row:
         raise ValueError(f"{ALLOCATION} {fields[ALLOCATION]!r}")
     largest = [max(amounts) for amounts in zip(*shares, strict=True)]
     largest[-1] = -(-largest[-1] // 1024)
-    submit = _seconds(fields["submit"])
-    start, end = (_seconds(fields[name]) if fields[name] else None for name in ("start", "end"))
+    submit = utc_seconds(fields["submit"])
+    start, end = (utc_seconds(fields[name]) if fields[name] else None for name in ("start", "end"))
     tenths = round(decimal_number(fields["predicted_power_w"] or "0") * 10)
     row = _Row(
         number=whole_number(fields["job_id"]),
@@ -89,10 +89,3 @@ def _row(fields: dict[str, str]) -> _Row:
     if max(map(abs, (row.number, row.walltime, row.units, row.power, *row.shares))) > LARGEST:
         raise ValueError(OUT_OF_RANGE)
     return row
-
-
-def _seconds(stamp: str) -> int:
-    """Unix seconds of `2014-03-31 08:51:10`, read as UTC."""
-    if not stamp.isascii():  # strptime reads the digits of any script
-        raise ValueError(f"{stamp!r} is no time")
-    return int(datetime.strptime(stamp, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC).timestamp())

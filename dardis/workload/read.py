@@ -9,7 +9,10 @@ from pathlib import Path
 from dardis.model.errors import InputError
 from dardis.model.files import read_text
 from dardis.workload.alibaba import CPU_MILLI, parse_pods
+from dardis.workload.batsim import parse_batsim
 from dardis.workload.eurora import ALLOCATION, parse_eurora
+from dardis.workload.philly import COLUMNS as PHILLY
+from dardis.workload.philly import parse_philly
 from dardis.workload.sacct import is_sacct, parse_sacct
 from dardis.workload.stated import told_of
 from dardis.workload.swf import parse_swf
@@ -21,7 +24,7 @@ _FIRST_LINE = re.compile(r"^\s*([^;\s].*)$", re.MULTILINE)
 
 
 def read_trace(path: Path, *, strict: bool = False, not_ended: bool = False) -> Trace:
-    """Read an SWF trace, a job table, sacct's output, the Eurora CSV or a pod list of Alibaba's, plain or gzipped.
+    """Read SWF, a job table, sacct's output, Batsim's JSON, or the tables of Eurora, Alibaba or Philly; also gzipped.
 
     Lines that are no job are counted in `Trace.skipped`; so are those of jobs that ran or waited when the file was
     written, unless who asks wants these (`not_ended`) among the others. InputError: a file that cannot be read or is of
@@ -40,17 +43,21 @@ def _parse(path: Path, text: str, *, strict: bool) -> Trace:
     found = _FIRST_LINE.search(text)
     first = found[1] if found else ""
     names = {name.strip() for name in first.split(",")}
+    if first.startswith("{"):
+        return parse_batsim(path, text, strict=strict)
     if ALLOCATION in names:
         return parse_eurora(path, text, strict=strict)
     if CPU_MILLI in names:
         return parse_pods(path, text, strict=strict)
+    if names.issuperset(PHILLY):
+        return parse_philly(path, text, strict=strict)
     if "submit_s" in names or "runtime_s" in names:
         return parse_table(path, text, strict=strict)
     if is_sacct(first):
         return parse_sacct(path, text, strict=strict)
     if len(names) > 1 and not first.split()[0].lstrip("-").isdecimal():
         table = "job table (job_id,submit_s,runtime_s,units,req_cores,…)"
-        expected = f"SWF, a {table}, sacct --parsable2, the Eurora CSV or Alibaba's pods"
+        expected = f"SWF, a {table}, sacct --parsable2, Batsim's JSON, the Eurora CSV, Alibaba's pods or Philly's table"
         raise InputError(f"{path}:1", f"columns of no known trace ({first[:60].strip()})", expected)
     return parse_swf(path, text, strict=strict)
 

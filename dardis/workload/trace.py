@@ -104,11 +104,20 @@ class Trace:
     @property
     def unix_start(self) -> int | None:
         """Unix time of the clock's second 0, where the header says `UnixStartTime` with a year before 9999."""
+        return self._in_header("UnixStartTime", 0, _LATEST_UNIX)
+
+    @property
+    def most_processors(self) -> int | None:
+        """How many processors the machine has, where the header says `MaxProcs`."""
+        return self._in_header("MaxProcs", 1, LARGEST)
+
+    def _in_header(self, what: str, least: int, most: int) -> int | None:
+        """The first whole number of `[least, most]` that the header says of it."""
         for comment in self.comments:
             name, _, value = comment.lstrip("; ").partition(":")
-            if name.strip() == "UnixStartTime" and value.strip():
+            if name.strip() == what and value.strip():
                 with suppress(ValueError):
-                    return whole_number(value.split()[0], 0, _LATEST_UNIX)
+                    return whole_number(value.split()[0], least, most)
         return None
 
     def take(self, rows: NDArray[Any]) -> Trace:

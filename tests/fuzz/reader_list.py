@@ -25,6 +25,7 @@ from dardis.config.platform import load_platform
 from dardis.config.platform_text import platform_text
 from dardis.config.power_edit import write_figures
 from dardis.config.prices import load_prices
+from dardis.config.site_file import import_platform
 from dardis.config.slurm.platform import platform_of
 from dardis.config.slurm.read import read_slurm
 from dardis.config.target import read_profile
@@ -47,6 +48,7 @@ from dardis.report.run_files import read_run
 from dardis.report.scale_beyond import read_predictions
 from dardis.report.scale_page import ScaleRecord
 from dardis.report.scale_rows import medians, read_rows
+from dardis.workload.batsim import write_batsim
 from dardis.workload.deadlines import with_deadlines
 from dardis.workload.jobs import to_jobs
 from dardis.workload.read import read_trace
@@ -67,6 +69,8 @@ Read = Callable[[Path], object]
 MACHINE = Platform("machine", (NodeGroup("n", 5000, {"cores": 16, "memory": 16384}),), partitions={"1": (0,)})
 _OF_YEARS = 0.05
 """Files of 8,760 lines take long."""
+_MANY = 10_000
+"""Jobs, of an array that grew with a digit, whose every copy would take long."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,7 @@ def readers() -> list[Reader]:
         Reader("what ran where", "t", (files.PLACES, files.TRACES["SWF"]), _read_ran),
         Reader("node list", "n.csv", (files.NODE_LIST,), _read_node_list),
         Reader("slurm site", "s", (files.SLURM_SHOWN, files.SLURM_CONF), _read_slurm),
+        Reader("simgrid platform", "s.xml", (files.SIMGRID,), _read_simgrid),
         Reader("node states", "s", (files.SLURM_SHOWN, files.NODE_STATES), _read_node_states),
         Reader("events", "e.toml", (files.EVENTS_TOML,), _read_events),
         Reader("comparison", "spec.toml", (files.SPEC_TOML,), load_comparison),
@@ -131,7 +136,7 @@ def readers_of(shared: Path) -> list[Reader]:
     found = [
         Reader(f"trace {path.name}", "t", ("\n".join(read_text(path).splitlines()[:60]) + "\n",), _read_trace)
         for path in sorted((shared / "traces").glob("*.gz"))
-        if path.name.endswith((".swf.gz", "2014.csv.gz", "pod_list_default.csv.gz"))
+        if path.name.endswith((".swf.gz", "2014.csv.gz", "2017.csv.gz", "pod_list_default.csv.gz"))
     ]
     for folder, read in (
         ("prices", _reads_series(partial(load_prices, money=MONEY))),
@@ -181,8 +186,8 @@ def _read_trace(path: Path) -> Trace:
 
 
 def _check_copies(trace: Trace, path: Path) -> None:
-    """Write the trace in both forms: what it says of whole jobs comes back."""
-    table, swf = path.with_name("again.csv"), path.with_name("again.swf")
+    """Write the trace in all forms: what it says of whole jobs comes back."""
+    table, swf, batsim = (path.with_name(f"again.{ending}") for ending in ("csv", "swf", "json"))
     placed = in_units(trace, MACHINE)
     write_table(placed, table)
     again = read_table(table)
@@ -192,6 +197,12 @@ def _check_copies(trace: Trace, path: Path) -> None:
         assert again.requests.get(number) == placed.requests.get(number), number
     if not write_swf(trace, swf):
         assert read_swf(swf).number.tolist() == trace.number.tolist()
+    whole = trace.take(trace.has_ended & (trace.procs > 0))
+    if 0 < len(whole) < _MANY:
+        write_batsim(trace, batsim)
+        back = read_trace(batsim)
+        for name in ("number", "submit", "runtime", "walltime", "procs", "queue", "user"):
+            assert getattr(back, name).tolist() == getattr(whole, name).tolist(), name
 
 
 def _small_trace(path: Path) -> Trace:
@@ -264,6 +275,16 @@ def _read_slurm(path: Path) -> Platform:
     assert load_platform(written) == made.platform
     names = made.text.split("'", 2)[1]
     assert sorted(names_of(names)) == sorted(node.name for node in site.nodes)
+    assert all(note.isprintable() for note in made.notes)
+    return made.platform
+
+
+def _read_simgrid(path: Path) -> Platform:
+    """The same of Batsim's hosts."""
+    made = import_platform(path)
+    written = path.with_name("p.toml")
+    written.write_text(made.text)
+    assert load_platform(written) == made.platform
     assert all(note.isprintable() for note in made.notes)
     return made.platform
 

@@ -33,6 +33,20 @@ def _lines(head: str, form: str, numbers: range) -> str:
     return head + "\n".join(rows) + "\n"
 
 
+SIMGRID = """<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+  <zone id="AS0" routing="Full">
+    <cluster id="c" prefix="host" suffix=".grid" radical="0-3,6" speed="100.0Mf, 88Mf" core="4" bw="125MBps">
+      <prop id="watt_off" value="9.75"/>
+    </cluster>
+    <host id="jupiter" speed="5Gf"/>
+    <cluster id="m" prefix="master_host" suffix="" radical="0-0" speed="1Gf"><prop id="role" value="master"/></cluster>
+  </zone>
+</platform>
+"""
+"""Six hosts that run jobs, as Batsim reads them."""
+
 TRACES = {
     "SWF": _lines(
         "; Version: 2.2\n; UnixStartTime: 1396255870\n; Queue: 1 debug\n",
@@ -75,6 +89,16 @@ TRACES = {
         "job_id,queue,submit,start,end,req_nodes,req_walltime_s,predicted_power_w,alloc(node:cores:gpus:mics:mem_kb)\n",
         "{n},debug,2014-03-31 08:{n}:10,2014-03-31 09:00:00,2014-03-31 09:{n}:00,2,1800,{n}.5,3:4:1:0:1025 4:2:1:0:500",
         range(10, 18),
+    ),
+    "Batsim's workload": '{"nb_res": 64, "jobs": [\n'
+    + ",\n".join(
+        f'{{"id": "w0!{n}", "subtime": {60 * n}.5, "walltime": 10{n}, "res": {n}, "profile": "p{n % 3}", "queue": "q"}}'
+        for n in range(1, 9)
+    )
+    + '], "profiles": {\n"p0": {"type": "delay", "delay": 60.5}, "p1": {"type": "DelayProfile", "delay": 1e2},\n'
+    + '"p2": {"type": "parallel_homogeneous", "cpu": 1e9, "com": 0}}}\n',
+    "Philly's table": _lines(
+        "timestamp,duration,num_gpus,gpu_time,cluster\n", "2017-10-09 07:{n}:55,{n}6.0,{b},66.0,11cb4{b}", range(10, 18)
     ),
     "Alibaba's pods": _lines(
         "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n",

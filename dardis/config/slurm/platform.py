@@ -6,32 +6,19 @@ which the first node of each is listed, nodes of a group in the order of the fil
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
+from dardis.config.imported import POWER_TO_FILL_IN, Imported
 from dardis.config.platform import check_platform
 from dardis.config.platform_text import Comments, platform_text, toml_text
+from dardis.config.prefixes import prefixes_of
 from dardis.config.slurm.records import Gres, NodeRecord, SlurmSite
 from dardis.model.errors import InputError, one_line
 from dardis.model.hostlist import hostlist, hostlist_in_order
 from dardis.model.platform import MAX_GROUPS, NodeGroup, Platform
 from dardis.model.resources import CORES, MEMORY
-
-_BEFORE_LAST, _BEFORE_FIRST = re.compile(r"(?<![0-9])[0-9]+$"), re.compile(r"[0-9].*")
-_POWER = "idle_w = ?, core_w = ?, off_w = ?, boot_s = ?, boot_w = ?, shutdown_s = ?, shutdown_w = ?"
-
-
-class Imported(NamedTuple):
-    """A site as DARDIS has it."""
-
-    platform: Platform
-    text: str
-    """The platform file."""
-    notes: tuple[str, ...]
-    """What the file does not say, or says otherwise than Slurm."""
 
 
 class _Kind(NamedTuple):
@@ -65,7 +52,7 @@ def platform_of(path: Path, site: SlurmSite) -> Imported:
     names = [[node.name for node in nodes] for nodes in members.values()]
     groups = tuple(
         NodeGroup(prefix, len(nodes), kind.resources)
-        for prefix, (kind, nodes) in zip(_prefixes(names), members.items(), strict=True)
+        for prefix, (kind, nodes) in zip(prefixes_of(names), members.items(), strict=True)
     )
     partitions = {
         partition.name: held
@@ -77,38 +64,6 @@ def platform_of(path: Path, site: SlurmSite) -> Imported:
     check_platform(platform, f"{path}: nodes", str(path))
     text = platform_text(platform, _comments(site, platform, list(members), names))
     return Imported(platform, text, tuple(one_line(note, len(note)) for note in _notes(site, platform)))
-
-
-def _prefixes(names: Sequence[Sequence[str]]) -> list[str]:
-    """A prefix for each group: Slurm's own where it numbers nodes from 0 as DARDIS does, else one of ours.
-
-    No two of them name nodes alike: ours end in the number of the group and `-`.
-    """
-    ours = [f"{_stem(group)}-{index}-" for index, group in enumerate(names)]
-    chosen = [_own_prefix(group) or other for group, other in zip(names, ours, strict=True)]
-    return ours if any(_may_clash(*both) for both in combinations(chosen, 2)) else chosen
-
-
-def _stem(names: Sequence[str]) -> str:
-    """What all names have before their last numbers, or else before their first ones; `node` where that is nothing."""
-    for before in (_BEFORE_LAST, _BEFORE_FIRST):
-        found = {before.sub("", name).rstrip("-_.") for name in names}
-        if len(found) == 1 and all(found):
-            return found.pop()
-    return "node"
-
-
-def _own_prefix(names: Sequence[str]) -> str:
-    """The prefix with which a group's nodes are called as in Slurm; "" where there is none."""
-    prefix = names[0].removesuffix("0")
-    return prefix if all(name == f"{prefix}{number}" for number, name in enumerate(names)) else ""
-
-
-def _may_clash(prefix: str, other: str) -> bool:
-    """Whether one and a number might be the other, or the other and a number."""
-    short, long = sorted((prefix, other), key=len)
-    rest = long.removeprefix(short)
-    return long.startswith(short) and (not rest or rest.isdecimal())
 
 
 def _comments(site: SlurmSite, platform: Platform, kinds: Sequence[_Kind], names: Sequence[Sequence[str]]) -> Comments:
@@ -133,7 +88,7 @@ def _power(group: NodeGroup) -> str:
     """The figures that are to be filled in."""
     devices = [f"{kind} = {{ idle_w = ?, busy_w = ? }}" for kind in group.resources if kind not in {CORES, MEMORY}]
     told = f", devices = {{ {', '.join(devices)} }}" if devices else ""
-    return f"power = {{ {_POWER}{told} }}"
+    return f"power = {{ {POWER_TO_FILL_IN}{told} }}"
 
 
 def _above(group: NodeGroup, kind: _Kind, names: Sequence[str]) -> list[str]:

@@ -1,0 +1,168 @@
+"""Makes a platform file of the hosts of a SimGrid platform (XML), which Batsim reads: a host is a node of one core.
+
+A job of Batsim's asks for hosts, whatever `core` says of them. Nodes are in the order in which Batsim numbers hosts: by
+name, numbers in names by their value. The master and storage are none of them. Speeds and the network are not used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import groupby, pairwise
+from pathlib import Path
+from typing import Final, NamedTuple
+from xml.etree import ElementTree as ET
+
+from dardis.config.imported import POWER_TO_FILL_IN, Imported
+from dardis.config.platform import check_platform
+from dardis.config.platform_text import Comments, platform_text
+from dardis.config.prefixes import prefixes_of
+from dardis.model.errors import InputError, one_line
+from dardis.model.hostlist import MOST_NAMES, hostlist_in_order
+from dardis.model.numbers import whole_number
+from dardis.model.platform import MAX_GROUPS, NodeGroup, Platform
+from dardis.model.resources import CORES
+
+_EXPECTED: Final = "a SimGrid platform: <platform> with <host>s or <cluster>s"
+_BEGINS: Final = re.compile(r"\s*<(?:\?xml|!--|!DOCTYPE|platform)")
+_ENTITY: Final = re.compile(r"<!ENTITY", re.IGNORECASE)
+_NAME: Final = re.compile(r"[^\s\[\],\'\"]{1,200}")
+_PIECE: Final = re.compile(r"[0-9]+|[^0-9]")
+_MASTER: Final = "master_host"
+"""What Batsim calls the host of the one who decides, unless it is told otherwise."""
+_APART: Final = ("master", "storage")
+"""Roles of hosts that run no jobs."""
+_LARGEST: Final = 1 << 30
+
+
+class Host(NamedTuple):
+    """One host: how fast a core is, as it is written ("" where nothing is), and its cores."""
+
+    name: str
+    speed: str
+    cores: int
+
+
+def is_simgrid(text: str) -> bool:
+    """Whether a text may be a platform of SimGrid's: XML."""
+    return _BEGINS.match(text) is not None
+
+
+def simgrid_platform(path: Path, text: str) -> Imported:
+    """The hosts of a text as a platform; `path` names it in messages.
+
+    InputError: no XML, or such with entities of its own; no host that runs jobs, one that occurs twice or has a name
+    that is none, and more than 65,536 of them.
+    """
+    hosts, apart = _hosts(path, _parsed(path, text))
+    if not hosts:
+        raise InputError(path, f"no host that runs jobs ({len(apart)} are the master or storage)", _EXPECTED)
+    groups = [list(alike) for _, alike in groupby(hosts, key=lambda host: host[1:])]
+    if len(groups) > MAX_GROUPS:  # to DARDIS they are all the same
+        groups = [hosts]
+    names = [[host.name for host in group] for group in groups]
+    prefixes = prefixes_of(names)
+    nodes = tuple(NodeGroup(prefix, len(group), {CORES: 1}) for prefix, group in zip(prefixes, groups, strict=True))
+    platform = Platform(path.name.split(".")[0].encode(errors="replace").decode() or "site", nodes)
+    check_platform(platform, f"{path}: hosts", str(path))
+    head = [
+        "Hosts of a SimGrid platform, a node of one core each. Their names in the order of this file:",
+        f"  {hostlist_in_order(host.name for host in hosts)}",
+        "Power: put in figures (W, s) for each group and take the # away (docs/formats.md).",
+    ]
+    within = [[f"power = {{ {POWER_TO_FILL_IN} }}"]] * len(groups)
+    comments = Comments(head=head, above_group=[*map(_above, groups)], within_group=within)
+    notes = (one_line(note, len(note)) for note in _notes(hosts, apart))
+    return Imported(platform, platform_text(platform, comments), tuple(notes))
+
+
+def _parsed(path: Path, text: str) -> ET.Element:
+    """The root element. InputError for what is no XML, and for entities, which could grow without end."""
+    if _ENTITY.search(text):
+        raise InputError(path, "declares entities", "XML without <!ENTITY …>")
+    try:
+        root = ET.fromstring(text.lstrip())  # noqa: S314 (entities are refused above)
+    except ET.ParseError as error:
+        raise InputError(path, f"is no XML ({error})", _EXPECTED) from None
+    except ValueError as error:
+        raise InputError(path, f"is no XML ({error})", _EXPECTED) from None
+    if root.tag != "platform":
+        raise InputError(path, f"is <{root.tag}>", _EXPECTED)
+    return root
+
+
+def _hosts(path: Path, root: ET.Element) -> tuple[list[Host], list[str]]:
+    """Those that run jobs in the order of their numbers, and the names of the others. InputError."""
+    hosts: list[Host] = []
+    apart: list[str] = []
+    for element in root.iter():
+        if element.tag not in {"host", "cluster", "cabinet"}:
+            continue
+        told = f"{path}: <{element.tag} id={element.get('id', '')!r}>"
+        try:
+            names = [*_names(element)]
+            cores = whole_number(element.get("core", "1"), 1, _LARGEST)
+        except ValueError as error:
+            raise InputError(told, str(error), "an id, or prefix, suffix and radical, and whole numbers") from None
+        if wrong := [name for name in names if not _NAME.fullmatch(name) or not name.isprintable()]:
+            raise InputError(
+                told, f"host {wrong[0]!r}", "names of up to 200 signs without blanks, commas, brackets, quotes"
+            )
+        if _is_apart(element, names):
+            apart += names
+        else:
+            speed = element.get("speed") or element.get("power") or ""
+            hosts += [Host(name, speed.split(",")[0].strip(), cores) for name in names]
+        if len(hosts) > MOST_NAMES:
+            raise InputError(told, f"more than {MOST_NAMES:,} hosts", f"at most {MOST_NAMES:,}")
+    hosts.sort(key=lambda host: (_by_number(host.name), host.name))
+    for one, other in pairwise(hosts):
+        if one.name == other.name:
+            raise InputError(path, f"host {one.name!r} twice", "each host once")
+    return hosts, apart
+
+
+def _names(element: ET.Element) -> Iterator[str]:
+    """Names of the hosts of an element; ValueError where it says none."""
+    if element.tag == "host":
+        yield element.get("id", "")
+        return
+    for part in element.get("radical", "").split(","):
+        first, dash, last = part.strip().partition("-")
+        low = whole_number(first, 0, _LARGEST)
+        high = whole_number(last, low, _LARGEST) if dash else low
+        if high - low > MOST_NAMES:
+            raise ValueError(f"radical {part.strip()!r} has more than {MOST_NAMES:,} hosts")
+        for number in range(low, high + 1):
+            yield f"{element.get('prefix', '')}{number}{element.get('suffix', '')}"
+
+
+def _is_apart(element: ET.Element, names: list[str]) -> bool:
+    """Whether these hosts run no jobs: by their role, or by the master's name."""
+    roles = (prop.get("value", "") for prop in element.findall("prop") if prop.get("id") == "role")
+    said = {role.strip() for value in roles for role in value.split(",")}
+    return not said.isdisjoint(_APART) or names == [_MASTER]
+
+
+def _by_number(name: str) -> list[tuple[int, int]]:
+    """What sorts names as Batsim does: sign by sign, but numbers by their value; digits are all one sign."""
+    return [(48, int(piece)) if piece[0].isdigit() else (ord(piece), 0) for piece in _PIECE.findall(name)]
+
+
+def _above(group: list[Host]) -> list[str]:
+    """Which hosts a group stands for."""
+    kinds = dict.fromkeys(f"{host.speed or 'no stated speed'}, core {host.cores}" for host in group)
+    told = "; ".join([*kinds][:3]) + (" …" if len(kinds) > 3 else "")
+    return [one_line(f"{hostlist_in_order(host.name for host in group)}: {told}", 1 << 20)]
+
+
+def _notes(hosts: list[Host], apart: list[str]) -> Iterator[str]:
+    if apart:
+        yield f"left out, as they run no jobs: {hostlist_in_order(apart)}"
+    if several := sum(host.cores > 1 for host in hosts):
+        told = f"{several} of {len(hosts)} hosts have several cores"
+        yield f"{told}; a job of Batsim's asks for hosts, so each is one core here"
+    if len({host.speed for host in hosts}) > 1:
+        yield "speeds differ, and are not used: runtimes are those of the workload"
+    yield "not used: links, routes, disks, power states"
+    yield "power figures are left to fill in: the lines `# power = …` of the file"

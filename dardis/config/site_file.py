@@ -1,0 +1,17 @@
+"""Decides by its content which tool a site's file is from, so that nobody has to name the form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dardis.config.imported import Imported
+from dardis.config.simgrid import is_simgrid, simgrid_platform
+from dardis.config.slurm.platform import platform_of
+from dardis.config.slurm.read import parse_slurm
+from dardis.model.files import read_text
+
+
+def import_platform(path: Path) -> Imported:
+    """The machine of a Slurm site's file or a SimGrid platform, plain or gzipped. InputError as these have it."""
+    text = read_text(path)
+    return simgrid_platform(path, text) if is_simgrid(text) else platform_of(path, parse_slurm(path, text))

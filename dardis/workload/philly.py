@@ -1,0 +1,43 @@
+"""Reads the table of Microsoft's Philly cluster in the short form of its users: a GPU is a processor.
+
+Jobs are numbered from 1 in the order of the file, and a virtual cluster is a queue. Times are Unix seconds of the
+stamps, which have no zone, read as UTC; decimals are cut off. Nobody knows what walltime a job had asked for.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from dardis.model.files import by_name, csv_table
+from dardis.model.numbers import decimal_number, whole_number
+from dardis.workload.stamps import utc_seconds
+from dardis.workload.trace import LARGEST, Skipped, Trace, build_trace
+
+COLUMNS = ("timestamp", "duration", "num_gpus", "cluster")
+
+
+def parse_philly(path: Path, text: str, *, strict: bool) -> Trace:
+    """Read the table from a text; `path` names it in messages. Rows that are no job are in its `skipped`."""
+    header, table = csv_table(path, text, COLUMNS)
+    lines: list[int] = []
+    rows: list[tuple[int, int, int, int]] = []
+    queues: list[str] = []
+    problems: list[Skipped] = []
+    for number, (line_number, fields) in enumerate(table, 1):
+        try:
+            row = by_name(header, fields)
+            seconds = int(min(max(decimal_number(row["duration"]), -LARGEST), LARGEST + 1))
+            gpus = whole_number(row["num_gpus"], -LARGEST, LARGEST)
+            rows.append((number, utc_seconds(row["timestamp"]), seconds, gpus))
+        except (ValueError, OverflowError) as error:
+            problems.append(Skipped(line_number, f"no job of this form ({error})", malformed=True))
+        else:
+            lines.append(line_number)
+            queues.append(row["cluster"])
+    names = ("number", "submit", "runtime", "procs")
+    columns = dict(zip(names, np.array(rows, dtype=np.int64).reshape(-1, len(names)).T, strict=True))
+    queue = np.array(queues, dtype=object)
+    header_lines = ("; Version: 2.2", "; UnixStartTime: 0")
+    return build_trace(path, lines, columns | {"queue": queue}, problems, strict=strict, comments=header_lines)

@@ -1,0 +1,102 @@
+"""Hosts of a SimGrid platform as a machine: in Batsim's order, a core each, and one line for every mistake."""
+
+import pytest
+from fuzz.sample_files import SIMGRID, SLURM_SHOWN
+
+from dardis.cli.main import run as command
+from dardis.config.platform import load_platform
+from dardis.config.simgrid import simgrid_platform
+from dardis.config.site_file import import_platform
+from dardis.model.errors import InputError
+from dardis.model.hostlist import names_of
+
+
+def platform(*elements):
+    return f"<platform version='4.1'><zone id='z'>{''.join(elements)}</zone></platform>"
+
+
+@pytest.fixture
+def made(tmp_path):
+    def made(text):
+        found = simgrid_platform(tmp_path / "p.xml", text)
+        (tmp_path / "p.toml").write_text(found.text)
+        assert load_platform(tmp_path / "p.toml") == found.platform
+        return found
+
+    return made
+
+
+def names(found):
+    return names_of(found.text.splitlines()[1].removeprefix("#   "))
+
+
+def test_a_host_is_a_node_of_one_core(made):
+    found = made(SIMGRID)
+    assert [(group.count, group.resources) for group in found.platform.groups] == [(5, {"cores": 1}), (1, {"cores": 1})]
+    assert names(found) == ["host0.grid", "host1.grid", "host2.grid", "host3.grid", "host6.grid", "jupiter"]
+    assert "left out, as they run no jobs: master_host0" in found.notes
+    assert any(note.startswith("5 of 6 hosts have several cores") for note in found.notes)
+
+
+def test_hosts_are_in_the_order_of_their_numbers(made):
+    ordered = ["a2", "a10", "a10b", "b", "b01", "b1", "b2c3", "b2c20"]
+    ordered[4:6] = sorted(ordered[4:6])
+    for shuffled in (ordered[::-1], ordered[::2] + ordered[1::2], ordered[3:] + ordered[:3]):
+        assert names(made(platform(*(f"<host id='{name}'/>" for name in shuffled)))) == ordered
+
+
+def test_a_cluster_that_counts_from_0_keeps_its_names(made):
+    found = made("\n" + platform("<cluster id='c' prefix='a' suffix='' radical='0-511'/><host id='master_host'/>"))
+    assert [(group.prefix, group.count) for group in found.platform.groups] == [("a", 512)]
+
+
+def test_storage_and_older_words(made):
+    storage = "<host id='pfs'><prop id='role' value='storage'/></host>"
+    assert made(platform("<host id='Jupiter' power='76.296Mf'/>", storage)).platform.node_count == 1
+
+
+def test_many_kinds_are_one_group(made):
+    found = made(platform(*(f"<host id='h{n}' speed='{n}Mf'/>" for n in range(80))))
+    assert [(group.prefix, group.count) for group in found.platform.groups] == [("h", 80)]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("<platform>", "is no XML"),
+        ("<?xml version='1.0'?><project/>", "is <project>"),
+        (platform(), "no host that runs jobs"),
+        (platform("<host id='master_host'/>"), "no host that runs jobs (1 are the master"),
+        (platform("<host id='a'/><host id='a'/>"), "host 'a' twice"),
+        (platform("<host id='a b'/>"), "host 'a b'"),
+        (platform("<host/>"), "host ''"),
+        (platform("<host id='a' core='many'/>"), "<host id='a'>: 'many' is no whole number"),
+        (platform("<cluster id='c' prefix='a' radical='0-99999999'/>"), "more than 65,536 hosts"),
+        (platform("<cluster id='c' prefix='a' radical='3-1'/>"), "out of range"),
+        (platform("<cluster id='c' prefix='a'/>"), "<cluster id='c'>"),
+        (platform(*(f"<cluster id='c' prefix='{p}' radical='0-49999'/>" for p in "ab")), "more than 65,536 hosts"),
+        ("<!DOCTYPE platform [<!ENTITY a 'b'>]>" + platform("<host id='&a;'/>"), "declares entities"),
+        ("<?xml version='1.0'?>" + "<zone>" * 50, "is no XML"),
+    ],
+)
+def test_a_mistake_is_one_line(made, text, said):
+    with pytest.raises(InputError) as told:
+        made(text)
+    assert said in str(told.value)
+    assert "\n" not in str(told.value)
+
+
+def test_the_content_decides(tmp_path):
+    for name, text, nodes in (("a", SIMGRID, 6), ("b", SLURM_SHOWN, 3)):
+        (tmp_path / name).write_text(text)
+        assert import_platform(tmp_path / name).platform.node_count == nodes
+
+
+def test_a_workload_runs_on_its_hosts(tmp_path, capsys):
+    (tmp_path / "p.xml").write_text(SIMGRID)
+    jobs = '{"id": "w!5", "subtime": 0, "res": 6, "walltime": 9, "profile": "d"}'
+    (tmp_path / "w.json").write_text(f'{{"jobs": [{jobs}], "profiles": {{"d": {{"type": "delay", "delay": 5}}}}}}')
+    assert command(["platform", "import", str(tmp_path / "p.xml"), str(tmp_path / "p.toml")]) == 0
+    more = ["--dispatcher", "easy", "--out", str(tmp_path / "out"), "--no-report"]
+    assert command(["simulate", str(tmp_path / "w.json"), "--platform", str(tmp_path / "p.toml"), *more]) == 0
+    assert "1 (0 killed, 0 rejected)" in capsys.readouterr().out
