@@ -11,14 +11,18 @@ from mkdocs.structure.pages import Page
 
 from scripts.docs_site.commands import page_of_commands
 from scripts.docs_site.links import BROUGHT_IN, for_the_site, from_other_hosts
+from scripts.docs_site.notebook import page_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that lie outside of docs/, and the one that nobody writes."""
+    """Add the pages that lie outside of docs/, the notebook's, and the one that nobody writes."""
     for source, page in BROUGHT_IN.items():
-        files.append(File.generated(config, page, abs_src_path=str(ROOT / source)))
+        if source.endswith(".ipynb"):
+            files.append(File.generated(config, page, content=page_of(ROOT / source)))
+        else:
+            files.append(File.generated(config, page, abs_src_path=str(ROOT / source)))
     files.append(File.generated(config, "commands.md", content=page_of_commands()))
     return files
 

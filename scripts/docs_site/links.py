@@ -17,8 +17,9 @@ BROUGHT_IN: Final = {
     "launch/README.md": "clusters.md",
     "dardis/task_manager/README.md": "task_managers.md",
     "dardis/node_manager/README.md": "node_managers.md",
+    "docs/notebook.ipynb": "notebook.md",
 }
-"""Pages that lie elsewhere in the repository, and what they are on the site."""
+"""Pages that lie elsewhere in the repository, or are none yet, and what they are on the site."""
 
 _SOURCES: Final = {page: source for source, page in BROUGHT_IN.items()}
 _NEEDED: Final = re.compile(
