@@ -33,12 +33,14 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 (whatever has that name)
-    """One of the names, from its home; it stays here then."""
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'dardis' has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(_HOME_OF[name]), name)
-    return found
+if not TYPE_CHECKING:  # else type checkers would take any name for one
+
+    def __getattr__(name: str) -> Any:  # noqa: ANN401 (whatever has that name)
+        """One of the names, from its home; it stays here then."""
+        if name not in _HOME_OF:
+            raise AttributeError(f"module 'dardis' has no attribute {name!r}")
+        found = globals()[name] = getattr(import_module(_HOME_OF[name]), name)
+        return found
 
 
 def __dir__() -> list[str]:
