@@ -12,9 +12,10 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from dardis.api.plain import plain, setting_text, whole
+from dardis.api.plain import plain, setting_text
 from dardis.api.platforms import Platform, as_platform
 from dardis.api.traces import Trace, as_trace
+from dardis.config.option_texts import whole, whole_of
 from dardis.config.reach import reach_value
 from dardis.config.settings import known_settings
 from dardis.model.errors import InputError
@@ -76,13 +77,13 @@ def _read(options: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "out": NOWHERE if out is None else Path(out),
         "force": bool(options["force"]),
-        "seed": whole("--seed", options["seed"], 0, LARGEST_SEED),
-        "jobs": _maybe("--jobs", options["jobs"], 1),
-        "start": _maybe("--from", options["from_"], LEAST_INT64),
-        "end": _maybe("--to", options["to"], LEAST_INT64),
+        "seed": _whole("--seed", options["seed"], 0, LARGEST_SEED),
+        "jobs": None if options["jobs"] is None else _whole("--jobs", options["jobs"], 1),
+        "start": None if options["from_"] is None else _whole("--from", options["from_"]),
+        "end": None if options["to"] is None else _whole("--to", options["to"]),
         "deadlines": None if deadlines is None else os.fspath(deadlines),
         "think_times": bool(options["think_times"]),
-        "task_managers": whole("--task-managers", options["task_managers"], 1, MOST_TASK_MANAGERS),
+        "task_managers": _whole("--task-managers", options["task_managers"], 1, MOST_TASK_MANAGERS),
         "trim": None if trim is None else _pair(trim),
         "arity": reach_value("arity", str(plain(options["arity"]))),
         "sample": reach_value("sample", str(plain(options["sample"]))),
@@ -95,13 +96,16 @@ def _path(value: str | PathLike[str] | None) -> Path | None:
     return None if value is None else Path(value)
 
 
-def _maybe(option: str, value: object, least: int) -> int | None:
-    return None if value is None else whole(option, value, least, LARGEST_INT64)
+def _whole(option: str, value: object, least: int = LEAST_INT64, most: int = LARGEST_INT64) -> int:
+    """The whole number that an option has. Raises InputError."""
+    return whole(option, least, most)(str(plain(value)))
 
 
 def _pair(trim: object) -> tuple[int, int]:
     """Warm-up and cool-down. Raises InputError."""
-    found = plain(trim)
+    found, expected = plain(trim), "WARMUP_S,COOLDOWN_S in whole seconds"
     if not isinstance(found, list) or len(found) != 2:
-        raise InputError("--trim", f"{trim!r}", "WARMUP_S,COOLDOWN_S in whole seconds")
-    return whole("--trim", found[0], 0, 1 << 40), whole("--trim", found[1], 0, 1 << 40)
+        raise InputError("--trim", f"{trim!r}", expected)
+    text = ",".join(map(str, found))
+    first, last = (whole_of("--trim", str(one), 0, 1 << 40, expected, text) for one in found)
+    return first, last

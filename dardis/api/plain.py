@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from dardis.model.errors import InputError
-
 
 def plain(value: object) -> Any:  # noqa: ANN401 (whatever TOML can say)
     """The value with NumPy's numbers, tuples, paths and mappings as Python's own numbers, lists, texts and dicts."""
@@ -24,14 +22,6 @@ def plain(value: object) -> Any:  # noqa: ANN401 (whatever TOML can say)
             return fspath(value)
         case _:
             return value
-
-
-def whole(option: str, value: object, least: int, most: int) -> int:
-    """The whole number that an option has. Raises InputError."""
-    found = plain(value)
-    if isinstance(found, bool) or not isinstance(found, int) or not least <= found <= most:
-        raise InputError(option, f"{value!r}", f"a whole number from {least} to {most}")
-    return found
 
 
 def setting_text(value: object) -> str:

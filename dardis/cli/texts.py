@@ -1,48 +1,12 @@
-"""What the texts of options mean where these are whole numbers; a text that is none is an InputError."""
+"""What the texts of options mean where these are days; a text that is none is an InputError."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dardis.config.option_texts import decimal, whole, whole_of
 
-from dardis.model.errors import InputError
-from dardis.model.numbers import LARGEST_INT64, LEAST_INT64, decimal_number, whole_number
+__all__ = ["LATEST_DAY", "days_of", "decimal", "whole", "whole_of"]
 
 LATEST_DAY = 10**6
-
-
-def whole_of(option: str, text: str, least: int, most: int, expected: str, whole: str | None = None) -> int:
-    """The whole number of `[least, most]` that an option says, or a part of the `whole` that it says."""
-    try:
-        return whole_number(text, least, most)
-    except ValueError:
-        raise InputError(option, repr(text if whole is None else whole), expected) from None
-
-
-def whole(option: str, least: int = LEAST_INT64, most: int = LARGEST_INT64) -> Callable[[str | int], int]:
-    """The reader of an option that says a whole number of `[least, most]`, for Typer's `parser`."""
-    expected = f"a whole number{_range(least, most)}"
-    return lambda text: whole_of(option, str(text), least, most, expected)
-
-
-def decimal(option: str, least: float | None = None, most: float | None = None) -> Callable[[str | float], float]:
-    """The reader of an option that says a number of `[least, most]`, for Typer's `parser`."""
-
-    def read(text: str | float) -> float:
-        try:
-            number = decimal_number(str(text))
-        except ValueError:
-            number = None
-        if number is None or not (least is None or least <= number) or not (most is None or number <= most):
-            raise InputError(option, repr(text), f"a number{_range(least, most)}")
-        return number
-
-    return read
-
-
-def _range(least: float | None, most: float | None) -> str:
-    if most in {None, LARGEST_INT64}:
-        return "" if least in {None, LEAST_INT64} else f" from {least} on"
-    return f" from {least} to {most}"
 
 
 def days_of(text: str) -> tuple[int, int]:
