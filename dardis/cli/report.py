@@ -5,13 +5,28 @@ from __future__ import annotations
 import re
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
 import typer
 
+from dardis.model.folders import COMPARISON_FOLDER, LOOP_FOLDER, PLAN_FOLDER, RUN_FOLDER, SCALE_FOLDER
+from dardis.model.out_folder import OutFolder
+
+if TYPE_CHECKING:
+    from dardis.report.chart_files import Form
+
+
+class Draw(Protocol):
+    """Draws the report of a folder again and returns its path; with `form` its charts as files, too."""
+
+    def __call__(self, folder: Path, /, *, form: Form | None = None) -> Path:
+        """Raises InputError and OSError."""
+
 
 def report(
-    run_dir: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run, or of dardis scale.")],
+    run_dir: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The folder of a run, a plan, days under the loop, or dardis scale.")
+    ],
     charts: Annotated[
         Literal["pdf", "svg"] | None, typer.Option(help="Write every chart to DIR/charts as well.", metavar="pdf|svg")
     ] = None,
@@ -23,24 +38,38 @@ def report(
     """Draw DIR/report.html from the other files in DIR: one file that opens without a network."""
     from dardis.model.errors import InputError
     from dardis.model.folder_lock import locked
-    from dardis.model.folders import COMPARISON_FOLDER, RUN_FOLDER, SCALE_FOLDER
     from dardis.report.chart_files import Form
     from dardis.report.page import draw_report
-    from dardis.report.scale_page import draw_scale_report
 
     form, span = None if charts is None else Form(charts), None if gantt is None else _span(gantt)
-    if COMPARISON_FOLDER.mark is not None and (run_dir / COMPARISON_FOLDER.mark).exists():
-        found = "is the folder of a comparison, which draws its report itself"
-        raise InputError(run_dir, found, "a run's folder, one of those under runs/, or that of dardis scale")
-    of_scale = any((run_dir / name).exists() for name in ("scale.json", "scale.csv"))
-    if span is not None and of_scale:
-        raise InputError("--gantt", f"{run_dir} holds scale experiments", "the folder of a run")
+    what, draw = _kind_of(run_dir)
+    if span is not None and what is not RUN_FOLDER:
+        raise InputError("--gantt", f"{run_dir} is the folder of {what.what}", "the folder of a run")
     with locked(run_dir, run_dir) if run_dir.is_dir() else nullcontext():
-        (SCALE_FOLDER if of_scale else RUN_FOLDER).check_finished(run_dir)
-        path = draw_scale_report(run_dir, form=form) if of_scale else draw_report(run_dir, form=form, span=span)
+        what.check_finished(run_dir)
+        path = draw(run_dir, form=form) if draw is not None else draw_report(run_dir, form=form, span=span)
     typer.echo(f"report: {path}")
     if form is not None:
         typer.echo(f"charts: {run_dir / 'charts'}")
+
+
+def _kind_of(folder: Path) -> tuple[OutFolder, Draw | None]:
+    """What a folder holds, and what draws its report, None where it is a run. Raises InputError."""
+    from dardis.model.errors import InputError
+    from dardis.report.loop_picture import redraw_loop
+    from dardis.report.plan_picture import redraw_plan
+    from dardis.report.scale_page import draw_scale_report
+
+    if COMPARISON_FOLDER.mark is not None and (folder / COMPARISON_FOLDER.mark).exists():
+        found = "is the folder of a comparison, which draws its report itself"
+        raise InputError(folder, found, "a run's folder, one of those under runs/, or that of dardis scale")
+    for name, kind, draw in (
+        ("scale.json", SCALE_FOLDER, draw_scale_report), ("scale.csv", SCALE_FOLDER, draw_scale_report),
+        ("onoff.csv", PLAN_FOLDER, redraw_plan), ("days.csv", LOOP_FOLDER, redraw_loop),
+    ):  # fmt: skip
+        if (folder / name).exists():
+            return kind, draw
+    return RUN_FOLDER, None
 
 
 def _span(text: str) -> tuple[int, int]:

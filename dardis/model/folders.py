@@ -23,7 +23,16 @@ COMPARISON_FOLDER: Final = OutFolder(
 )
 PLAN_FOLDER: Final = OutFolder(
     "a plan",
-    ("profile.csv", "target.json", "onoff.csv", "schedule.csv", "summary.json", "report.html", "run.json"),
+    (
+        "profile.csv",
+        "target.json",
+        "onoff.csv",
+        "schedule.csv",
+        "summary.json",
+        "picture.json",
+        "report.html",
+        "run.json",
+    ),
     seal="run.json",
 )
 LOOP_FOLDER: Final = OutFolder(
@@ -36,6 +45,7 @@ LOOP_FOLDER: Final = OutFolder(
         "always_on_jobs.csv",
         "switching.csv",
         "target.json",
+        "picture.json",
         "report.html",
         "run.json",
     ),

@@ -21,7 +21,8 @@ class Form(StrEnum):
 def write_charts(folder: Path, charts: Mapping[str, Sequence[Chart]], form: Form) -> None:
     """Write charts into `folder/charts`, those of each group under its name (empty: none) and their own.
 
-    Charts of the same name are numbered. Files of that form from an earlier call are removed. Raises OSError.
+    Charts of the same name are numbered. Files of that form from an earlier call are removed. To be called when the
+    page is written, as charts that are drawn twice differ by a hair. Raises OSError.
     """
     target = folder / CHARTS
     target.mkdir(exist_ok=True)

@@ -14,6 +14,7 @@ from dardis.model.arrays import Floats, Ints
 from dardis.model.profile import StepFunction
 from dardis.report import chart
 from dardis.report.chart import Chart, TimeAxis
+from dardis.report.chart_files import Form, write_charts
 from dardis.report.over_time import draw_steps
 from dardis.report.page import write_page
 from dardis.report.plan_charts import LEGEND
@@ -49,13 +50,24 @@ class LoopPicture:
     """By day what switching brought, what its plan promised, and the ends of that range; None where nothing was."""
 
 
-def draw_loop(
-    path: Path, *, title: str, lead: str, first: Sequence[str], notes: Sequence[str], picture: LoopPicture,
-    summary: Mapping[str, Value],
-    columns: Sequence[str], rows: Sequence[Mapping[str, Value]], rules: Sequence[tuple[str, Sequence[str]]],
-    beside: tuple[Sequence[str], Sequence[Mapping[str, Value]]],
-) -> None:  # fmt: skip
-    """Write the page. Raises OSError when it can't be written."""
+@dataclass(frozen=True)
+class LoopPage:
+    """What the page shows. `summary` has the figures of summary.json; `days` and `beside` are columns and rows."""
+
+    title: str
+    lead: str
+    first: Sequence[str]
+    notes: Sequence[str]
+    picture: LoopPicture
+    summary: Mapping[str, Value]
+    days: tuple[Sequence[str], Sequence[Mapping[str, Value]]]
+    beside: tuple[Sequence[str], Sequence[Mapping[str, Value]]]
+    rules: Sequence[tuple[str, Sequence[str]]]
+
+
+def draw_loop(path: Path, page: LoopPage, *, form: Form | None = None) -> None:
+    """Write the page; with `form` its charts as files, too. Raises OSError when they can't be written."""
+    picture, summary = page.picture, page.summary
     with chart.style():
         capped = [] if picture.aimed_at is None else [use(picture, picture.aimed_at)]
         frontiers = [frontier(picture)] if picture.beside else []
@@ -73,17 +85,18 @@ def draw_loop(
     ]
     tables = [
         (name, [column.replace("_", " ") for column in heads], [[_short(row[key]) for key in heads] for row in told])
-        for name, (heads, told) in (("Beside other rules", beside), ("By day", (columns, rows)))
+        for name, (heads, told) in (("Beside other rules", page.beside), ("By day", page.days))
     ]
     write_page(
-        path, "loop.html.j2", title=title, lead=lead, first=list(first), notes=list(notes), headlines=headlines,
-        charts=charts, tables=tables,
-        rules=[(name, list(lines)) for name, lines in rules],
+        path, "loop.html.j2", title=page.title, lead=page.lead, first=page.first,
+        notes=list(dict.fromkeys(page.notes)), headlines=headlines, charts=charts, tables=tables, rules=page.rules,
         figures=[
             of_key(name, value, picture.currency)
             for name, value in summary.items() if name not in {"notes", "currency"}
         ],
     )  # fmt: skip
+    if form is not None:
+        write_charts(path.parent, {"": charts}, form)
 
 
 def profits(picture: LoopPicture) -> Chart:

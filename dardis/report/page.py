@@ -25,8 +25,6 @@ def draw_report(run_dir: Path, *, form: Form | None = None, span: tuple[int, int
     files = read_run(run_dir)
     path = run_dir / "report.html"
     drawn = charts(files, span)
-    if form is not None:
-        write_charts(run_dir, {"": drawn}, form)
     write_page(
         path,
         "report.html.j2",
@@ -44,6 +42,8 @@ def draw_report(run_dir: Path, *, form: Form | None = None, span: tuple[int, int
         groups=[(by, *summary.group_table(files, by)) for by in ("queue", "user")],
         charts=drawn,
     )
+    if form is not None:
+        write_charts(run_dir, {"": drawn}, form)
     return path
 
 

@@ -95,8 +95,6 @@ def draw_scale_report(out: Path, *, form: Form | None = None) -> Path:
     path = out / "report.html"
     arguments = record["arguments"]
     drawn = [*charts(repeated), *beyond_charts(repeated, predictions), *manager_charts(repeated, networks)]
-    if form is not None:
-        write_charts(out, {"": drawn}, form)
     write_page(
         path,
         "scale.html.j2",
@@ -109,6 +107,8 @@ def draw_scale_report(out: Path, *, form: Form | None = None) -> Path:
         rows=[[_cell(row.values[name], by) for name, _, _, by in shown] for row in rows],
         setup=[("in all experiments", ", ".join(in_all)), *setup(record, networks)],
     )
+    if form is not None:
+        write_charts(out, {"": drawn}, form)
     return path
 
 

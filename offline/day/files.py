@@ -16,8 +16,9 @@ from dardis.model.target import Target
 from dardis.power.nodes import MachinePower
 from dardis.report.chart import TimeAxis
 from dardis.report.over_time import envelope
+from dardis.report.pictures import write_picture
 from dardis.report.plan_charts import PlannedDay
-from dardis.report.plan_page import draw_plan
+from dardis.report.plan_page import PlanPage, draw_plan
 from dardis.report.words import of_key
 from offline.day.by_hour import desired_of, nodes_on_of, powered_of, profile_of, wished_of
 from offline.day.day import DayPlan
@@ -204,8 +205,10 @@ def _draw(
         (f"ours ({day.plan.search})" if day.plan.search != "ours" else "ours", day.plan.profit),
     ]
     shown = [of_key(key, value, currency) for key, value in summary.items() if key not in {"notes", "currency"}]
-    draw_plan(
-        path, title=f"Plan of {summary['date_utc']} for {platform.name}", lead=platform.describe(),
+    page = PlanPage(
+        title=f"Plan of {summary['date_utc']} for {platform.name}", lead=platform.describe(),
         first=first_lines(site, day, nodes_on), notes=notes_of(site, day), headlines=headlines, day=picture,
-        searches=(profits, day.plan.bound), rules=day.aims.rules, trees=day.aims.trees, figures=shown,
+        profits=profits, bound=day.plan.bound, rules=day.aims.rules, trees=day.aims.trees, figures=shown,
     )  # fmt: skip
+    write_picture(path.parent, vars(page))
+    draw_plan(path, page)

@@ -12,7 +12,8 @@ from dardis.metrics.system import desired_total, used_profile
 from dardis.model.profile import StepFunction
 from dardis.model.resources import CORES
 from dardis.report.chart import TimeAxis
-from dardis.report.loop_page import LoopPicture, draw_loop
+from dardis.report.loop_page import LoopPage, LoopPicture, draw_loop
+from dardis.report.pictures import write_picture
 from offline.folder.plan import Figure
 from offline.loop.loop import Loop
 
@@ -52,11 +53,13 @@ def draw(
         beside=_points(loop, beside[1]),
         promised=_promised(rows),
     )  # fmt: skip
-    draw_loop(
-        path, title=f"{loop.options.dispatcher}, days {summary['days']}, on {platform.name}", lead=platform.describe(),
-        first=first_lines(loop, summary, beside[1]), notes=notes, picture=picture, summary=summary,
-        columns=days[0], rows=rows, rules=loop.plans[-1].aims.rules, beside=beside,
+    page = LoopPage(
+        title=f"{loop.options.dispatcher}, days {summary['days']}, on {platform.name}", lead=platform.describe(),
+        first=first_lines(loop, summary, beside[1]), notes=notes, picture=picture, summary=summary, days=days,
+        beside=beside, rules=loop.plans[-1].aims.rules,
     )  # fmt: skip
+    write_picture(path.parent, vars(page))
+    draw_loop(path, page)
 
 
 def _points(loop: Loop, beside: Sequence[dict[str, Figure]]) -> list[tuple[str, float, float]]:

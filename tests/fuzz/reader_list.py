@@ -44,6 +44,8 @@ from dardis.model.platform_dict import platform_from_dict, platform_to_dict
 from dardis.model.queues import Queue
 from dardis.model.series import Series
 from dardis.model.target import Split
+from dardis.report.loop_picture import read_loop_picture
+from dardis.report.plan_picture import read_plan_picture
 from dardis.report.run_files import read_run
 from dardis.report.scale_beyond import read_predictions
 from dardis.report.scale_page import ScaleRecord
@@ -127,6 +129,8 @@ def readers() -> list[Reader]:
         *_folder("run", files.RUN, lambda path: read_run(path.parent)),
         Reader("instance", "0.json", files.INSTANCES, _read_instance),
         Reader("scale.json", "scale.json", (files.SCALE_JSON,), lambda path: read_json(path, ScaleRecord)),
+        Reader("plan picture", "picture.json", (files.PLAN_PICTURE,), lambda path: read_plan_picture(path.parent)),
+        Reader("loop picture", "picture.json", (files.LOOP_PICTURE,), lambda path: read_loop_picture(path.parent)),
         *_folder("plan", plan, lambda path: _exported(path.parent)),
     ]
 

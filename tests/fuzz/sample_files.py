@@ -386,3 +386,35 @@ nodes_up = [1]
 at_s = 50
 reservation = { name = "c", queue = "course", nodes = "0", start_s = 60, end_s = 99, repeat = "hourly", times = 2 }
 """
+
+
+_NO_TIME = -(1 << 62)
+_STEPS = {"times": [_NO_TIME, 3600], "values": [4, 2]}
+_AXIS = {"start": 0, "end": 7200, "unix_start": 1_688_342_400}
+_SEGMENTS = ("cores_target", "power_cap_w", "it_w", "cooling_w", "pue", "price_eur_per_kwh", "gco2_per_kwh", "temp_c")
+PLAN_PICTURE = json.dumps({
+    "title": "Plan", "lead": "4 nodes", "first": ["Do this."], "notes": [], "headlines": [["peak", "1 kW"]],
+    "day": {
+        "axis": _AXIS, "edges": [0, 3600, 7200], "columns": {name: [1.5, None] for name in _SEGMENTS},
+        "money": {name: [1.0, 2.0] for name in ("income", "energy", "cooling", "co2")}, "used": _STEPS,
+        "powered": _STEPS, "nodes_on": _STEPS, "nodes_busy": _STEPS, "capacity": 8, "nodes": 4, "currency": "EUR",
+        "expected": [[0.5, 1.0], [2.0, 3.0]],
+    },
+    "profits": [["ours", 2.5]], "bound": 3.0, "rules": [["Spares", ["always 3"]]], "figures": [["jobs", "3"]],
+    "trees": [["Spares", {"said": "hour < 8?", "yes": {"said": "3", "yes": None, "no": None}, "no": None}]],
+})  # fmt: skip
+LOOP_PICTURE = json.dumps({
+    "title": "Days", "lead": "4 nodes", "first": ["So it was."], "notes": ["told"],
+    "picture": {
+        "axis": _AXIS, "nodes_on": _STEPS, "nodes": 4, "spares": None, "cores": 8, "used": _STEPS, "aimed_at": _STEPS,
+        "dates": ["2023-07-03"], "profit": {name: [1.0] for name in ("all nodes on", "switched", "clairvoyant")},
+        "delays": [0, 240], "gain": {"price": 0.5}, "currency": "EUR", "edges": [0, 3600, 7200], "temp_c": [20.0, 21.0],
+        "price": [0.1, -0.1], "beside": [["reactive:9", 5.0, 3.0], ["spare", 1.0, 2.0], ["clairvoyant", 0.0, 4.0]],
+        "promised": [[1.0, 0.8, 0.2, 1.9]],
+    },
+    "summary": {
+        "profit_eur": 1.25, "gain_eur": 1, "share_of_bound": 0.5, "mean_boot_delay_s": None, "delayed_share": 0.5,
+        "cycles_per_node_day": 0.0, "days": "1-1",
+    },
+    "days": [["day"], [{"day": 1}]], "beside": [["switching"], [{"switching": "spare"}]], "rules": [],
+})  # fmt: skip

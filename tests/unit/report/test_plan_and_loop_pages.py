@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import numpy as np
 import pytest
 
+from dardis.cli.main import run
+from dardis.model.branch import Branch
 from dardis.model.profile import StepFunction
 from dardis.report import chart, plan_charts
 from dardis.report.chart import TimeAxis
-from dardis.report.loop_page import LoopPicture, delays, draw_loop
+from dardis.report.loop_page import LoopPage, LoopPicture, delays, draw_loop
+from dardis.report.pictures import write_picture
 from dardis.report.plan_charts import PlannedDay
-from dardis.report.plan_page import draw_plan
+from dardis.report.plan_page import PlanPage, draw_plan
 
 DAY = 86_400
 START = 1_688_342_400
@@ -49,13 +53,19 @@ PROFITS = {
 }
 
 
+def plan_page(day, trees=()):
+    profits, bound = PROFITS["usual"]
+    return PlanPage(
+        title="A <plan>", lead="10 nodes", first=["Do this."], notes=["told & sold", "told & sold"],
+        headlines=[("profit", "1 EUR")], day=day, profits=profits, bound=bound, trees=trees, figures=[("jobs", "3")],
+        rules=[("Spare nodes", ["always → 3"]), ("No", [])],
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("name", DAYS)
 def test_a_plan_of_any_day(tmp_path, name):
     path = tmp_path / "report.html"
-    draw_plan(path, title="A <plan>", lead="10 nodes", first=["Do this."], notes=["told & sold"],
-              headlines=[("profit", "1 EUR")],
-              day=DAYS[name], searches=PROFITS["usual"], trees=[], figures=[("jobs", "3")],
-              rules=[("Spare nodes", ["always → 3"]), ("No", [])])  # fmt: skip
+    draw_plan(path, plan_page(DAYS[name]))
     page = path.read_text()
     for text in (
         "A &lt;plan&gt;",
@@ -70,6 +80,7 @@ def test_a_plan_of_any_day(tmp_path, name):
     assert page.count("<svg ") == 6
     assert not re.search(r'(src|href)="http', page)
     assert "<h2>No</h2>" not in page
+    assert page.count("told &amp; sold") == 1
 
 
 @pytest.mark.parametrize(("profits", "bound"), PROFITS.values(), ids=PROFITS)
@@ -105,18 +116,23 @@ def picture(waits, capped):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("capped", [False, True])
-@pytest.mark.parametrize("waits", [[], [0, 0], [0, 0, 240, 100_000], [60]])
-def test_the_loop_also_without_waits(tmp_path, waits, capped):
-    path = tmp_path / "report.html"
+def loop_page(waits, *, capped=False):
     summary = {"profit_eur": 1.25, "gain_eur": None, "share_of_bound": None if not waits else 0.5,
                "mean_boot_delay_s": None, "delayed_share": None if not waits else 0.1, "cycles_per_node_day": 0.0,
                "notes": "told"}  # fmt: skip
     rows = [{"day": 1, "profit_eur": 12345.678, "wait": None}, {"day": 2, "profit_eur": 1.0, "wait": 12.345}]
-    draw_loop(path, title="Loop", lead="10 nodes", first=["So it was."], notes=["one", "two"],
-              picture=picture(waits, capped),
-              summary=summary, columns=["day", "profit_eur", "wait"], rows=rows, rules=[],
-              beside=(["switching"], [{"switching": "reactive:337"}] if waits else []))  # fmt: skip
+    return LoopPage(
+        title="Loop", lead="10 nodes", first=["So it was."], notes=["one", "two"], picture=picture(waits, capped),
+        summary=summary, days=(["day", "profit_eur", "wait"], rows), rules=[],
+        beside=(["switching"], [{"switching": "reactive:337"}] if waits else []),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("capped", [False, True])
+@pytest.mark.parametrize("waits", [[], [0, 0], [0, 0, 240, 100_000], [60]])
+def test_the_loop_also_without_waits(tmp_path, waits, capped):
+    path = tmp_path / "report.html"
+    draw_loop(path, loop_page(waits, capped=capped))
     page = path.read_text()
     assert page.count("<svg ") == 5 + capped + 2 * bool(waits)
     assert ("Gain against waits for boots" in page) == ("Beside other rules" in page) == bool(waits)
@@ -145,3 +161,56 @@ def test_waits_fill_their_picture(monkeypatch):
     (axes,) = kept[0].axes
     assert 10 < axes.get_ylim()[1] < 20
     assert axes.get_xlim() == (0, 300)
+
+
+TREE = Branch("hour < 8?", Branch("3 nodes"), Branch("weekday?", Branch("5 nodes"), Branch("1 node")))
+
+
+def test_a_plan_is_drawn_again_from_its_picture(tmp_path):
+    page = plan_page(DAYS["no job"], trees=[("Spares", TREE)])
+    draw_plan(tmp_path / "report.html", page)
+    first = (tmp_path / "report.html").read_bytes()
+    write_picture(tmp_path, vars(page))
+    (tmp_path / "onoff.csv").touch()
+    (tmp_path / "run.json").touch()
+    assert run(["report", str(tmp_path), "--charts", "svg"]) == 0
+    assert (tmp_path / "report.html").read_bytes() == first
+    assert len(list((tmp_path / "charts").glob("*.svg"))) == 7
+
+
+@pytest.mark.parametrize("waits", [[], [0, 0, 240, 100_000]])
+def test_days_are_drawn_again_from_their_picture(tmp_path, waits):
+    page = loop_page(waits, capped=True)
+    draw_loop(tmp_path / "report.html", page)
+    first = (tmp_path / "report.html").read_bytes()
+    write_picture(tmp_path, vars(page))
+    (tmp_path / "days.csv").touch()
+    (tmp_path / "run.json").touch()
+    assert run(["report", str(tmp_path), "--charts", "pdf"]) == 0
+    assert (tmp_path / "report.html").read_bytes() == first
+    assert len(list((tmp_path / "charts").glob("*.pdf"))) == 6 + 2 * bool(waits)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"edges": [0, 1]}, "segment"), ({"edges": 25 * [0]}, "ascend"), ({"columns": {}}, "missing"),
+        ({"used": {"times": [0], "values": [1]}}, "step function"), ({"used": {"times": [], "values": []}}, "day.used"),
+        ({"money": {"income": [1e300]}}, "income"),
+    ],
+)  # fmt: skip
+def test_a_picture_that_is_damaged_is_told(tmp_path, capsys, change, said):
+    (tmp_path / "onoff.csv").touch()
+    (tmp_path / "run.json").touch()
+    assert run(["report", str(tmp_path)]) == 2
+    assert "has no picture.json" in capsys.readouterr().err
+    page = vars(plan_page(DAYS["usual"]))
+    write_picture(tmp_path, page)
+    told = json.loads((tmp_path / "picture.json").read_text())
+    told["day"] |= change
+    (tmp_path / "picture.json").write_text(json.dumps(told))
+    assert run(["report", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert "picture.json" in error
+    assert said in error
+    assert error.count("\n") == 1

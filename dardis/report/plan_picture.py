@@ -1,0 +1,107 @@
+"""Reads what the page of a plan shows back from its folder, and draws it again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from pydantic import model_validator
+
+from dardis.config.records import Record
+from dardis.config.toml_file import read_json
+from dardis.model.branch import Branch
+from dardis.report.chart_files import Form
+from dardis.report.pictures import Amount, Amounts, Axis, Steps, Time, Whole, ascending, numbers, picture_of
+from dardis.report.plan_charts import PlannedDay
+from dardis.report.plan_page import PlanPage, draw_plan
+
+_COLUMNS = frozenset(
+    {"cores_target", "power_cap_w", "it_w", "cooling_w", "pue", "price_eur_per_kwh", "gco2_per_kwh", "temp_c"}
+)
+_MONEY = frozenset({"income", "energy", "cooling", "co2"})
+
+
+class _Day(Record):
+    """`PlannedDay` as JSON."""
+
+    axis: Axis
+    edges: list[Time]
+    columns: dict[str, Amounts]
+    money: dict[str, list[Amount]]
+    used: Steps
+    powered: Steps
+    nodes_on: Steps
+    nodes_busy: Steps
+    capacity: Whole
+    nodes: Whole
+    currency: str
+    expected: tuple[list[Amount], list[Amount]] | None
+
+    @model_validator(mode="after")
+    def _goes_together(self) -> _Day:
+        each = [*self.columns.values(), *self.money.values(), *(self.expected or ())]
+        if len(self.edges) < 2 or not ascending(self.edges) or {len(one) for one in each} != {len(self.edges) - 1}:
+            raise ValueError("edges that don't ascend, or not a value for each segment between them")
+        if not (self.columns.keys() >= _COLUMNS and self.money.keys() >= _MONEY):
+            raise ValueError("a column is missing")
+        return self
+
+    @property
+    def day(self) -> PlannedDay:
+        return PlannedDay(
+            axis=self.axis.shown,
+            edges=np.array(self.edges, np.int64),
+            columns={name: numbers(values) for name, values in self.columns.items()},
+            money={name: np.array(values) for name, values in self.money.items()},
+            used=self.used.function,
+            powered=self.powered.function,
+            nodes_on=self.nodes_on.function,
+            nodes_busy=self.nodes_busy.function,
+            capacity=self.capacity,
+            nodes=self.nodes,
+            currency=self.currency,
+            expected=None if self.expected is None else (np.array(self.expected[0]), np.array(self.expected[1])),
+        )
+
+
+class _Branch(Record):
+    """`Branch` as JSON."""
+
+    said: str
+    yes: _Branch | None
+    no: _Branch | None
+
+    @property
+    def branch(self) -> Branch:
+        yes, no = (None if one is None else one.branch for one in (self.yes, self.no))
+        return Branch(self.said, yes, no)
+
+
+class _Page(Record):
+    """`PlanPage` as JSON."""
+
+    title: str
+    lead: str
+    first: list[str]
+    notes: list[str]
+    headlines: list[tuple[str, str]]
+    day: _Day
+    profits: list[tuple[str, Amount]]
+    bound: Amount | None
+    rules: list[tuple[str, list[str]]]
+    trees: list[tuple[str, _Branch]]
+    figures: list[tuple[str, str]]
+
+
+def read_plan_picture(folder: Path) -> PlanPage:
+    """What the page of a plan shows. Raises InputError."""
+    page = read_json(picture_of(folder), _Page)
+    trees = [(name, tree.branch) for name, tree in page.trees]
+    return PlanPage(**(dict(page) | {"day": page.day.day, "trees": trees}))
+
+
+def redraw_plan(folder: Path, *, form: Form | None = None) -> Path:
+    """Draw the report of a plan again, with `form` its charts as files, too. Raises InputError and OSError."""
+    path = folder / "report.html"
+    draw_plan(path, read_plan_picture(folder), form=form)
+    return path
