@@ -14,6 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dardis.cli.main import run
+from dardis.comparison.planned_runs import plan
+from dardis.config.comparison import load_comparison
 from dardis.config.settings import plain_settings
 from dardis.dispatch.rule import Rule
 from dardis.metrics.audit import audit
@@ -202,3 +204,19 @@ def test_what_fails_is_told_with_its_place(here, capsys):
     said = capsys.readouterr().err.splitlines()[-1]
     assert f"of {origin_of('mine')} failed at mine.py:{line} in key: ZeroDivisionError: " in said
     assert not (here / "o").exists()
+
+
+def test_a_comparison_takes_it_in_its_file(here):
+    (here / "spec.toml").write_text(
+        '[[traces]]\ntrace = "t.csv"\nplatform = "p.toml"\ntask_managers = 2\n'
+        '[[dispatchers]]\nname = "mine:WidestFirst"\nsettings = { depth = 3 }\n'
+        '[[dispatchers]]\nname = "nowhere:X"\n'
+    )
+    comparison = load_comparison(here / "spec.toml")
+    mine, other = plan(comparison, here / "out")
+    asked = mine.request()
+    assert (asked.dispatcher, asked.settings, asked.task_managers) == ("mine:WidestFirst", ("depth=3",), 1)
+    assert asked.record()["dispatcher_of"] == origin_of("mine")
+    assert not mine.asks_nodes, "it is one queue"
+    with pytest.raises(InputError, match="nowhere:X: can't be loaded"):
+        other.request()
