@@ -61,7 +61,7 @@ class Axis(Record):
 
 def ascending(times: list[int]) -> bool:
     """Whether times are those of an axis, each after the one before."""
-    return all(abs(time) < 1 << 60 for time in times) and bool((np.diff(np.array(times, np.int64)) > 0).all())
+    return all(abs(time) <= -NO_TIME for time in times) and bool((np.diff(np.array(times, np.int64)) > 0).all())
 
 
 def numbers(values: Amounts) -> Floats:

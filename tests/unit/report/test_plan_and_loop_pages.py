@@ -19,6 +19,7 @@ from dardis.report.plan_charts import PlannedDay
 from dardis.report.plan_page import PlanPage, draw_plan
 
 DAY = 86_400
+FOR_EVER = 1 << 62
 START = 1_688_342_400
 
 
@@ -32,7 +33,7 @@ def planned(*, co2=0.0, price=0.1, load=40, down=0):
     }  # fmt: skip
     energy = price * columns["it_w"] / 1000
     money = {"income": 0.013 * load * flat, "energy": energy, "cooling": energy / 4, "co2": 1e-4 * co2 * energy}
-    on = StepFunction.from_steps(10, [(7200, 10 - down)])
+    on = StepFunction.from_steps(10, [(7200, 10 - down), (FOR_EVER, 10)])
     busy = StepFunction.from_steps(load // 8, [])
     powered = StepFunction.from_steps(80, [(7200, 80 - 8 * down)])
     used = StepFunction.from_steps(load, [])
