@@ -105,6 +105,7 @@ def convert(
     from dardis.workload.alibaba import KINDS
     from dardis.workload.read import read_trace
     from dardis.workload.summary import not_ended, skipped_lines
+    from dardis.workload.swf_lines import is_of_lines, write_lines
 
     _check_out(out, force)
     if (nodes is None) != (platform_out is None):
@@ -128,8 +129,16 @@ def convert(
     if thin != 1:
         kept = transform.thinned(kept, thin, seed)
     kept = _scaled(kept, load, target_load, machine)
+    cut = _spelled(
+        partition=partition, queue=queue, from_=start, to=end, min_width=min_width or None, max_width=max_width,
+        jobs=jobs, thin=None if thin == 1 else thin, seed=None if thin == 1 else seed, load=load,
+        target_load=target_load, platform=None if target_load is None else platform,
+    )  # fmt: skip
     site = None if nodes is None else read_node_list(nodes, kept.partition.tolist())
-    _write(kept, out, machine, unit_cores)
+    if _ends_in(out, ".swf") and is_of_lines(kept, trace):
+        write_lines(kept, trace, out, cut)
+    else:
+        _write(kept, out, machine, unit_cores)
     if site is not None and platform_out is not None:
         write_text(platform_out, platform_text(site))
         typer.echo(f"{platform_out}: {site.node_count} nodes")
@@ -185,7 +194,7 @@ def generate(
     for option in usual if kind == AUCTION else auction:
         raise InputError("--" + option.replace("_", "-"), f"{kind} knows no such option", "one of its own (--help)")
     if kind == AUCTION:
-        if not _is_table(out):
+        if not _ends_in(out, ".csv"):
             raise InputError(out, "SWF cannot state the types of these jobs", "a job table (.csv or .csv.gz)")
         made = generate_auction(Auction(**auction), seed)
     else:
@@ -213,12 +222,22 @@ def _stated(**options: str | float | None) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _is_table(out: Path) -> bool:
-    return out.name.removesuffix(".gz").endswith(".csv")
+def _spelled(**options: object) -> str:
+    """Those that were given, as a command line says them."""
+    said = [
+        f"--{name.strip('_').replace('_', '-')}={value}"
+        for name, given in options.items()
+        for value in (given if isinstance(given, list) else [] if given is None else [given])
+    ]
+    return " ".join(said)
+
+
+def _ends_in(out: Path, *endings: str) -> bool:
+    return out.name.removesuffix(".gz").endswith(endings)
 
 
 def _check_out(out: Path, force: bool) -> None:
-    if not out.name.removesuffix(".gz").endswith((".swf", ".csv", ".json")):
+    if not _ends_in(out, ".swf", ".csv", ".json"):
         raise InputError(
             out, "no known form of trace", "a name that ends in .swf, .csv or .json, or one of them and .gz"
         )
@@ -232,10 +251,13 @@ def _write(trace: Trace, out: Path, machine: Platform | None, unit_cores: int | 
     from dardis.workload.table import write_table
     from dardis.workload.units import in_units
 
-    if _is_table(out):
+    if _ends_in(out, ".csv"):
         write_table(in_units(trace, machine, unit_cores), out)
         return
-    is_json = out.name.removesuffix(".gz").endswith(".json")
-    lost = write_batsim(trace, out, machine.cores if machine else None) if is_json else write_swf(trace, out)
+    lost = (
+        write_batsim(trace, out, machine.cores if machine else None)
+        if _ends_in(out, ".json")
+        else write_swf(trace, out)
+    )
     for note in lost:
         typer.echo(f"note: {note}", err=True)

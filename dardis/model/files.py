@@ -49,6 +49,11 @@ def partly_written(name: str) -> str | None:
 
 def read_text(path: Path) -> str:
     """Return the text of a file, unpacked when it is gzip; a byte that is no UTF-8 becomes a replacement character."""
+    return read_bytes(path).decode("utf-8-sig", errors="replace")
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return what is in a file, unpacked when it is gzip. InputError for what can't be read."""
     try:
         data = path.read_bytes()
         if data.startswith(_GZIP_MAGIC):
@@ -59,7 +64,7 @@ def read_text(path: Path) -> str:
         raise InputError(path, f"cannot be read ({error.strerror})", "a file that can be read") from None
     except ValueError as error:  # no file can have that name
         raise InputError(path, f"cannot be read ({error})", "a file that can be read") from None
-    return data.decode("utf-8-sig", errors="replace")
+    return data
 
 
 def is_file(path: Path) -> bool:
@@ -117,9 +122,13 @@ def by_name(header: Sequence[str], fields: Sequence[str]) -> dict[str, str]:
 
 def write_text(path: Path, text: str) -> None:
     """Replace `path` by `text` in one step; gzipped (the same bytes each time) when its name ends in `.gz`."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """The same of bytes."""
     if not path.parent.is_dir():
         raise InputError(path, "its folder does not exist", "a file in a folder that exists")
-    data = text.encode()
     if path.suffix == ".gz":
         data = gzip.compress(data, mtime=0)
     with atomic_text(path) as file:

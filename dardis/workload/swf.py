@@ -64,8 +64,7 @@ def parse_swf(path: Path, text: str, *, strict: bool) -> Trace:
     if table is None:
         table, lines, extras, problems = _read_each(rows, lines)
     columns = _columns(table)
-    if extras:
-        columns |= _metacentrum(columns, extras)
+    columns |= _metacentrum(columns, extras) if extras else {"line": np.array(lines, dtype=np.int64)}
     never_ran = table.T[_STATUS] == _CANCELLED
     return build_trace(path, lines, columns, problems, strict=strict, comments=tuple(comments), never_ran=never_ran)
 

@@ -78,6 +78,8 @@ class Trace:
     no_walltime: Bools
     request: dict[str, Ints] = field(default_factory=dict)
     requests: Mapping[int, tuple[StatedRequest, ...]] = field(default_factory=dict)
+    line: Ints | None = None
+    """The line of each job in its file, where that is SWF of 18 columns, whose lines may be kept as they are."""
     comments: tuple[str, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     notes: tuple[str, ...] = ()
@@ -123,6 +125,7 @@ class Trace:
     def take(self, rows: NDArray[Any]) -> Trace:
         """The trace with only these rows: a mask of shape (jobs,) or indices."""
         changed: dict[str, Any] = {name: getattr(self, name)[rows] for name in _COLUMNS}
+        changed["line"] = None if self.line is None else self.line[rows]
         changed["request"] = {kind: amounts[rows] for kind, amounts in self.request.items()}
         return replace(self, **changed)
 

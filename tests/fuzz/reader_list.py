@@ -56,6 +56,7 @@ from dardis.workload.jobs import to_jobs
 from dardis.workload.read import read_trace
 from dardis.workload.summary import summarise
 from dardis.workload.swf import read_swf, write_swf
+from dardis.workload.swf_lines import is_of_lines, write_lines
 from dardis.workload.table import read_table, write_table
 from dardis.workload.trace import Trace
 from dardis.workload.units import in_units
@@ -201,6 +202,9 @@ def _check_copies(trace: Trace, path: Path) -> None:
         assert again.requests.get(number) == placed.requests.get(number), number
     if not write_swf(trace, swf):
         assert read_swf(swf).number.tolist() == trace.number.tolist()
+    if is_of_lines(trace, path):
+        write_lines(trace, path, swf, "cut")
+        assert read_swf(swf, strict=True).submit.tolist() == trace.submit.tolist()
     whole = trace.take(trace.has_ended & (trace.procs > 0))
     if 0 < len(whole) < _MANY:
         write_batsim(trace, batsim)
