@@ -11,7 +11,7 @@ from dardis.config.records import Record
 from dardis.config.toml_file import read_json
 from dardis.report.chart_files import Form
 from dardis.report.loop_page import LoopPage, LoopPicture, draw_loop
-from dardis.report.pictures import Amount, Axis, Steps, Time, Value, Whole, ascending, picture_of
+from dardis.report.pictures import Amount, Axis, Some, Steps, Time, Value, Whole, ascending, picture_of
 
 _SCHEDULES = frozenset({"all nodes on", "switched", "clairvoyant"})
 _HEADLINES = frozenset(
@@ -25,9 +25,9 @@ class _Picture(Record):
 
     axis: Axis
     nodes_on: Steps
-    nodes: Whole
+    nodes: Some
     spares: Steps | None
-    cores: Whole
+    cores: Some
     used: Steps
     aimed_at: Steps | None
     dates: list[str]

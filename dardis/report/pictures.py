@@ -22,6 +22,7 @@ PICTURE_FILE: Final = "picture.json"
 Amount = Annotated[float, Field(ge=-1e15, le=1e15)]
 Time = Annotated[int, Field(ge=-(1 << 60), le=1 << 60)]
 Whole = Annotated[int, Field(ge=-(1 << 50), le=1 << 50)]
+Some = Annotated[int, Field(ge=1, le=1 << 50)]
 Value = str | Whole | Amount | None
 Amounts = list[Amount | None]
 """None where there is no number."""

@@ -11,7 +11,7 @@ from dardis.config.records import Record
 from dardis.config.toml_file import read_json
 from dardis.model.branch import Branch
 from dardis.report.chart_files import Form
-from dardis.report.pictures import Amount, Amounts, Axis, Steps, Time, Whole, ascending, numbers, picture_of
+from dardis.report.pictures import Amount, Amounts, Axis, Some, Steps, Time, ascending, numbers, picture_of
 from dardis.report.plan_charts import PlannedDay
 from dardis.report.plan_page import PlanPage, draw_plan
 
@@ -32,8 +32,8 @@ class _Day(Record):
     powered: Steps
     nodes_on: Steps
     nodes_busy: Steps
-    capacity: Whole
-    nodes: Whole
+    capacity: Some
+    nodes: Some
     currency: str
     expected: tuple[list[Amount], list[Amount]] | None
 
@@ -44,6 +44,8 @@ class _Day(Record):
             raise ValueError("edges that don't ascend, or not a value for each segment between them")
         if not (self.columns.keys() >= _COLUMNS and self.money.keys() >= _MONEY):
             raise ValueError("a column is missing")
+        if any(None in values for name, values in self.columns.items() if name != "pue"):
+            raise ValueError("a column without a number in each segment")
         return self
 
     @property

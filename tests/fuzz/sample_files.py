@@ -395,7 +395,8 @@ _SEGMENTS = ("cores_target", "power_cap_w", "it_w", "cooling_w", "pue", "price_e
 PLAN_PICTURE = json.dumps({
     "title": "Plan", "lead": "4 nodes", "first": ["Do this."], "notes": [], "headlines": [["peak", "1 kW"]],
     "day": {
-        "axis": _AXIS, "edges": [0, 3600, 7200], "columns": {name: [1.5, None] for name in _SEGMENTS},
+        "axis": _AXIS, "edges": [0, 3600, 7200],
+        "columns": {name: [1.5, 2.5] for name in _SEGMENTS} | {"pue": [1.1, None]},
         "money": {name: [1.0, 2.0] for name in ("income", "energy", "cooling", "co2")}, "used": _STEPS,
         "powered": _STEPS, "nodes_on": _STEPS, "nodes_busy": _STEPS, "capacity": 8, "nodes": 4, "currency": "EUR",
         "expected": [[0.5, 1.0], [2.0, 3.0]],
