@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Self
 
 INTERRUPTED = 130
@@ -27,6 +28,10 @@ class DardisError(Exception):
         error = cls.__new__(cls)
         error.args = (line,)
         return error
+
+    def __reduce__(self) -> tuple[Callable[[str], Self], tuple[str]]:
+        """So that it comes whole from another process."""
+        return self.told, (str(self),)
 
 
 class InputError(DardisError):

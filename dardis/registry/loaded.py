@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import fields, make_dataclass, replace
+from dataclasses import dataclass, fields, make_dataclass, replace
 from enum import StrEnum
 from importlib.metadata import EntryPoint
 from inspect import cleandoc
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, get_type_hints
 
 from dardis.config.set_up import AnySetUp
-from dardis.config.settings import known_settings, setting
+from dardis.config.settings import known_settings, plain_settings, setting
 from dardis.dispatch.base import Decider
 from dardis.dispatch.rule import Rule
 from dardis.model.choices import ProfileRule
@@ -128,7 +128,22 @@ def _of_class(kind: type, place: str) -> Dispatcher:
             setattr(made, name, getattr(given, name))
         return made
 
-    return Dispatcher(kind.__name__, setup(about=about), Central(make, _warm_nothing))
+    return _OfClass(kind.__name__, setup(about=about), Central(make, _warm_nothing), kind=kind)
+
+
+@dataclass(frozen=True)
+class _OfClass(Dispatcher):
+    """A dispatcher of a class, which is what another process makes it of."""
+
+    kind: type = Rule
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        settings = [f"{key}={value}" for key, value in plain_settings(self.setup).items()]
+        return _made_again, (self.kind, settings, self.name, self.origin, self.module)
+
+
+def _made_again(kind: type, settings: list[str], name: str, origin: str, module: str) -> Dispatcher:
+    return replace(of_class(kind).with_settings(settings), name=name, origin=origin, module=module)
 
 
 def _reading(hint: object, place: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import pickle
 import tomllib
 import warnings
 
@@ -155,6 +156,24 @@ def test_a_class_is_a_dispatcher(trace, platform):
     assert found.record["settings"]["step"] == 3
     with pytest.raises(dardis.InputError, match="unknown setting"):
         dardis.simulate(trace, platform, NarrowFirst, pace=3)
+
+
+@pytest.mark.parametrize("dispatcher", ["dardis-late", NarrowFirst])
+def test_a_run_comes_from_another_process(trace, platform, dispatcher):
+    with pytest.warns(dardis.DardisWarning):
+        found = dardis.simulate(*pickle.loads(pickle.dumps((trace, platform))), dispatcher)  # noqa: S301 (our own)
+    again = pickle.loads(pickle.dumps(found))  # noqa: S301 (our own)
+    assert again.jobs.equals(found.jobs)
+    assert (again.record["settings"], again.audit()) == (found.record["settings"], [])
+    with pytest.raises(dardis.InputError) as mistake:
+        dardis.simulate(trace, platform, dispatcher, pace=1)
+    assert str(pickle.loads(pickle.dumps(mistake.value))) == str(mistake.value)  # noqa: S301 (our own)
+
+
+def test_a_warning_names_the_line_that_asked(trace, platform):
+    with pytest.warns(dardis.DardisWarning) as caught:
+        dardis.simulate(trace, platform, "easy")
+    assert caught[0].filename == __file__
 
 
 def test_a_trace_goes_through_a_frame(trace):
