@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import EngFormatter, FuncFormatter, NullLocator, PercentFormatter
+from matplotlib.ticker import EngFormatter, FuncFormatter, NullFormatter, NullLocator, PercentFormatter
 
 from dardis.metrics.expectations import Expectations
 from dardis.metrics.jobs import SLOWDOWN_TAU_S, bounded_slowdown
@@ -200,6 +200,7 @@ def decision_times(histogram: Floats) -> Chart:
     axes.bar(left, counts, width=high - left, align="edge", color=chart.BLUE, alpha=0.75, linewidth=0)
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(EngFormatter(unit="s"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.yaxis.set_major_formatter(EngFormatter(sep=""))
     axes.set_xlabel("CPU time of a decision")
     axes.set_ylabel("decisions")

@@ -24,6 +24,9 @@ _AS_PIXELS: Final = 3000
 """From so many rectangles on they are drawn as pixels."""
 _LETTER: Final = 6.5
 """Height in points of a job's number; a digit is 0.62 times as wide."""
+_ON_DARK, _ON_LIGHT = "#fefefe", "#15181b"
+_NUMBERS: Final = (_ON_DARK, _ON_DARK, _ON_DARK, _ON_LIGHT, _ON_LIGHT, _ON_LIGHT)
+"""Colours of numbers on those of `chart.CYCLE`; the same in light and dark pages, as the blocks are."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,16 @@ def _number(axes: Axes, schedule: Schedule, drawn: Blocks, corners: Floats) -> N
         number = str(schedule.number[drawn.job[place]])
         if wide[place] > 0.62 * _LETTER * (len(number) + 1) and tall[place] > 1.25 * _LETTER:
             x, y = corners[place].mean(axis=0)
-            axes.text(x, y, number, ha="center", va="center", fontsize=_LETTER, color=chart.PAGE, clip_on=True)
+            axes.text(
+                x,
+                y,
+                number,
+                ha="center",
+                va="center",
+                fontsize=_LETTER,
+                color=_NUMBERS[drawn.job[place] % len(_NUMBERS)],
+                clip_on=True,
+            )
 
 
 def gantt_of_jobs(schedule: Schedule, platform: Platform, axis: TimeAxis) -> Chart:
