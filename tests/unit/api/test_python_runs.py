@@ -7,6 +7,7 @@ import json
 import pickle
 import tomllib
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -210,3 +211,12 @@ def test_a_platform_keeps_its_files(tmp_path, monkeypatch, trace):
     assert (machine.name, machine.node_count, machine.cores) == ("eco", 2, 8)
     with pytest.warns(dardis.DardisWarning):
         assert dardis.simulate(trace, machine, "easy").metrics["energy_kwh"] > 0
+
+
+def test_the_guide_s_trace_and_machine_are_as_it_says():
+    page = (Path(__file__).resolve().parents[3] / "docs" / "python.md").read_text()
+    code = page.partition("## Traces and machines in code")[2].partition("```python\n")[2].partition("```")[0]
+    names = {"dardis": dardis}
+    exec(compile(code, "docs/python.md", "exec"), names)  # noqa: S102 (our own page)
+    assert names["run"].audit() == []
+    assert names["run"].metrics["completed"] == 3
