@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import EngFormatter, FuncFormatter, NullFormatter, NullLocator, PercentFormatter
+from matplotlib.ticker import EngFormatter, FuncFormatter, MaxNLocator, NullFormatter, NullLocator, PercentFormatter
 
 from dardis.metrics.expectations import Expectations
 from dardis.metrics.jobs import SLOWDOWN_TAU_S, bounded_slowdown
@@ -201,7 +201,8 @@ def decision_times(histogram: Floats) -> Chart:
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(EngFormatter(unit="s"))
     axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.yaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.yaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axes.yaxis.set_major_formatter(chart.amounts())
     axes.set_xlabel("CPU time of a decision")
     axes.set_ylabel("decisions")
     return chart.finish(drawing, "Decision times", f"{words.number(counts.sum())} decisions.")

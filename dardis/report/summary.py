@@ -181,6 +181,7 @@ def group_table(files: RunFiles, by: str) -> tuple[list[str], list[list[str]], i
     columns = BY_COLUMNS + (FOOTPRINT_COLUMNS if files.metrics.get("mean_fragmentation") is not None else ())
     columns += DEADLINE_COLUMNS if files.metrics.get("weighted_queue_time") is not None else ()
     columns += QUEUE_COLUMNS if files.metrics.get("queue_weighted_wait") is not None else ()
+    columns = tuple(key for key in columns if any(group.figures.get(key) is not None for group in groups))
     header = [by, *(_KNOWN[key][0] for key in columns)]
     rows = [
         [
@@ -204,7 +205,11 @@ def nothing_ran(files: RunFiles) -> NothingRan:
     jobs = len(files.schedule.number)
     said = f"No job ran: all {jobs:,} were rejected." if jobs else "No job ran: the trace has none."
     reasons = Counter(one.reason for one in files.run.rejected)
-    return NothingRan(said, listed([f"{words.number(count)}: {why}" for why, count in reasons.most_common()]))
+    return NothingRan(said, listed([f"{_jobs(count)}: {why}" for why, count in reasons.most_common()]))
+
+
+def _jobs(count: int) -> str:
+    return f"{count:,} {'job' if count == 1 else 'jobs'}"
 
 
 def listed(entries: list[str]) -> list[str]:

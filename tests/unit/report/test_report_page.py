@@ -254,7 +254,7 @@ def test_a_run_without_running_jobs_has_a_page(count: int, tmp_path: Path) -> No
     said = "No job ran: all 3 were rejected." if count else "No job ran: the trace has none."
     assert said in text
     assert text.index(said) < text.index("no power figures")
-    assert "<li>30: too wide</li>" in text
+    assert "<li>30 jobs: too wide</li>" in text
 
 
 @pytest.mark.parametrize("name", ["jobs.csv", "run.json", "metrics.json", "metrics_by.csv", "profile.csv"])
