@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dardis.model.arrays import Ints
+from dardis.model.errors import InputError
 from dardis.model.platform import Platform
+from dardis.workload.runnable import runnable
 from dardis.workload.trace import Skipped, Texts, Trace
 from dardis.workload.transform import offered_load
 
@@ -48,9 +50,7 @@ def summarise(trace: Trace, platform: Platform | None) -> list[tuple[str, str]]:
         lines.append(("units a job", _spread(trace.units)))
         lines += [(f"{kind} a unit", _spread(amounts)) for kind, amounts in trace.request.items()]
     if platform is not None:
-        load = offered_load(trace, platform)
-        told = "one instant" if load is None else f"{load:.3f} of {platform.cores:,} cores"
-        lines.append((f"load on {platform.name}", told))
+        lines += _on_machine(trace, platform)
     if len(now):
         lines.append(("when it was written", f"{not_ended(now)}; no other figure counts them"))
     for name in ("queue", "partition"):
@@ -60,6 +60,33 @@ def summarise(trace: Trace, platform: Platform | None) -> list[tuple[str, str]]:
     for skips in sorted(_skipped_by_kind(trace), key=len, reverse=True)[:_MOST_NAMES]:
         kind = "malformed" if skips[0].malformed else "skipped"
         lines.append((kind, f"{len(skips):,}: {skips[0].reason} (first in line {skips[0].line})"))
+    return lines
+
+
+def _on_machine(trace: Trace, platform: Platform) -> list[tuple[str, str]]:
+    """The load on a machine, which jobs it can't run, and what part of the others is no more than it can do."""
+    load = offered_load(trace, platform)
+    told = "one instant" if load is None else f"{load:.3f} of {platform.cores:,} cores"
+    lines = [(f"load on {platform.name}", told)]
+    try:
+        found = runnable(trace, platform)
+    except InputError as error:
+        return [*lines, ("can't be run there", str(error))]
+    if found.reasons:
+        lines += [("can't be run there", f"{count:,} jobs: {reason}") for reason, count in found.reasons.items()]
+        trace = trace.take(found.can)
+        load = offered_load(trace, platform)
+        lines.append(("load without these", "none" if load is None else f"{load:.3f} ({len(trace):,} jobs)"))
+    if load is None or load <= 1:
+        return lines
+    lines.append(("above 1", "the queue grows as long as jobs come"))
+    for name in ("partition", "queue"):
+        names = [*filter(None, Counter(getattr(trace, name).tolist()))]
+        parts = {one: offered_load(trace.take(getattr(trace, name) == one), platform) for one in names}
+        fit = [f"{one}: {load:.3f}" for one, load in parts.items() if load is not None and load <= 1]
+        if len(names) > 1:
+            more = f" and {len(fit) - _MOST_NAMES} more" if len(fit) > _MOST_NAMES else ""
+            lines.append((f"{name}s that fit alone", ", ".join(fit[:_MOST_NAMES]) + more if fit else "none"))
     return lines
 
 

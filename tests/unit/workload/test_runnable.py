@@ -1,0 +1,104 @@
+"""Which jobs a machine can run: those that a dispatcher does not reject, with the reason for the others."""
+
+import json
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from dardis.cli.main import run as command
+from dardis.config.platform import load_platform
+from dardis.workload.read import read_trace
+from dardis.workload.runnable import runnable
+from dardis.workload.summary import summarise
+
+MACHINE = """name = "p"
+[[nodes]]
+count = 3
+prefix = "a"
+resources = { cores = 4, memory = "4GiB" }
+[[nodes]]
+count = 2
+prefix = "b"
+resources = { cores = 8, memory = "1GiB" }
+[partitions]
+2 = ["b"]
+[[queues]]
+name = "1"
+[[queues]]
+name = "2"
+max_walltime_s = 150
+"""
+LINE = "{n} {submit} -1 {run} {procs} -1 -1 {procs} {time} {kib} 1 1 1 -1 {queue} {partition} -1 -1\n"
+
+
+def swf(rows):
+    names = ("procs", "time", "kib", "queue", "partition")
+    return "".join(
+        LINE.format(n=n, submit=10 * n, run=50, **dict(zip(names, row, strict=True))) for n, row in enumerate(rows)
+    )
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "p.toml").write_text(MACHINE)
+    return tmp_path
+
+
+def judged(folder, rows):
+    (folder / "t.swf").write_text(swf(rows))
+    trace = read_trace(folder / "t.swf")
+    return trace, runnable(trace, load_platform(folder / "p.toml"))
+
+
+def test_just_those_run_that_are_said_to(folder):
+    shapes = product((4, 8, 9, 17, 28, 29), (100, 200), (-1, 1 << 17, 1 << 20, 1 << 23), (1, 2), (1, 2))
+    trace, found = judged(folder, [*shapes])
+    run = ["simulate", str(folder / "t.swf"), "--platform", str(folder / "p.toml"), "--dispatcher", "easy"]
+    assert command([*run, "--out", str(folder / "out"), "--no-report"]) == 0
+    rejected = {one["job"] for one in json.loads((folder / "out" / "run.json").read_text())["rejected"]}
+    assert rejected == {*trace.number[~found.can].tolist()}
+    assert 0 < sum(found.reasons.values()) == len(rejected) < len(trace)
+
+
+def test_reasons(folder):
+    rows = [(4, 100, -1, 1, 1), (29, 100, -1, 1, 1), (17, 100, -1, 1, 2), (5, 200, -1, 2, 1), (1, 100, 1 << 23, 1, 1)]
+    _, found = judged(folder, [*rows, rows[1]])
+    assert found.can.tolist() == [True, False, False, False, False, False]
+    assert found.reasons == {
+        "too wide, for more than the 28 cores": 2,
+        "too wide, for more than the 16 cores of the nodes they may use": 1,
+        "queue 2 takes no such jobs": 1,
+        "no node they may use is large enough, or too few are": 1,
+    }
+
+
+def test_info_says_what_fits(folder):
+    rows = [*[(8, 100, -1, 1, 1)] * 20, *[(2, 100, -1, 1, 2)] * 20, (64, 100, -1, 1, 1)]
+    trace, _ = judged(folder, rows)
+    told = dict(summarise(trace, load_platform(folder / "p.toml")))
+    assert told["load on p"] == "1.179 of 28 cores"
+    assert told["can't be run there"] == "1 jobs: too wide, for more than the 28 cores"
+    assert told["load without these"] == "0.916 (40 jobs)"
+    assert "above 1" not in told
+    dense = read_trace(folder / "t.swf").take(trace.number < 20)
+    told = dict(summarise(dense, load_platform(folder / "p.toml")))
+    assert told["above 1"] == "the queue grows as long as jobs come"
+    assert "partitions that fit alone" not in told  # of one there is nothing to choose
+
+
+def test_a_queue_that_is_not_declared_is_told(folder):
+    trace, _ = judged(folder, [(4, 100, -1, 1, 1)])
+    trace.queue[0] = "9"
+    told = dict(summarise(trace, load_platform(folder / "p.toml")))
+    assert told["can't be run there"].startswith("job 0: queue '9' is not declared")
+
+
+def test_the_curie_slice_on_its_fat_nodes(shared):
+    machine = load_platform(Path(__file__).resolve().parents[3] / "launch/platforms/curie-fat.toml")
+    trace = read_trace(shared / "traces/CEA-Curie-2012-slice36k.swf.gz")
+    told = dict(summarise(trace, machine))
+    assert told["load on curie-fat"].startswith("6.594 ")
+    assert told["can't be run there"].startswith("206 jobs: too wide")
+    assert told["load without these"].startswith("5.181 ")
+    assert told["partitions that fit alone"].startswith("4: 0.669")
