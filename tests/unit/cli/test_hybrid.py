@@ -32,6 +32,7 @@ from dardis.config.target import load_target
 from dardis.metrics.downtime import read_downtime
 from dardis.metrics.table import read_jobs
 from dardis.registry import names
+from dardis.report.loop_picture import read_loop_picture
 
 BEGIN, END = 7 * DAY_S, 9 * DAY_S
 
@@ -58,10 +59,12 @@ def days_of(out):
 
 def test_the_files(lived):
     names = (
-        "summary.json days.csv beside.csv jobs.csv always_on_jobs.csv switching.csv target.json run.json report.html"
+        "summary.json days.csv beside.csv jobs.csv always_on_jobs.csv switching.csv target.json run.json picture.json "
+        "report.html"
     )
     assert {path.name for path in lived.iterdir()} == {*names.split()}
     found = summary_of(lived)
+    assert read_loop_picture(lived).summary == found
     needed = "profit_eur always_on_profit_eur clairvoyant_profit_eur share_of_bound mean_boot_delay_s delayed_share"
     assert {*needed.split(), "cycles_per_node_day", "mean_wait_s"} <= set(found)
     assert json.loads((lived / "run.json").read_text())["calendar_start"] == START

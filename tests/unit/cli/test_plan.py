@@ -32,6 +32,7 @@ from dardis.config.target import load_target
 from dardis.metrics.columns import parse_units_by_node
 from dardis.metrics.facility import platform_cooling
 from dardis.model.job import FOREVER
+from dardis.report.plan_picture import read_plan_picture
 from offline.export.formats import FORMATS
 from offline.folder.plan import read_plan
 from offline.folder.tables import JobKind
@@ -199,8 +200,9 @@ def test_every_profit_is_in_order(small_plan):
 
 
 def test_the_files_and_their_columns(small_plan):
-    names = {*FILES, "summary.json", "run.json", "report.html"}
+    names = {*FILES, "summary.json", "run.json", "picture.json", "report.html"}
     assert {path.name for path in small_plan.iterdir()} == names
+    assert dict(read_plan_picture(small_plan).figures)["Date utc"] == summary_of(small_plan)["date_utc"]
     columns = ["job_id", "submission_time", "starting_time", "finish_time", "units_by_node", "req_cores"]
     assert set(columns) <= set(rows_of(small_plan / "schedule.csv")[0])
     needed = "jobs profit_eur income_eur energy_eur cooling_eur baseline_profit_eur multi_search_profit_eur bound_eur \
