@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from datetime import date
 from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
@@ -15,9 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 from dardis.api.plain import plain, setting_text
 from dardis.api.platforms import Platform, as_platform
 from dardis.api.traces import Trace, as_trace
-from dardis.config.option_texts import whole, whole_of
+from dardis.config.cuts import MOST_WALLTIME_FACTOR, Cut, Trim, cut_of, trim_of
+from dardis.config.option_texts import decimal, one_of, whole
 from dardis.config.reach import reach_value
 from dardis.config.settings import known_settings
+from dardis.model.choices import Overrun
 from dardis.model.errors import InputError
 from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
 from dardis.registry import Dispatcher, find_dispatcher, of_class
@@ -79,12 +82,16 @@ def _read(options: Mapping[str, Any]) -> dict[str, Any]:
         "force": bool(options["force"]),
         "seed": _whole("--seed", options["seed"], 0, LARGEST_SEED),
         "jobs": None if options["jobs"] is None else _whole("--jobs", options["jobs"], 1),
-        "start": None if options["from_"] is None else _whole("--from", options["from_"]),
-        "end": None if options["to"] is None else _whole("--to", options["to"]),
+        "start": _cut("--from", options["from_"]),
+        "end": _cut("--to", options["to"]),
         "deadlines": None if deadlines is None else os.fspath(deadlines),
         "think_times": bool(options["think_times"]),
         "task_managers": _whole("--task-managers", options["task_managers"], 1, MOST_TASK_MANAGERS),
         "trim": None if trim is None else _pair(trim),
+        "overrun": one_of("--overrun", Overrun)(str(options["overrun"])),
+        "walltime_factor": decimal("--walltime-factor", 1, MOST_WALLTIME_FACTOR)(
+            str(plain(options["walltime_factor"]))
+        ),
         "arity": reach_value("arity", str(plain(options["arity"]))),
         "sample": reach_value("sample", str(plain(options["sample"]))),
         "calendar_start": None if start is None else str(start),
@@ -101,11 +108,18 @@ def _whole(option: str, value: object, least: int = LEAST_INT64, most: int = LAR
     return whole(option, least, most)(str(plain(value)))
 
 
-def _pair(trim: object) -> tuple[int, int]:
+def _cut(option: str, value: object) -> Cut | None:
+    return None if value is None else cut_of(option, _text(value))
+
+
+def _pair(trim: object) -> Trim:
     """Warm-up and cool-down. Raises InputError."""
-    found, expected = plain(trim), "WARMUP_S,COOLDOWN_S in whole seconds"
-    if not isinstance(found, list) or len(found) != 2:
-        raise InputError("--trim", f"{trim!r}", expected)
-    text = ",".join(map(str, found))
-    first, last = (whole_of("--trim", str(one), 0, 1 << 40, expected, text) for one in found)
-    return first, last
+    if isinstance(trim, str):
+        return trim_of("--trim", trim)
+    found = trim if isinstance(trim, list | tuple) else plain(trim)
+    return trim_of("--trim", ",".join(map(_text, found)) if isinstance(found, list | tuple) else str(found))
+
+
+def _text(value: object) -> str:
+    """A number, text or date as the command line has it."""
+    return value.isoformat() if isinstance(value, date) else str(plain(value))

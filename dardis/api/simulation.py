@@ -6,6 +6,7 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Mapping
+from datetime import date
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -149,15 +150,17 @@ def simulate(
     *,
     seed: int = 1,
     jobs: int | None = None,
-    from_: int | str | None = None,
-    to: int | str | None = None,
+    from_: int | str | date | None = None,
+    to: int | str | date | None = None,
     profile: str | PathLike[str] | None = None,
     deadlines: str | PathLike[str] | None = None,
     settings: Mapping[str, object] | None = None,
     task_managers: int = 1,
     arity: int | str = "flat",
     sample: int | str = "all",
-    trim: tuple[int, int] | None = None,
+    trim: tuple[int | str | date, int | str | date] | None = None,
+    overrun: str = "kill",
+    walltime_factor: float = 1.0,
     think_times: bool = False,
     calendar_start: str | None = None,
     events: str | PathLike[str] | None = None,
@@ -176,10 +179,11 @@ def simulate(
     (`profile`) go into the mapping `settings`. True is `on`, False `off`.
 
     The other keywords are the options of the command line: `seed` (of every random choice), `jobs` (only the first),
-    `from_` and `to` (only those submitted within, s), `profile` (the file of a desired profile, or a plan's
-    target.json), `deadlines` (a rule, or a file of latest starts), `trim` (warm-up and cool-down, s, whose jobs don't
-    count), `task_managers`, `arity`, `sample`, `think_times`, `calendar_start`, `events`, `strict`, and
-    `save_instances`. Nothing is written, unless `out` names a folder for all files of a run.
+    `from_` and `to` (only those submitted within: s on the trace's clock, a date of UTC, or `"+2d"`), `profile` (the
+    file of a desired profile, or a plan's target.json), `deadlines` (a rule, or a file of latest starts), `trim`
+    (warm-up and cool-down, s, whose jobs don't count), `overrun` (`"kill"` or `"extend"`), `walltime_factor` (where the
+    trace states no walltimes), `task_managers`, `arity`, `sample`, `think_times`, `calendar_start`, `events`, `strict`,
+    and `save_instances`. Nothing is written, unless `out` names a folder for all files of a run.
 
     Raises `InputError` with the line that the command would end with, `DardisError` where the code of a dispatcher
     fails. Warns (`DardisWarning`) of what the command warns of.
@@ -188,7 +192,7 @@ def simulate(
         trace, platform, dispatcher, {**(settings or {}), **more}, strict=strict, out=out, force=force, seed=seed,
         jobs=jobs, from_=from_, to=to, profile=profile, deadlines=deadlines, task_managers=task_managers, arity=arity,
         sample=sample, trim=trim, think_times=think_times, calendar_start=calendar_start, events=events,
-        save_instances=save_instances,
+        save_instances=save_instances, overrun=overrun, walltime_factor=walltime_factor,
     )  # fmt: skip
     if out is None:
         return Run(_simulated(*asked))

@@ -125,13 +125,11 @@ def _asked(path: Path, record: AskedRecord | None) -> tuple[AskedJobs | None, st
     if digest != record.trace_sha256:
         why = "has changed since the run" if digest else "can't be read" if trace.exists() else "is not there"
         return None, f"{trace} {why}"
-    from dardis.runs.inputs import asked_jobs
+    from dardis.runs.asked import Part, asked_jobs
 
     machine = record.machine(path)
-    found = asked_jobs(
-        trace, machine, record.unit_cores, start=record.from_s, end=record.to_s, count=record.jobs,
-        think_times=record.think_times, strict=record.strict,
-    )  # fmt: skip
+    part = Part(record.from_s, record.to_s, record.jobs, record.overrun, record.walltime_factor)
+    found = asked_jobs(trace, machine, record.unit_cores, part, think_times=record.think_times, strict=record.strict)
     return AskedJobs.of(found.jobs, machine.kinds).changed(_changed(record)), ""
 
 

@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dardis.cli.options import CalendarStart, Events, FirstJobs, SubmittedBefore, SubmittedFrom, dispatchers_beginning
-from dardis.cli.simulate import trim_of
+from dardis.cli.options import (
+    CalendarStart,
+    Events,
+    FirstJobs,
+    OverrunRule,
+    SubmittedBefore,
+    SubmittedFrom,
+    Trimmed,
+    WalltimeFactor,
+    dispatchers_beginning,
+)
 from dardis.cli.texts import whole, whole_of
 from dardis.model.errors import InputError
 
@@ -18,6 +27,7 @@ if TYPE_CHECKING:
     from dardis.comparison.planned_runs import PlannedRun
     from dardis.comparison.state import State
     from dardis.config.comparison import Comparison, Contender
+    from dardis.config.cuts import Cut
     from dardis.metrics.comparison import Known, RunResult
 
 
@@ -52,9 +62,9 @@ def compare(
     sample: Annotated[
         str | None, typer.Option(metavar="all|default|S", help="The same; A:sample=4 for one dispatcher.")
     ] = None,
-    trim: Annotated[
-        str | None, typer.Option(metavar="WARMUP_S,COOLDOWN_S", help="Count only the jobs between, for steady state.")
-    ] = None,
+    trim: Trimmed = None,
+    overrun: OverrunRule = None,
+    walltime_factor: WalltimeFactor = None,
     think_times: Annotated[
         bool, typer.Option("--think-times", help="Submit a job after the one it follows (SWF fields 17, 18).")
     ] = False,
@@ -79,6 +89,7 @@ def compare(
         "--to": end, "--profile": profile, "--deadlines": deadlines, "--set": settings, "--trim": trim,
         "--task-managers": task_managers, "--arity": arity, "--sample": sample, "--think-times": think_times,
         "--strict": strict, "--calendar-start": calendar_start, "--events": events,
+        "--overrun": overrun, "--walltime-factor": walltime_factor,
     }  # fmt: skip
     comparison = _of_file(what[0], options) if _is_file(what) else _of_options(what, options)
     if _compare(comparison, out, _pair(comparison, gantt), processes, clairvoyant=clairvoyant, force=force):
@@ -102,7 +113,9 @@ def _of_file(path: Path, options: dict[str, Any]) -> Comparison:
 def _of_options(traces: list[Path], said: dict[str, Any]) -> Comparison:
     """What the options say of traces."""
     from dardis.config.comparison import Comparison, Workload, contender_of, default_name
+    from dardis.config.cuts import trim_of
     from dardis.config.reach import reach_value
+    from dardis.model.choices import Overrun
 
     for option, example in (("--platform", "P.toml"), ("--dispatchers", "A,B")):
         if said[option] is None:
@@ -111,12 +124,15 @@ def _of_options(traces: list[Path], said: dict[str, Any]) -> Comparison:
     workloads = tuple(
         Workload(
             name=default_name(trace), trace=trace, platform=said["--platform"], jobs=said["--jobs"],
-            start=said["--from"], end=said["--to"], profile=said["--profile"], deadlines=said["--deadlines"],
-            trim=trim_of(said["--trim"]), task_managers=said["--task-managers"] or 1,
+            start=_cut("--from", said), end=_cut("--to", said),
+            profile=said["--profile"], deadlines=said["--deadlines"],
+            trim=None if said["--trim"] is None else trim_of("--trim", said["--trim"]),
+            task_managers=said["--task-managers"] or 1,
             think_times=said["--think-times"], strict=said["--strict"],
             calendar_start=said["--calendar-start"], events=said["--events"],
             arity=reach_value("arity", said["--arity"] or "flat"),
             sample=reach_value("sample", said["--sample"] or "all"),
+            overrun=said["--overrun"] or Overrun.KILL, walltime_factor=said["--walltime-factor"] or 1.0,
         )
         for trace in traces
     )  # fmt: skip
@@ -125,6 +141,13 @@ def _of_options(traces: list[Path], said: dict[str, Any]) -> Comparison:
     # What one dispatcher is given comes last, so that it holds.
     contenders = tuple(replace(c, settings=(*(said["--set"] or ()), *c.settings)) for c in named)
     return Comparison("dardis compare", workloads, contenders, _seeds(said["--seeds"] or "1"))
+
+
+def _cut(option: str, said: dict[str, Any]) -> Cut | None:
+    """What `--from` or `--to` says. Raises InputError."""
+    from dardis.config.cuts import cut_of
+
+    return None if said[option] is None else cut_of(option, said[option])
 
 
 def _see_shared(settings: list[str], contenders: list[Contender]) -> None:

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from dardis.cli.texts import whole
+from dardis.cli.texts import decimal, one_of, whole
+from dardis.config.cuts import MOST_WALLTIME_FACTOR
+from dardis.model.choices import Overrun
 
 
 def dispatchers_beginning(incomplete: str) -> list[str]:
@@ -23,12 +25,32 @@ TracePath = Annotated[
 ]
 FirstJobs = Annotated[int | None, typer.Option(parser=whole("--jobs", 1), metavar="N", help="Only the first N jobs.")]
 SubmittedFrom = Annotated[
-    int | None,
-    typer.Option("--from", parser=whole("--from"), metavar="S", help="Only jobs submitted from this time."),
+    str | None,
+    typer.Option("--from", metavar="TIME", help="Only jobs submitted from then: s, a UTC date, or +2d from the first."),
 ]
 SubmittedBefore = Annotated[
-    int | None,
-    typer.Option("--to", parser=whole("--to"), metavar="S", help="Only jobs submitted before this time."),
+    str | None, typer.Option("--to", metavar="TIME", help="Only jobs submitted before then, told as with --from.")
+]
+Trimmed = Annotated[
+    str | None,
+    typer.Option("--trim", metavar="A,B", help="Count only jobs between warm-up and cool-down: s, spans, or times."),
+]
+OverrunRule = Annotated[
+    Overrun | None,
+    typer.Option(
+        "--overrun",
+        parser=one_of("--overrun", Overrun),
+        metavar="kill|extend",
+        help="Jobs that outrun walltimes die (kill), or have longer ones.",
+    ),
+]
+WalltimeFactor = Annotated[
+    float | None,
+    typer.Option(
+        parser=decimal("--walltime-factor", 1, MOST_WALLTIME_FACTOR),
+        metavar="X",
+        help="Where the trace states no walltimes: so many times the runtimes.",
+    ),
 ]
 CalendarStart = Annotated[
     str | None, typer.Option(metavar="UTC", help="When the trace's first job was submitted: 2023-07-03T00:00Z.")

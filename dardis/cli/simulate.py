@@ -12,13 +12,16 @@ from dardis.cli.options import (
     CalendarStart,
     Events,
     FirstJobs,
+    OverrunRule,
     SubmittedBefore,
     SubmittedFrom,
     TracePath,
+    Trimmed,
+    WalltimeFactor,
     dispatchers_beginning,
 )
-from dardis.cli.texts import whole, whole_of
-from dardis.model.errors import InputError
+from dardis.cli.texts import whole
+from dardis.model.choices import Overrun
 
 if TYPE_CHECKING:
     from dardis.runs.run import Outcome
@@ -62,9 +65,9 @@ def simulate(
         str,
         typer.Option(metavar="all|default|S", help="Ask S nodes for each unit first, and more only if needed."),
     ] = "all",
-    trim: Annotated[
-        str | None, typer.Option(metavar="WARMUP_S,COOLDOWN_S", help="Count only the jobs between, for steady state.")
-    ] = None,
+    trim: Trimmed = None,
+    overrun: OverrunRule = None,
+    walltime_factor: WalltimeFactor = None,
     think_times: Annotated[
         bool, typer.Option("--think-times", help="Submit a job after the one it follows (SWF fields 17, 18).")
     ] = False,
@@ -78,17 +81,20 @@ def simulate(
     no_report: Annotated[bool, typer.Option("--no-report", help="Draw no report.html (see `dardis report`).")] = False,
 ) -> None:
     """Replay TRACE on a machine and write jobs.csv, metrics.json, profile.csv, run.json and report.html to DIR."""
+    from dardis.config.cuts import cut_of, trim_of
     from dardis.config.reach import reach_value
     from dardis.runs.request import RunRequest
     from dardis.runs.run import run, run_over_ranks
     from dardis.transport.mpi import launched_by_mpi, world
 
     request = RunRequest(
-        trace=trace, platform=platform, dispatcher=dispatcher, out=out, seed=seed, jobs=jobs, start=start, end=end,
+        trace=trace, platform=platform, dispatcher=dispatcher, out=out, seed=seed, jobs=jobs,
+        start=None if start is None else cut_of("--from", start), end=None if end is None else cut_of("--to", end),
         profile=profile, deadlines=deadlines, settings=tuple(settings or ()), think_times=think_times,
-        task_managers=task_managers, trim=trim_of(trim), strict=strict, force=force,
+        task_managers=task_managers, trim=None if trim is None else trim_of("--trim", trim), strict=strict, force=force,
         arity=reach_value("arity", arity), sample=reach_value("sample", sample),
         save_instances=save_instances, calendar_start=calendar_start, events=events,
+        overrun=overrun or Overrun.KILL, walltime_factor=walltime_factor or 1.0,
     )  # fmt: skip
     draw = None if no_report else _draw
     if launched_by_mpi():
@@ -101,18 +107,19 @@ def simulate(
         with _progress(shown=True) as progress:
             outcome = run(request, progress, draw)
     _show(outcome)
+    if outcome.metrics["jobs"] == outcome.metrics["rejected"]:
+        _end_with_nothing(outcome)
 
 
-def trim_of(text: str | None) -> tuple[int, int] | None:
-    """What `--trim` says. Raises InputError."""
-    if text is None:
-        return None
-    warm_up, comma, cool_down = text.partition(",")
-    expected = "WARMUP_S,COOLDOWN_S in whole seconds"
-    if not comma:
-        raise InputError("--trim", repr(text), expected)
-    first, last = (whole_of("--trim", part, 0, 1 << 40, expected, text) for part in (warm_up, cool_down))
-    return first, last
+def _end_with_nothing(outcome: Outcome) -> None:
+    """Say that no job ran, and end with 1; not where `dardis compare` has started this, who counts runs by figures."""
+    import os
+
+    from dardis.runs import progress_file
+
+    typer.echo(f"dardis: no job ran: all {outcome.metrics['jobs']:,} were rejected, why is said above", err=True)
+    if progress_file.VARIABLE not in os.environ:
+        raise typer.Exit(1)
 
 
 def _draw(folder: Path) -> None:
@@ -145,6 +152,11 @@ def _show(outcome: Outcome) -> None:
         ("jobs", f"{metrics['jobs']} ({metrics['killed']} killed, {metrics['rejected']} rejected)"),
         ("makespan", _hours(metrics["makespan_s"])),
         ("mean wait", _hours(metrics["mean_wait_s"])),
+        *(
+            [("cores rounded up", f"{cores:,} more, so that units are equal")]
+            if (cores := metrics["rounded_up_cores"])
+            else []
+        ),
         ("longest wait", _hours(metrics["max_wait_s"])),
         ("mean bounded slowdown", _figure(metrics["mean_bounded_slowdown"], "")),
         ("utilisation", _figure(metrics["utilisation"], "share of cores")),

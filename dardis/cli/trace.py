@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dardis.cli.options import Force, TracePath
+from dardis.cli.options import CalendarStart, Force, SubmittedBefore, SubmittedFrom, TracePath
 from dardis.cli.outputs import check_absent, check_platform_out
 from dardis.cli.texts import whole
 from dardis.model.errors import InputError
@@ -59,12 +59,9 @@ def convert(
         list[str] | None, typer.Option(metavar="NAME", help="Keep this partition; may be repeated.")
     ] = None,
     queue: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Keep this queue; may be repeated.")] = None,
-    start: Annotated[
-        int | None, typer.Option("--from", metavar="S", help="Keep jobs submitted at this time (s) or later.")
-    ] = None,
-    end: Annotated[
-        int | None, typer.Option("--to", metavar="S", help="Keep jobs submitted before this time (s).")
-    ] = None,
+    start: SubmittedFrom = None,
+    end: SubmittedBefore = None,
+    calendar_start: CalendarStart = None,
     min_width: Annotated[int, typer.Option(metavar="N", help="Keep jobs of at least so many processors.")] = 0,
     max_width: Annotated[int | None, typer.Option(metavar="N", help="Keep jobs of at most so many processors.")] = None,
     jobs: Annotated[
@@ -117,12 +114,12 @@ def convert(
     if nodes is not None and {*kept.request} != {*KINDS}:
         found = f"jobs of {trace} ask for {', '.join(kept.request) or 'processors'}"
         raise InputError("--nodes", found, f"Alibaba's pods, which ask for {', '.join(KINDS)}")
-    skipped = skipped_lines(kept)
+    skipped, (first, last) = skipped_lines(kept), _within(trace, kept, start, end, calendar_start)
     if partition:
         kept = transform.in_partition(kept, partition)
     if queue:
         kept = transform.in_queue(kept, queue)
-    kept = transform.submitted(kept, start, end)
+    kept = transform.submitted(kept, first, last)
     kept = transform.of_width(kept, min_width, max_width)
     if jobs is not None:
         kept = transform.first_jobs(kept, jobs)
@@ -202,6 +199,21 @@ def generate(
         made = make(kind, seed=seed, **{"jobs": 1000, **usual, "begin": midnight})
     _write(made, out, None, None)
     typer.echo(f"{out}: {len(made)} jobs")
+
+
+def _within(
+    path: Path, trace: Trace, start: str | None, end: str | None, begins: str | None
+) -> tuple[int | None, int | None]:
+    """What `--from` and `--to` say, in s on the trace's clock. Raises InputError."""
+    from dardis.config.clocks import parse_utc
+    from dardis.config.cuts import Clock, cut_of, seconds_of
+
+    clock = Clock(path, int(trace.submit.min()), trace.begins(None if begins is None else parse_utc(begins)))
+    first, last = (
+        None if text is None else seconds_of(option, cut_of(option, text), clock)
+        for option, text in (("--from", start), ("--to", end))
+    )
+    return first, last
 
 
 def _scaled(trace: Trace, load: float | None, target: float | None, machine: Platform | None) -> Trace:

@@ -84,6 +84,8 @@ class _Case:
     jobs: list[Actual]
     fits: list[bool]
     seed: int
+    trim: tuple[int, int] | None
+    """Warm-up and cool-down, whose jobs don't count, s."""
 
 
 def known_of(
@@ -111,7 +113,7 @@ def known_of(
     for one in asked:
         dispatcher = find_dispatcher(one.dispatcher, one.settings)
         candidates.append(play(inputs.platform, inputs.jobs, dispatcher, inputs.target, seed).schedule)
-    case = _Case(workload, inputs.platform, inputs.jobs, candidates[-1].ran.tolist(), seed)
+    case = _Case(workload, inputs.platform, inputs.jobs, candidates[-1].ran.tolist(), seed, inputs.trim)
     alike = [one for one in candidates if one.ran.tolist() == case.fits]
     # Where only some jobs count, others may have been made better at their cost.
     best = min((_improved(case, alike, progress), *alike), key=lambda one: _waited(case, one))
@@ -169,7 +171,7 @@ def _recorded(case: _Case, start: Ints, placed: Placements) -> Schedule:
 def _counted(case: _Case, schedule: Schedule) -> Floats:
     """1 for each job that fits and counts, 0 for the others that fit."""
     counts = np.zeros(len(schedule.number))
-    counts[counted_jobs(schedule.submit, case.workload.trim)[0]] = 1.0
+    counts[counted_jobs(schedule.submit, case.trim)[0]] = 1.0
     return counts[schedule.ran]
 
 

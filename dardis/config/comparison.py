@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from dardis.config.cuts import MOST_WALLTIME_FACTOR, Cut, Trim, cut_of, trim_of
+from dardis.config.option_texts import one_of
 from dardis.config.reach import REACH, arity_of, reach_value, sample_of
 from dardis.config.toml_file import Table, read_toml
+from dardis.model.choices import Overrun
 from dardis.model.errors import InputError
 from dardis.model.files import is_file
 
@@ -34,11 +38,11 @@ class Workload:
     trace: Path
     platform: Path
     jobs: int | None = None
-    start: int | None = None
-    end: int | None = None
+    start: Cut | None = None
+    end: Cut | None = None
     profile: Path | None = None
     deadlines: str | None = None
-    trim: tuple[int, int] | None = None
+    trim: Trim | None = None
     task_managers: int = 1
     think_times: bool = False
     strict: bool = False
@@ -46,6 +50,8 @@ class Workload:
     events: Path | None = None
     arity: int = 0
     sample: int = 0
+    overrun: Overrun = Overrun.KILL
+    walltime_factor: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -138,11 +144,40 @@ def _sample(value: object) -> int:
     return sample_of(str(value))
 
 
+def _text(value: object) -> str:
+    """How an option would say a value: dates as ISO 8601 has them."""
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def _cut(value: object) -> object:
+    """Check `from = 86400`, `from = 2012-02-03` or `from = "+2d"`."""
+    return _told(lambda: cut_of("", _text(value)))
+
+
+def _trim(value: object) -> object:
+    """Check `trim = [3600, "2d"]`."""
+    if not isinstance(value, list) or len(value) != 2:
+        raise ValueError(f"{value!r}; expected two, for warm-up and cool-down")
+    return _told(lambda: trim_of("", ",".join(map(_text, value))))
+
+
+def _overrun(value: object) -> object:
+    """Check `overrun = "extend"`."""
+    return _told(lambda: one_of("", Overrun)(str(value)))
+
+
+def _told(read: Callable[[], object]) -> object:
+    """What is read, a mistake in which is one of this key."""
+    try:
+        return read()
+    except InputError as error:
+        raise ValueError(str(error).removeprefix(": ")) from None
+
+
 _Arity = Annotated[int, BeforeValidator(_arity)]
 _Sample = Annotated[int, BeforeValidator(_sample)]
 _Name = Annotated[str, AfterValidator(_checked_name)]
 _File = Annotated[str, Field(min_length=1)]
-_Seconds = Annotated[int, Field(ge=0)]
 _Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]
 
 
@@ -155,9 +190,11 @@ class TraceTable(Table):
     jobs: Annotated[int, Field(ge=1)] | None = None
     from_s: int | None = None
     to_s: int | None = None
+    begin: Annotated[Cut | None, BeforeValidator(_cut), Field(alias="from")] = None
+    end: Annotated[Cut | None, BeforeValidator(_cut), Field(alias="to")] = None
     profile: _File | None = None
     deadlines: _File | None = None
-    trim: Annotated[list[_Seconds], Field(min_length=2, max_length=2)] | None = None
+    trim: Annotated[Trim | None, BeforeValidator(_trim)] = None
     task_managers: Annotated[int, Field(ge=1, le=4096)] = 1
     think_times: bool = False
     strict: bool = False
@@ -165,6 +202,15 @@ class TraceTable(Table):
     events: _File | None = None
     arity: _Arity = 0
     sample: _Sample = 0
+    overrun: Annotated[Overrun, BeforeValidator(_overrun)] = Overrun.KILL
+    walltime_factor: Annotated[float, Field(ge=1, le=MOST_WALLTIME_FACTOR)] = 1.0
+
+    @model_validator(mode="after")
+    def _each_told_once(self) -> TraceTable:
+        for name, seconds, cut in (("from", self.from_s, self.begin), ("to", self.to_s, self.end)):
+            if seconds is not None and cut is not None:
+                raise ValueError(f"{name} and {name}_s; expected one of them")
+        return self
 
     def workload(self, folder: Path) -> Workload:
         """The trace with files named from `folder`, where the comparison's file lies."""
@@ -176,11 +222,11 @@ class TraceTable(Table):
             trace=trace,
             platform=folder / self.platform,
             jobs=self.jobs,
-            start=self.from_s,
-            end=self.to_s,
+            start=self.begin if self.from_s is None else self.from_s,
+            end=self.end if self.to_s is None else self.to_s,
             profile=folder / self.profile if self.profile else None,
             deadlines=str(table) if table is not None and is_file(table) else self.deadlines,
-            trim=(self.trim[0], self.trim[1]) if self.trim else None,
+            trim=self.trim,
             task_managers=self.task_managers,
             think_times=self.think_times,
             strict=self.strict,
@@ -188,6 +234,8 @@ class TraceTable(Table):
             events=folder / self.events if self.events else None,
             arity=self.arity,
             sample=self.sample,
+            overrun=self.overrun,
+            walltime_factor=self.walltime_factor,
         )
 
 

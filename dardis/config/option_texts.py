@@ -1,4 +1,4 @@
-"""What the texts of options mean where these are numbers, on the command line and from Python.
+"""What the texts of options mean where these are numbers or words, on the command line and from Python.
 
 A text that is none is an InputError.
 """
@@ -6,9 +6,13 @@ A text that is none is an InputError.
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import StrEnum
+from typing import TypeVar
 
 from dardis.model.errors import InputError
 from dardis.model.numbers import LARGEST_INT64, LEAST_INT64, decimal_number, whole_number
+
+Word = TypeVar("Word", bound=StrEnum)
 
 
 def whole_of(option: str, text: str, least: int, most: int, expected: str, whole: str | None = None) -> int:
@@ -36,6 +40,18 @@ def decimal(option: str, least: float | None = None, most: float | None = None) 
         if number is None or not (least is None or least <= number) or not (most is None or number <= most):
             raise InputError(option, repr(text), f"a number{_range(least, most)}")
         return number
+
+    return read
+
+
+def one_of(option: str, kind: type[Word]) -> Callable[[str], Word]:
+    """The reader of an option that says one of some words, for Typer's `parser`."""
+
+    def read(text: str) -> Word:
+        try:
+            return kind(text)
+        except ValueError:
+            raise InputError(option, repr(text), "|".join(kind)) from None
 
     return read
 

@@ -17,6 +17,7 @@ from dardis.config.queues import Limit, Priority, time_zone
 from dardis.config.reservations import check_reservations, places_of
 from dardis.config.times import LATEST, Time
 from dardis.config.toml_file import Table, read_json
+from dardis.model.choices import Overrun
 from dardis.model.laid_out import BEFORE_ALL
 from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
 from dardis.model.platform import MAX_GROUPS, NOBODY_KNOWS, Facility, Platform
@@ -255,6 +256,8 @@ class AskedRecord(MachineRecord):
     to_s: Bound | None = None
     think_times: bool = False
     strict: bool = False
+    overrun: Overrun = Overrun.KILL
+    walltime_factor: Annotated[float, Field(ge=1)] = 1.0
     trim: tuple[Count, Count] | None = None
     unix_start: Time | None = None
     changed: list[ChangedRecord] = Field(default_factory=list)
@@ -276,6 +279,13 @@ class Rejection(Record):
     reason: str
 
 
+class RoundedRecord(Record):
+    """Cores that were added so that jobs have equal units, and of how many jobs."""
+
+    cores: Count
+    jobs: Count
+
+
 class RunRecord(AskedRecord):
     """The run.json of a run, as far as it is shown; what an older version did not write is None or empty."""
 
@@ -286,6 +296,7 @@ class RunRecord(AskedRecord):
     platform_file: str | None = None
     profile_file: str | None = None
     deadlines: str | None = None
+    rounded_up: RoundedRecord | None = None
     ranks: int | None = None
     warnings: list[str] = Field(default_factory=list)
     skipped: list[str] = Field(default_factory=list)

@@ -54,6 +54,13 @@ class Expecting(StrEnum):
     REAL = "real"
 
 
+class Overrun(StrEnum):
+    """What becomes of a job that runs longer than its walltime: it is killed then, or its walltime is its runtime."""
+
+    KILL = "kill"
+    EXTEND = "extend"
+
+
 class Scaling(StrEnum):
     """What stays the same on more ranks: the machine, or each rank's part of it."""
 

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from dardis.config.records import RunRecord
+from dardis.model.choices import Overrun
 from dardis.model.resources import CORES
 from dardis.report import words
 from dardis.report.run_files import BY_COLUMNS, DEADLINE_COLUMNS, FOOTPRINT_COLUMNS, QUEUE_COLUMNS, RunFiles
@@ -162,6 +164,8 @@ def setup(files: RunFiles) -> list[Row]:
         ("Platform file", run.platform_file),
         ("Desired profile", run.profile_file or "none: capacity"),
         ("Deadlines", run.deadlines or "none"),
+        ("Walltimes", _walltimes(run)),
+        ("Rounded up", _rounded(run)),
         ("Ranks", run.ranks),
         ("Started", run.started_utc),
         ("Command", " ".join(run.command)),
@@ -169,6 +173,20 @@ def setup(files: RunFiles) -> list[Row]:
         ("Schedule digest", files.metrics.get("schedule_digest")),
     ]
     return [Row(name, str(value)) for name, value in told if value is not None and value != ""]
+
+
+def _walltimes(run: RunRecord) -> str:
+    """What was made of walltimes that nobody states, or that are too short; empty: nothing."""
+    times = run.walltime_factor
+    told = [f"{times:g} times the runtimes, where the trace states none"] if times != 1 else []
+    return ", ".join([*told, *(["lifted to longer runtimes"] if run.overrun is Overrun.EXTEND else [])])
+
+
+def _rounded(run: RunRecord) -> str:
+    """How many cores jobs ask for above the processors of their trace; empty: none."""
+    if run.rounded_up is None or not run.rounded_up.cores:
+        return ""
+    return f"{run.rounded_up.cores:,} cores, in {run.rounded_up.jobs:,} jobs, so that the units of each are equal"
 
 
 def group_table(files: RunFiles, by: str) -> tuple[list[str], list[list[str]], int]:

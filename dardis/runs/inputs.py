@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -25,15 +25,22 @@ from dardis.model.platform import Platform
 from dardis.model.queues import LATEST_BEGIN
 from dardis.model.target import Target
 from dardis.registry import Dispatcher, dispatchers_that, taken
+from dardis.runs.asked import (
+    Part,
+    jobs_of,
+    named,
+    part_asked,
+    told_of_machine,
+    told_of_walltimes,
+    trim_asked,
+)
 from dardis.runs.given import Given, read_given
 from dardis.runs.request import RunRequest
-from dardis.workload.deadlines import deadlines_asked
-from dardis.workload.jobs import Workload, to_jobs
-from dardis.workload.read import read_trace
+from dardis.workload.deadlines import deadline_notes, deadlines_asked
+from dardis.workload.jobs import Rounded
 from dardis.workload.stated import told_of
 from dardis.workload.summary import skipped_lines
 from dardis.workload.trace import Trace
-from dardis.workload.transform import first_jobs, submitted
 from dardis.workload.units import groups_of
 
 LONGEST_CLOSED_S = 366 * 86_400
@@ -57,42 +64,16 @@ class Inputs:
     warnings: list[str]
     given: Given
     """What they were prepared from."""
+    part: Part
+    """Which part of the trace they are."""
+    trim: tuple[int, int] | None
+    """Warm-up and cool-down, whose jobs don't count, s."""
+    rounded: Rounded
+    """What was added to what jobs ask for, so that their units are equal."""
     power: PowerTerms | None = None
     """What the platform says of power and money; None where that is nothing."""
     events: Sequence[SiteEvent] = ()
     """What happens at the site beside jobs."""
-
-
-def asked_part(whole: Trace, *, start: int | None, end: int | None, count: int | None) -> Trace:
-    """The part of a trace that is asked for. Raises InputError."""
-    part = whole
-    if start is not None or end is not None:
-        part = submitted(part, start, end)
-    if count is not None:
-        part = first_jobs(part, count)
-    return part
-
-
-def jobs_of(part: Trace, platform: Platform, unit_cores: int | None, *, think_times: bool) -> Workload:
-    """The jobs of a trace on a machine, with the deadlines that the trace states. Raises InputError."""
-    return to_jobs(part, lay_out(platform).machine, unit_cores=unit_cores, think_times=think_times)
-
-
-def asked_jobs(
-    path: Path, platform: Platform, unit_cores: int | None, *, start: int | None, end: int | None, count: int | None,
-    think_times: bool, strict: bool,
-) -> Workload:  # fmt: skip
-    """The jobs that a run is asked for. Raises InputError."""
-    part = asked_part(read_trace(path, strict=strict), start=start, end=end, count=count)
-    return _named(path, lambda: jobs_of(part, platform, unit_cores, think_times=think_times))
-
-
-def _named(trace: Path, read: Callable[[], Workload]) -> Workload:
-    """The jobs that are read, a mistake in which is one of this trace."""
-    try:
-        return read()
-    except InputError as error:
-        raise InputError(trace, str(error)) from None
 
 
 def load_inputs(request: RunRequest) -> Inputs:
@@ -103,19 +84,22 @@ def load_inputs(request: RunRequest) -> Inputs:
 def prepared(request: RunRequest, given: Given) -> Inputs:
     """What a run needs of what is given, checked. Raises InputError for whatever is wrong with it."""
     dispatcher, whole, setup = given.dispatcher, given.trace, given.dispatcher.setup
-    part = asked_part(whole, start=request.start, end=request.end, count=request.jobs)
     platform, unix_start = _on_clock(request, given)
+    asked = part_asked(request, whole, unix_start)
+    part = asked.of(whole)
     setup.check_platform(platform)
     story = _story(request, platform, setup, whole, part)
     platform = story.platform
     unit_cores = setup.unit_cores or None
-    workload = _named(
+    workload = named(
         request.trace, lambda: jobs_of(part, platform, unit_cores, think_times=request.think_times)
     )  # fmt: skip
     _see_hours(request, platform, int(whole.submit.min()))
     skipped = skipped_lines(whole)
     warnings = [str(mistake) for mistake in taken(request.dispatcher)]
-    warnings += [f"{request.trace}: {line}" for line in [*skipped, *whole.notes, *_unstated(part)]] + workload.notes
+    told = [*skipped, *whole.notes, *told_of_walltimes(whole, asked), *told_of_machine(whole, given.platform)]
+    warnings += [f"{request.trace}: {line}" for line in told] + workload.notes
+    warnings += deadline_notes(whole, request.deadlines or setup.deadlines)
     jobs = deadlines_asked(workload.jobs, whole, request.deadlines, setup.deadlines)
     undated = [job.number for job in jobs if job.latest is None] if setup.needs_deadlines else []
     if undated:
@@ -123,8 +107,9 @@ def prepared(request: RunRequest, given: Given) -> Inputs:
         raise InputError(f"--deadlines {request.deadlines or setup.deadlines}", found, "a rule that gives all jobs one")
     if setup.expecting not in (None, Expecting.WALLTIME):
         warnings += _walltimes_that_tell(request.trace, jobs)
-    if request.trim is not None:
-        trim_window(jobs[0].submit, jobs[-1].submit, request.trim)
+    trim = trim_asked(request, jobs[0].submit, jobs[-1].submit, unix_start)
+    if trim is not None:
+        trim_window(jobs[0].submit, jobs[-1].submit, trim)
     target = _target(request, story, setup, warnings, jobs[-1].submit)
     see_shapes(request.trace, jobs, request.dispatcher, setup, target)
     warnings += check_reach(request, setup)
@@ -133,7 +118,7 @@ def prepared(request: RunRequest, given: Given) -> Inputs:
     events = _with_groups(request, story.events, part, lay_out(platform).machine)
     return Inputs(
         platform, dispatcher, jobs, request.deadlines or setup.deadlines, request.deadlines is None, target, unix_start,
-        skipped, warnings, given, power, events,
+        skipped, warnings, given, asked, trim, workload.rounded, power, events,
     )  # fmt: skip
 
 
@@ -230,13 +215,6 @@ def _see_hours(request: RunRequest, platform: Platform, first: int) -> None:
             raise InputError(f"{request.platform}: queues", found, "hours in which its jobs may start")
 
 
-def _unstated(trace: Trace) -> list[str]:
-    """What to say where nobody states how long jobs may run."""
-    count = int(trace.no_walltime.sum())
-    told = "state no walltime; their runtime is taken, so whoever plans by walltimes knows when they end"
-    return [f"{count} of {len(trace)} jobs {told}"] if count else []
-
-
 def _walltimes_that_tell(trace: Path, jobs: Sequence[Actual]) -> list[str]:
     """What to warn of where predictors would be told the truth: runtimes stand in for walltimes that nobody states."""
     told = sum(job.runtime == job.walltime for job in jobs)
@@ -260,7 +238,8 @@ def check_reach(request: RunRequest, setup: AnySetUp) -> list[str]:
 def _on_clock(request: RunRequest, given: Given) -> tuple[Platform, int | None]:
     """The machine on the trace's clock, and Unix time of its second 0 where that is known. Raises InputError."""
     stated, trace = given.platform, given.trace
-    unix_start = _unix_start(request, trace, stated)
+    begins = stated.facility.calendar_start if request.calendar_start is None else parse_utc(request.calendar_start)
+    unix_start = trace.begins(begins)
     platform = stated.on_clock(unix_start, int(trace.submit.min()))
     if platform.needs_calendar:
         needs = "prime time" if not stated.dated else "maintenance by date"
@@ -270,15 +249,3 @@ def _on_clock(request: RunRequest, given: Given) -> tuple[Platform, int | None]:
     if stated.dated:
         check_reservations(platform, places_of(f"{request.platform}: reservations", platform))
     return platform, unix_start
-
-
-def _unix_start(request: RunRequest, trace: Trace, platform: Platform) -> int | None:
-    """Unix time of the trace's time 0, where somebody says when it began: the request, the platform, or itself."""
-    stated = platform.facility.calendar_start
-    if request.calendar_start is not None:
-        stated = parse_utc(request.calendar_start)
-    if stated is not None:
-        return stated - int(trace.submit.min())
-    if trace.unix_start is not None:
-        return trace.unix_start
-    return 0 if int(trace.submit[0]) > 800_000_000 else None

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from dardis import __version__
+from dardis.config.cuts import Cut, Trim
 from dardis.config.platform import load_platform
+from dardis.model.choices import Overrun
 from dardis.model.files import sha256_of
 from dardis.model.platform import Platform
 from dardis.registry import dispatcher_origin
@@ -30,14 +32,14 @@ class RunRequest:
     out: Path
     seed: int = 1
     jobs: int | None = None
-    start: int | None = None
-    end: int | None = None
+    start: Cut | None = None
+    end: Cut | None = None
     profile: Path | None = None
     deadlines: str | None = None
     settings: tuple[str, ...] = ()
     think_times: bool = False
     task_managers: int = 1
-    trim: tuple[int, int] | None = None
+    trim: Trim | None = None
     strict: bool = False
     force: bool = False
     arity: int = 0
@@ -48,6 +50,10 @@ class RunRequest:
     """The UTC moment of the trace's first submission; None: what the platform says, or the trace."""
     events: Path | None = None
     """What happens at the site; None: nothing but jobs."""
+    overrun: Overrun = Overrun.KILL
+    """What becomes of jobs that run longer than their walltimes."""
+    walltime_factor: float = 1.0
+    """Where nobody states a walltime, it is the runtime times this."""
     save_instances: Path | None = None
     """The folder for what models were asked; None: nobody keeps it."""
 
@@ -97,7 +103,7 @@ def _spelled(option: str, value: object) -> list[str]:
     match value:
         case True:
             return [option]
-        case (int(first), int(second)):
+        case (first, second) if option == "--trim":
             return [f"{option}={first},{second}"]
         case tuple():
             return [f"{option}={one}" for one in value]

@@ -109,7 +109,7 @@ class Results:
             write_downtime(folder / DOWNTIME_FILE, self.downtime)
         write_jobs(schedule, folder / "jobs.csv", self.request.trace.name)
         write_profile(folder / "profile.csv", schedule, platform, self.inputs.target.desired)
-        write_metrics_by(folder / "metrics_by.csv", schedule, platform, trimmed(schedule, self.request.trim)[0])
+        write_metrics_by(folder / "metrics_by.csv", schedule, platform, trimmed(schedule, self.inputs.trim)[0])
         if self.power and self.power.account and self.power.conditions:
             write_power(folder / "power.csv", self.power.account, self.power.conditions)
         write_json(folder / "metrics.json", self.metrics)
@@ -131,8 +131,11 @@ class Results:
             "trace": str(given.trace_file.resolve()) if given.trace_file else None,
             "trace_sha256": asked["trace"],
             "jobs": request.jobs,
-            "from_s": request.start,
-            "to_s": request.end,
+            "from_s": inputs.part.start,
+            "to_s": inputs.part.end,
+            "overrun": request.overrun,
+            "walltime_factor": request.walltime_factor,
+            "rounded_up": inputs.rounded._asdict(),
             "think_times": request.think_times,
             "platform_file": str(given.platform_file.resolve()) if given.platform_file else None,
             "platform": platform_to_dict(self.platform),
@@ -149,7 +152,7 @@ class Results:
             "task_managers": request.task_managers,
             "arity": request.arity or "flat",
             "sample": request.sample or None,
-            "trim": request.trim,
+            "trim": inputs.trim,
             "ranks": self.played.figures["ranks"],
             "unix_start": inputs.unix_start,
             "warnings": list(self.warnings),
@@ -163,7 +166,7 @@ class Results:
 def results_of(request: RunRequest, inputs: Inputs, played: Played) -> Results:
     """The figures of what was played."""
     recorder, schedule, platform = played.recorder, played.schedule, played.site.as_it_became
-    counted, window = trimmed(schedule, request.trim)
+    counted, window = trimmed(schedule, inputs.trim)
     downtime = recorder.downtime() if inputs.target.switching else None
     power = power_report(inputs.power, schedule, window, downtime) if inputs.power else None
     expected = _expectations(inputs, recorder, schedule)
@@ -177,7 +180,8 @@ def results_of(request: RunRequest, inputs: Inputs, played: Played) -> Results:
     if any(recorder.rules):
         more["prediction_cpu_s"] = recorder.predictor_ns / 1e9
     span = makespan(schedule, np.arange(len(schedule.number)))  # of all jobs, as the decisions are
-    metrics: dict[str, Any] = schedule_metrics(schedule, platform, inputs.target.desired, request.trim)
+    metrics: dict[str, Any] = schedule_metrics(schedule, platform, inputs.target.desired, inputs.trim)
+    metrics["rounded_up_cores"] = inputs.rounded.cores
     metrics |= (power_metrics(power) if power else {}) | more
     metrics |= {"overhead_share": more["decision_cpu_s"] / span if span else None, "schedule_digest": schedule.digest()}
     warnings = (*inputs.warnings, *played.site.notes, *(power.warnings if power else ()))

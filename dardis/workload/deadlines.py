@@ -44,6 +44,14 @@ def deadlines_asked(jobs: list[Actual], trace: Trace, asked: str | None, default
     return with_deadlines(jobs, trace, asked or default, keep_stated=asked is None)
 
 
+def deadline_notes(trace: Trace, rule: str) -> list[str]:
+    """What a user should be told of a rule on this trace."""
+    column = rule.removeprefix("mean-wait:")
+    if column in {rule, ""} or column not in {"queue", "partition"} or any(getattr(trace, column).tolist()):
+        return []
+    return [f"--deadlines {rule}: the trace names no {column}s, so the mean wait is that of all its jobs"]
+
+
 def _rule(jobs: list[Actual], trace: Trace, rule: str) -> _Rule:
     name, colon, value = rule.partition(":")
     match name, colon, value:

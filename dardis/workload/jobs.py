@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -12,10 +13,23 @@ from dardis.model.addresses import JobId
 from dardis.model.errors import InputError
 from dardis.model.job import NO_TIME, Actual, Job
 from dardis.model.platform import Platform
+from dardis.model.resources import CORES
 from dardis.model.shapes import Part, Request
 from dardis.workload.stated import StatedRequest
 from dardis.workload.trace import UNKNOWN, Trace
 from dardis.workload.units import groups_of, groups_of_one, in_units
+
+
+class Rounded(NamedTuple):
+    """What jobs ask for above the processors that their trace states, so that their units are equal."""
+
+    cores: int = 0
+    """Of all jobs."""
+    jobs: int = 0
+    """How many jobs ask for more."""
+
+
+NOTHING_ROUNDED: Final = Rounded()
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +38,7 @@ class Workload:
 
     jobs: list[Actual]
     notes: list[str]
+    rounded: Rounded = NOTHING_ROUNDED
 
 
 def to_jobs(trace: Trace, platform: Platform, *, unit_cores: int | None = None, think_times: bool = False) -> Workload:
@@ -38,7 +53,7 @@ def to_jobs(trace: Trace, platform: Platform, *, unit_cores: int | None = None, 
     if unit_cores is not None and not trace.counts_processors:
         notes.append("unit_cores: ignored, the trace states its units")
     _see_queues(trace, platform)
-    trace = in_units(trace, platform, unit_cores)
+    stated, trace = trace, in_units(trace, platform, unit_cores)
     groups = groups_of(trace, platform)
     request = _request(trace, platform, notes)
     after = _predecessors(trace, notes) if think_times else [None] * len(trace)
@@ -53,7 +68,15 @@ def to_jobs(trace: Trace, platform: Platform, *, unit_cores: int | None = None, 
     if trace.requests:
         jobs = [_with_requests(job, trace.requests.get(job.number, ()), platform) for job in jobs]
     jobs.sort(key=attrgetter("submit", "number"))
-    return Workload(jobs, notes)
+    return Workload(jobs, notes, _rounded(stated, trace))
+
+
+def _rounded(stated: Trace, units: Trace) -> Rounded:
+    """How many cores units have made of processors."""
+    if not stated.counts_processors:
+        return NOTHING_ROUNDED
+    more = units.units * units.request[CORES] - stated.procs
+    return Rounded(int(more.sum()), int((more > 0).sum()))
 
 
 def _with_requests(job: Actual, stated: Sequence[StatedRequest], platform: Platform) -> Actual:

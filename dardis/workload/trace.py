@@ -31,6 +31,8 @@ OUT_OF_RANGE = "number out of range"
 NOT_ENDED = "no runtime: it runs or waits"
 _GRACE_S = 86_400
 """Whose walltime was over so long before the last event of a trace does not run there, though no end is stated."""
+_UNIX_FROM = 800_000_000
+"""Times from this on, of 1995, are Unix times: no clock that begins with its trace goes on for 25 years."""
 _LATEST_UNIX = 253_370_764_799
 """The last second of 9998."""
 
@@ -121,6 +123,18 @@ class Trace:
                 with suppress(ValueError):
                     return whole_number(value.split()[0], least, most)
         return None
+
+    def begins(self, stated: int | None) -> int | None:
+        """Unix time of the clock's second 0, where somebody says when it began.
+
+        `stated` is the moment of its first submission, if a user or a platform says it; else the header may, or its
+        times are Unix times.
+        """
+        if stated is not None:
+            return stated - int(self.submit.min())
+        if self.unix_start is not None:
+            return self.unix_start
+        return 0 if int(self.submit[0]) > _UNIX_FROM else None
 
     def take(self, rows: NDArray[Any]) -> Trace:
         """The trace with only these rows: a mask of shape (jobs,) or indices."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf
+from math import ceil, inf
 
 import numpy as np
 
@@ -52,6 +52,32 @@ def thinned(trace: Trace, share: float, seed: int) -> Trace:
         raise InputError("thinning", f"{share}", "a share of the jobs above 0, at most 1")
     drawn = stream(seed, "thin").permutation(len(trace))[: max(round(share * len(trace)), 1)]
     return trace.take(np.sort(drawn))
+
+
+def with_estimates(trace: Trace, factor: float) -> Trace:
+    """The trace with walltimes that are `factor` times the runtimes, rounded up, for jobs that state none."""
+
+    def estimated(runtime: int) -> int:
+        return min(ceil(runtime * factor), LARGEST)
+
+    rows = trace.no_walltime & trace.has_ended
+    walltime = trace.walltime.copy()
+    walltime[rows] = [estimated(runtime) for runtime in trace.runtime[rows].tolist()]
+    numbers = {*trace.number[rows].tolist()}
+    requests = {
+        number: tuple(replace(one, walltime=estimated(one.runtime)) if number in numbers else one for one in asked)
+        for number, asked in trace.requests.items()
+    }
+    return replace(trace, walltime=walltime, requests=requests)
+
+
+def extended(trace: Trace) -> Trace:
+    """The trace with walltimes of at least the runtimes: nobody is killed, and walltimes tell when those would be."""
+    requests = {
+        number: tuple(replace(one, walltime=max(one.walltime, one.runtime)) for one in asked)
+        for number, asked in trace.requests.items()
+    }
+    return replace(trace, walltime=np.maximum(trace.walltime, trace.runtime), requests=requests)
 
 
 LEAST_FACTOR, MOST_FACTOR = 1e-3, 1e3

@@ -22,7 +22,7 @@ from dardis.model.choices import Expecting
 from dardis.model.target import Target
 from dardis.registry import Dispatcher
 from dardis.registry.builders import ASKING
-from dardis.runs.inputs import asked_jobs
+from dardis.runs.asked import Part, asked_jobs
 from dardis.runs.play import play
 from scripts.kit.cache import kept_arrays, read_arrays
 from scripts.kit.constraint import EURORA_PLATFORM, EXPECTED
@@ -116,7 +116,7 @@ class _BothSetUp(CpSetUp):
 
 def _played(trace: Path, expected: str, jobs: int | None) -> dict[str, np.ndarray[Any, Any]]:
     platform = load_platform(EURORA_PLATFORM)
-    asked = asked_jobs(trace, platform, None, start=None, end=None, count=jobs, think_times=False, strict=False)
+    asked = asked_jobs(trace, platform, None, Part(None, None, jobs), think_times=False, strict=False)
     setup = _BothSetUp(expected=Expecting(EXPECTED[expected]))
     dispatcher = Dispatcher("pcp19 and pcp20", setup, ASKING)
     dispatcher.warm(wished=False)

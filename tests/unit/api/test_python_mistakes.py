@@ -82,7 +82,7 @@ def test_it_has_the_words_of_the_command(site, capsys, what):
     ("keywords", "line"),
     [
         ({"seed": True}, "--seed: 'True'; expected a whole number"),
-        ({"trim": 5}, "--trim: 5; expected WARMUP_S,COOLDOWN_S in whole seconds"),
+        ({"trim": 5}, "--trim: '5'; expected WARMUP,COOLDOWN: of each whole seconds or a span as 2d"),
         ({"task_manager": 3}, "--set task_manager=3: unknown setting; expected the option task_managers, or one of "),
         ({"think_time": True}, "--set think_time=on: unknown setting; expected the option think_times, or one of "),
     ],

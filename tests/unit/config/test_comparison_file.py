@@ -106,7 +106,7 @@ MISTAKES = {
     "a folder for a label": ('"EASY-SJBF"', '"../x"', ["dispatchers[0].label", "'../x'", "a letter or digit"]),
     "mathematics for a label": ('"EASY-SJBF"', '"$x$"', ["dispatchers[0].label", "'$x$'"]),
     "a switch for a setting": ("backfill_depth = 5", "backfill = true", ["dispatchers[0].settings", "whole numbers"]),
-    "a short trim": ("[60, 0]", "[60]", ["traces[0].trim", "at least 2"]),
+    "a short trim": ("[60, 0]", "[60]", ["traces[0].trim", "expected two, for warm-up and cool-down"]),
     "an arity of one": ("arity = 8", "arity = 1", ["traces[0].arity", "'1'", "flat, or a whole number from 2"]),
     "a switch for an arity": ("arity = 2", "arity = true", ["dispatchers[3].arity", "'True'"]),
     "a sample of some": ('"default"', '"some"', ["traces[0].sample", "'some'", "all, default or a whole number"]),

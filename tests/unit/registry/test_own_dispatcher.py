@@ -124,11 +124,11 @@ def test_a_strict_rule_lets_nobody_pass(here):
 
 def small(folder):
     from dardis.config.platform import load_platform
-    from dardis.runs.inputs import asked_part, jobs_of
+    from dardis.runs.asked import jobs_of
     from dardis.workload.read import read_trace
 
     platform = load_platform(folder / "p.toml")
-    trace = asked_part(read_trace(folder / "t.csv"), start=None, end=None, count=None)
+    trace = read_trace(folder / "t.csv")
     return platform, jobs_of(trace, platform, None, think_times=False).jobs
 
 

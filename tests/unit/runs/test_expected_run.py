@@ -104,8 +104,9 @@ def test_the_curve_is_drawn_and_a_damaged_file_is_told(simulate):
 def test_where_nobody_ran_there_is_no_error_to_tell(simulate, tmp_path):
     (tmp_path / "t.csv").write_text(HEADER + ROWS[-1] + "\n")
     status, said, out = simulate("expected=last-two", write=False)
-    assert status == 0
+    assert status == 1
     assert "nobody ran" in said.out
+    assert said.err.endswith("dardis: no job ran: all 1 were rejected, why is said above\n")
     assert json.loads((out / "metrics.json").read_text())["expected_mae_s"] is None
 
 

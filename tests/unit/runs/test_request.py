@@ -14,6 +14,7 @@ from dardis.cli.main import run
 from dardis.cli.simulate import simulate
 from dardis.comparison.planned_runs import plan
 from dardis.config.comparison import Contender, DispatcherTable, TraceTable, Workload, load_comparison
+from dardis.model.choices import Overrun
 from dardis.runs.request import NO_BEARING, RunRequest
 from dardis.runs.run import Outcome
 
@@ -44,6 +45,7 @@ def other(folder):
         "settings": ("offers=quota", "start_grain_s=7"), "think_times": True, "task_managers": 3, "trim": (4, 0),
         "strict": True, "force": True, "arity": 8, "sample": 4, "save_instances": folder / "kept",
         "calendar_start": "2023-07-03T00:00Z", "events": folder / "events.toml",
+        "overrun": Overrun.EXTEND, "walltime_factor": 1.5,
     }  # fmt: skip
 
 
@@ -77,16 +79,18 @@ def test_all_at_once_come_back(base, other, monkeypatch):
 
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=8)
+CUTS = st.sampled_from(("2012-02-03", "2012-02-03T10:00Z", "+2d", "+36h"))
 REQUESTS = st.builds(
     RunRequest, trace=st.builds(Path, TEXTS), platform=st.builds(Path, TEXTS), dispatcher=TEXTS,
     out=st.builds(Path, TEXTS), seed=st.integers(0, 2**62), jobs=st.none() | st.integers(1, 10**9),
-    start=st.none() | st.integers(-(10**12), 10**12), end=st.none() | st.integers(-(10**12), 10**12),
+    start=st.none() | CUTS | st.integers(-(10**12), 10**12), end=st.none() | CUTS | st.integers(-(10**12), 10**12),
     profile=st.none() | st.builds(Path, TEXTS), deadlines=st.none() | TEXTS,
     settings=st.lists(TEXTS, max_size=3).map(tuple), think_times=st.booleans(), task_managers=st.integers(1, 4096),
-    trim=st.none() | st.tuples(st.integers(0, 10**9), st.integers(0, 10**9)), strict=st.booleans(),
+    trim=st.none() | st.tuples(CUTS | st.integers(0, 10**9), CUTS | st.integers(0, 10**9)), strict=st.booleans(),
     force=st.booleans(), arity=st.just(0) | st.integers(2, 4096), sample=st.integers(0, 2**31 - 1),
     save_instances=st.none() | st.builds(Path, TEXTS), calendar_start=st.none() | TEXTS,
     events=st.none() | st.builds(Path, TEXTS),
+    overrun=st.sampled_from(Overrun), walltime_factor=st.floats(1, 1e6),
 )  # fmt: skip
 
 

@@ -1,0 +1,101 @@
+"""Which part of a trace is meant: by whole seconds on its clock, by dates of UTC, or from its first submission on."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from dardis.model.errors import InputError
+from dardis.model.moments import parse_utc
+from dardis.model.numbers import whole_number
+
+Cut = int | str
+"""Seconds on the trace's clock; or a text whose seconds a trace tells: a date, `2012-02-03`, `2012-02-03T10:00Z`, or a
+time from its first submission on, `+2d`."""
+Trim = tuple[Cut, Cut]
+"""Warm-up and cool-down: whole seconds, or a text as above for the moment at which the one ends, the other begins."""
+
+MOST_WALLTIME_FACTOR: Final = 1_000_000
+"""By which runtimes are multiplied at most where nobody states walltimes."""
+LONGEST_TRIM: Final = 1 << 40
+_UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_SPAN: Final = re.compile(r"(\+?)(\d{1,12})([smhdw]?)", re.ASCII)
+_WHEN: Final = "a UTC date as 2012-02-03 or 2012-02-03T10:00Z, or +2d from the first submission (s, m, h, d, w)"
+_CUT: Final = f"whole seconds on the trace's clock, {_WHEN}"
+_TRIM: Final = f"WARMUP,COOLDOWN: of each whole seconds or a span as 2d, or for its moment {_WHEN}"
+
+
+class Clock(NamedTuple):
+    """What turns texts into seconds: the trace they are of, its first submission, and Unix time of its second 0."""
+
+    trace: Path
+    first: int
+    unix_start: int | None
+
+
+def cut_of(option: str, text: str) -> Cut:
+    """What a text says, as far as it can be told without a trace. Raises InputError."""
+    try:
+        return _moment(option, text, _CUT) if text.startswith("+") else whole_number(text)
+    except ValueError:
+        return _moment(option, text, _CUT)
+
+
+def trim_of(option: str, text: str) -> Trim:
+    """The same of `WARMUP,COOLDOWN`."""
+    first, comma, last = text.partition(",")
+    if not comma:
+        raise InputError(option, repr(text), _TRIM)
+    return _trimmed(option, first.strip()), _trimmed(option, last.strip())
+
+
+def seconds_of(option: str, cut: Cut, clock: Clock) -> int:
+    """Seconds on the trace's clock. Raises InputError for a date where nobody says when the trace began."""
+    if isinstance(cut, int):
+        return cut
+    if (span := _SPAN.fullmatch(cut)) is not None:
+        return clock.first + _length(span)
+    if clock.unix_start is None:
+        found = f"{clock.trace} does not say when it began"
+        raise InputError(f"{option} {cut}", found, "--calendar-start, the UTC moment of its first submission")
+    return parse_utc(cut) - clock.unix_start
+
+
+def trim_seconds(option: str, trim: Trim, clock: Clock, last: int) -> tuple[int, int]:
+    """Warm-up and cool-down in s, from `clock.first` to `last`, the first and last submissions that are meant.
+
+    Moments outside of these cut nothing off. Raises InputError as `seconds_of`.
+    """
+    begin, end = trim
+    warm_up = begin if isinstance(begin, int) else max(seconds_of(option, begin, clock) - clock.first, 0)
+    # Who is submitted at the moment is not before it.
+    cool_down = end if isinstance(end, int) else max(last + 1 - seconds_of(option, end, clock), 0)
+    return warm_up, cool_down
+
+
+def _trimmed(option: str, text: str) -> Cut:
+    span = _SPAN.fullmatch(text)
+    if span is None or span[1]:
+        return _moment(option, text, _TRIM)
+    if _length(span) > LONGEST_TRIM:
+        raise InputError(option, repr(text), _TRIM)
+    return _length(span)
+
+
+def _moment(option: str, text: str, expected: str) -> str:
+    """The text, if it says a moment. Raises InputError."""
+    span = _SPAN.fullmatch(text)
+    if span is not None and span[1] and _length(span) <= LONGEST_TRIM:
+        return text
+    try:
+        if span is None:
+            parse_utc(text)
+            return text
+    except (ValueError, OverflowError):
+        pass
+    raise InputError(option, repr(text), expected)
+
+
+def _length(span: re.Match[str]) -> int:
+    return int(span[2]) * _UNITS[span[3]]

@@ -1,0 +1,98 @@
+"""Runs of parts of traces told by dates, with other walltimes than stated, on machines that round and that refuse."""
+
+import json
+
+import pytest
+
+from dardis.cli.main import run
+
+PLATFORM = 'name = "p"\n[[nodes]]\ncount = 4\nprefix = "n"\nresources = { cores = 17 }\n'
+TRACE = """; UnixStartTime: 1328227200
+; MaxProcs: 64
+1 0 5 100 33 -1 -1 33 60 -1 1 1 1 -1 -1 -1 -1 -1
+2 10 5 100 4 -1 -1 4 -1 -1 1 1 1 -1 -1 -1 -1 -1
+3 90000 5 100 4 -1 -1 4 200 -1 1 1 1 -1 -1 -1 -1 -1
+"""
+
+
+@pytest.fixture
+def simulate(tmp_path, capsys):
+    """Run `dardis simulate` and return its status, what it said, and the folder."""
+    (tmp_path / "p.toml").write_text(PLATFORM)
+    (tmp_path / "t.swf").write_text(TRACE)
+
+    def call(*more):
+        asked = ["--platform", str(tmp_path / "p.toml"), "--dispatcher", "easy", "--out", str(tmp_path / "out")]
+        status = run(["simulate", str(tmp_path / "t.swf"), *asked, "--force", "--no-report", *more])
+        return status, capsys.readouterr(), tmp_path / "out"
+
+    return call
+
+
+def record(out, name="run.json"):
+    return json.loads((out / name).read_text())
+
+
+def jobs(out):
+    return [line.split(",") for line in (out / "jobs.csv").read_text().splitlines()[1:]]
+
+
+def test_by_default_who_outruns_is_killed_and_all_that_is_odd_is_told(simulate):
+    status, said, out = simulate()
+    assert (status, record(out, "metrics.json")["killed"]) == (0, 1)
+    assert "1 of 3 jobs state no walltime" in said.err
+    assert "--walltime-factor X" in said.err
+    assert "its header states MaxProcs 64, and p has 68 cores" in said.err
+    assert "cores rounded up       1 more" in said.out
+    assert record(out)["rounded_up"] == {"cores": 1, "jobs": 1}
+    assert record(out, "metrics.json")["rounded_up_cores"] == 1
+
+
+def test_walltimes_are_lifted_and_estimated(simulate):
+    status, said, out = simulate("--overrun", "extend", "--walltime-factor", "2.5")
+    assert (status, record(out, "metrics.json")["killed"]) == (0, 0)
+    assert [job[4] for job in jobs(out)] == ["100", "250", "200"]
+    assert "--overrun extend: 1 of 3 jobs run longer than their walltimes" in said.err
+    assert "1 of 3 jobs state no walltime; 2.5 times their runtime is taken" in said.err
+    assert run(["audit", str(out)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "numbers", "said"),
+    [
+        (["--from", "2012-02-04"], ["3"], (86_400, None)),
+        (["--from", "2012-02-03", "--to", "2012-02-03T00:00:10Z"], ["1"], (0, 10)),
+        (["--from", "+5s", "--to", "+1d"], ["2"], (5, 86_400)),
+        (["--to", "10"], ["1"], (None, 10)),
+        (["--calendar-start", "2020-01-01T00:00Z", "--from", "2020-01-02"], ["3"], (86_400, None)),
+    ],
+)
+def test_parts_are_told_by_dates_and_spans(simulate, more, numbers, said):
+    status, _, out = simulate(*more)
+    assert status == 0
+    assert [job[0] for job in jobs(out)] == numbers
+    assert (record(out)["from_s"], record(out)["to_s"]) == said
+    assert run(["audit", str(out)]) == 0
+
+
+def test_a_trim_by_dates(simulate):
+    status, _, out = simulate("--trim", "2012-02-03T00:00:05,1d")
+    assert (status, record(out)["trim"]) == (0, [5, 86_400])
+    assert record(out, "metrics.json")["jobs"] == 1
+
+
+def test_convert_takes_dates(simulate, tmp_path):
+    simulate()
+    made = tmp_path / "made.swf"
+    assert run(["trace", "convert", str(tmp_path / "t.swf"), str(made), "--from", "2012-02-04"]) == 0
+    assert [line.split()[0] for line in made.read_text().splitlines() if line[0] != ";"] == ["3"]
+
+
+def test_where_no_job_ran_that_is_said_and_the_status_is_1(simulate, tmp_path, monkeypatch):
+    (tmp_path / "p.toml").write_text(PLATFORM.replace("17", "3"))
+    (tmp_path / "t.swf").write_text(TRACE.replace(" 4 ", " 40 "))
+    status, said, out = simulate()
+    assert (status, record(out, "metrics.json")["rejected"]) == (1, 3)
+    assert said.err.splitlines()[-1] == "dardis: no job ran: all 3 were rejected, why is said above"
+    monkeypatch.setenv("DARDIS_PROGRESS_FILE", str(tmp_path / "progress"))  # for a comparison it is a run like others
+    assert simulate()[0] == 0

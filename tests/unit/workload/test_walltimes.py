@@ -1,0 +1,80 @@
+"""Walltimes that nobody states, or that are too short; and what a header says of the machine."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from kit.past_jobs import trace_of
+
+from dardis.model.platform import NodeGroup, Platform
+from dardis.model.resources import CORES
+from dardis.workload.deadlines import deadline_notes
+from dardis.workload.header import stated_size, unlike_header
+from dardis.workload.jobs import to_jobs
+from dardis.workload.transform import extended, with_estimates
+
+STATED = trace_of([0, 1, 2], [100, 70, 33], [1, 1, 1], walltime=[60, 70, 90])
+UNSTATED = replace(STATED, walltime=STATED.runtime.copy(), no_walltime=np.array([True, False, True]))
+
+
+def test_extended_walltimes_are_the_runtimes_at_least():
+    assert extended(STATED).walltime.tolist() == [100, 70, 90]
+    assert extended(STATED).runtime.tolist() == STATED.runtime.tolist()
+    assert STATED.walltime.tolist() == [60, 70, 90]
+
+
+def test_estimates_are_for_those_who_state_none():
+    assert with_estimates(UNSTATED, 1.5).walltime.tolist() == [150, 70, 50]
+    assert with_estimates(UNSTATED, 1.5).stated_walltime.tolist() == UNSTATED.stated_walltime.tolist()
+    assert with_estimates(STATED, 9.0).walltime.tolist() == [60, 70, 90]
+
+
+SEVENTEENS = Platform("seventeens", (NodeGroup("n", 4, {CORES: 17}),))
+
+
+@pytest.mark.parametrize(("unit_cores", "expected"), [(None, (1, 1)), (17, (1, 1)), (1, (0, 0)), (16, (1, 1))])
+def test_cores_that_are_added_so_that_units_are_equal(unit_cores, expected):
+    """33 processors are two units of 17 cores, or 33 of one; 17 are two of 9 where units have 16 at most."""
+    trace = trace_of([0, 1], [9, 9], [33, 17])
+    assert to_jobs(trace, SEVENTEENS, unit_cores=unit_cores).rounded == expected
+
+
+def headed(*comments, partitions=("",)):
+    trace = trace_of([0] * len(partitions), [1] * len(partitions), [1] * len(partitions))
+    return replace(trace, comments=comments, partition=np.array(partitions, dtype=object))
+
+
+@pytest.mark.parametrize(
+    ("comments", "partitions", "said"),
+    [
+        ((), ("",), ""),
+        (("; MaxProcs: 68",), ("",), ""),
+        (("; MaxProcs: 68", "; MaxNodes: 9"), ("",), ""),
+        (("; MaxProcs: 100",), ("",), "its header states MaxProcs 100, and seventeens has 68 cores"),
+        ((";MaxNodes:  9 (some)",), ("",), "its header states MaxNodes 9, and seventeens has 4 nodes"),
+        (("; MaxProcs: 9600",), ("1", "2"), "its header states MaxProcs 9,600, and seventeens has 68 cores"),
+        (("; MaxProcs: 100",), ("1", "1"), ""),  # a part of that machine
+        (("; MaxProcs: -1",), ("",), ""),
+        (("; MaxProcs: many", "; Note: MaxProcs: 7"), ("",), ""),
+    ],
+)
+def test_a_header_of_another_machine(comments, partitions, said):
+    assert unlike_header(headed(*comments, partitions=partitions), SEVENTEENS) == said
+
+
+def test_the_first_statement_holds():
+    assert stated_size(headed("; MaxProcs: 5", "; MaxProcs: 6", "; MaxNodes: 0")) == {"MaxProcs": 5}
+
+
+@pytest.mark.parametrize(
+    ("rule", "count"),
+    [("mean-wait:queue", 1), ("mean-wait:partition", 1), ("none", 0), ("factor:2", 0), ("mean-wait:", 0), ("queue", 0)],
+)
+def test_a_mean_of_queues_where_there_are_none_is_told(rule, count):
+    told = deadline_notes(STATED, rule)
+    assert len(told) == count
+    assert all("the mean wait is that of all its jobs" in note for note in told)
+    named = replace(
+        STATED, queue=np.array(["a", "", ""], dtype=object), partition=np.array(["1", "1", "1"], dtype=object)
+    )
+    assert deadline_notes(named, rule) == []
