@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import dardis
+from dardis.cli.simulate import simulate
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -63,3 +65,9 @@ def test_the_house_takes_its_version_alone_from_there():
         if alias.name != "__version__" and not (ROOT / "dardis" / alias.name).exists()
     }
     assert taken == set(), "else the rows would mean nothing: what is found by name is not seen by the import contract"
+
+
+def test_every_option_of_the_command_is_a_keyword():
+    command, function = (inspect.signature(one).parameters for one in (simulate, dardis.simulate))
+    called = {"start": "from_", "end": "to"}
+    assert {called.get(name, name) for name in command} == {*function} - {"more"}
