@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Protocol
@@ -13,6 +12,7 @@ from dardis.model.folders import COMPARISON_FOLDER, LOOP_FOLDER, PLAN_FOLDER, RU
 from dardis.model.out_folder import OutFolder
 
 if TYPE_CHECKING:
+    from dardis.config.cuts import Cut
     from dardis.report.chart_files import Form
 
 
@@ -32,7 +32,7 @@ def report(
     ] = None,
     gantt: Annotated[
         str | None,
-        typer.Option(metavar="FROM,TO", help="Draw each job of a run between these times (s), with its number."),
+        typer.Option(metavar="FROM,TO", help="Draw each job of a run between these times (s, +2d, dates)."),
     ] = None,
 ) -> None:
     """Draw DIR/report.html from the other files in DIR: one file that opens without a network."""
@@ -72,12 +72,12 @@ def _kind_of(folder: Path) -> tuple[OutFolder, Draw | None]:
     return RUN_FOLDER, None
 
 
-def _span(text: str) -> tuple[int, int]:
+def _span(text: str) -> tuple[Cut, Cut]:
     """What `--gantt` says. Raises InputError."""
+    from dardis.config.cuts import cut_of
     from dardis.model.errors import InputError
-    from dardis.model.numbers import LARGEST_INT64
 
-    found = re.fullmatch(r"\s*(-?[0-9]{1,19})\s*,\s*(-?[0-9]{1,19})\s*", text)
-    if found is None or not -LARGEST_INT64 // 4 < int(found[1]) < int(found[2]) < LARGEST_INT64 // 4:
-        raise InputError("--gantt", text, "FROM,TO in seconds of the trace, FROM before TO: 0,86400")
-    return int(found[1]), int(found[2])
+    begin, comma, end = (part.strip() for part in text.partition(","))
+    if not comma:
+        raise InputError("--gantt", repr(text), "FROM,TO: 0,86400 or +2d,+3d or 2012-02-03,2012-02-04")
+    return cut_of("--gantt", begin), cut_of("--gantt", end)

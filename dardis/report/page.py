@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 import jinja2
 
+from dardis.config.cuts import Clock, Cut, seconds_of
 from dardis.model.errors import InputError
 from dardis.model.files import atomic_text
 from dardis.report import distributions, gantt, over_time, power_charts, solver_chart, summary
@@ -15,11 +17,15 @@ from dardis.report.gantt_jobs import MOST_BLOCKS, gantt_of_jobs
 from dardis.report.linked_words import LinkedWords
 from dardis.report.run_files import RunFiles, read_run
 
+Span = tuple[Cut, Cut]
+"""From when to when: s of the trace's clock, or what `dardis.config.cuts` makes s of."""
+_NEVER: Final = 1 << 60
 
-def draw_report(run_dir: Path, *, form: Form | None = None, span: tuple[int, int] | None = None) -> Path:
+
+def draw_report(run_dir: Path, *, form: Form | None = None, span: Span | None = None) -> Path:
     """Write `report.html` into the folder of a run and return its path; with `form` its charts as files, too.
 
-    With a `span` of s of the trace's clock, all jobs that run in it are drawn one by one. Raises InputError for a
+    With a `span` all jobs that run in it are drawn one by one. Raises InputError for a
     missing or damaged file and a span in which nothing ran, OSError when the report can't be written.
     """
     files = read_run(run_dir)
@@ -60,7 +66,7 @@ def write_page(path: Path, template: str, **values: object) -> None:
         file.write(text)
 
 
-def charts(files: RunFiles, span: tuple[int, int] | None = None) -> list[Chart]:
+def charts(files: RunFiles, span: Span | None = None) -> list[Chart]:
     """The charts that the run has figures for, in the order they are shown; `span` is that of single jobs."""
     with style():
         single = [] if span is None else [_jobs_within(files, span)]
@@ -70,9 +76,13 @@ def charts(files: RunFiles, span: tuple[int, int] | None = None) -> list[Chart]:
     return drawn
 
 
-def _jobs_within(files: RunFiles, span: tuple[int, int]) -> Chart:
+def _jobs_within(files: RunFiles, span: Span) -> Chart:
     """The jobs that ran in a span. Raises InputError where none did, or too many to draw."""
-    (start, end), schedule = span, files.schedule
+    schedule, run = files.schedule, files.run
+    clock = Clock(Path(run.trace or "the trace"), int(schedule.submit.min(initial=_NEVER)), run.unix_start)
+    start, end = (seconds_of("--gantt", cut, clock) for cut in span)
+    if not -_NEVER < start < end < _NEVER:
+        raise InputError("--gantt", f"from {start} s to {end} s", "FROM before TO")
     inside = schedule.ran & (schedule.start < end) & (schedule.finish > start)
     if not inside.any():
         ran = (
