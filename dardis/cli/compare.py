@@ -24,17 +24,20 @@ from dardis.cli.texts import whole, whole_of
 from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
-    from dardis.comparison.planned_runs import PlannedRun
-    from dardis.comparison.state import State
+    from dardis.comparison.whole import Done, Shown
     from dardis.config.comparison import Comparison, Contender
     from dardis.config.cuts import Cut
-    from dardis.metrics.comparison import Known, RunResult
+    from dardis.model.resampling import Resampling
 
 
 def compare(
-    what: Annotated[list[Path], typer.Argument(metavar="SPEC.toml|TRACE…", help="A file that says all, or traces.")],
+    what: Annotated[
+        list[Path], typer.Argument(metavar="SPEC.toml|TRACE[@P.toml]…", help="A file that says all, or traces.")
+    ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for runs, tables and the report.")],
-    platform: Annotated[Path | None, typer.Option(metavar="P.toml", help="The machine of all traces.")] = None,
+    platform: Annotated[
+        Path | None, typer.Option(metavar="P.toml", help="The machine of all traces that name none.")
+    ] = None,
     dispatchers: Annotated[
         str | None,
         typer.Option(
@@ -81,6 +84,22 @@ def compare(
         int | None,
         typer.Option(parser=whole("--processes", 1, 4096), metavar="N", help="Runs at once (default: one a core)."),
     ] = None,
+    replicates: Annotated[
+        int | None,
+        typer.Option(
+            parser=whole("--replicates", 2, 1000), metavar="N", help="Replay N draws of each trace: paired differences."
+        ),
+    ] = None,
+    resample: Annotated[
+        str | None, typer.Option(metavar="weeks|shake[:WIDTH_S]", help="What --replicates draws (weeks).")
+    ] = None,
+    grid: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A.KEY=1,2,3", help="A dispatcher with each value of a setting; two make a grid."),
+    ] = None,
+    no_recorded: Annotated[
+        bool, typer.Option("--no-recorded", help="No row of the starts that traces say they had.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Redo the runs in DIR of which another was asked.")] = False,
 ) -> None:
     """Replay traces under dispatchers, each pair with each seed; what DIR holds of just that already is kept."""
@@ -90,14 +109,25 @@ def compare(
         "--task-managers": task_managers, "--arity": arity, "--sample": sample, "--think-times": think_times,
         "--strict": strict, "--calendar-start": calendar_start, "--events": events,
         "--overrun": overrun, "--walltime-factor": walltime_factor,
+        "--replicates": replicates, "--resample": resample, "--grid": grid, "--no-recorded": no_recorded,
     }  # fmt: skip
     comparison = _of_file(what[0], options) if _is_file(what) else _of_options(what, options)
-    if _compare(comparison, out, _pair(comparison, gantt), processes, clairvoyant=clairvoyant, force=force):
+    from dardis.comparison.whole import compare as compare_all
+    from dardis.report.compare_page import write_comparison
+
+    pair = _pair(comparison, gantt)
+    done = compare_all(
+        comparison, out, pair, write_comparison, _shown(), processes=processes, clairvoyant=clairvoyant, force=force
+    )
+    _tell_outcome(done, out)
+    if done.failed:
         raise typer.Exit(1)
 
 
 def _is_file(what: list[Path]) -> bool:
-    return len(what) == 1 and what[0].suffix == ".toml"
+    from dardis.config.comparison import trace_and_platform
+
+    return len(what) == 1 and what[0].suffix == ".toml" and trace_and_platform(what[0])[1] is None
 
 
 def _of_file(path: Path, options: dict[str, Any]) -> Comparison:
@@ -112,18 +142,29 @@ def _of_file(path: Path, options: dict[str, Any]) -> Comparison:
 
 def _of_options(traces: list[Path], said: dict[str, Any]) -> Comparison:
     """What the options say of traces."""
-    from dardis.config.comparison import Comparison, Workload, contender_of, default_name
+    from dardis.config.comparison import (
+        Comparison,
+        Workload,
+        contender_of,
+        default_name,
+        trace_and_platform,
+        with_grids,
+    )
     from dardis.config.cuts import trim_of
     from dardis.config.reach import reach_value
     from dardis.model.choices import Overrun
 
-    for option, example in (("--platform", "P.toml"), ("--dispatchers", "A,B")):
+    named = [trace_and_platform(trace) for trace in traces]
+    needed = {"--platform": "P.toml", "--dispatchers": "A,B"}
+    if all(platform is not None for _, platform in named):
+        del needed["--platform"]
+    for option, example in needed.items():
         if said[option] is None:
             found = f"traces without {option} {example}"
             raise InputError("dardis compare", found, "both, or one SPEC.toml that says all")
     workloads = tuple(
         Workload(
-            name=default_name(trace), trace=trace, platform=said["--platform"], jobs=said["--jobs"],
+            name=default_name(trace), trace=trace, platform=platform or said["--platform"], jobs=said["--jobs"],
             start=_cut("--from", said), end=_cut("--to", said),
             profile=said["--profile"], deadlines=said["--deadlines"],
             trim=None if said["--trim"] is None else trim_of("--trim", said["--trim"]),
@@ -134,13 +175,28 @@ def _of_options(traces: list[Path], said: dict[str, Any]) -> Comparison:
             sample=reach_value("sample", said["--sample"] or "all"),
             overrun=said["--overrun"] or Overrun.KILL, walltime_factor=said["--walltime-factor"] or 1.0,
         )
-        for trace in traces
+        for trace, platform in named
     )  # fmt: skip
-    named = [contender_of(text) for text in _names("--dispatchers", said["--dispatchers"])]
-    _see_shared(said["--set"] or [], named)
+    listed = [contender_of(text) for text in _names("--dispatchers", said["--dispatchers"])]
+    _see_shared(said["--set"] or [], listed)
     # What one dispatcher is given comes last, so that it holds.
-    contenders = tuple(replace(c, settings=(*(said["--set"] or ()), *c.settings)) for c in named)
-    return Comparison("dardis compare", workloads, contenders, _seeds(said["--seeds"] or "1"))
+    contenders = [replace(one, settings=(*(said["--set"] or ()), *one.settings)) for one in listed]
+    if said["--resample"] is not None and said["--replicates"] is None:
+        raise InputError("--resample", f"{said['--resample']} without --replicates N", "both, or none")
+    return Comparison(
+        "dardis compare", workloads, with_grids(contenders, said["--grid"] or ()), _seeds(said["--seeds"] or "1"),
+        said["--replicates"] or 0, _resampling(said["--resample"] or "weeks"), not said["--no-recorded"],
+    )  # fmt: skip
+
+
+def _resampling(text: str) -> Resampling:
+    from dardis.model.resampling import resampling_of
+
+    try:
+        return resampling_of(text)
+    except ValueError as error:
+        found, _, expected = str(error).partition("; expected ")
+        raise InputError("--resample", found, expected) from None
 
 
 def _cut(option: str, said: dict[str, Any]) -> Cut | None:
@@ -194,82 +250,30 @@ def _pair(comparison: Comparison, text: str | None) -> tuple[str, str]:
     raise InputError("--gantt", f"{text!r} is not two dispatchers of these", "A,B of " + " | ".join(labels))
 
 
-def _compare(
-    comparison: Comparison, out: Path, pair: tuple[str, str], processes: int | None, *, clairvoyant: bool, force: bool
-) -> int:
-    """Do what is not done yet and write tables and report; return how many runs failed."""
-    from dardis.comparison.planned_runs import RUNS, plan
-    from dardis.comparison.state import State
+def _tell_outcome(done: Done, out: Path) -> None:
+    """Print the few figures that everybody asks for first, and where the rest is."""
+    from dardis.comparison.planned_runs import RUNS
     from dardis.metrics.comparison import lines_of
-    from dardis.model.folders import COMPARISON_FOLDER
-    from dardis.report.compare_page import write_comparison
     from dardis.report.compare_table import brief, plain
-    from dardis.transport.mpi import launched_by_mpi
 
-    if launched_by_mpi():
-        raise InputError("dardis compare", "started by an MPI launcher", "to start its processes itself")
-    if clairvoyant:
-        from dardis.comparison.clairvoyant import check as check_known
-
-        check_known(comparison)
-    with COMPARISON_FOLDER.held(out, force=True):
-        state = State(out)
-        runs = plan(comparison, out)
-        todo = [run for run in runs if not state.is_done(run, force=force)]
-        _run(comparison, todo, state, processes)
-        results = [state.result(run) for run in runs]
-        failed = [result for result in results if result.metrics is None]
-        for result in failed:
-            _tell(f"{result.trace}/{result.label}/{result.seed} failed: {result.error}")
-        known = _known(comparison, results, out) if clairvoyant else []
-        try:
-            with COMPARISON_FOLDER.written_together(out) as part:
-                write_comparison(part, results, pair, known)
-        except InputError as error:
-            raise InputError(error, "remove that file, and the same command does its run again") from None
-    typer.echo(plain(brief(lines_of(results))) + "\n")
-    for one in known:
-        if one.told:
-            typer.echo(f"  {one.told}")
-    counts = [f"{len(todo)} now", f"{len(runs) - len(todo)} kept", f"{len(failed)} failed"]
-    if others := state.others(runs):
-        counts.append(f"{others} not asked for now (they stay in {RUNS}/, and out of the tables)")
-    typer.echo(f"  {len(runs)} runs: {', '.join(counts)}")
+    typer.echo(plain(brief(lines_of(done.compared.results))) + "\n")
+    for note in (*(one.told for one in done.compared.known if one.told), *done.compared.notes):
+        typer.echo(f"  {note}")
+    counts = [f"{done.now} now", f"{done.runs - done.now} kept", f"{len(done.failed)} failed"]
+    if done.others:
+        counts.append(f"{done.others} not asked for now (they stay in {RUNS}/, and out of the tables)")
+    typer.echo(f"  {done.runs} runs: {', '.join(counts)}")
     typer.echo(f"  tables   {out / 'table.md'} (also .csv, .tex; each run in compare.csv, classes in who_pays.csv)")
     typer.echo(f"  report   {out / 'report.html'}")
-    return len(failed)
 
 
-def _run(comparison: Comparison, todo: list[PlannedRun], state: State, processes: int | None) -> None:
-    """Do these runs, and show how far they are."""
-    import os
-
+def _shown() -> Shown:
+    """Who is told what happens meanwhile: the terminal."""
     from dardis.cli.comparison_progress import shown
-    from dardis.comparison.planned_runs import check
-    from dardis.comparison.processes import run_all
-
-    for warning in check(comparison, todo):
-        _tell(f"warning: {warning}")
-    state.begin()
-    try:
-        with shown(len(todo)) as watch:
-            run_all(todo, state, processes or len(os.sched_getaffinity(0)), watch)
-    except KeyboardInterrupt:
-        _tell("stopped; the same command goes on where it was")
-        raise
-
-
-def _known(comparison: Comparison, results: list[RunResult], out: Path) -> list[Known]:
-    """What could have been done had all jobs been known, trace by trace."""
     from dardis.cli.progress import bar
-    from dardis.comparison.clairvoyant import known_of
+    from dardis.comparison.whole import Shown
 
-    known = []
-    for workload in comparison.workloads:
-        with bar(f"clairvoyant, {workload.name}", "tries") as progress:
-            runs = [result for result in results if result.trace == workload.name]
-            known.append(known_of(comparison, workload, runs, out, progress))
-    return known
+    return Shown(_tell, shown, lambda trace: bar(f"clairvoyant, {trace}", "tries"))
 
 
 def _tell(line: str) -> None:

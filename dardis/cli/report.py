@@ -25,7 +25,7 @@ class Draw(Protocol):
 
 def report(
     run_dir: Annotated[
-        Path, typer.Argument(metavar="DIR", help="The folder of a run, a plan, days under the loop, or dardis scale.")
+        Path, typer.Argument(metavar="DIR", help="Of a run, a comparison, a plan, days under the loop, or scale.")
     ],
     charts: Annotated[
         Literal["pdf", "svg"] | None, typer.Option(help="Write every chart to DIR/charts as well.", metavar="pdf|svg")
@@ -54,16 +54,14 @@ def report(
 
 
 def _kind_of(folder: Path) -> tuple[OutFolder, Draw | None]:
-    """What a folder holds, and what draws its report, None where it is a run. Raises InputError."""
-    from dardis.model.errors import InputError
+    """What a folder holds, and what draws its report, None where it is a run."""
+    from dardis.report.compare_page import draw_comparison
     from dardis.report.loop_picture import redraw_loop
     from dardis.report.plan_picture import redraw_plan
     from dardis.report.scale_page import draw_scale_report
 
-    if COMPARISON_FOLDER.mark is not None and (folder / COMPARISON_FOLDER.mark).exists():
-        found = "is the folder of a comparison, which draws its report itself"
-        raise InputError(folder, found, "a run's folder, one of those under runs/, or that of dardis scale")
     for name, kind, draw in (
+        ("compare.json", COMPARISON_FOLDER, draw_comparison),
         ("scale.json", SCALE_FOLDER, draw_scale_report), ("scale.csv", SCALE_FOLDER, draw_scale_report),
         ("onoff.csv", PLAN_FOLDER, redraw_plan), ("days.csv", LOOP_FOLDER, redraw_loop),
     ):  # fmt: skip

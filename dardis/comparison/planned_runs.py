@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from dardis.config.comparison import Comparison, Contender, Workload
 from dardis.config.reach import REACH
 from dardis.config.set_up import AnySetUp
 from dardis.model.errors import InputError
-from dardis.registry import find_dispatcher, is_known
+from dardis.registry import find_dispatcher
 from dardis.runs.inputs import check_reach, load_inputs, see_failures, see_shapes
 from dardis.runs.request import RunRequest
 
+NO_DRAWS: Final[Mapping[str, Sequence[Workload]]] = MappingProxyType({})
 RUNS: Final = "runs"
 """Where the folders of the runs lie."""
 
@@ -27,11 +30,13 @@ class PlannedRun:
     contender: Contender
     seed: int
     out: Path
+    draw: int = 0
+    """The number of the draw that the workload is; 0: the trace as it is."""
 
     @property
     def key(self) -> str:
         """Its name in messages and in the state file, and its place under `runs`."""
-        return f"{self.workload.name}/{self.contender.label}/{self.seed}"
+        return f"{self.workload.name}/{self.contender.label}/{run_name(self.seed, self.draw)}"
 
     @property
     def asks_nodes(self) -> bool:
@@ -39,10 +44,17 @@ class PlannedRun:
         return self._setup is None or self._setup.asks_nodes
 
     @property
+    def seeded(self) -> bool:
+        """Whether another seed may give another schedule: some nodes asked first are drawn ones."""
+        return self._setup is None or self._setup.seeded or self.request().sample > 0
+
+    @property
     def _setup(self) -> AnySetUp | None:
-        """What says what its dispatcher can; None of one that is unknown, which its run will say."""
-        name = self.contender.dispatcher
-        return find_dispatcher(name).setup if is_known(name) else None
+        """What says what its dispatcher can; None of one that can't be had, which its run will say."""
+        try:
+            return find_dispatcher(self.contender.dispatcher, self.contender.settings).setup
+        except InputError:
+            return None
 
     def request(self) -> RunRequest:
         """What the run is asked to be; whatever its folder holds of an earlier run is replaced.
@@ -66,14 +78,27 @@ class PlannedRun:
         return [sys.executable, "-m", "dardis", "simulate", "--no-report", *self.request().arguments()]
 
 
-def plan(comparison: Comparison, out: Path) -> list[PlannedRun]:
-    """All runs: trace by trace, in each dispatcher by dispatcher, in each seed by seed."""
-    return [
-        PlannedRun(workload, contender, seed, out / RUNS / workload.name / contender.label / str(seed))
-        for workload in comparison.workloads
-        for contender in comparison.contenders
-        for seed in comparison.seeds
-    ]
+def plan(comparison: Comparison, out: Path, draws: Mapping[str, Sequence[Workload]] = NO_DRAWS) -> list[PlannedRun]:
+    """All runs: trace by trace, in each dispatcher by dispatcher, in each draw by draw, and seed by seed.
+
+    `draws` are those of traces, by name, in place of the traces themselves. Who draws nothing by the seed runs once.
+    """
+    runs = []
+    for workload in comparison.workloads:
+        drawn = list(enumerate(draws[workload.name], 1)) if workload.name in draws else [(0, workload)]
+        for contender in comparison.contenders:
+            folder = out / RUNS / workload.name / contender.label
+            for draw, one in drawn:
+                each = [
+                    PlannedRun(one, contender, seed, folder / run_name(seed, draw), draw) for seed in comparison.seeds
+                ]
+                runs += each if each[0].seeded else each[:1]
+    return runs
+
+
+def run_name(seed: int, draw: int) -> str:
+    """What the folder of a run is called among those of its trace and dispatcher."""
+    return f"{seed}-draw-{draw}" if draw else str(seed)
 
 
 def check(comparison: Comparison, runs: list[PlannedRun]) -> list[str]:

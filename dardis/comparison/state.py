@@ -109,7 +109,8 @@ class State:
             metrics, deadlines, error = found.metrics, found.deadlines, ""
         return RunResult(
             run.workload.name, contender.label, contender.dispatcher, contender.settings, run.seed, run.out, metrics,
-            error, deadlines, not run.asks_nodes, asked.arity, asked.sample,
+            error, deadlines, not run.asks_nodes, asked.arity, asked.sample, run.draw, run.seeded, contender.family,
+            contender.grid,
         )  # fmt: skip
 
     def _write(self) -> None:

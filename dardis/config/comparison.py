@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
+from itertools import product
 from pathlib import Path
 from typing import Annotated
 
@@ -18,12 +19,17 @@ from dardis.config.toml_file import Table, read_toml
 from dardis.model.choices import Overrun
 from dardis.model.errors import InputError
 from dardis.model.files import is_file
+from dardis.model.resampling import WEEKS, Resampling, resampling_of
 
 LARGEST_SEED = 1 << 62
+MOST_REPLICATES = 1000
+RECORDED = "recorded"
+"""What the row of a trace's own starts is called, and no dispatcher may be where there is one."""
 _NAME = re.compile(r"[^\W_][\w .,+=:()-]{0,59}")
 _LABEL = "a letter or digit, then up to 59 more, blanks or _.,+=:()-"
 _NEXT = re.compile(r":(?=\w+=)")
 _NO_NAME = re.compile(r"[^\w .,+=:()-]")
+_GRID = re.compile(r"(.+)\.(\w+)=(.*)")
 _ENDINGS = frozenset({".gz", ".swf", ".csv", ".txt"})
 
 
@@ -66,22 +72,37 @@ class Contender:
     settings: tuple[str, ...] = ()
     arity: int | None = None
     sample: int | None = None
+    family: str = ""
+    """What it is called without the values of its grid; empty: it has none."""
+    grid: tuple[tuple[str, str], ...] = ()
+    """The settings of its grid and their values, which are among its settings, too."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Every workload under every contender with every seed. Raises InputError for names that occur twice."""
+    """Every workload under every contender with every seed. Raises InputError for names that occur twice.
+
+    With `replicates` each workload is replayed as it is drawn so many times, by `resample`, in place of as it is.
+    `recorded`: whether what the trace says of its own time is a row, where it does.
+    """
 
     source: str
     """Where it is stated, for messages."""
     workloads: tuple[Workload, ...]
     contenders: tuple[Contender, ...]
     seeds: tuple[int, ...] = (1,)
+    replicates: int = 0
+    resample: Resampling = WEEKS
+    recorded: bool = True
 
     def __post_init__(self) -> None:
         self._each_once("trace", (workload.name for workload in self.workloads), "a `name`")
         self._each_once("dispatcher", (contender.label for contender in self.contenders), "a `label`")
         self._each_once("seed", map(str, self.seeds))
+        if self.recorded:
+            self._each_once("dispatcher", (RECORDED, *(one.label for one in self.contenders)), "a `label`")
+        if self.replicates and any(workload.events is not None for workload in self.workloads):
+            raise InputError(self.source, "replicates of a trace with events, which name its jobs", "one of the two")
 
     def _each_once(self, what: str, names: Iterable[str], told_by: str = "") -> None:
         known = set()
@@ -91,6 +112,51 @@ class Comparison:
                 remedy = f" (give one of them {told_by} of its own in the SPEC.toml)" if told_by else ""
                 raise InputError(self.source, f"two {what}s are called {name!r}", f"each once{remedy}")
             known.add(name.lower())
+
+
+def trace_and_platform(text: Path) -> tuple[Path, Path | None]:
+    """Read `TRACE` or `TRACE@PLATFORM`; a path that exists is a trace, whatever it holds."""
+    trace, at, platform = str(text).rpartition("@")
+    return (Path(trace), Path(platform)) if at and trace and platform and not text.exists() else (text, None)
+
+
+def with_grids(contenders: Sequence[Contender], texts: Sequence[str]) -> tuple[Contender, ...]:
+    """The contenders, each that a `DISPATCHER.SETTING=A,B,…` names once with every value, or pair of values of two.
+
+    A dispatcher is named by its label. Raises InputError for what is no grid, or of nobody here.
+    """
+    grids: dict[str, dict[str, list[str]]] = {}
+    for text in texts:
+        match = _GRID.fullmatch(text)
+        if match is None:
+            raise InputError("--grid", repr(text), "DISPATCHER.SETTING=A,B,… as in easy.backfill_depth=1,10,0")
+        values = grids.setdefault(match[1], {}).setdefault(match[2], [])
+        values += [value.strip() for value in match[3].split(",")]
+    for label in grids:
+        if all(label != one.label for one in contenders):
+            known = " | ".join(one.label for one in contenders)
+            raise InputError("--grid", f"{label!r} is no dispatcher of these", f"one of {known}")
+    return tuple(each for one in contenders for each in _over_grid("--grid", one, grids.get(one.label, {})))
+
+
+def _over_grid(place: str, one: Contender, grid: Mapping[str, Sequence[str]]) -> Iterator[Contender]:
+    """A contender with every value of a setting, or pair of values of two; as it is without any."""
+    if not grid:
+        yield one
+        return
+    if len(grid) > 2:
+        raise InputError(place, f"{len(grid)} settings of {one.label}", "one or two of a dispatcher")
+    for key, values in grid.items():
+        if not all(values) or len(set(values)) < len(values):
+            raise InputError(f"{place} {key}", repr(",".join(values)), "values that differ, with commas between")
+    for values in product(*grid.values()):
+        pairs = tuple(zip(grid, values, strict=True))
+        settings = tuple(f"{key}={value}" for key, value in pairs)
+        label = " ".join([one.label, *settings])
+        if _NAME.fullmatch(label) is None:
+            raise InputError(place, repr(label), _LABEL)
+        # Of one setting that is said twice the last holds.
+        yield replace(one, label=label, settings=(*one.settings, *settings), family=one.label, grid=pairs)
 
 
 def default_name(trace: Path) -> str:
@@ -118,7 +184,7 @@ def contender_of(text: str) -> Contender:
         if equals and key in REACH:
             reach[key] = reach_value(key, value, f"--dispatchers {text}: {key}")
             settings.remove(setting)
-    return Contender(label, name, tuple(settings), **reach)
+    return Contender(label, name, tuple(settings), reach.get("arity"), reach.get("sample"))
 
 
 def _checked_name(value: str) -> str:
@@ -132,6 +198,19 @@ def _settings(value: object) -> dict[str, str]:
     if not isinstance(value, dict) or not all(type(setting) in {str, int} for setting in value.values()):
         raise ValueError(f'{value!r}; expected a table of texts and whole numbers such as {{ order = "sjbf" }}')
     return {key: str(setting) for key, setting in value.items()}
+
+
+def _grid(value: object) -> dict[str, list[str]]:
+    """Check `grid = { backfill_depth = [1, 10, 0] }`."""
+    lists = isinstance(value, dict) and all(isinstance(values, list) for values in value.values())
+    if not isinstance(value, dict) or not lists:
+        raise ValueError(f"{value!r}; expected a table of lists such as {{ backfill_depth = [1, 10, 0] }}")
+    return {key: [*_settings(dict(enumerate(values))).values()] for key, values in value.items()}
+
+
+def _resample(value: object) -> Resampling:
+    """Check `resample = "weeks"`."""
+    return resampling_of(str(value))
 
 
 def _arity(value: object) -> int:
@@ -247,11 +326,13 @@ class DispatcherTable(Table):
     settings: Annotated[dict[str, str], BeforeValidator(_settings)] = Field(default_factory=dict)
     arity: _Arity | None = None
     sample: _Sample | None = None
+    grid: Annotated[dict[str, list[str]], BeforeValidator(_grid)] = Field(default_factory=dict)
 
-    def contender(self) -> Contender:
-        """The dispatcher, called by its name unless there is a label."""
+    def contenders(self, path: Path) -> Iterator[Contender]:
+        """The dispatcher, called by its name unless there is a label; with a grid, once with all of its values."""
         settings = tuple(f"{key}={value}" for key, value in self.settings.items())
-        return Contender(self.label or self.name, self.name, settings, self.arity, self.sample)
+        one = Contender(self.label or self.name, self.name, settings, self.arity, self.sample)
+        yield from _over_grid(f"{path}: grid", one, self.grid)
 
 
 class ComparisonFile(Table):
@@ -260,11 +341,16 @@ class ComparisonFile(Table):
     traces: Annotated[list[TraceTable], Field(min_length=1)]
     dispatchers: Annotated[list[DispatcherTable], Field(min_length=1)]
     seeds: Annotated[list[_Seed], Field(min_length=1)] = Field(default_factory=lambda: [1])
+    replicates: Annotated[int, Field(ge=2, le=MOST_REPLICATES)] | None = None
+    resample: Annotated[Resampling, BeforeValidator(_resample)] = WEEKS
+    recorded: bool = True
 
 
 def load_comparison(path: Path) -> Comparison:
     """Read a comparison's file; InputError for any mistake in it. docs/formats.md lists the keys."""
     table = read_toml(path, ComparisonFile)
-    contenders = tuple(dispatcher.contender() for dispatcher in table.dispatchers)
+    contenders = tuple(one for dispatcher in table.dispatchers for one in dispatcher.contenders(path))
     workloads = tuple(trace.workload(path.parent) for trace in table.traces)
-    return Comparison(str(path), workloads, contenders, tuple(table.seeds))
+    return Comparison(
+        str(path), workloads, contenders, tuple(table.seeds), table.replicates or 0, table.resample, table.recorded
+    )

@@ -1,4 +1,4 @@
-"""What a comparison found: every run's figures, and their mean and spread over the seeds of a trace and dispatcher."""
+"""What a comparison found: every run's figures, their mean and spread over seeds or draws, and differences by draw."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from dardis.config.comparison import RECORDED
 from dardis.metrics.jobs import Number
-from dardis.model.cells import as_cell, row_writer
-from dardis.model.files import atomic_text
+from dardis.metrics.paired import Paired, paired
 
 KEYS: Final = (
     "makespan_s", "mean_wait_s", "median_wait_s", "p95_wait_s", "p99_wait_s", "max_wait_s",
@@ -55,6 +55,19 @@ class RunResult:
     """Children of a host in the tree that sums offers; 0: none does."""
     sample: int = 0
     """Nodes asked first for each unit; 0: all."""
+    draw: int = 0
+    """The number of the draw of the trace; 0: the trace as it is."""
+    seeded: bool = True
+    """Whether another seed may give another schedule."""
+    family: str = ""
+    """What the dispatcher is called without the values of its grid; empty: it has none."""
+    grid: tuple[tuple[str, str], ...] = ()
+    """The settings of its grid and their values here, one or two."""
+
+    @property
+    def recorded(self) -> bool:
+        """Whether it is what the trace says of its own time: no dispatcher's."""
+        return self.dispatcher == RECORDED
 
 
 @dataclass(frozen=True)
@@ -81,6 +94,35 @@ class Line:
             return None
         return Figure(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else None)
 
+    @property
+    def recorded(self) -> bool:
+        """Whether it is what the trace says of its own time."""
+        return any(run.recorded for run in (*self.done, *self.failed))
+
+    @property
+    def family(self) -> str:
+        """What its dispatcher is called without the values of its grid."""
+        return next((run.family for run in (*self.done, *self.failed)), "")
+
+    @property
+    def grid(self) -> tuple[tuple[str, str], ...]:
+        """The settings of its grid and their values."""
+        return next((run.grid for run in (*self.done, *self.failed)), ())
+
+    def by_draw(self, key: str) -> dict[int, float]:
+        """A figure of each draw of the trace, the mean over its seeds."""
+        values: dict[int, list[float]] = {}
+        for run in self.done:
+            if run.draw and (value := _value(run, key)) is not None:
+                values.setdefault(run.draw, []).append(value)
+        return {draw: statistics.fmean(found) for draw, found in values.items()}
+
+    def beside(self, first: Line, key: str) -> Paired | None:
+        """A figure beside that of the first dispatcher on the same draws; None where fewer than two have both."""
+        mine, theirs = self.by_draw(key), first.by_draw(key)
+        both = [draw for draw in mine if draw in theirs]
+        return paired([mine[draw] for draw in both], [theirs[draw] for draw in both])
+
 
 @dataclass(frozen=True)
 class Known:
@@ -101,6 +143,18 @@ class Known:
             return ""
         best = f"the best schedule found waits {self.best_s:,.0f} s on average, none less than {self.bound_s:,.0f} s"
         return f"{self.trace}: with all jobs known, {best}"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """All that tables and report of a comparison are made of."""
+
+    results: tuple[RunResult, ...]
+    pair: tuple[str, str]
+    """The dispatchers that are drawn over time."""
+    known: tuple[Known, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What else is to be said of it."""
 
 
 def _value(run: RunResult, key: str) -> Number:
@@ -133,9 +187,28 @@ def by_trace(lines: Sequence[Line]) -> dict[str, list[Line]]:
     return traces
 
 
+def first_of(lines: Sequence[Line]) -> Line | None:
+    """Of the lines of one trace that of the first dispatcher, beside which the others are set."""
+    return next((line for line in lines if not line.recorded), None)
+
+
+def seeded(line: Line) -> bool:
+    """Whether another seed may give another schedule."""
+    return any(run.seeded for run in (*line.done, *line.failed))
+
+
+def swept(lines: Sequence[Line]) -> dict[tuple[str, tuple[str, ...]], list[Line]]:
+    """The lines of each grid, by what its dispatcher is called and the names of its settings."""
+    grids: dict[tuple[str, tuple[str, ...]], list[Line]] = {}
+    for line in lines:
+        if line.grid:
+            grids.setdefault((line.family, tuple(key for key, _ in line.grid)), []).append(line)
+    return grids
+
+
 def comparable(lines: Sequence[Line], key: str) -> bool:
     """Whether a figure of these lines of one trace can be set side by side."""
-    done = [run for line in lines for run in line.done]
+    done = [run for line in lines for run in line.done if not run.recorded]
     if key in OF_DECIDING:
         return len({run.central for run in done}) < 2
     return key not in OF_DEADLINES or len({run.deadlines for run in done}) < 2
@@ -143,69 +216,29 @@ def comparable(lines: Sequence[Line], key: str) -> bool:
 
 def same_rejections(lines: Sequence[Line]) -> bool:
     """Whether these lines of one trace rejected the same number of jobs, so that their figures are of as many jobs."""
-    return len({figure.mean for line in lines if (figure := line.figure("rejected")) is not None}) < 2
+    ours = [line for line in lines if not line.recorded]
+    return len({figure.mean for line in ours if (figure := line.figure("rejected")) is not None}) < 2
 
 
 def best(lines: Sequence[Line], key: str) -> frozenset[str]:
-    """Labels of the best mean among the lines of one trace; nobody is when all are alike or not comparable.
+    """Labels of the best mean among the dispatchers of one trace; nobody is when all are alike or not comparable.
 
     Nor is anybody where different numbers of jobs were rejected: who rejects much has little to schedule.
     """
     if not comparable(lines, key) or not same_rejections(lines):
         return frozenset()
-    means = {line.label: figure.mean for line in lines if (figure := line.figure(key)) is not None}
+    ours = [line for line in lines if not line.recorded]
+    means = {line.label: figure.mean for line in ours if (figure := line.figure(key)) is not None}
     if len(set(means.values())) < 2:
         return frozenset()
     least = max(means.values()) if key in MORE_IS_BETTER else min(means.values())
     return frozenset(label for label, mean in means.items() if mean == least)
 
 
-def write_runs(path: Path, results: Sequence[RunResult]) -> None:
-    """Write `compare.csv`: one row a run, with all its metrics; empty where it has none."""
-    keys = list(dict.fromkeys(key for result in results for key in result.metrics or {}))
-    with atomic_text(path) as file:
-        writer = row_writer(file)
-        writer.writerow(
-            ["trace", "dispatcher", "name", "settings", "arity", "sample", "seed", "status", "error", *keys]
-        )
-        for run in results:
-            names = map(as_cell, (run.trace, run.label, run.dispatcher, " ".join(run.settings)))
-            reach = ["", ""] if run.central else [run.arity or "flat", run.sample or "all"]
-            state = ["failed", as_cell(run.error)] if run.metrics is None else ["done", ""]
-            writer.writerow([*names, *reach, run.seed, *state, *((run.metrics or {}).get(key) for key in keys)])
-
-
-def write_table(path: Path, lines: Sequence[Line]) -> None:
-    """Write `table.csv`: one row a trace and dispatcher, of each figure the mean and the standard deviation."""
-    with atomic_text(path) as file:
-        writer = row_writer(file)
-        columns = [f"{key}_{what}" for key in KEYS for what in ("mean", "sd")]
-        writer.writerow(["trace", "dispatcher", "runs", "failed", *columns])
-        for line in lines:
-            figures = [line.figure(key) for key in KEYS]
-            cells = [cell for f in figures for cell in ((f.mean, f.deviation) if f else (None, None))]
-            writer.writerow([as_cell(line.trace), as_cell(line.label), len(line.done), len(line.failed), *cells])
-
-
-def write_known(path: Path, known: Sequence[Known], lines: Sequence[Line]) -> None:
-    """Write `clairvoyant.csv`: a row a trace and dispatcher, its mean wait beside the best found and the bound."""
-    with atomic_text(path) as file:
-        writer = row_writer(file)
-        writer.writerow(
-            ["trace", "dispatcher", "jobs", "mean_wait_s", "best_found_s", "bound_s", "above_best", "above_bound"]
-        )
-        traces = by_trace(lines)
-        for one in known:
-            for line in traces[one.trace]:
-                wait = mean_wait(line, one)
-                ratios = [wait / least if wait is not None and least else None for least in (one.best_s, one.bound_s)]
-                writer.writerow(
-                    [as_cell(one.trace), as_cell(line.label), one.jobs, wait, one.best_s, one.bound_s, *ratios]
-                )
-
-
 def mean_wait(line: Line, known: Known) -> float | None:
     """The mean wait over the runs of a line, in s, if it is one of as many jobs: nobody runs one that does not fit."""
+    if line.recorded:  # on whatever machine that was
+        return None
     runs = [run.metrics or {} for run in line.done]
     same = all(_counted(metrics) == known.jobs for metrics in runs)
     figure = line.figure("mean_wait_s")

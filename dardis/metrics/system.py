@@ -75,7 +75,7 @@ def schedule_metrics(
     """
     counted, window = trimmed(schedule, trim)
     figures = group_metrics(schedule, platform, footprints(schedule), counted)
-    figures["utilisation"] = _utilisation(schedule, platform, window)
+    figures["utilisation"] = core_utilisation(schedule, platform, window)
     for kind in platform.kinds:
         name = "overutilisation_core_s" if kind == CORES else f"overutilisation_{kind}_s"
         wished = desired_total(platform, desired, kind)
@@ -94,7 +94,7 @@ def schedule_metrics(
     return figures
 
 
-def _utilisation(schedule: Schedule, platform: Platform, window: tuple[int, int] | None) -> float | None:
+def core_utilisation(schedule: Schedule, platform: Platform, window: tuple[int, int] | None) -> float | None:
     """Share of the machine's cores in use: from the first submission to the last end, or in the window."""
     if window is None:
         span = makespan(schedule, np.arange(len(schedule.number))) or 0

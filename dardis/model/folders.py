@@ -17,7 +17,18 @@ SCALE_FOLDER: Final = OutFolder(
 )
 COMPARISON_FOLDER: Final = OutFolder(
     "a comparison",
-    ("table.csv", "table.md", "table.tex", "who_pays.csv", "clairvoyant.csv", "report.html", "compare.csv"),
+    (
+        "table.csv",
+        "table.md",
+        "table.tex",
+        "differences.csv",
+        "sweep.csv",
+        "who_pays.csv",
+        "clairvoyant.csv",
+        "found.json",
+        "report.html",
+        "compare.csv",
+    ),
     seal="compare.csv",
     mark="compare.json",
 )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 
-def utc_text(unix_s: int) -> str:
-    """A moment for people: `2023-07-03T00:00Z`."""
-    return datetime.fromtimestamp(unix_s, UTC).strftime("%Y-%m-%dT%H:%MZ")
+def utc_text(unix_s: int, *, seconds: bool = False) -> str:
+    """A moment for people: `2023-07-03T00:00Z`, or with `seconds`."""
+    return datetime.fromtimestamp(unix_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ" if seconds else "%Y-%m-%dT%H:%MZ")
 
 
 def parse_utc(text: str) -> int:

@@ -8,30 +8,53 @@ from pathlib import Path
 import numpy as np
 
 from dardis.metrics.classes import WALLTIME, WIDTH, added, job_classes, write_classes
-from dardis.metrics.comparison import Known, Line, RunResult, by_trace, lines_of, write_known, write_runs, write_table
+from dardis.metrics.comparison import Compared, Known, Line, by_trace, lines_of
+from dardis.metrics.comparison_file import read_found, write_found
+from dardis.metrics.comparison_tables import write_differences, write_known, write_runs, write_sweep, write_table
 from dardis.metrics.jobs import bounded_slowdown
 from dardis.metrics.table import read_jobs
 from dardis.model.files import write_text
+from dardis.model.folders import COMPARISON_FOLDER
 from dardis.report import chart, compare_charts, compare_table
 from dardis.report.chart import Chart, TimeAxis
+from dardis.report.chart_files import Form, write_charts
 from dardis.report.compare_charts import Borne
 from dardis.report.gantt import gantt
 from dardis.report.page import write_page
 from dardis.report.radar import radar
+from dardis.report.ratio_chart import ratios
 from dardis.report.run_files import read_run
+from dardis.report.sweep_charts import sweeps
 
 
-def write_comparison(
-    out: Path, results: Sequence[RunResult], pair: tuple[str, str], known: Sequence[Known] = ()
-) -> None:
-    """Write compare.csv, table.csv, table.md, table.tex, who_pays.csv and report.html into `out`.
+def draw_comparison(folder: Path, *, form: Form | None = None) -> Path:
+    """Make the tables and the report of a finished comparison again, and return the report's path.
 
-    With what is `known` of the traces, clairvoyant.csv, too. `pair` are the labels of the dispatchers that are drawn
-    over time. Raises InputError for a run whose files are damaged, OSError when writing fails.
+    With a `form` write each chart to `folder/charts`, too. Only for who holds the folder. Raises InputError for a
+    missing or damaged file, OSError when writing fails.
     """
+    compared = read_found(folder)
+    with COMPARISON_FOLDER.written_together(folder) as part:
+        charts = write_comparison(part, compared, folder)
+    if form is not None:
+        write_charts(folder, charts, form)
+    return folder / "report.html"
+
+
+def write_comparison(out: Path, compared: Compared, folder: Path) -> dict[str, list[Chart]]:
+    """Write the tables, report.html and found.json of the comparison in `folder` into `out`; return charts by trace.
+
+    Raises InputError for a run whose files are damaged, OSError when writing fails.
+    """
+    results, pair, known = compared.results, compared.pair, compared.known
     lines = lines_of(results)
-    table = compare_table.shown(lines, [one.told for one in known if one.told])
+    table = compare_table.shown(lines, [*(one.told for one in known if one.told), *compared.notes])
+    write_found(out, compared, folder)
     write_runs(out / "compare.csv", results)
+    if any(result.draw for result in results):
+        write_differences(out / "differences.csv", lines)
+    if any(result.grid for result in results):
+        write_sweep(out / "sweep.csv", lines)
     write_table(out / "table.csv", lines)
     write_text(out / "table.md", compare_table.markdown(table))
     write_text(out / "table.tex", compare_table.latex(table))
@@ -49,9 +72,10 @@ def write_comparison(
             (trace, _charts(group, borne[trace], pair, knows.get(trace)), _left_out(borne[trace]))
             for trace, group in traces.items()
         ]
-    labels = list(dict.fromkeys(line.label for line in lines))
+    labels = list(dict.fromkeys(line.label for line in lines if not line.recorded))
     lead = f"{', '.join(traces)} under {', '.join(labels)}"
     write_page(out / "report.html", "compare.html.j2", title="A comparison", lead=lead, table=table, sections=sections)
+    return {trace: charts for trace, charts, _ in sections}
 
 
 def _borne(line: Line) -> Borne:
@@ -77,6 +101,8 @@ def _charts(lines: Sequence[Line], borne: Sequence[Borne], pair: tuple[str, str]
     if not ran:
         return []
     drawn = [
+        ratios(lines, "Beside the first dispatcher"),
+        *sweeps(lines),
         radar([line for line in lines if line.done], "Radar"),
         compare_charts.clairvoyant(lines, known, "Mean waits beside clairvoyance") if known else None,
         compare_charts.waits(ran, "Waits"),

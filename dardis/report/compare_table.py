@@ -19,6 +19,7 @@ from dardis.metrics.comparison import (
     best,
     by_trace,
     comparable,
+    first_of,
     same_rejections,
 )
 from dardis.report.words import NOTHING
@@ -37,6 +38,8 @@ _TITLES: Final = {
     "queue_tardiness_s": "waits beyond the longest", "queue_weighted_tardiness": "tardiness by queue",
     "mean_slowdown": "mean slowdown", "mean_fragmentation": "mean fragmentation", "mean_spread": "mean spread",
 }  # fmt: skip
+CHANCE: Final = "°"
+"""Marks a figure whose difference to the first dispatcher may be chance."""
 _BRIEF: Final = ("mean_wait_s", "mean_bounded_slowdown", "max_wait_s", "utilisation", "profit_eur", "rejected")
 _UNITS: Final = {
     "utilisation": ("%", 0.01), "profit_eur": ("", 1.0), "energy_kwh": ("kWh", 1.0), "peak_kw": ("kW", 1.0)
@@ -45,7 +48,7 @@ _TIMES: Final = ((2 * 3600, 3600, "h"), (120, 60, "min"), (1, 1, "s"), (0, 1e-3,
 _LATEX: Final = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "±": r"$\pm$", "·": r"$\cdot$", NOTHING: "--",
+    "±": r"$\pm$", CHANCE: r"$^{\circ}$", "·": r"$\cdot$", NOTHING: "--",
 }  # fmt: skip
 _MARKDOWN: Final = re.compile(r"([\\`*_|<>\[\]])")
 
@@ -56,11 +59,14 @@ class Cell(NamedTuple):
     mean: str
     deviation: str = ""
     best: bool = False
+    chance: bool = False
+    """Whether its difference to the first dispatcher may be chance."""
 
     @property
     def text(self) -> str:
         """On one line."""
-        return f"{self.mean} ± {self.deviation}" if self.deviation else self.mean
+        told = f"{self.mean} ± {self.deviation}" if self.deviation else self.mean
+        return f"{told} {CHANCE}" if self.chance else told
 
 
 @dataclass(frozen=True)
@@ -94,33 +100,63 @@ def _table(lines: Sequence[Line], told: Collection[str], notes: list[str]) -> Sh
     most |= {key: most["mean_wait_s"] for key in most if key.endswith("_wait_s") and "mean_wait_s" in most}
     units = {key: _unit(key, most[key]) for key in told}
     leaders = {trace: {key: best(group, key) for key in told} for trace, group in by_trace(lines).items()}
+    firsts = {trace: first_of(group) for trace, group in by_trace(lines).items()}
     rows = []
     for place, line in enumerate(lines):
-        cells = [_cell(of_line[key][place], units[key][1], best=line.label in leaders[line.trace][key]) for key in told]
+        cells = [
+            _cell(
+                of_line[key][place], units[key][1], best=line.label in leaders[line.trace][key],
+                chance=_may_be_chance(line, firsts[line.trace], key),
+            )
+            for key in told
+        ]  # fmt: skip
         rows.append((line.trace, line.label, _runs(line), cells))
     return Shown([(_TITLES[key], units[key][0]) for key in told], rows, notes)
 
 
+def _may_be_chance(line: Line, first: Line | None, key: str) -> bool:
+    """Whether its difference to the first dispatcher of its trace is known, and may be none."""
+    found = line.beside(first, key) if first is not None and line is not first else None
+    return found is not None and found.may_be_chance
+
+
 def _notes(lines: Sequence[Line], left_out: list[str]) -> Iterator[str]:
-    seeds = list(dict.fromkeys(run.seed for line in lines for run in (*line.done, *line.failed)))
+    runs = [run for line in lines for run in (*line.done, *line.failed) if not run.recorded]
+    seeds, draws = list(dict.fromkeys(run.seed for run in runs)), {run.draw for run in runs if run.draw}
     several = ", ".join(map(str, seeds))
-    spread = f"Mean ± standard deviation (sample) over the seeds {several}." if len(seeds) > 1 else f"Seed {several}."
-    yield f"{spread} Bold: the best mean of a trace."
+    if draws:
+        over = f"{len(draws)} draws of the trace" + (f" and the seeds {several}" if len(seeds) > 1 else "")
+        yield f"Mean ± standard deviation (sample) over {over}. Bold: the best mean of a trace."
+        yield (
+            f"{CHANCE}: the difference to the first dispatcher on the same draws may be chance (the 95 % interval "
+            "of the paired difference holds 0); differences.csv has all of them."
+        )
+    else:
+        spread = (
+            f"Mean ± standard deviation (sample) over the seeds {several}." if len(seeds) > 1 else f"Seed {several}."
+        )
+        yield f"{spread} Bold: the best mean of a trace."
     if left_out:
         yield f"Left out, as it is 0 or has no meaning for all: {', '.join(left_out)}."
-    for trace, group in by_trace(lines).items():
+    groups = by_trace(lines)
+    rules: dict[str, list[str]] = {}
+    for trace, group in groups.items():
         if not all(comparable(group, key) for key in OF_DEADLINES):
-            rules = {line.label: line.done[0].deadlines for line in group if line.done}
-            told = ", ".join(f"{label} {rule}" for label, rule in rules.items())
-            yield (
-                f"Without --deadlines each dispatcher has its own on {trace} ({told}), so late jobs, tardiness and "
-                "dissimilarity can't be compared there: nobody is marked as the best, and no chart shows them."
-            )
-        if not all(comparable(group, key) for key in OF_DECIDING):
-            yield (
-                f"Central and distributed dispatchers stand side by side on {trace}: CPU a decision counts different "
-                "things, and a central one does not renegotiate, so nobody is marked as the best in either."
-            )
+            own = {line.label: line.done[0].deadlines for line in group if line.done and not line.recorded}
+            rules.setdefault(", ".join(f"{label} {rule}" for label, rule in own.items()), []).append(trace)
+    for told, traces in rules.items():
+        yield (
+            f"Without --deadlines each dispatcher has its own on {_listed(traces)} ({told}), so late jobs, tardiness "
+            "and dissimilarity can't be compared there: nobody is marked as the best, and no chart shows them."
+        )
+    unlike = [
+        trace for trace, group in groups.items() if not all(comparable(group, key) for key in OF_DECIDING)
+    ]  # fmt: skip
+    if unlike:
+        yield (
+            f"Central and distributed dispatchers stand side by side on {_listed(unlike)}: CPU a decision counts "
+            "different things, and a central one does not renegotiate, so nobody is marked as the best in either."
+        )
     yield from _unlike(lines)
     for line in lines:
         for run in line.failed:
@@ -128,13 +164,18 @@ def _notes(lines: Sequence[Line], left_out: list[str]) -> Iterator[str]:
 
 
 def _unlike(lines: Sequence[Line]) -> Iterator[str]:
-    """Of each trace whose dispatchers rejected different numbers of jobs what follows from it."""
-    for trace, group in by_trace(lines).items():
-        if not same_rejections(group):
-            yield (
-                f"The dispatchers rejected different numbers of jobs of {trace}, so their figures are not of the same "
-                "jobs: nobody is marked as the best there."
-            )
+    """Where dispatchers rejected different numbers of jobs of a trace, what follows from it."""
+    traces = [trace for trace, group in by_trace(lines).items() if not same_rejections(group)]
+    if traces:
+        yield (
+            f"The dispatchers rejected different numbers of jobs of {_listed(traces)}, so their figures are not of the "
+            "same jobs: nobody is marked as the best there."
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names for people: `a`, `a and b`, `a, b and c`."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _rejected(lines: Sequence[Line]) -> Iterator[str]:
@@ -167,14 +208,14 @@ def _unit(key: str, most: float) -> tuple[str, float]:
     return next((name, unit) for least, unit, name in _TIMES if most >= least)
 
 
-def _cell(figure: Figure | None, unit: float, *, best: bool) -> Cell:
+def _cell(figure: Figure | None, unit: float, *, best: bool, chance: bool) -> Cell:
     """Mean and deviation, with as many decimals as the mean needs; a deviation that rounds to 0 is not told."""
     if figure is None:
         return Cell(NOTHING)
     mean, deviation = figure.mean / unit, (figure.deviation or 0.0) / unit
     decimals = _decimals(mean)
     spread = _number(deviation, decimals or _decimals(deviation))
-    return Cell(_number(mean, decimals), spread if float(spread.replace(",", "")) else "", best)
+    return Cell(_number(mean, decimals), spread if float(spread.replace(",", "")) else "", best, chance)
 
 
 def _decimals(value: float) -> int:

@@ -208,6 +208,11 @@ def write_swf(trace: Trace, path: Path) -> list[str]:
     return _lost(trace)
 
 
+def keeps_names(trace: Trace) -> bool:
+    """Whether users, groups, applications, queues and partitions are read back as they are: as numbers, or unknown."""
+    return not any(_numbered(getattr(trace, name))[1] for name in ("user", "group", "name", "queue", "partition"))
+
+
 def _numbered(texts: Texts) -> tuple[Ints, dict[str, int]]:
     """Texts as numbers, -1 for "", and the legend (empty when they were numbers already)."""
     seen = dict.fromkeys(text for text in texts.tolist() if text)

@@ -7,7 +7,7 @@ from math import ceil, inf
 
 import numpy as np
 
-from dardis.model.arrays import Bools
+from dardis.model.arrays import Bools, Ints
 from dardis.model.errors import InputError
 from dardis.model.job import NO_TIME
 from dardis.model.platform import Platform
@@ -90,10 +90,15 @@ def scale_load(trace: Trace, factor: float) -> Trace:
         raise InputError("load factor", f"{factor}", "0.001 to 1000")
     first = int(trace.submit.min())
     moved = first + np.floor((trace.submit - first) / factor).astype(np.int64)
-    change = moved - trace.submit
+    return resubmitted(trace, moved)
+
+
+def resubmitted(trace: Trace, submit: Ints) -> Trace:
+    """The trace with other times of submission, shape (jobs,); windows move along."""
+    change = submit - trace.submit
     lst = np.where(trace.lst == NO_TIME, NO_TIME, trace.lst + change)
-    scaled = replace(trace, submit=moved, est=trace.est + change, lst=lst)
-    return scaled.take(np.lexsort((scaled.number, scaled.submit)))
+    moved = replace(trace, submit=submit, est=trace.est + change, lst=lst)
+    return moved.take(np.lexsort((moved.number, moved.submit)))
 
 
 def offered_load(trace: Trace, platform: Platform) -> float | None:

@@ -17,7 +17,7 @@ from dardis.model.randomness import stream
 from dardis.workload.read import read_trace
 from dardis.workload.table import write_table
 from dardis.workload.trace import Trace
-from dardis.workload.transform import offered_load, with_load
+from dardis.workload.transform import offered_load, resubmitted, with_load
 from dardis.workload.units import in_units
 from scripts.kit.command import DARDIS, ROOT, run_quietly
 
@@ -148,8 +148,7 @@ def with_walltimes(trace: Trace, how: str) -> Trace:
 def shaken(trace: Trace, seed: int) -> Trace:
     """The trace with each submission up to a minute later."""
     later = stream(seed, "shaken").integers(0, SHAKEN_S, len(trace), endpoint=True)
-    moved = replace(trace, submit=trace.submit + later, est=trace.est + later)
-    return moved.take(np.lexsort((moved.number, moved.submit)))
+    return resubmitted(trace, trace.submit + later)
 
 
 def _cut(source: Source, whole: bool, traces: Path, out: Path) -> Path:

@@ -33,6 +33,7 @@ from dardis.config.toml_file import read_json
 from dardis.config.weather import assumed_clock, load_weather
 from dardis.dispatch.cp.instance import read_instance
 from dardis.dispatch.cp.problem import Problem
+from dardis.metrics.comparison_file import read_found
 from dardis.metrics.downtime import read_downtime
 from dardis.metrics.power import power_terms
 from dardis.metrics.table import read_jobs, write_jobs
@@ -129,6 +130,7 @@ def readers() -> list[Reader]:
         Reader("predictions.csv", "predictions.csv", (files.PREDICTIONS,), read_predictions),
         *_folder("run", files.RUN, lambda path: read_run(path.parent)),
         Reader("instance", "0.json", files.INSTANCES, _read_instance),
+        Reader("found.json", "found.json", (files.FOUND_JSON,), lambda path: read_found(path.parent)),
         Reader("scale.json", "scale.json", (files.SCALE_JSON,), lambda path: read_json(path, ScaleRecord)),
         Reader("plan picture", "picture.json", (files.PLAN_PICTURE,), lambda path: read_plan_picture(path.parent)),
         Reader("loop picture", "picture.json", (files.LOOP_PICTURE,), lambda path: read_loop_picture(path.parent)),

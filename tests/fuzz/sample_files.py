@@ -186,7 +186,18 @@ start_utc = "2023-05-04T10:00Z"
 end_utc = "2023-05-04T12:00Z"
 most_kw = 60.0
 """
+FOUND_JSON = """{"results": [
+{"trace": "t", "label": "easy depth=1", "dispatcher": "easy", "settings": ["backfill_depth=1"], "seed": 1,
+"folder": "runs/t/easy depth=1/1-draw-2", "metrics": {"jobs": 7, "mean_wait_s": 1.5, "schedule_digest": "a"},
+"draw": 2, "seeded": false, "family": "easy", "grid": [["backfill_depth", "1"]], "arity": 0, "central": true},
+{"trace": "t", "label": "b", "dispatcher": "dardis-late", "seed": 1, "folder": "runs/t/b/1", "metrics": null,
+"error": "killed", "deadlines": "none", "sample": 4}],
+"pair": ["easy depth=1", "b"], "known": [{"trace": "t", "jobs": 7, "bound_s": 1.0, "best_s": null}], "notes": ["a"]}
+"""
 SPEC_TOML = """seeds = [1, 2, 3]
+replicates = 4
+resample = "shake:3600"
+recorded = false
 [[traces]]
 trace = "t.swf"
 platform = "p.toml"
@@ -205,6 +216,7 @@ label = "EASY, shortest first"
 settings = { order = "sjbf", backfill_depth = 5 }
 [[dispatchers]]
 name = "dardis-throughput"
+grid = { node_choice = ["best-fit", "random"], start_grain_s = [60, 300] }
 """
 PUE = "temp_c,500,20000,90000\n-10,1.1,1.12,1.13\n15,1.2,1.22,1.25\n40,1.3,1.31,1.32\n"
 

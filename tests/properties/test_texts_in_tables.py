@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from kit import plan_folder
 
 from dardis.metrics.classes import WIDTH, JobClass, write_classes
-from dardis.metrics.comparison import RunResult, lines_of, write_runs, write_table
+from dardis.metrics.comparison import RunResult, lines_of
+from dardis.metrics.comparison_tables import write_runs, write_table
 from dardis.metrics.jobs import write_metrics_by
 from dardis.metrics.table import read_jobs, write_jobs
 from dardis.model.cells import from_cell

@@ -55,12 +55,13 @@ def written(folder):
 def test_two_set_ups_and_two_seeds_and_nothing_done_twice(compare, folder):
     assert compare("--seeds", "1,2") == (0, [])
     runs = digests(folder)
-    assert sorted(runs) == [f"t/dardis-{name}/{seed}" for name in ("balance", "throughput") for seed in (1, 2)]
-    assert runs["t/dardis-throughput/1"] == runs["t/dardis-throughput/2"]
+    assert sorted(runs) == ["t/dardis-balance/1", "t/dardis-balance/2", "t/dardis-throughput/1"]
+    assert "One run, as nothing is drawn by the seed: dardis-throughput." in (folder / "o" / "table.md").read_text()
     assert runs["t/dardis-balance/1"] != runs["t/dardis-balance/2"], "drawn starts differ from seed to seed"
     made = {path.name for path in (folder / "o").iterdir()}
     assert made == {
-        "compare.csv", "compare.json", "table.csv", "table.md", "table.tex", "who_pays.csv", "report.html", "runs",
+        "compare.csv", "compare.json", "found.json", "recorded", "table.csv", "table.md", "table.tex", "who_pays.csv",
+        "report.html", "runs",
     }  # fmt: skip
     with (folder / "o" / "compare.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -214,7 +215,7 @@ def test_an_arity_and_a_sample_for_all_and_of_one(compare, folder):
         rows = {row["dispatcher"]: (row["arity"], row["sample"]) for row in csv.DictReader(file)}
     assert rows == {
         "dardis-throughput": ("2", "1"), "dardis-throughput arity=flat sample=all": ("flat", "all"),
-        "dardis-late": ("2", "all"), "easy": ("", ""),
+        "dardis-late": ("2", "all"), "easy": ("", ""), "recorded": ("", ""),
     }  # fmt: skip
     records = {
         path.parents[1].name: json.loads(path.read_text()) for path in (folder / "o" / "runs").glob("*/*/*/run.json")
@@ -236,9 +237,9 @@ def test_an_arity_and_a_sample_for_all_and_of_one(compare, folder):
 def test_labels_with_commas_are_drawn(compare, folder, monkeypatch):
     drawn = []
 
-    def draw(folder, _results, pair, _known):
+    def draw(folder, compared, _out):
         (folder / "compare.csv").write_text("")
-        drawn.append(pair)
+        drawn.append(compared.pair)
 
     monkeypatch.setattr("dardis.report.compare_page.write_comparison", draw)
     text = SPEC[: SPEC.index("[[dispatchers]]")]

@@ -98,8 +98,10 @@ def test_a_comparison_does_its_damaged_runs_again(
     path.write_text(json.dumps(whole))
     assert run(words) == 0
     assert "1 now, 1 kept, 0 failed" in capsys.readouterr().out
+    assert run(["report", str(out)]) == 0
+    (out / "found.json").write_text("{}")
     assert run(["report", str(out)]) == 2
-    assert "the folder of a comparison" in capsys.readouterr().err
+    assert "found.json: results" in capsys.readouterr().err
 
 
 def test_a_folder_that_changes_under_an_audit_is_told(

@@ -1,8 +1,19 @@
 """A comparison's file: what it says is taken, and each mistake in it is one line that names the key."""
 
+from pathlib import Path
+
 import pytest
 
-from dardis.config.comparison import Comparison, Contender, Workload, contender_of, default_name, load_comparison
+from dardis.config.comparison import (
+    Comparison,
+    Contender,
+    Workload,
+    contender_of,
+    default_name,
+    load_comparison,
+    trace_and_platform,
+    with_grids,
+)
 from dardis.config.reach import DEFAULT_SAMPLE, REACH
 from dardis.config.settings import known_settings
 from dardis.model.errors import InputError
@@ -192,3 +203,54 @@ def test_no_setting_is_called_as_an_arity_or_a_sample(name):
 def test_what_is_no_folder_is_no_dispatcher(text):
     with pytest.raises(InputError, match=r"--dispatchers: .*a letter or digit.*`label`"):
         contender_of(text)
+
+
+def test_a_platform_of_its_own_stands_behind_a_trace(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert trace_and_platform(Path("t.swf@p.toml")) == (Path("t.swf"), Path("p.toml"))
+    assert trace_and_platform(Path("a@b.swf@p.toml")) == (Path("a@b.swf"), Path("p.toml"))
+    Path("a@b.swf").touch()
+    for text in ("a@b.swf", "t.swf", "@p.toml", "t.swf@"):
+        assert trace_and_platform(Path(text)) == (Path(text), None)
+
+
+def test_a_grid_has_every_pair_of_values():
+    contenders = [Contender("easy", "easy", ("order=fcfs",)), Contender("my.Late", "my:Late")]
+    found = with_grids(contenders, ["easy.order=fcfs,sjbf", "easy.backfill_depth=1,5", "my.Late.depth=3"])
+    assert [one.label for one in found] == [
+        "easy order=fcfs backfill_depth=1", "easy order=fcfs backfill_depth=5", "easy order=sjbf backfill_depth=1",
+        "easy order=sjbf backfill_depth=5", "my.Late depth=3",
+    ]  # fmt: skip
+    assert found[2].settings == ("order=fcfs", "order=sjbf", "backfill_depth=1")
+    assert (found[2].family, found[2].grid) == ("easy", (("order", "sjbf"), ("backfill_depth", "1")))
+    assert with_grids(contenders, ()) == tuple(contenders)
+    with pytest.raises(InputError, match="3 settings of easy; expected one or two"):
+        with_grids(contenders, ["easy.a=1", "easy.b=1", "easy.c=1"])
+
+
+def test_replicates_and_grids_of_a_file(tmp_path):
+    text = """replicates = 3
+resample = "shake:60"
+recorded = false
+[[traces]]
+trace = "t.swf"
+platform = "p.toml"
+[[dispatchers]]
+name = "easy"
+label = "E"
+grid = { backfill_depth = [1, 2] }
+"""
+    path = tmp_path / "s.toml"
+    path.write_text(text)
+    found = load_comparison(path)
+    assert (found.replicates, str(found.resample), found.recorded) == (3, "shake:60", False)
+    assert [one.label for one in found.contenders] == ["E backfill_depth=1", "E backfill_depth=2"]
+    for old, new, said in (
+        ("[1, 2]", "1", "expected a table of lists"),
+        ('"shake:60"', '"days"', "expected weeks, shake, or"),
+        ("= 3", "= 1", "replicates"),
+        ("[1, 2]", "[1, 1]", "expected values that differ"),
+    ):
+        path.write_text(text.replace(old, new))
+        with pytest.raises(InputError, match=said):
+            load_comparison(path)

@@ -13,9 +13,8 @@ from dardis.metrics.comparison import (
     comparable,
     lines_of,
     same_rejections,
-    write_runs,
-    write_table,
 )
+from dardis.metrics.comparison_tables import write_runs, write_table
 
 
 def run(label, seed, trace="t", error="", **metrics):

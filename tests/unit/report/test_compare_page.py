@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dardis.metrics.classes import WIDTH, JobClass
-from dardis.metrics.comparison import RunResult, lines_of
+from dardis.metrics.comparison import Compared, RunResult, lines_of
 from dardis.metrics.jobs import write_metrics_by
 from dardis.metrics.system import schedule_metrics, write_profile
 from dardis.metrics.table import write_jobs
@@ -23,7 +23,8 @@ from dardis.report.compare_page import write_comparison
 from dardis.report.radar import placed, radar
 
 CHARTS = [
-    "Radar", "Waits", "Bounded slowdowns", "Who pays, by width", "Who pays, by walltime", "Nodes over time",
+    "Beside the first dispatcher", "Radar", "Waits", "Bounded slowdowns", "Who pays, by width",
+    "Who pays, by walltime", "Nodes over time",
 ]  # fmt: skip
 
 
@@ -82,7 +83,7 @@ class Page(HTMLParser):
 
 
 def drawn(folder, results, pair):
-    write_comparison(folder, results, pair)
+    write_comparison(folder, Compared(tuple(results), pair), folder)
     text = (folder / "report.html").read_text()
     page = Page(text)
     assert "script" not in page.seen

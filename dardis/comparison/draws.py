@@ -1,0 +1,83 @@
+"""The draws of a comparison's traces, in files of its folder: the same for every dispatcher."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from dardis.comparison.planned_runs import PlannedRun
+from dardis.config.comparison import Comparison, Workload
+from dardis.model.choices import Overrun
+from dardis.model.moments import utc_text
+from dardis.model.resampling import How
+from dardis.runs.inputs import Inputs, load_inputs
+from dardis.workload.resample import resampled, whole_weeks
+from dardis.workload.swf import keeps_names, write_swf
+from dardis.workload.table import write_table
+from dardis.workload.trace import Trace
+from dardis.workload.units import in_units
+
+FOLDER: Final = "draws"
+"""Where they lie, by the names of traces."""
+
+
+class _Part(NamedTuple):
+    """What of a workload is drawn from, and the inputs of a run of it."""
+
+    workload: Workload
+    inputs: Inputs
+    trace: Trace
+
+
+def write_draws(comparison: Comparison, out: Path, begin: Callable[[], None]) -> dict[str, list[Workload]]:
+    """Draw each trace as often as is asked, write `out/draws/TRACE/NUMBER.swf` or .csv, and say how to replay it.
+
+    What is drawn is the part of the trace that is replayed; draws are keyed by the first seed. `begin` is called before
+    anything is written. Raises InputError.
+    """
+    if not comparison.replicates:
+        return {}
+    parts = [_part(comparison, workload) for workload in comparison.workloads]
+    begin()
+    return {part.workload.name: _drawn(comparison, part, out / FOLDER / part.workload.name) for part in parts}
+
+
+def _part(comparison: Comparison, workload: Workload) -> _Part:
+    """Read a trace, and see that it is long enough. Raises InputError."""
+    request = PlannedRun(workload, comparison.contenders[0], comparison.seeds[0], Path()).request()
+    inputs = load_inputs(request)
+    # Walltimes are made of those of the draw, when it is run.
+    trace = inputs.part._replace(overrun=Overrun.KILL, walltime_factor=1.0).of(inputs.given.trace)
+    if comparison.resample.how is How.WEEKS:
+        whole_weeks(trace)
+    return _Part(workload, inputs, trace)
+
+
+def _drawn(comparison: Comparison, part: _Part, folder: Path) -> list[Workload]:
+    folder.mkdir(parents=True, exist_ok=True)
+    workload, made = part.workload, []
+    for draw in range(1, comparison.replicates + 1):
+        drawn = resampled(part.trace, comparison.resample, comparison.seeds[0], workload.name, draw)
+        trace, begins = _written(drawn, part.inputs, folder / str(draw)), _begins(drawn, part.inputs, workload)
+        made.append(replace(workload, trace=trace, jobs=None, start=None, end=None, calendar_start=begins))
+    return made
+
+
+def _written(drawn: Trace, inputs: Inputs, path: Path) -> Path:
+    """The file of a draw: SWF holds all of a trace that counts processors, but for names; else it is a job table."""
+    if drawn.counts_processors and keeps_names(drawn):
+        path = path.with_name(path.name + ".swf")
+        write_swf(drawn, path)
+    else:
+        path = path.with_name(path.name + ".csv")
+        write_table(in_units(drawn, inputs.platform), path)
+    return path
+
+
+def _begins(drawn: Trace, inputs: Inputs, workload: Workload) -> str | None:
+    """The moment of the draw's first submission, where that of the trace's is known: its clock stays."""
+    if inputs.unix_start is None:
+        return workload.calendar_start
+    return utc_text(inputs.unix_start + int(drawn.submit.min()), seconds=True)

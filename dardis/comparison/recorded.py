@@ -1,0 +1,162 @@
+"""A trace's own starts as a row beside the dispatchers: its figures, and whether this machine could have run them so.
+
+A trace says when jobs began and how long they ran, and not where. So they are put on nodes by best fit, in the order of
+their starts; those for which there is no room then are what tells that the machine recorded was another one, or that
+its jobs shared what they don't share here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from dardis.comparison.planned_runs import PlannedRun
+from dardis.config.comparison import RECORDED, Comparison, Workload
+from dardis.metrics.audit import audit
+from dardis.metrics.comparison import RunResult
+from dardis.metrics.jobs import job_metrics
+from dardis.metrics.system import core_utilisation, trimmed
+from dardis.metrics.table import write_jobs
+from dardis.model.arrays import Ints
+from dardis.model.job import NO_TIME, Actual, Status
+from dardis.model.placements import Placements
+from dardis.model.platform import Platform
+from dardis.model.ragged import offsets_of
+from dardis.model.schedule import Schedule
+from dardis.runs.inputs import Inputs, load_inputs
+from dardis.workload.trace import UNKNOWN
+
+FOLDER: Final = "recorded"
+"""Where their jobs.csv lies, a folder a trace."""
+_FIGURES: Final = (
+    "jobs", "completed", "killed", "rejected", "makespan_s", "total_wait_s", "mean_wait_s", "median_wait_s",
+    "p95_wait_s", "p99_wait_s", "max_wait_s", "sd_wait_s", "mean_slowdown", "mean_bounded_slowdown",
+    "median_bounded_slowdown", "p99_bounded_slowdown", "mean_user_bounded_slowdown",
+)  # fmt: skip
+"""Of the jobs, those that say something of starts alone."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The row, and what is to be said of it."""
+
+    result: RunResult
+    note: str
+
+
+def recorded_of(comparison: Comparison, workload: Workload, out: Path) -> Recorded | None:
+    """What a trace says of its own time; None where it does not say of every job that could run how long it waited.
+
+    Writes `out/recorded/TRACE/jobs.csv`.
+    """
+    who = comparison.contenders[0]  # whoever it is: the jobs are the same
+    inputs = load_inputs(PlannedRun(workload, who, comparison.seeds[0], out).request())
+    part = inputs.part.of(inputs.given.trace)
+    waits = dict(zip(part.number.tolist(), part.wait.tolist(), strict=True))
+    runtimes = dict(zip(part.number.tolist(), part.runtime.tolist(), strict=True))
+    machine = inputs.platform
+    jobs = [job for job in inputs.jobs if _fits(job, machine)]
+    if not jobs or any(waits.get(job.number, UNKNOWN) == UNKNOWN for job in jobs):
+        return None
+    start = np.array([job.submit + waits[job.number] for job in jobs], dtype=np.int64)
+    run = np.array([runtimes[job.number] for job in jobs], dtype=np.int64)
+    placed, without = _placed(jobs, start, start + run, machine)
+    schedule = _schedule(jobs, start, run, placed, machine)
+    counted, window = trimmed(schedule, inputs.trim)
+    metrics = {key: value for key, value in job_metrics(schedule, counted).items() if key in _FIGURES}
+    metrics["utilisation"] = core_utilisation(schedule, inputs.platform, window)
+    folder = out / FOLDER / workload.name
+    folder.mkdir(parents=True, exist_ok=True)
+    write_jobs(schedule, folder / "jobs.csv", workload.trace.name)
+    result = RunResult(workload.name, RECORDED, RECORDED, (), 0, folder, metrics, central=True, seeded=False)
+    return Recorded(result, _told(workload, inputs, jobs, schedule, without))
+
+
+def _fits(job: Actual, machine: Platform) -> bool:
+    """Whether the empty machine holds a job of equal units; of others nobody knows what they were run as."""
+    if job.asked.requests:
+        return False
+    rooms = _rooms(machine.group_capacity, job)
+    counts = np.array([group.count for group in machine.groups])
+    may = (job.asked.groups >> np.arange(len(machine.groups))) & 1 == 1
+    return int((rooms * counts)[may].sum()) >= job.units
+
+
+def _rooms(free: Ints, job: Actual) -> Ints:
+    """For how many of its units there is room in each row of what is free by kind."""
+    request = np.array(job.request, dtype=np.int64)
+    asks = request > 0
+    return np.asarray((free[:, asks] // request[asks]).min(axis=1))
+
+
+def _placed(jobs: list[Actual], start: Ints, end: Ints, machine: Platform) -> tuple[Placements, list[int]]:
+    """Where the jobs are by best fit, and the places of those that find no room; these are on no node."""
+    free, group_of = machine.capacity.copy(), machine.group_of_node
+    running: list[tuple[int, int, Ints, Ints]] = []
+    found: list[tuple[Ints, Ints]] = [(np.empty(0, dtype=np.int64),) * 2] * len(jobs)
+    without = []
+    for place in np.lexsort((np.array([job.number for job in jobs]), start)).tolist():
+        job = jobs[place]
+        while running and running[0][0] <= start[place]:
+            _, gone, nodes, units = heappop(running)
+            free[nodes] += units[:, None] * np.array(jobs[gone].request)
+        rooms = np.where((job.asked.groups >> group_of) & 1 == 1, _rooms(free, job), 0)
+        some = np.flatnonzero(rooms > 0)
+        if int(rooms[some].sum()) < job.units:
+            without.append(place)
+            continue
+        some = some[np.lexsort((some, free[some, 0]))]
+        before = np.cumsum(rooms[some]) - rooms[some]
+        units = np.minimum(rooms[some], job.units - before)
+        nodes, units = some[units > 0], units[units > 0]
+        order = np.argsort(nodes)
+        nodes, units = nodes[order], units[order]
+        free[nodes] -= units[:, None] * np.array(job.request)
+        heappush(running, (int(end[place]), place, nodes, units))
+        found[place] = nodes, units
+    offsets = offsets_of(np.array([len(nodes) for nodes, _ in found], dtype=np.int64))
+    nodes, units = (np.concatenate(column) for column in zip(*found, strict=True))
+    return Placements(offsets, nodes, units), without
+
+
+def _schedule(jobs: list[Actual], start: Ints, run: Ints, placed: Placements, machine: Platform) -> Schedule:
+    """What was recorded, as a schedule; who ran on over the walltime was let run, so that this is the walltime."""
+    submit = np.array([job.submit for job in jobs], dtype=np.int64)
+    return Schedule(
+        kinds=machine.kinds,
+        number=np.array([job.number for job in jobs], dtype=np.int64),
+        submit=submit,
+        earliest=submit,
+        latest=np.full(len(jobs), NO_TIME, dtype=np.int64),
+        walltime=np.maximum(run, [job.walltime for job in jobs]),
+        units=np.array([job.units for job in jobs], dtype=np.int64),
+        request=np.array([job.request for job in jobs], dtype=np.int64),
+        status=np.full(len(jobs), Status.COMPLETED, dtype=np.int8),
+        start=start,
+        finish=start + run,
+        attempts=np.ones(len(jobs), dtype=np.int64),
+        placed=placed,
+        queue=[job.asked.queue for job in jobs],
+        user=[job.asked.user for job in jobs],
+    )
+
+
+def _told(workload: Workload, inputs: Inputs, jobs: list[Actual], schedule: Schedule, without: list[int]) -> str:
+    """Whether the recorded starts pass the audit on this machine, for people."""
+    who = f"The recorded starts of {workload.name}"
+    left = len(inputs.jobs) - len(jobs)
+    beside = f" ({left:,} jobs that this machine can't hold are left out)" if left else ""
+    if without:
+        first = schedule.number[without[0]], schedule.start[without[0]]
+        share = f"{len(without):,} of {len(jobs):,}"
+        return (
+            f"{who} do not pass the audit on this platform: put on nodes by best fit, {share} "
+            f"find no room at their starts, the first of them job {first[0]} at {first[1]} s{beside}."
+        )
+    if found := audit(schedule, inputs.platform, reserved=False):
+        return f"{who} do not pass the audit on this platform ({len(found):,} findings): {found[0]}{beside}."
+    return f"{who}, put on nodes by best fit, pass the audit on this platform{beside}."

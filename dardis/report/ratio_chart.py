@@ -1,0 +1,79 @@
+"""The first picture of a comparison: means over those of the first dispatcher, with intervals over draws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+from dardis.metrics.comparison import Line, comparable, first_of
+from dardis.metrics.paired import Interval
+from dardis.report import chart
+from dardis.report.chart import Chart
+
+_FIGURES: Final = {
+    "mean_wait_s": "mean wait",
+    "mean_bounded_slowdown": "mean bounded slowdown",
+    "p99_wait_s": "p99 wait",
+}
+_FARTHEST: Final = 1e3
+"""What is beyond is at the edge."""
+
+
+def ratios(lines: Sequence[Line], title: str) -> Chart | None:
+    """Dots of up to three figures over those of the first dispatcher; None where there is nobody beside it."""
+    first = first_of(lines)
+    if first is None:
+        return None
+    others = [line for line in lines if line is not first and line.done]
+    found = {key: [_ratio(line, first, key) for line in others] for key in _FIGURES if comparable(lines, key)}
+    found = {key: each for key, each in found.items() if any(each)}
+    if not found:
+        return None
+    drawing = Figure(figsize=(chart.FULL, 1.5 + 0.3 * len(others)))
+    panels = drawing.subplots(1, len(found), sharey=True, squeeze=False)[0]
+    places = np.arange(len(others))
+    for axes, (key, each) in zip(panels, found.items(), strict=True):
+        ends = [1.0]
+        for place, one in zip(places, each, strict=True):
+            if one is None:
+                continue
+            low, high = max(one.low, 1 / _FARTHEST), min(one.high, _FARTHEST)
+            value = min(max(one.value, 1 / _FARTHEST), _FARTHEST)
+            sure = not one.holds(1.0)
+            axes.plot([low, high], [place, place], color=chart.BLUE, linewidth=1.6)
+            axes.plot(value, place, "o", color=chart.BLUE, markerfacecolor=chart.BLUE if sure else chart.PAGE)
+            ends += [low, value, high]
+        axes.axvline(1.0, color=chart.INK, linewidth=1.0, linestyle="--")
+        axes.set_xscale("log")
+        axes.set_xlim(min(ends) / 1.15, max(ends) * 1.15)
+        axes.xaxis.set_major_locator(MaxNLocator(5) if max(ends) / min(ends) < 3 else LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.set_xlabel(f"{_FIGURES[key]} / that of {first.label}")
+        axes.grid(visible=False, axis="y")
+    panels[0].set_yticks(places, [line.label for line in others])
+    panels[0].set_ylim(len(others) - 0.5, -0.5)
+    return chart.finish(drawing, title, _caption(lines, first))
+
+
+def _ratio(line: Line, first: Line, key: str) -> Interval | None:
+    """A figure over that of the first dispatcher; without draws a point."""
+    if (found := line.beside(first, key)) is not None:
+        return found.ratio
+    mine, theirs = line.figure(key), first.figure(key)
+    if mine is None or theirs is None or not mine.mean or not theirs.mean:
+        return None
+    ratio = mine.mean / theirs.mean
+    return Interval(ratio, ratio, ratio)
+
+
+def _caption(lines: Sequence[Line], first: Line) -> str:
+    draws = {run.draw for line in lines for run in line.done if run.draw}
+    told = f"Left of 1 is less than under {first.label}."
+    if len(draws) < 2:
+        return f"{told} Of one trace: what is chance in it nobody knows (--replicates tells)."
+    return f"{told} Lines: 95 % intervals over {len(draws)} draws of the trace; hollow: may be chance."

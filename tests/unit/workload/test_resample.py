@@ -1,0 +1,115 @@
+"""Traces drawn anew: sessions stay whole, weeks keep their days and hours, and the same draw is the same trace."""
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dardis.model.errors import InputError
+from dardis.model.resampling import WEEKS, How, Resampling, resampling_of
+from dardis.workload.resample import PAUSE_S, WEEK_S, resampled, sessions, whole_weeks
+from dardis.workload.trace import UNKNOWN, build_trace
+
+SHAKE = Resampling(How.SHAKE, 500)
+
+
+def trace_of(rows):
+    """Jobs of (submit, user), numbered from 1; each runs as long as its number says, so that it is known again."""
+    submit, users = zip(*rows, strict=True)
+    number = np.arange(1, len(rows) + 1)
+    columns = {"number": number, "submit": np.array(submit), "runtime": number, "procs": np.ones(len(rows), np.int64)}
+    columns |= {"user": np.array(users, dtype=object), "after": np.where(number % 2 == 0, number - 1, UNKNOWN)}
+    return build_trace(Path("t"), number, columns, [], strict=True)
+
+
+ROWS = st.lists(st.tuples(st.integers(0, 6 * WEEK_S), st.sampled_from(["ann", "bob", ""])), min_size=1, max_size=40)
+LONG = ROWS.map(lambda rows: [*rows, (0, "ann"), (5 * WEEK_S - 1, "bob")])
+
+
+def by_sessions(trace):
+    """Runtimes and distances from their first submission of the jobs of each session."""
+    found = {}
+    for place, session in enumerate(sessions(trace).tolist()):
+        found.setdefault(session, []).append((int(trace.submit[place]), int(trace.runtime[place])))
+    return [tuple(sorted((run, at - min(jobs)[0]) for at, run in jobs)) for jobs in found.values()]
+
+
+def test_sessions_by_hand():
+    pause = PAUSE_S
+    rows = [(0, "ann"), (pause, "ann"), (5, "bob"), (2 * pause + 1, "ann"), (7, ""), (7, "")]
+    trace = trace_of(rows)
+    groups = {}
+    for number, session in zip(trace.number.tolist(), sessions(trace).tolist(), strict=True):
+        groups.setdefault(session, []).append(number)
+    assert sorted(groups.values()) == [[1, 2], [3], [4], [5], [6]]
+
+
+@given(LONG, st.integers(1, 50))
+@settings(deadline=None)
+def test_weeks_are_drawn_with_their_sessions_whole(rows, draw):
+    trace = trace_of(rows)
+    whole = by_sessions(trace)
+    drawn = resampled(trace, WEEKS, 1, "t", draw)
+    assert drawn.number.tolist() == list(range(1, len(drawn) + 1))
+    assert (np.diff(drawn.submit) >= 0).all()
+    place = dict(zip(trace.runtime.tolist(), trace.submit.tolist(), strict=True))
+    shift = drawn.submit - np.array([place[run] for run in drawn.runtime.tolist()])
+    assert (shift % WEEK_S == 0).all()
+    # Of a copy of a session all jobs are there, each as often as the others.
+    counts = Counter(drawn.runtime.tolist())
+    for jobs in whole:
+        assert len({counts[run] for run, _ in jobs}) == 1
+    same = resampled(trace, WEEKS, 1, "t", draw)
+    assert (same.submit == drawn.submit).all()
+    known = {int(n): int(run) for n, run in zip(drawn.number, drawn.runtime, strict=True)}
+    for run, after in zip(drawn.runtime.tolist(), drawn.after.tolist(), strict=True):
+        assert after == UNKNOWN or known[after] == run - 1
+
+
+@given(ROWS, st.integers(1, 50))
+@settings(deadline=None)
+def test_shaken_sessions_move_as_one_and_no_farther_than_is_said(rows, draw):
+    trace = trace_of(rows)
+    shaken = resampled(trace, SHAKE, 1, "t", draw)
+    before = dict(zip(trace.number.tolist(), trace.submit.tolist(), strict=True))
+    of = dict(zip(trace.number.tolist(), sessions(trace).tolist(), strict=True))
+    delays = {}
+    for number, at in zip(shaken.number.tolist(), shaken.submit.tolist(), strict=True):
+        delays.setdefault(of[number], set()).add(at - before[number])
+    assert all(len(each) == 1 and 0 <= min(each) <= 500 for each in delays.values())
+    assert sorted(shaken.number.tolist()) == sorted(trace.number.tolist())
+
+
+def test_draws_differ_from_each_other_and_between_seeds_and_names():
+    trace = trace_of([(day * 86_400, "ann") for day in range(60)])
+    keys = [(1, "t", 1), (1, "t", 2), (2, "t", 1), (1, "u", 1)]
+    assert len({tuple(resampled(trace, WEEKS, *key).runtime.tolist()) for key in keys}) == 4
+    assert len({tuple(resampled(trace, SHAKE, *key).submit.tolist()) for key in keys}) == 4
+
+
+def test_windows_move_along():
+    trace = trace_of([(10, "ann"), (20, "bob")])
+    trace = replace(trace, est=trace.submit + 5, lst=trace.submit + 50)
+    shaken = resampled(trace, SHAKE, 3, "t", 1)
+    assert (shaken.est - shaken.submit).tolist() == [5, 5]
+    assert (shaken.lst - shaken.submit).tolist() == [50, 50]
+
+
+def test_a_trace_under_four_weeks_has_no_weeks_to_draw():
+    assert whole_weeks(trace_of([(0, "a"), (4 * WEEK_S - 3600, "a")])) == 4
+    with pytest.raises(InputError, match="3 whole ones; expected a trace of at least 4 weeks"):
+        whole_weeks(trace_of([(0, "a"), (4 * WEEK_S - 2 * 86_400, "a")]))
+
+
+@pytest.mark.parametrize("text", ["", "week", "shake:", "shake:0", "shake:x", "weeks:3", "shake:99999999999"])
+def test_what_is_no_way_of_drawing(text):
+    with pytest.raises(ValueError, match="expected weeks, shake, or shake:WIDTH_S"):
+        resampling_of(text)
+
+
+def test_ways_of_drawing_are_read_as_they_are_said():
+    assert [str(resampling_of(text)) for text in ("weeks", "shake", "shake:60")] == ["weeks", "shake:86400", "shake:60"]
