@@ -21,6 +21,7 @@ from dardis.cli import (
     platform,
     pue,
     report,
+    review,
     scale,
     simulate,
     solve,
@@ -49,6 +50,7 @@ app.command()(hybrid.hybrid)
 app.command()(solve.solve)
 app.command()(audit.audit)
 app.command()(report.report)
+app.command()(review.review)
 app.command()(export.export)
 app.command()(apply.apply)
 app.command()(dispatchers.dispatchers)

@@ -1,19 +1,24 @@
 """Decides how kernels are compiled: machine code is cached on disk, in a folder named by the kernels' own sources.
 
 Numba renews a cached kernel when its own file changes, but not when a file that it calls does; so the folder is keyed
-by all of them.
+by all of them. Of the processes of a machine one compiles and the others wait for it, and whoever compiles says so.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
+import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import numba
+from numba.core import event
+from numba.core.registry import cpu_target
 
 Fields = tuple[Any, ...]
 """A named tuple's fields as a plain tuple."""
@@ -24,11 +29,20 @@ CONSTANTS = ("asks", "codes", "job", "offer_rows")
 """Modules beside these that are compiled in."""
 
 
+COMPILING: Final = "dardis: compiling kernels (once; a minute or two)"
+
+
+def _version() -> str:
+    """Names this version of the kernels, by their sources."""
+    here = Path(__file__).resolve().parent
+    sources = [*sorted(here.glob("*.py")), *(here.parent / "model" / f"{name}.py" for name in CONSTANTS)]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
+
+
 def _cache_folder() -> Path:
     """The first folder that can be written, for this version of the kernels: beside them, the user's, or any."""
     here = Path(__file__).resolve().parent
-    sources = [*sorted(here.glob("*.py")), *(here.parent / "model" / f"{name}.py" for name in CONSTANTS)]
-    name = "kernels-" + hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
+    name = f"kernels-{_version()}"
     users = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")) / "dardis"
     for parent in (here / "__pycache__", users, Path(tempfile.gettempdir()) / f"dardis-{os.getuid()}"):
         try:
@@ -45,6 +59,51 @@ def _cache_folder() -> Path:
 
 if "NUMBA_CACHE_DIR" not in os.environ:
     numba.config.CACHE_DIR = str(_cache_folder())  # type: ignore[attr-defined]
+
+
+class Teller(event.Listener):
+    """Says on standard error that kernels are compiled, once and before the first of them is; `quiet`: never."""
+
+    def __init__(self) -> None:
+        self.quiet = False
+
+    def on_start(self, event: event.Event) -> None:
+        """Say it, of a kernel of ours that was not found on disk."""
+        if not self.quiet and event.data["dispatcher"].py_func.__module__.startswith("dardis."):
+            self.quiet = True
+            print(COMPILING, file=sys.stderr, flush=True)  # noqa: T201 (it goes to standard error)
+
+    def on_end(self, event: event.Event) -> None:
+        """Say nothing more."""
+
+
+TELLER: Final = Teller()
+event.register("numba:compile", TELLER)  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def compiled_by_one(what: str) -> Iterator[None]:
+    """Let no other process of this machine compile `what` meanwhile: those that come later find it on disk.
+
+    Whoever comes after it has been compiled once waits for nobody, nor does anybody where files can't be locked.
+    """
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        yield
+        return
+    processor = cpu_target.target_context.codegen().magic_tuple()
+    key = hashlib.sha256(f"{_version()}{processor}{numba.__version__}{sys.version}".encode()).hexdigest()[:16]
+    done = Path(numba.config.CACHE_DIR) / f"{what}-{key}.done"  # type: ignore[attr-defined]
+    with ExitStack() as held:
+        if not done.exists():
+            with suppress(OSError):
+                done.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                lock = held.enter_context(done.with_suffix(".lock").open("w"))
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            if done.exists():
+                held.close()
+        yield
+        with suppress(OSError):
+            done.touch()
 
 
 def kernel(function: Function) -> Function:

@@ -1,7 +1,19 @@
-"""Compiles the kernels ahead of the first run (`python -m dardis.kernels.warm`), so that runs find them on disk."""
+"""Compiles the kernels ahead of the first run (`python -m dardis.kernels.warm`), so that runs find them on disk.
+
+`python -m dardis.kernels.warm past plan late` compiles only those that are named (`ROOTS`).
+"""
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import wraps
+from typing import Final, TypeVar, cast
+
+import numba
 import numpy as np
 
 from dardis.kernels import (
@@ -25,12 +37,27 @@ from dardis.kernels import (
     view,
 )  # fmt: skip
 from dardis.kernels.ahead import make_ahead, schedule_or_postpone
+from dardis.kernels.jit import TELLER, compiled_by_one
 from dardis.kernels.rows import Rows, make_rows
 from dardis.model.arrays import Ints
 from dardis.model.asks import Asks
 from dardis.model.codes import BEST_FIT, FIRST, FIRST_FIT, MIN_START, UNIFORM
 from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.offer_rows import BEST_COLUMNS, OFFER_COLUMNS, STEP_COLUMNS
+
+Warmed = TypeVar("Warmed", bound=Callable[..., None])
+
+
+def _by_one(warm: Warmed) -> Warmed:
+    """Let one process compile what `warm` calls, and others wait for it."""
+
+    @wraps(warm)
+    def alone(**options: bool) -> None:
+        what = "-".join([warm.__name__, *(name for name, stated in options.items() if stated)])
+        with compiled_by_one(what):
+            warm(**options)
+
+    return cast("Warmed", alone)
 
 
 def _two_nodes() -> Rows:
@@ -42,6 +69,7 @@ def _two_nodes() -> Rows:
     return rows
 
 
+@_by_one
 def warm_pool() -> None:
     """Call every kernel that a run over nodes calls, once, with the types that it gets (from disk where they lie)."""
     rows = _two_nodes()
@@ -103,6 +131,13 @@ def _warm_wishes(rows: Rows, group: Ints, waiting: queue.Queue, rules: queue.Rul
     passes.withdraw(rows, waiting, 1, 0)
 
 
+@_by_one
+def warm_pass() -> None:
+    """The same for a pass over a queue, by which the past is replayed that a plan looks at."""
+    passes.pass_over(*_two_wait(strict=True), 0)
+
+
+@_by_one
 def warm_queue(*, wished: bool = True) -> None:
     """The same for a run of a central dispatcher, with what only a desired profile needs if one is `wished`."""
     nodes_and_jobs = _two_wait(strict=True)
@@ -112,6 +147,7 @@ def warm_queue(*, wished: bool = True) -> None:
         _warm_wishes(*nodes_and_jobs)
 
 
+@_by_one
 def warm_replan(*, wished: bool = True) -> None:
     """The same for a run of a dispatcher that plans who waits anew."""
     nodes_and_jobs = _two_wait(strict=False)
@@ -123,6 +159,7 @@ def warm_replan(*, wished: bool = True) -> None:
         _warm_wishes(*nodes_and_jobs)
 
 
+@_by_one
 def warm_asking(*, wished: bool = True) -> None:
     """The same for a run of a dispatcher that asks models: the pass, and the answers that come first."""
     nodes_and_jobs = _two_wait(strict=False)
@@ -146,6 +183,7 @@ def warm_asking(*, wished: bool = True) -> None:
         _warm_wishes(*_two_wait(strict=False))
 
 
+@_by_one
 def warm_late() -> None:
     """The same for a run that binds late, beside `warm_pool`."""
     rows, group = _two_nodes(), np.zeros(2, dtype=np.int64)
@@ -163,6 +201,7 @@ def warm_late() -> None:
     view.mark_passed(rows, 0, 1, np.zeros(2, dtype=np.bool_))
 
 
+@_by_one
 def warm_planner() -> None:
     """The same for the planner: placing jobs, and rebuilding a plan."""
     rows, group = _two_nodes(), np.zeros(2, dtype=np.int64)
@@ -209,10 +248,45 @@ def warm_positions() -> None:
     positions.schedule(pool, 1, machine, shapes, waiting, plan, end, node, np.zeros(2, dtype=np.bool_))
 
 
-if __name__ == "__main__":
-    warm_asking()
-    warm_planner()
+def _warm_task_managers() -> None:
+    """What binds late, and what plans: the second is part of the first."""
     warm_pool()
     warm_late()
-    warm_replan()
-    warm_queue()
+
+
+ROOTS: Final[dict[str, Callable[[], None]]] = {
+    "past": warm_pass,
+    "plan": warm_planner,
+    "late": _warm_task_managers,
+    "queue": warm_queue,
+    "replan": warm_replan,
+    "asking": warm_asking,
+}
+"""What is compiled by itself: plans of days (`past` and `plan`), task managers, central dispatchers by how they go over
+the queue.
+
+They share some small kernels; what they share is compiled again by each that begins before the other has ended.
+"""
+
+
+def _warm_root(name: str, quiet: bool) -> None:
+    """Compile one of them, in whichever process."""
+    TELLER.quiet = quiet
+    ROOTS[name]()
+
+
+def warm(names: Sequence[str]) -> None:
+    """Compile those of `ROOTS` in two processes, if there are two cores. Raises KeyError for another name."""
+    roots = {name: ROOTS[name] for name in names}
+    if len(roots) == 1 or len(os.sched_getaffinity(0)) == 1 or numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        for root in roots.values():
+            root()
+        return
+    TELLER.quiet = True
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as processes:
+        quiet = [place > 0 for place in range(len(roots))]
+        list(processes.map(_warm_root, roots, quiet))  # raises what one of them has raised
+
+
+if __name__ == "__main__":
+    warm(sys.argv[1:] or list(ROOTS))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dardis.kernels.jit import TELLER
 from dardis.model.addresses import FIRST_HOST, HostId
 from dardis.model.folders import RUN_FOLDER
 from dardis.model.laid_out import lay_out
@@ -110,6 +111,7 @@ def run_over_ranks(
 
     def be_host(plan: dict[str, Any]) -> int:
         dispatcher = find_dispatcher(*plan["dispatcher"])
+        TELLER.quiet = True  # the first rank, which has compiled already, says so for all
         with blamed(dispatcher):
             dispatcher.warm(wished=plan["desired"] is not None)
             gc.freeze()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from dardis import __version__
 from dardis.engine.clock import utc_now
+from dardis.kernels.jit import TELLER
 from dardis.model.errors import InputError
 from dardis.model.files import atomic_text, write_json
 from dardis.model.folders import SCALE_FOLDER
@@ -138,6 +139,7 @@ def _run_all(
     request: ScaleRequest, experiments: Sequence[Experiment], comm: Communicator | None, progress: Progress | None,
     report: Report | None,
 ) -> list[Row]:  # fmt: skip
+    TELLER.quiet |= comm is not None and comm.rank > 0
     with blamed(dispatcher := find_dispatcher(request.dispatcher)):
         _warm(dispatcher)
     record = _record(request, experiments, comm) | {"runs": len(experiments) * request.repeat}

@@ -8,6 +8,9 @@ import sys
 
 import pytest
 
+from dardis.kernels import warm
+from dardis.kernels.jit import COMPILING
+
 
 def test_kernels_are_warmed_within_their_arrays():
     done = subprocess.run(
@@ -42,3 +45,71 @@ assert warmed == compiled() == {compiles}, (warmed, compiled())
         env={**os.environ, "PYTHONPATH": "tests"}, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+
+
+ALONE = """
+import os, sys, time
+from pathlib import Path
+from dardis.kernels.jit import compiled_by_one
+
+log = Path(sys.argv[1])
+with compiled_by_one("something"):
+    with log.open("a") as file:
+        file.write("begin\\n")
+    time.sleep(0.3)
+    with log.open("a") as file:
+        file.write("end\\n")
+"""
+
+
+def alone(folder, count):
+    """So many processes that would compile the same at once; what they did, in order."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache")}
+    words = [sys.executable, "-c", ALONE, str(folder / "log")]
+    for process in [subprocess.Popen(words, env=environment) for _ in range(count)]:
+        assert process.wait(timeout=120) == 0
+    return (folder / "log").read_text().split()
+
+
+def test_of_processes_that_need_the_same_kernels_one_compiles_before_the_others_begin(tmp_path):
+    assert alone(tmp_path, 3)[:2] == ["begin", "end"]
+    assert [path.suffix for path in sorted((tmp_path / "cache").iterdir())] == [".done", ".lock"]
+
+
+def test_a_cache_that_cannot_be_written_hinders_nobody(tmp_path):
+    (tmp_path / "cache").write_text("a file where a folder should be")
+    assert sorted(alone(tmp_path, 1)) == ["begin", "end"]
+
+
+COMPILES = """
+import sys
+from dardis.kernels import jit
+from dardis.kernels.chance import below
+jit.TELLER.quiet = sys.argv[1] == "quiet"
+below(1, 2, 3), below(1, 2, 3.0)  # of two kinds of numbers: compiled twice
+"""
+
+
+def compiling(folder, *words):
+    """What a process says that draws a number."""
+    done = subprocess.run(
+        [sys.executable, "-c", COMPILES, *words], capture_output=True, text=True, check=True, timeout=120,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(folder)},
+    )  # fmt: skip
+    return done.stdout, done.stderr
+
+
+def test_whoever_compiles_says_so_once_and_whoever_finds_kernels_on_disk_says_nothing(tmp_path):
+    assert compiling(tmp_path / "other", "quiet") == ("", "")
+    assert compiling(tmp_path, "aloud") == ("", f"{COMPILING}\n")
+    assert compiling(tmp_path, "aloud") == ("", "")
+
+
+def test_two_cores_compile_what_one_would(monkeypatch):
+    called = []
+    monkeypatch.setattr(warm, "ROOTS", {name: lambda name=name: called.append(name) for name in ("a", "b")})
+    monkeypatch.setattr(warm.os, "sched_getaffinity", lambda _: {0})
+    warm.warm(["b", "a"])
+    assert called == ["b", "a"]
+    with pytest.raises(KeyError):
+        warm.warm(["c"])

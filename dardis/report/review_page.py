@@ -1,0 +1,141 @@
+"""Draws the page of a planned day as it was lived: cap, cores in use, nodes on, waits and money, beside no plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from dardis.model.arrays import Floats, Ints
+from dardis.model.profile import StepFunction
+from dardis.report import chart
+from dardis.report.chart import Chart, TimeAxis
+from dardis.report.over_time import draw_steps
+from dardis.report.page import write_page
+from dardis.report.plan_charts import LEGEND
+from dardis.report.words import NOTHING, of_key, share
+
+
+@dataclass(frozen=True)
+class DaySide:
+    """One run over the day: `cost` of energy and cooling by segment, `waits` (s) of the jobs submitted in the day."""
+
+    name: str
+    used: StepFunction
+    nodes_on: StepFunction
+    cost: Floats
+    waits: Ints
+    figures: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class ReviewPicture:
+    """What is drawn; segments are `[edges[i], edges[i+1])`, `cap` the cores that `ours` was held to, if it was."""
+
+    axis: TimeAxis
+    edges: Ints
+    ours: DaySide
+    plain: DaySide
+    cap: StepFunction | None
+    cores: int
+    nodes: int
+    price: Floats
+    temp_c: Floats
+    currency: str
+
+
+def draw_review(path: Path, *, title: str, lead: str, first: Sequence[str], picture: ReviewPicture) -> None:
+    """Write the page; `first` are the lines that it begins with. Raises OSError when it can't be written."""
+    ours, plain, currency = picture.ours, picture.plain, picture.currency
+    with chart.style():
+        charts = [use(picture), nodes(picture), money(picture), waits(picture), surroundings(picture)]
+    saved = float(plain.cost.sum() - ours.cost.sum())
+    later = ours.figures["mean_wait_s"] - plain.figures["mean_wait_s"]
+    headlines = [
+        ("saved on energy and cooling", f"{saved:,.2f} {currency}"),
+        ("of what they cost", share(saved / before) if (before := float(plain.cost.sum())) > 0 else NOTHING),
+        ("nodes on, mean", f"{ours.figures['mean_nodes_on']:,.1f} of {picture.nodes}"),
+        ("longer mean wait", f"{later / 60:+,.1f} min"),
+    ]
+    rows = [
+        (of_key(key, value, currency)[0], of_key(key, value, currency)[1], of_key(key, plain.figures[key], currency)[1])
+        for key, value in ours.figures.items()
+    ]
+    write_page(
+        path, "review.html.j2", title=title, lead=lead, first=list(first), headlines=headlines, charts=charts,
+        columns=["", ours.name, plain.name], rows=rows,
+    )  # fmt: skip
+
+
+def use(picture: ReviewPicture) -> Chart:
+    """Cores in use under both runs, and the cap."""
+    drawing, (axes,) = chart.figure(chart.FULL, 2.8)
+    ours, plain = picture.ours, picture.plain
+    draw_steps(axes, picture.axis, ours.used, 1.0, colour=chart.BLUE, label=ours.name, filled=True)
+    draw_steps(axes, picture.axis, plain.used, 1.0, colour=chart.GREY, label=plain.name, filled=False)
+    if picture.cap is not None:
+        draw_steps(axes, picture.axis, picture.cap, 1.0, colour=chart.VERMILLION, label="cap of the plan", filled=False)
+    _up_to(axes, picture, picture.cores, "cores")
+    return chart.finish(drawing, "Cores in use", "What jobs held, and the cap that the plan set on it.")
+
+
+def nodes(picture: ReviewPicture) -> Chart:
+    """Nodes on under both runs."""
+    drawing, (axes,) = chart.figure(chart.FULL, 2.2)
+    ours, plain = picture.ours, picture.plain
+    draw_steps(axes, picture.axis, ours.nodes_on, 1.0, colour=chart.BLUE, label=ours.name, filled=True)
+    draw_steps(axes, picture.axis, plain.nodes_on, 1.0, colour=chart.GREY, label=plain.name, filled=False)
+    _up_to(axes, picture, picture.nodes, "nodes")
+    return chart.finish(drawing, "Nodes on", "Nodes that are neither shutting down, nor off, nor booting.")
+
+
+def _up_to(axes: Axes, picture: ReviewPicture, most: int, name: str) -> None:
+    axes.set_ylim(0, 1.04 * most)
+    axes.set_ylabel(name)
+    axes.legend(**LEGEND)
+    picture.axis.dress(axes)
+
+
+def money(picture: ReviewPicture) -> Chart:
+    """What energy and cooling cost by segment."""
+    drawing, (axes,) = chart.figure(chart.FULL, 2.2)
+    hours, x = np.diff(picture.edges) / 3600, picture.axis.place(picture.edges)
+    for side, colour in ((picture.plain, chart.GREY), (picture.ours, chart.BLUE)):
+        cost = side.cost / hours
+        axes.fill_between(x, np.append(cost, cost[-1]), step="post", color=colour, alpha=0.25, linewidth=0)
+        axes.step(x, np.append(cost, cost[-1]), where="post", color=colour, linewidth=1.2, label=side.name)
+    axes.set_ylabel(f"{picture.currency} an hour")
+    axes.legend(**LEGEND)
+    picture.axis.dress(axes)
+    return chart.finish(drawing, "Energy and cooling", "What they cost; the area between the lines is what was saved.")
+
+
+def waits(picture: ReviewPicture) -> Chart:
+    """How long the day's jobs waited."""
+    drawing, (axes,) = chart.figure(chart.HALF, 2.6)
+    for side, colour in ((picture.plain, chart.GREY), (picture.ours, chart.BLUE)):
+        ordered = np.sort(side.waits) / 3600
+        axes.step(ordered, 100 * np.arange(1, len(ordered) + 1) / max(len(ordered), 1), color=colour, label=side.name)
+    axes.set_xlim(left=0)
+    axes.set_ylim(0, 102)
+    axes.set_xlabel("waited at most, h")
+    axes.set_ylabel("% of the day's jobs")
+    axes.legend(**LEGEND)
+    return chart.finish(drawing, "Waits", "Jobs that were submitted in the day, by how long they waited.")
+
+
+def surroundings(picture: ReviewPicture) -> Chart:
+    """Temperature and price of the day."""
+    drawing, panels = chart.figure(chart.HALF, 2.6, 2)
+    x = picture.axis.place(picture.edges)
+    rows = ((picture.price, f"{picture.currency}/kWh"), (picture.temp_c, "outdoors, °C"))
+    for axes, (values, label) in zip(panels, rows, strict=True):
+        axes.step(x, np.append(values, values[-1]), where="post", color=chart.BLUE, linewidth=1.1)
+        axes.set_ylabel(label)
+        axes.yaxis.set_major_locator(MaxNLocator(4))
+    picture.axis.dress(panels[-1])
+    return chart.finish(drawing, "Price and weather", "What the plan was made for.")

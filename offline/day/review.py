@@ -1,0 +1,181 @@
+"""Judges a planned day as it was lived: a run that followed the plan beside one that did not, under the plan's prices.
+
+Both are counted over the plan's day alone and by the one evaluator, so that what differs is what they did.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dardis.metrics.facility import platform_cooling, tariff_of
+from dardis.metrics.power import NoCooling
+from dardis.model.arrays import Floats, Ints
+from dardis.model.downtime import Downtime
+from dardis.model.errors import InputError
+from dardis.model.platform_dict import platform_to_dict
+from dardis.model.profile import StepFunction
+from dardis.model.resources import CORES
+from dardis.power.account import Account, account, work_of
+from dardis.power.conditions import Conditions
+from dardis.power.nodes import MachinePower
+from dardis.report.chart import TimeAxis
+from dardis.report.review_page import DaySide, ReviewPicture, draw_review
+from dardis.report.run_files import RunFiles, read_run
+from offline.folder.plan import PlanFolder, read_plan
+from offline.onoff.spans import nodes_up
+
+FOLLOWED, WITHOUT = "with the plan", "without"
+
+
+@dataclass(frozen=True)
+class Lived:
+    """One run over the plan's day."""
+
+    account: Account
+    used: StepFunction
+    """Cores in use over time."""
+    nodes_on: StepFunction
+    waits: Ints
+    """Of the jobs that were submitted in the day and ran, s, shape (jobs,)."""
+    core_h: float
+    """Core-hours that ran in the day."""
+    mean_nodes_on: float
+
+    @property
+    def cost(self) -> Floats:
+        """What energy and cooling cost in each segment of the day."""
+        return self.account.energy_cost + self.account.cooling_cost
+
+    @property
+    def kwh(self) -> float:
+        """Energy of IT and cooling."""
+        return float(self.account.kwh(self.account.it_w + self.account.cooling_w).sum())
+
+
+@dataclass(frozen=True)
+class Review:
+    """A plan's day under both runs."""
+
+    plan: PlanFolder
+    cap: StepFunction | None
+    """Cores that the run which followed the plan was held to; None where the plan had no cap."""
+    followed: Lived
+    without: Lived
+    dispatcher: str
+
+    @property
+    def lines(self) -> list[str]:
+        """What was saved and what the waits cost, a line each."""
+        ours, plain, currency = self.followed, self.without, self.plan.platform.currency
+        before = float(plain.cost.sum())
+        saved = before - float(ours.cost.sum())
+        share = f" ({100 * saved / before:.1f} %)" if before > 0 else ""
+        gained = ours.account.profit - plain.account.profit
+        nodes = f"{ours.mean_nodes_on:.0f} of {self.plan.platform.node_count} nodes on"
+        nodes += f" instead of {plain.mean_nodes_on:.0f}"
+        moved = ours.core_h - plain.core_h
+        told = f"Saved: {saved:,.2f} {currency}{share} of energy and cooling, {plain.kwh - ours.kwh:,.0f} kWh; {nodes}"
+        if round(moved):
+            what = "more" if moved > 0 else "less"
+            told += f"; profit {gained:+,.2f} {currency}, as {abs(moved):,.0f} core-hours {what} ran in the day"
+        return [f"{told}.", self._waits()]
+
+    def _waits(self) -> str:
+        ours, plain = self.followed.waits, self.without.waits
+        if not len(ours) or not len(plain):
+            return "Waits: no job of the day ran."
+        later = float(ours.mean() - plain.mean())
+        means = f"{ours.mean() / 60:,.1f} min instead of {plain.mean() / 60:,.1f} ({later / 60:+,.1f})"
+        most = f"{ours.max() / 3600:,.1f} h instead of {plain.max() / 3600:,.1f}"
+        return f"Waits: {means} on average for the day's {len(ours):,} jobs; the longest {most}."
+
+
+def review(plan_dir: Path, followed: Path, without: Path) -> Review:
+    """Read a plan and both runs. Raises InputError for folders that don't belong together."""
+    plan = read_plan(plan_dir)
+    files, beside = _run_of(plan, followed), _run_of(plan, without)
+    if not np.array_equal(np.sort(files.schedule.number), np.sort(beside.schedule.number)):
+        raise InputError(without, f"has other jobs than {followed}", "two runs of one trace")
+    window = plan.profile.start, plan.profile.end
+    wished = files.profile[f"{CORES}_desired"]
+    capped = files.run.profile_file is not None and (wished.at(plan.profile.edges[:-1]) < plan.platform.cores).any()
+    ours, plain = (_lived(plan, one, window) for one in (files, beside))
+    return Review(plan, wished if capped else None, ours, plain, files.run.dispatcher or "a run")
+
+
+def _run_of(plan: PlanFolder, folder: Path) -> RunFiles:
+    """A run of the plan's machine on the plan's clock, which has begun by its day. Raises InputError."""
+    files = read_run(folder)
+    told, expected = ("groups", "partitions", "maintenance"), "a run of the plan's platform"
+    ours, theirs = platform_to_dict(plan.platform), platform_to_dict(files.platform)
+    if any(ours[key] != theirs[key] for key in told):
+        raise InputError(folder, f"is of {files.platform.name!r}, which is another machine", expected)
+    if files.run.unix_start is not None and files.run.unix_start != plan.offset:
+        raise InputError(
+            folder, "has another clock than the plan", "a run of the plan's history, or of what follows it"
+        )
+    inside = (files.schedule.submit >= plan.profile.start) & (files.schedule.submit < plan.profile.end)
+    if not inside.any():
+        raise InputError(folder, f"no job was submitted on {plan.summary['date_utc']}", "a run of the plan's day")
+    return files
+
+
+def _lived(plan: PlanFolder, files: RunFiles, window: tuple[int, int]) -> Lived:
+    profile, platform, schedule = plan.profile, plan.platform, files.schedule
+    conditions = Conditions(
+        profile.edges, profile.temp_c, profile.price_per_kwh, profile.gco2_per_kwh, plan.offset
+    )  # fmt: skip
+    asked = plan.settings.get("cooling")
+    downtime = files.downtime or Downtime.none()
+    told = account(
+        work_of(schedule, platform), downtime, MachinePower.of_platform(platform), conditions,
+        platform_cooling(platform, None if asked is None else str(asked)) or NoCooling(),
+        tariff_of(platform.facility, plan.offset),
+    )  # fmt: skip
+    start, end = window
+    counted = schedule.ran & (schedule.submit >= start) & (schedule.submit < end)
+    used, on = files.profile[f"{CORES}_used"], nodes_up(downtime, platform.node_count)
+    return Lived(
+        told, used, on, (schedule.start - schedule.submit)[counted], used.integral(start, end) / 3600,
+        on.integral(start, end) / (end - start),
+    )  # fmt: skip
+
+
+def draw(path: Path, told: Review) -> None:
+    """Draw the page. Raises OSError when it can't be written."""
+    plan, profile = told.plan, told.plan.profile
+    sides = [
+        DaySide(name, lived.used, lived.nodes_on, lived.cost, lived.waits, _figures(lived))
+        for name, lived in ((FOLLOWED, told.followed), (WITHOUT, told.without))
+    ]
+    picture = ReviewPicture(
+        TimeAxis(profile.start, profile.end, plan.offset), profile.edges, sides[0], sides[1], told.cap,
+        plan.platform.cores, plan.platform.node_count, profile.price_per_kwh, profile.temp_c, plan.platform.currency,
+    )  # fmt: skip
+    draw_review(
+        path, title=f"{plan.summary['date_utc']} with and without a plan", first=told.lines, picture=picture,
+        lead=f"{told.dispatcher} on {plan.platform.name}: {plan.platform.describe()}",
+    )  # fmt: skip
+
+
+def _figures(lived: Lived) -> dict[str, float]:
+    """The figures of the table, by keys with units."""
+    told, waits = lived.account, lived.waits
+    return {
+        "profit_eur": told.profit,
+        "income_eur": told.income_eur,
+        "energy_eur": told.energy_eur,
+        "cooling_eur": told.cooling_eur,
+        "energy_kwh": told.energy_kwh,
+        "cooling_kwh": told.cooling_kwh,
+        "peak_kw": told.peak_kw,
+        "mean_nodes_on": lived.mean_nodes_on,
+        "core_h": lived.core_h,
+        "jobs": len(waits),
+        "mean_wait_s": float(waits.mean()) if len(waits) else 0.0,
+        "p95_wait_s": float(np.quantile(waits, 0.95)) if len(waits) else 0.0,
+        "max_wait_s": float(waits.max()) if len(waits) else 0.0,
+    }
