@@ -233,7 +233,7 @@ def _commanded(instance: Instance, arity: int) -> Result:
     with TemporaryDirectory() as folder, redirect_stderr(StringIO()) as told, redirect_stdout(StringIO()):
         request = replace(write_instance(instance, Path(folder)), arity=arity)
         status = run_command(command_of(request))
-        if status:
+        if status and not (status == 1 and "no job ran" in told.getvalue()):
             raise AssertionError(f"the command ends with {status}: {told.getvalue()}")
         if run_command(["audit", str(request.out)]):
             raise AssertionError(f"dardis audit: {told.getvalue()}")
