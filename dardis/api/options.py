@@ -20,7 +20,7 @@ from dardis.config.cuts import MOST_WALLTIME_FACTOR, Cut, Trim, cut_of, trim_of
 from dardis.config.option_texts import decimal, one_of, whole
 from dardis.config.reach import reach_value
 from dardis.config.settings import known_settings
-from dardis.model.choices import Overrun
+from dardis.model.choices import Overrun, Resources
 from dardis.model.errors import InputError
 from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
 from dardis.registry import Dispatcher, find_dispatcher, of_class
@@ -94,6 +94,7 @@ def _read(options: Mapping[str, Any]) -> dict[str, Any]:
         ),
         "arity": reach_value("arity", str(plain(options["arity"]))),
         "sample": reach_value("sample", str(plain(options["sample"]))),
+        "resources": one_of("--resources", Resources)(str(options["resources"])),
         "calendar_start": None if start is None else str(start),
         **{name: _path(options[name]) for name in ("profile", "events", "save_instances")},
     }

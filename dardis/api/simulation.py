@@ -164,6 +164,7 @@ def simulate(
     think_times: bool = False,
     calendar_start: str | None = None,
     events: str | PathLike[str] | None = None,
+    resources: str = "nodes",
     strict: bool = False,
     save_instances: str | PathLike[str] | None = None,
     out: str | PathLike[str] | None = None,
@@ -183,7 +184,8 @@ def simulate(
     file of a desired profile, or a plan's target.json), `deadlines` (a rule, or a file of latest starts), `trim`
     (warm-up and cool-down, s, whose jobs don't count), `overrun` (`"kill"` or `"extend"`), `walltime_factor` (where the
     trace states no walltimes), `task_managers`, `arity`, `sample`, `think_times`, `calendar_start`, `events`, `strict`,
-    and `save_instances`. Nothing is written, unless `out` names a folder for all files of a run.
+    `resources` (`"nodes"` or `"cores"`: what `allocated_resources` of a jobs.csv are), and `save_instances`. Nothing is
+    written, unless `out` names a folder for all files of a run.
 
     Raises `InputError` with the line that the command would end with, `DardisError` where the code of a dispatcher
     fails. Warns (`DardisWarning`) of what the command warns of.
@@ -192,7 +194,7 @@ def simulate(
         trace, platform, dispatcher, {**(settings or {}), **more}, strict=strict, out=out, force=force, seed=seed,
         jobs=jobs, from_=from_, to=to, profile=profile, deadlines=deadlines, task_managers=task_managers, arity=arity,
         sample=sample, trim=trim, think_times=think_times, calendar_start=calendar_start, events=events,
-        save_instances=save_instances, overrun=overrun, walltime_factor=walltime_factor,
+        save_instances=save_instances, overrun=overrun, walltime_factor=walltime_factor, resources=resources,
     )  # fmt: skip
     if out is None:
         return Run(_simulated(*asked))

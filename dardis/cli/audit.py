@@ -36,6 +36,7 @@ def audit(
     from dardis.config.toml_file import read_json
     from dardis.metrics.audit import Audit
     from dardis.metrics.downtime import DOWNTIME_FILE, read_downtime
+    from dardis.model.choices import Resources
 
     path = run_dir / "run.json"
     before = _seen(path)
@@ -46,7 +47,8 @@ def audit(
     switched = run_dir / DOWNTIME_FILE
     downtime = read_downtime(switched) if switched.exists() else None
     with closing(Audit(machine, downtime=downtime, asked=asked)) as judge:
-        violations = _violations(judge, run_dir / "jobs.csv", metrics, record.trim if record else None)
+        by_core = record is not None and record.resources is Resources.CORES
+        violations = _violations(judge, run_dir / "jobs.csv", metrics, record.trim if record else None, by_core=by_core)
         shown = list(islice(violations, SHOWN))
         more = sum(1 for _ in violations)
     if _seen(path) != before:
@@ -65,13 +67,13 @@ def audit(
 
 
 def _violations(
-    judge: Audit, path: Path, metrics: dict[str, Any] | None, trim: tuple[int, int] | None
+    judge: Audit, path: Path, metrics: dict[str, Any] | None, trim: tuple[int, int] | None, *, by_core: bool
 ) -> Iterator[Violation]:
     """What is wrong with the schedule of a file, one after the other, under a progress bar."""
     from dardis.cli.progress import bar
 
     with bar("reading", "MB") as tell:
-        yield from judge.file(path, tell)
+        yield from judge.file(path, tell, by_core=by_core)
     if metrics is not None:
         yield from judge.miscounts(metrics, trim)
     with bar("sweeping", "nodes") as tell:

@@ -14,6 +14,7 @@ from dardis.cli.options import (
     Events,
     FirstJobs,
     OverrunRule,
+    ResourcesRule,
     SubmittedBefore,
     SubmittedFrom,
     Trimmed,
@@ -73,6 +74,7 @@ def compare(
     ] = False,
     calendar_start: CalendarStart = None,
     events: Events = None,
+    resources: ResourcesRule = None,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse a trace with a malformed line.")] = False,
     gantt: Annotated[
         str | None, typer.Option(metavar="A,B", help="The two to draw over time (default: first and last).")
@@ -108,7 +110,7 @@ def compare(
         "--to": end, "--profile": profile, "--deadlines": deadlines, "--set": settings, "--trim": trim,
         "--task-managers": task_managers, "--arity": arity, "--sample": sample, "--think-times": think_times,
         "--strict": strict, "--calendar-start": calendar_start, "--events": events,
-        "--overrun": overrun, "--walltime-factor": walltime_factor,
+        "--overrun": overrun, "--walltime-factor": walltime_factor, "--resources": resources,
         "--replicates": replicates, "--resample": resample, "--grid": grid, "--no-recorded": no_recorded,
     }  # fmt: skip
     comparison = _of_file(what[0], options) if _is_file(what) else _of_options(what, options)
@@ -152,7 +154,7 @@ def _of_options(traces: list[Path], said: dict[str, Any]) -> Comparison:
     )
     from dardis.config.cuts import trim_of
     from dardis.config.reach import reach_value
-    from dardis.model.choices import Overrun
+    from dardis.model.choices import Overrun, Resources
 
     named = [trace_and_platform(trace) for trace in traces]
     needed = {"--platform": "P.toml", "--dispatchers": "A,B"}
@@ -171,6 +173,7 @@ def _of_options(traces: list[Path], said: dict[str, Any]) -> Comparison:
             task_managers=said["--task-managers"] or 1,
             think_times=said["--think-times"], strict=said["--strict"],
             calendar_start=said["--calendar-start"], events=said["--events"],
+            resources=said["--resources"] or Resources.NODES,
             arity=reach_value("arity", said["--arity"] or "flat"),
             sample=reach_value("sample", said["--sample"] or "all"),
             overrun=said["--overrun"] or Overrun.KILL, walltime_factor=said["--walltime-factor"] or 1.0,

@@ -9,7 +9,7 @@ import typer
 
 from dardis.cli.texts import decimal, one_of, whole
 from dardis.config.cuts import MOST_WALLTIME_FACTOR
-from dardis.model.choices import Overrun
+from dardis.model.choices import Overrun, Resources
 
 
 def dispatchers_beginning(incomplete: str) -> list[str]:
@@ -21,7 +21,8 @@ def dispatchers_beginning(incomplete: str) -> list[str]:
 
 
 TracePath = Annotated[
-    Path, typer.Argument(metavar="TRACE", help="SWF, job table, sacct, Eurora CSV or Alibaba's pods, plain or .gz.")
+    Path,
+    typer.Argument(metavar="TRACE", help="SWF, job table, sacct, Batsim's JSON, tables of public traces; or .gz."),
 ]
 FirstJobs = Annotated[int | None, typer.Option(parser=whole("--jobs", 1), metavar="N", help="Only the first N jobs.")]
 SubmittedFrom = Annotated[
@@ -58,6 +59,15 @@ CalendarStart = Annotated[
 Events = Annotated[
     Path | None,
     typer.Option(metavar="E.toml", help="What happens beside jobs: queues, nodes, reservations, changed asks."),
+]
+ResourcesRule = Annotated[
+    Resources | None,
+    typer.Option(
+        "--resources",
+        parser=one_of("--resources", Resources),
+        metavar="nodes|cores",
+        help="What allocated_resources of jobs.csv are (nodes; evalys wants cores).",
+    ),
 ]
 NodeNames = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Names of the nodes, one a line, where they aren't the platform's.")

@@ -13,6 +13,7 @@ from dardis.cli.options import (
     Events,
     FirstJobs,
     OverrunRule,
+    ResourcesRule,
     SubmittedBefore,
     SubmittedFrom,
     TracePath,
@@ -21,7 +22,7 @@ from dardis.cli.options import (
     dispatchers_beginning,
 )
 from dardis.cli.texts import whole
-from dardis.model.choices import Overrun
+from dardis.model.choices import Overrun, Resources
 
 if TYPE_CHECKING:
     from dardis.runs.run import Outcome
@@ -73,6 +74,7 @@ def simulate(
     ] = False,
     calendar_start: CalendarStart = None,
     events: Events = None,
+    resources: ResourcesRule = None,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse a trace with a malformed line.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the run that DIR holds.")] = False,
     save_instances: Annotated[
@@ -95,6 +97,7 @@ def simulate(
         arity=reach_value("arity", arity), sample=reach_value("sample", sample),
         save_instances=save_instances, calendar_start=calendar_start, events=events,
         overrun=overrun or Overrun.KILL, walltime_factor=walltime_factor or 1.0,
+        resources=resources or Resources.NODES,
     )  # fmt: skip
     draw = None if no_report else _draw
     if launched_by_mpi():

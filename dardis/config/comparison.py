@@ -16,7 +16,7 @@ from dardis.config.cuts import MOST_WALLTIME_FACTOR, Cut, Trim, cut_of, trim_of
 from dardis.config.option_texts import one_of
 from dardis.config.reach import REACH, arity_of, reach_value, sample_of
 from dardis.config.toml_file import Table, read_toml
-from dardis.model.choices import Overrun
+from dardis.model.choices import Overrun, Resources
 from dardis.model.errors import InputError
 from dardis.model.files import is_file
 from dardis.model.resampling import WEEKS, Resampling, resampling_of
@@ -54,6 +54,7 @@ class Workload:
     strict: bool = False
     calendar_start: str | None = None
     events: Path | None = None
+    resources: Resources = Resources.NODES
     arity: int = 0
     sample: int = 0
     overrun: Overrun = Overrun.KILL
@@ -245,6 +246,11 @@ def _overrun(value: object) -> object:
     return _told(lambda: one_of("", Overrun)(str(value)))
 
 
+def _resources(value: object) -> object:
+    """Check `resources = "cores"`."""
+    return _told(lambda: one_of("", Resources)(str(value)))
+
+
 def _told(read: Callable[[], object]) -> object:
     """What is read, a mistake in which is one of this key."""
     try:
@@ -279,6 +285,7 @@ class TraceTable(Table):
     strict: bool = False
     calendar_start: str | None = None
     events: _File | None = None
+    resources: Annotated[Resources, BeforeValidator(_resources)] = Resources.NODES
     arity: _Arity = 0
     sample: _Sample = 0
     overrun: Annotated[Overrun, BeforeValidator(_overrun)] = Overrun.KILL
@@ -311,6 +318,7 @@ class TraceTable(Table):
             strict=self.strict,
             calendar_start=self.calendar_start,
             events=folder / self.events if self.events else None,
+            resources=self.resources,
             arity=self.arity,
             sample=self.sample,
             overrun=self.overrun,

@@ -17,7 +17,7 @@ from dardis.config.queues import Limit, Priority, time_zone
 from dardis.config.reservations import check_reservations, places_of
 from dardis.config.times import LATEST, Time
 from dardis.config.toml_file import Table, read_json
-from dardis.model.choices import Overrun
+from dardis.model.choices import Overrun, Resources
 from dardis.model.laid_out import BEFORE_ALL
 from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
 from dardis.model.platform import MAX_GROUPS, NOBODY_KNOWS, Facility, Platform
@@ -259,6 +259,7 @@ class AskedRecord(MachineRecord):
     overrun: Overrun = Overrun.KILL
     walltime_factor: Annotated[float, Field(ge=1)] = 1.0
     trim: tuple[Count, Count] | None = None
+    resources: Resources = Resources.NODES
     unix_start: Time | None = None
     changed: list[ChangedRecord] = Field(default_factory=list)
     settings: Annotated[dict[str, Annotated[Any, BeforeValidator(_setting)]], BeforeValidator(_by_key)] = Field(

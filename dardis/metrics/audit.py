@@ -14,6 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 from dardis.metrics.asked import AskedJobs
 from dardis.metrics.capacities import Capacities, Tell
 from dardis.metrics.contradictions import contradictions
+from dardis.metrics.cores import first_cores
 from dardis.metrics.job_rules import JobRules, exist, of_jobs
 from dardis.metrics.system import counted_jobs
 from dardis.metrics.table import read_blocks
@@ -60,6 +61,7 @@ class Audit:
     ) -> None:  # fmt: skip
         self._reservations = platform.reservations
         self._reserved = reserved
+        self._own = platform
         self._laid_out = lay_out(platform)
         self._platform = platform = self._laid_out.machine
         self._downtime = downtime if downtime is not None else Downtime.none()
@@ -100,10 +102,14 @@ class Audit:
         node, own = violation.node, self._laid_out.node
         return replace(violation, node=int(own[node])) if node is not None and 0 <= node < len(own) else violation
 
-    def file(self, path: Path, tell: Tell | None = None) -> Iterator[Violation]:
-        """What is wrong with the jobs of a `jobs.csv`, contradictions too; `tell` is told of MB. Raises InputError."""
+    def file(self, path: Path, tell: Tell | None = None, *, by_core: bool = False) -> Iterator[Violation]:
+        """What is wrong with the jobs of a `jobs.csv`, contradictions too; `tell` is told of MB. Raises InputError.
+
+        `by_core` says that its `allocated_resources` are cores, not nodes.
+        """
+        first_core = first_cores(self._own) if by_core else None
         for block in read_blocks(path, tell):
-            yield from self.jobs(block.schedule, contradictions(block))
+            yield from self.jobs(block.schedule, contradictions(block, first_core))
 
     def miscounts(self, metrics: Mapping[str, Any], trim: tuple[int, int] | None) -> Iterator[Violation]:
         """Where the counts of a metrics.json, made with `trim`, are not those of the jobs judged so far."""

@@ -14,10 +14,11 @@ from dardis.model.ragged import offsets_of
 from dardis.model.schedule import Schedule
 
 REQUEST_PREFIX: Final = "req_"
+ALLOCATED: Final = "allocated_resources"
 BATSIM: Final = (
     "job_id", "workload_name", "submission_time", "requested_number_of_resources", "requested_time", "success",
     "starting_time", "execution_time", "finish_time", "waiting_time", "turnaround_time", "stretch",
-    "allocated_resources",
+    ALLOCATED,
 )  # fmt: skip
 """What Batsim writes and evalys reads, in their order."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from io import TextIOWrapper
 from itertools import chain
@@ -49,8 +49,8 @@ class Block(NamedTuple):
     rows: list[list[str]]
 
 
-def write_jobs(schedule: Schedule, path: Path, workload: str = "") -> None:
-    """Write `schedule` to `path`; `workload` is the name of the trace.
+def write_jobs(schedule: Schedule, path: Path, workload: str = "", allocated: Sequence[str] | None = None) -> None:
+    """Write `schedule` to `path`; `workload` is the name of the trace, `allocated` what each job had (None: its nodes).
 
     Raises OSError when the file can't be written.
     """
@@ -58,10 +58,14 @@ def write_jobs(schedule: Schedule, path: Path, workload: str = "") -> None:
         writer = row_writer(file)
         writer.writerow(columns.header(schedule))
         for first in range(0, len(schedule.number), BLOCK_JOBS):
-            writer.writerows(rows(schedule, first, min(first + BLOCK_JOBS, len(schedule.number)), workload))
+            last = min(first + BLOCK_JOBS, len(schedule.number))
+            had = None if allocated is None else allocated[first:last]
+            writer.writerows(rows(schedule, first, last, workload, had))
 
 
-def rows(schedule: Schedule, first: int, last: int, workload: str = "") -> Iterator[Row]:
+def rows(
+    schedule: Schedule, first: int, last: int, workload: str = "", allocated: Sequence[str] | None = None
+) -> Iterator[Row]:
     """Rows of the jobs `[first, last)`, values in the order of `columns.header`; None where a job has no value."""
     span = slice(first, last)
     latest = schedule.latest[span]
@@ -84,6 +88,8 @@ def rows(schedule: Schedule, first: int, last: int, workload: str = "") -> Itera
         "queue": [*map(as_cell, schedule.queue[span])],
         "user": [*map(as_cell, schedule.user[span])],
     }
+    if allocated is not None:
+        values[columns.ALLOCATED] = [*allocated]
     if schedule.parts is not None:
         values |= part_columns.texts(schedule, schedule.parts, first, last)
     if schedule.taken is not None:
@@ -105,7 +111,7 @@ def derived(schedule: Schedule, first: int, last: int) -> dict[str, list[Value]]
         "waiting_time": _where(ran, wait),
         "turnaround_time": _where(ran, finish - submit),
         "stretch": _where(ran, slowdown(wait, execution)),
-        "allocated_resources": [*columns.interval_sets(schedule, first, last)],
+        columns.ALLOCATED: [*columns.interval_sets(schedule, first, last)],
     }
 
 

@@ -61,6 +61,13 @@ class Overrun(StrEnum):
     EXTEND = "extend"
 
 
+class Resources(StrEnum):
+    """What a resource is to those who read `allocated_resources` of jobs.csv."""
+
+    NODES = "nodes"
+    CORES = "cores"
+
+
 class Scaling(StrEnum):
     """What stays the same on more ranks: the machine, or each rank's part of it."""
 

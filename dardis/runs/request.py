@@ -10,7 +10,7 @@ from typing import Any, Final
 from dardis import __version__
 from dardis.config.cuts import Cut, Trim
 from dardis.config.platform import load_platform
-from dardis.model.choices import Overrun
+from dardis.model.choices import Overrun, Resources
 from dardis.model.files import sha256_of
 from dardis.model.platform import Platform
 from dardis.registry import dispatcher_origin
@@ -54,6 +54,8 @@ class RunRequest:
     """What becomes of jobs that run longer than their walltimes."""
     walltime_factor: float = 1.0
     """Where nobody states a walltime, it is the runtime times this."""
+    resources: Resources = Resources.NODES
+    """What `allocated_resources` of jobs.csv are: `nodes` or `cores`."""
     save_instances: Path | None = None
     """The folder for what models were asked; None: nobody keeps it."""
 

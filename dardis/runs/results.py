@@ -15,6 +15,7 @@ from dardis.config.settings import plain_settings
 from dardis.engine.clock import utc_now
 from dardis.metrics.asked import AskedJobs, Changed
 from dardis.metrics.audit import audit
+from dardis.metrics.cores import core_sets
 from dardis.metrics.downtime import DOWNTIME_FILE, switching_metrics, write_downtime
 from dardis.metrics.expectations import EXPECTATIONS_FILE, Expectations, expectation_metrics, write_expectations
 from dardis.metrics.jobs import makespan, write_metrics_by
@@ -23,7 +24,7 @@ from dardis.metrics.system import schedule_metrics, trimmed, write_profile
 from dardis.metrics.table import write_jobs
 from dardis.metrics.violation import Violation
 from dardis.model.addresses import JobId
-from dardis.model.choices import Expecting
+from dardis.model.choices import Expecting, Resources
 from dardis.model.downtime import Downtime
 from dardis.model.events import JobChanged
 from dardis.model.files import sha256_of, write_json
@@ -107,7 +108,8 @@ class Results:
             write_expectations(folder / EXPECTATIONS_FILE, schedule, self.expected)
         if self.downtime:
             write_downtime(folder / DOWNTIME_FILE, self.downtime)
-        write_jobs(schedule, folder / "jobs.csv", self.request.trace.name)
+        cores = core_sets(schedule, platform) if self.request.resources is Resources.CORES else None
+        write_jobs(schedule, folder / "jobs.csv", self.request.trace.name, cores)
         write_profile(folder / "profile.csv", schedule, platform, self.inputs.target.desired)
         write_metrics_by(folder / "metrics_by.csv", schedule, platform, trimmed(schedule, self.inputs.trim)[0])
         if self.power and self.power.account and self.power.conditions:
@@ -153,6 +155,7 @@ class Results:
             "arity": request.arity or "flat",
             "sample": request.sample or None,
             "trim": inputs.trim,
+            "resources": request.resources,
             "ranks": self.played.figures["ranks"],
             "unix_start": inputs.unix_start,
             "warnings": list(self.warnings),

@@ -14,7 +14,7 @@ from dardis.cli.main import run
 from dardis.cli.simulate import simulate
 from dardis.comparison.planned_runs import plan
 from dardis.config.comparison import Contender, DispatcherTable, TraceTable, Workload, load_comparison
-from dardis.model.choices import Overrun
+from dardis.model.choices import Overrun, Resources
 from dardis.runs.request import NO_BEARING, RunRequest
 from dardis.runs.run import Outcome
 
@@ -46,6 +46,7 @@ def other(folder):
         "strict": True, "force": True, "arity": 8, "sample": 4, "save_instances": folder / "kept",
         "calendar_start": "2023-07-03T00:00Z", "events": folder / "events.toml",
         "overrun": Overrun.EXTEND, "walltime_factor": 1.5,
+        "resources": Resources.CORES,
     }  # fmt: skip
 
 
@@ -89,8 +90,8 @@ REQUESTS = st.builds(
     trim=st.none() | st.tuples(CUTS | st.integers(0, 10**9), CUTS | st.integers(0, 10**9)), strict=st.booleans(),
     force=st.booleans(), arity=st.just(0) | st.integers(2, 4096), sample=st.integers(0, 2**31 - 1),
     save_instances=st.none() | st.builds(Path, TEXTS), calendar_start=st.none() | TEXTS,
-    events=st.none() | st.builds(Path, TEXTS),
     overrun=st.sampled_from(Overrun), walltime_factor=st.floats(1, 1e6),
+    events=st.none() | st.builds(Path, TEXTS), resources=st.sampled_from(Resources),
 )  # fmt: skip
 
 

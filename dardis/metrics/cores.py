@@ -1,0 +1,132 @@
+"""Decides which cores of a node each job had, for readers to whom these are resources; none twice at a time.
+
+Cores are numbered node after node. On a node jobs are gone through as they start, those that start together in the
+schedule's order, and each gets the lowest cores that are free; an end at the same instant comes first.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from dardis.model.arrays import Ints
+from dardis.model.numbers import whole_number
+from dardis.model.platform import Platform
+from dardis.model.ragged import offsets_of
+from dardis.model.resources import CORES
+from dardis.model.schedule import Schedule
+
+Span = tuple[int, int]
+"""First and last core."""
+
+
+def first_cores(platform: Platform) -> Ints:
+    """The number of each node's first core, and of all cores; shape (nodes + 1,)."""
+    return offsets_of(platform.capacity[:, platform.kinds.index(CORES)])
+
+
+def core_sets(schedule: Schedule, platform: Platform) -> list[str]:
+    """The cores of each job as an interval set (`0-3 7`), empty where it had none.
+
+    ValueError where a node has fewer cores than its jobs: such a schedule is illegal.
+    """
+    apart = schedule.by_part
+    placed = apart.placed
+    taken = placed.units * apart.request[placed.job_of, apart.kinds.index(CORES)]
+    order = np.lexsort((placed.job_of, apart.start[placed.job_of], placed.nodes))
+    edges = np.flatnonzero(np.diff(placed.nodes[order], prepend=-1, append=-1)).tolist()
+    begins = first_cores(platform).tolist()
+    spans: list[list[Span]] = [[] for _ in range(len(taken))]
+    for first, last in pairwise(edges):
+        here = order[first:last]
+        node, jobs = int(placed.nodes[here[0]]), placed.job_of[here]
+        columns = (apart.start[jobs].tolist(), apart.finish[jobs].tolist(), taken[here].tolist(), here.tolist())
+        _share(begins[node], begins[node + 1], columns, spans)
+    job_of_part = _job_of_part(schedule)
+    of_jobs: list[list[Span]] = [[] for _ in range(len(schedule.number))]
+    for job, found in zip(job_of_part[placed.job_of].tolist(), spans, strict=True):
+        of_jobs[job] += found
+    return [*map(_text, of_jobs)]
+
+
+def _job_of_part(schedule: Schedule) -> Ints:
+    """The place of the job that each entry of `by_part` is of."""
+    jobs = np.arange(len(schedule.number))
+    return jobs if schedule.parts is None else np.repeat(jobs, np.diff(schedule.parts.offsets))
+
+
+def _share(
+    begin: int, end: int, columns: tuple[list[int], list[int], list[int], list[int]], spans: list[list[Span]]
+) -> None:
+    """Share out the cores `[begin, end)` of a node: starts, ends, numbers of cores, and places in `spans`, by start."""
+    whole = (1 << (end - begin)) - 1
+    running: list[tuple[int, int]] = []
+    for start, finish, count, place in zip(*columns, strict=True):
+        running = [one for one in running if one[0] > start]
+        free = whole & ~sum(mask for _, mask in running)
+        if start == finish and free.bit_count() < count:  # who ends at once is in nobody's way
+            free = whole
+        if free.bit_count() < count:
+            raise ValueError(f"{count} cores of a node of {end - begin}, of which {free.bit_count()} are free")
+        mask, spans[place] = _lowest(free, count, begin)
+        running.append((finish, mask))
+
+
+def _lowest(free: int, count: int, begin: int) -> tuple[int, list[Span]]:
+    """The lowest so many of the free cores, as bits, and as spans of numbers from `begin` on."""
+    mask = 0
+    spans = []
+    while count:
+        low = (free & -free).bit_length() - 1
+        there = free >> low
+        run = min((~there & (there + 1)).bit_length() - 1, count)
+        bits = ((1 << run) - 1) << low
+        mask |= bits
+        free &= ~bits
+        count -= run
+        spans.append((begin + low, begin + low + run - 1))
+    return mask, spans
+
+
+def _text(spans: list[Span]) -> str:
+    """Spans as an interval set, neighbours joined."""
+    joined: list[list[int]] = []
+    for low, high in sorted(spans):
+        if joined and low == joined[-1][1] + 1:
+            joined[-1][1] = high
+        else:
+            joined.append([low, high])
+    return " ".join(str(low) if low == high else f"{low}-{high}" for low, high in joined)
+
+
+def cores_on_nodes(text: str, first_core: Ints) -> dict[int, int]:
+    """How many cores of each node an interval set has. ValueError for none, one core twice or one that there is not."""
+    found: dict[int, int] = {}
+    before = -1
+    for part in sorted(text.split(), key=lambda part: whole_number(part.partition("-")[0])):
+        first, dash, last = part.partition("-")
+        low, high = whole_number(first), whole_number(last if dash else first)
+        if not before < low <= high < first_core[-1]:
+            raise ValueError(f"no cores {part!r}")
+        before = high
+        nodes = np.searchsorted(first_core, [low, high], side="right").tolist()
+        for node in range(nodes[0] - 1, nodes[1]):
+            inside = min(high + 1, int(first_core[node + 1])) - max(low, int(first_core[node]))
+            if inside:
+                found[node] = found.get(node, 0) + inside
+    return found
+
+
+def cores_asked(schedule: Schedule) -> list[dict[int, int]]:
+    """How many cores each job has on each node, by its units there."""
+    apart = schedule.by_part
+    job = _job_of_part(schedule)
+    cores = apart.placed.units * apart.request[apart.placed.job_of, apart.kinds.index(CORES)]
+    found: list[dict[int, int]] = [{} for _ in range(len(schedule.number))]
+    for one, node, count in zip(
+        job[apart.placed.job_of].tolist(), apart.placed.nodes.tolist(), cores.tolist(), strict=True
+    ):
+        if count:
+            found[one][node] = found[one].get(node, 0) + count
+    return found
