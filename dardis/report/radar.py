@@ -78,6 +78,8 @@ def radar(lines: Sequence[Line], title: str) -> Chart | None:
     axes.tick_params(axis="x", pad=7)
     for angle, name in zip(angles, axes.get_xticklabels(), strict=True):
         aside = np.sin(angle)
+        upward = np.cos(angle)
+        name.set_verticalalignment("center" if abs(upward) < 0.5 else "bottom" if upward > 0 else "top")
         name.set_horizontalalignment("center" if abs(aside) < 0.1 else "left" if aside > 0 else "right")
     axes.spines["polar"].set_visible(False)
     axes.legend(loc="center left", bbox_to_anchor=(1.45, 0.5))
