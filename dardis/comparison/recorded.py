@@ -37,7 +37,10 @@ _FIGURES: Final = (
     "p95_wait_s", "p99_wait_s", "max_wait_s", "sd_wait_s", "mean_slowdown", "mean_bounded_slowdown",
     "median_bounded_slowdown", "p99_bounded_slowdown", "mean_user_bounded_slowdown",
 )  # fmt: skip
-"""Of the jobs, those that say something of starts alone."""
+"""Of the figures of jobs, those that say something of starts alone."""
+
+_MOST_WITHOUT: Final = 0.01
+"""Of the jobs so large a part may have no wait: logs have gaps."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class Recorded:
 
 
 def recorded_of(comparison: Comparison, workload: Workload, out: Path) -> Recorded | None:
-    """What a trace says of its own time; None where it does not say of every job that could run how long it waited.
+    """What a trace says of its own time; None where it does not say of nearly all jobs that fit how long they waited.
 
     Writes `out/recorded/TRACE/jobs.csv`.
     """
@@ -59,8 +62,9 @@ def recorded_of(comparison: Comparison, workload: Workload, out: Path) -> Record
     waits = dict(zip(part.number.tolist(), part.wait.tolist(), strict=True))
     runtimes = dict(zip(part.number.tolist(), part.runtime.tolist(), strict=True))
     machine = inputs.platform
-    jobs = [job for job in inputs.jobs if _fits(job, machine)]
-    if not jobs or any(waits.get(job.number, UNKNOWN) == UNKNOWN for job in jobs):
+    fit = [job for job in inputs.jobs if _fits(job, machine)]
+    jobs = [job for job in fit if waits.get(job.number, UNKNOWN) != UNKNOWN]
+    if not jobs or len(fit) - len(jobs) > _MOST_WITHOUT * len(fit):
         return None
     start = np.array([job.submit + waits[job.number] for job in jobs], dtype=np.int64)
     run = np.array([runtimes[job.number] for job in jobs], dtype=np.int64)
@@ -149,7 +153,7 @@ def _told(workload: Workload, inputs: Inputs, jobs: list[Actual], schedule: Sche
     """Whether the recorded starts pass the audit on this machine, for people."""
     who = f"The recorded starts of {workload.name}"
     left = len(inputs.jobs) - len(jobs)
-    beside = f" ({left:,} jobs that this machine can't hold are left out)" if left else ""
+    beside = f" ({left:,} jobs that this machine can't hold, or whose waits are unknown, are left out)" if left else ""
     if without:
         first = schedule.number[without[0]], schedule.start[without[0]]
         share = f"{len(without):,} of {len(jobs):,}"
