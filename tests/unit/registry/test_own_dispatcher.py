@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dardis.cli.main import run
-from dardis.comparison.planned_runs import plan
+from dardis.comparison.planned_runs import check, plan
 from dardis.config.comparison import load_comparison
 from dardis.config.settings import plain_settings
 from dardis.dispatch.rule import Rule
@@ -213,10 +213,10 @@ def test_a_comparison_takes_it_in_its_file(here):
         '[[dispatchers]]\nname = "nowhere:X"\n'
     )
     comparison = load_comparison(here / "spec.toml")
-    mine, other = plan(comparison, here / "out")
+    mine, _ = plan(comparison, here / "out")
     asked = mine.request()
     assert (asked.dispatcher, asked.settings, asked.task_managers) == ("mine:WidestFirst", ("depth=3",), 1)
     assert asked.record()["dispatcher_of"] == origin_of("mine")
     assert not mine.asks_nodes, "it is one queue"
-    with pytest.raises(InputError, match="nowhere:X: can't be loaded"):
-        other.request()
+    with pytest.raises(InputError, match=r"^dispatcher nowhere:X: --dispatcher nowhere:X: can't be loaded"):
+        check(comparison, [])
