@@ -34,10 +34,15 @@ def report(
         str | None,
         typer.Option(metavar="FROM,TO", help="Draw each job of a run between these times (s, +2d, dates)."),
     ] = None,
+    batsim: Annotated[
+        Path | None,
+        typer.Option(metavar="PREFIX", help="Write a run as Batsim does, too: PREFIX_jobs.csv, PREFIX_schedule.csv."),
+    ] = None,
 ) -> None:
     """Draw DIR/report.html from the other files in DIR: one file that opens without a network."""
     from dardis.model.errors import InputError
     from dardis.model.folder_lock import locked
+    from dardis.report.batsim_files import write_batsim_files
     from dardis.report.chart_files import Form
     from dardis.report.page import draw_report
 
@@ -45,10 +50,15 @@ def report(
     what, draw = _kind_of(run_dir)
     if span is not None and what is not RUN_FOLDER:
         raise InputError("--gantt", f"{run_dir} is the folder of {what.what}", "the folder of a run")
+    if batsim is not None and what is not RUN_FOLDER:
+        raise InputError("--batsim", f"{run_dir} is the folder of {what.what}", "the folder of a run")
     with locked(run_dir, run_dir) if run_dir.is_dir() else nullcontext():
         what.check_finished(run_dir)
         path = draw(run_dir, form=form) if draw is not None else draw_report(run_dir, form=form, span=span)
+        written = () if batsim is None else write_batsim_files(run_dir, batsim)
     typer.echo(f"report: {path}")
+    for file in written:
+        typer.echo(f"batsim: {file}")
     if form is not None:
         typer.echo(f"charts: {run_dir / 'charts'}")
 
