@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import runpy
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +33,12 @@ def test_the_same_seed_makes_the_same_weather_and_prices_and_another_makes_other
     for name in ("weather.csv", "prices.csv"):
         assert (first / name).read_bytes() == (again / name).read_bytes()
         assert (first / name).read_bytes() != (other / name).read_bytes()
+
+
+def test_the_demo_asks_for_them_in_words_that_are_understood(tmp_path):
+    [words] = re.findall(r"demo_site\.py (.*)", (LAUNCH / "demo").read_text())[-1:]
+    runpy.run_path(str(LAUNCH / "demo_site.py"))["main"](shlex.split(words.replace("$out", str(tmp_path))))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["prices.csv", "weather.csv"]
 
 
 def test_they_cover_their_days_and_have_the_shape_of_days(tmp_path):
