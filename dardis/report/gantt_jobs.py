@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 
+from dardis.metrics.cores import first_cores
 from dardis.model.arrays import Floats, Ints
 from dardis.model.platform import Platform
 from dardis.model.resources import CORES
@@ -39,11 +40,6 @@ class Blocks:
     job: Ints
     low: Ints
     high: Ints
-
-
-def first_cores(platform: Platform) -> Ints:
-    """Where the cores of each node begin, and behind the last where they end; shape (nodes + 1,)."""
-    return np.concatenate([[0], np.cumsum(platform.capacity[:, platform.kinds.index(CORES)])])
 
 
 def blocks(schedule: Schedule, platform: Platform, start: int, end: int) -> Blocks:

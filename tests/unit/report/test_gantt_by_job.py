@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dardis.metrics.cores import first_cores
 from dardis.model.job import Status
 from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.schedule import Schedule
 from dardis.report import chart
 from dardis.report.chart import TimeAxis
-from dardis.report.gantt_jobs import blocks, first_cores, gantt_of_jobs
+from dardis.report.gantt_jobs import blocks, gantt_of_jobs
 
 PLATFORM = Platform("p", (NodeGroup("a", 2, {"cores": 3}), NodeGroup("b", 3, {"cores": 5})))
 CAPACITY = PLATFORM.capacity[:, 0]
