@@ -23,7 +23,7 @@ from dardis.config.settings import known_settings
 from dardis.model.choices import Overrun, Resources
 from dardis.model.errors import InputError
 from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
-from dardis.registry import Dispatcher, find_dispatcher, of_class
+from dardis.registry import Dispatcher, at_hand, find_dispatcher
 from dardis.runs.given import Objects
 from dardis.runs.request import RunRequest
 
@@ -42,7 +42,7 @@ def requested(
 ) -> tuple[RunRequest, Objects]:  # fmt: skip
     """What is asked, and the objects that stand for what the request names. Raises InputError."""
     said = tuple(f"{key}={setting_text(value)}" for key, value in settings.items())
-    who = None if isinstance(dispatcher, str) else of_class(dispatcher)
+    who = None if isinstance(dispatcher, str) else at_hand(dispatcher)
     _see_keywords(who or find_dispatcher(str(dispatcher)), settings, options)
     jobs = Path(trace) if isinstance(trace, str | PathLike) else as_trace(trace, strict=strict)
     machine = Path(platform) if isinstance(platform, str | PathLike) else as_platform(platform)
@@ -51,14 +51,12 @@ def requested(
         platform=machine if isinstance(machine, Path) else machine.place,
         dispatcher=who.name if who else str(dispatcher), settings=said, strict=bool(strict), **_read(options),
     )  # fmt: skip
-    made = {
-        name for name, one in (("trace", jobs), ("platform", machine)) if not isinstance(one, Path) and one.file is None
-    }
+    digests = {name: one.digest for name, one in (("trace", jobs), ("platform", machine)) if not isinstance(one, Path)}
     objects = Objects(
         None if isinstance(jobs, Path) else jobs.jobs,
         None if isinstance(machine, Path) else machine.machine,
         None if who is None else who.with_settings(said),
-        frozenset(made),
+        digests,
     )
     return request, objects
 

@@ -12,7 +12,7 @@ from dardis.config.platform import load_platform, stated_platform
 from dardis.config.platform_text import toml_table
 from dardis.model import platform as model
 from dardis.model.errors import InputError
-from dardis.model.files import is_file, write_text
+from dardis.model.files import is_file, sha256_of, write_text
 
 _FILES: Final = ("cooling", "prices", "weather", "carbon")
 """Keys that may name files."""
@@ -50,7 +50,7 @@ class Platform:
         for key in _FILES:
             if isinstance(content.get(key), str) and is_file(Path(content[key])):
                 content[key] = str(Path(content[key]).resolve())
-        self._content, self.file, self.place = content, None, _PLACE
+        self._content, self.file, self.place, self.digest = content, None, _PLACE, None
         self.machine = stated_platform(_PLACE, content)
 
     machine: model.Platform
@@ -59,11 +59,14 @@ class Platform:
     """What it is called in messages."""
     file: Path | None
     """Where it was read; None: nowhere."""
+    digest: str | None
+    """SHA-256 of that file as it was then."""
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Platform:
         """Read a platform file. Raises `InputError`, which names the key."""
         found = cls.__new__(cls)
+        found.digest = sha256_of(Path(path))
         found.file = found.place = Path(path)
         found.machine = load_platform(Path(path))
         return found

@@ -14,7 +14,7 @@ import numpy as np
 from dardis.api.plain import plain
 from dardis.model.cells import as_cell, row_writer
 from dardis.model.errors import InputError
-from dardis.model.files import write_text
+from dardis.model.files import sha256_of, write_text
 from dardis.model.job import NO_TIME
 from dardis.workload import trace as model
 from dardis.workload.read import read_trace as read
@@ -62,6 +62,7 @@ class Trace:
         self._text = _swf_text(name, columns) if swf else _table_text(columns)
         parse = parse_swf if swf else parse_table
         self.jobs, self.place, self.file = parse(Path(name), self._text, strict=strict), Path(name), None
+        self.digest = None
 
     @classmethod
     def read(cls, path: str | PathLike[str], *, strict: bool = False) -> Trace:
@@ -72,6 +73,7 @@ class Trace:
         """
         file = Path(path)
         found = cls.__new__(cls)
+        found.digest = sha256_of(file)
         found.jobs, found.place, found.file = read(file, strict=strict), file, file
         return found
 
@@ -81,6 +83,8 @@ class Trace:
     """What it is called in messages."""
     file: Path | None
     """Where it was read; None: nowhere."""
+    digest: str | None
+    """SHA-256 of that file as it was then."""
 
     def __len__(self) -> int:
         """Number of jobs."""

@@ -16,6 +16,7 @@ from dardis.model.arrays import Ints
 from dardis.model.capacity import could_hold, too_large
 from dardis.model.changes import Change
 from dardis.model.choices import UnitsPerNode
+from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, Job
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
@@ -32,16 +33,25 @@ class Rule:
 
     strict: ClassVar[bool] = False
     """Whether whoever does not fit stops those behind; else they are tried, and may pass him for ever."""
+    seeded: ClassVar[bool] = True
+    """Whether the seed has a say in its schedules; where it has none, a comparison over several seeds runs once."""
+
+    setup: Any
+    platform: Platform
+    seed: int
+    free: Ints
+    """What nodes have left, shape (nodes, kinds), in the order of `platform.kinds` (memory in MiB)."""
+    waiting: list[Job]
+    running: dict[JobId, tuple[Ints, Ints]]
+    """Nodes of those that run, and what they hold there, shape (nodes of the job, kinds)."""
 
     def __init__(self, setup: AnySetUp, platform: Platform, desired: DesiredProfile | None, seed: int) -> None:  # noqa: ARG002 (what every dispatcher is made with)
-        self.setup: Any = setup
+        self.setup = setup
         self.platform = platform
         self.seed = seed
-        self.free: Ints = platform.capacity.copy()
-        """What nodes have left, shape (nodes, kinds), in the order of `platform.kinds` (memory in MiB)."""
-        self.waiting: list[Job] = []
-        self.running: dict[JobId, tuple[Ints, Ints]] = {}
-        """Nodes of those that run, and what they hold there, shape (nodes of the job, kinds)."""
+        self.free = platform.capacity.copy()
+        self.waiting = []
+        self.running = {}
         self._now = 0
 
     def key(self, job: Job, now: int) -> Any:  # noqa: ANN401, ARG002 (whatever can be compared; ours is always the same)
@@ -86,7 +96,7 @@ class Rule:
         for job in sorted(may, key=lambda job: (self.key(job, now), job.submit, job.number)):
             room = self.room(job, now)
             if room.sum() >= job.units:
-                started.append(self._begun(job, self.choose(job, room), now))
+                started.append(self._begun(job, self._chosen(job, room), now))
             elif self.strict:
                 break
         self.waiting = [job for job in self.waiting if job.number not in self.running]
@@ -96,15 +106,23 @@ class Rule:
         """Units of the job that each node holds from `now` to its walltime, shape (nodes,)."""
         asked = np.array(job.request)
         kinds = asked > 0
-        free = self.free
-        for window in self.platform.maintenance:
-            if window.start < now + job.walltime and now < window.end:
-                nodes = list(window.nodes)
-                free = free.copy() if free is self.free else free
-                free[nodes] -= free[nodes] if window.less is None else np.array(window.less)
+        free = self.free - self._kept(now, now + job.walltime)
         room = np.maximum((free[:, kinds] // asked[kinds]).min(axis=1), 0)
         room[~(job.groups >> self.platform.group_of_node & 1).astype(bool)] = 0
         return np.asarray(np.minimum(room, 1) if self._distinct else room)
+
+    def _kept(self, start: int, end: int) -> Ints:
+        """The most that maintenance and reservations keep of nodes at one instant of `[start, end)`, as `free` is."""
+        windows = [window for window in self.platform.maintenance if window.start < end and start < window.end]
+        most = np.zeros_like(self.free)
+        for instant in {max(window.start, start) for window in windows}:
+            kept = np.zeros_like(most)
+            for window in windows:
+                if window.start <= instant < window.end:
+                    nodes = list(window.nodes)
+                    kept[nodes] += self.platform.capacity[nodes] if window.less is None else np.array(window.less)
+            np.maximum(most, kept, out=most)
+        return most
 
     def wake(self) -> int:
         """The next time at which somebody may start without an event (FOREVER: never)."""
@@ -121,6 +139,18 @@ class Rule:
     def _opens(self, job: Job) -> int:
         """When the job may start, from now on."""
         return self.platform.starts_of(job.queue).opens(max(job.earliest, self._now))
+
+    def _chosen(self, job: Job, room: Ints) -> Ints:
+        """What is chosen, where it may be. Raises ProtocolError."""
+        units = np.asarray(self.choose(job, room.copy()))
+        if units.shape != room.shape or not np.issubdtype(units.dtype, np.integer):
+            found = f"{units.dtype} of shape {units.shape}"
+            raise ProtocolError(f"choose(job {job.number}) gives {found}, not whole numbers of shape {room.shape}")
+        if (units < 0).any() or (units > room).any() or units.sum() != job.units:
+            raise ProtocolError(
+                f"choose(job {job.number}) gives more than the room of a node, or not {job.units} units"
+            )
+        return units.astype(np.int64)
 
     def _begun(self, job: Job, units: Ints, now: int) -> Placed:
         nodes = np.flatnonzero(units)

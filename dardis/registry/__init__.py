@@ -2,10 +2,10 @@
 
 from dardis.registry.builders import CENTRAL, LATE, PLANNED, Central, Late, Planned
 from dardis.registry.dispatcher import Builder, Cluster, Dispatcher
-from dardis.registry.loaded import of_class
 from dardis.registry.names import (
     OURS,
     all_dispatchers,
+    at_hand,
     dispatcher_names,
     dispatcher_origin,
     dispatchers_that,
@@ -16,6 +16,6 @@ from dardis.registry.names import (
 
 __all__ = [
     "CENTRAL", "LATE", "OURS", "PLANNED", "Builder", "Central", "Cluster", "Dispatcher", "Late", "Planned",
-    "all_dispatchers", "dispatcher_names", "dispatcher_origin", "dispatchers_that", "find_dispatcher",
-    "is_known", "of_class", "taken",
+    "all_dispatchers", "at_hand", "dispatcher_names", "dispatcher_origin", "dispatchers_that", "find_dispatcher",
+    "is_known", "taken",
 ]  # fmt: skip

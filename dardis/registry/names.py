@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
@@ -13,7 +14,7 @@ from dardis.model.errors import InputError
 from dardis.model.suggestion import meant
 from dardis.registry.builders import ASKING, CENTRAL, LATE, PLANNED, REPLAN
 from dardis.registry.dispatcher import Dispatcher
-from dardis.registry.loaded import is_of_module, loaded, of_module, origin_of
+from dardis.registry.loaded import is_of_module, loaded, of_class, of_module, origin_of
 from dardis.task_manager import LATE_SETUPS, SETUPS
 
 GROUP: Final = "dardis.dispatchers"
@@ -62,6 +63,19 @@ def find_dispatcher(name: str, settings: Iterable[str] = ()) -> Dispatcher:
     Raises InputError, which lists the known names, keys or values; and for one that can't be loaded.
     """
     return _as_registered(name).with_settings(settings)
+
+
+def at_hand(what: type | Dispatcher) -> Dispatcher:
+    """A dispatcher for what a program has: a class of one, or one, which is theirs unless it is ours. InputError."""
+    found = of_class(what)
+    ours = OURS.get(found.name)
+    if found.origin or (ours is not None and _parts(found) == _parts(ours)):
+        return found
+    return replace(found, origin="a program")
+
+
+def _parts(dispatcher: Dispatcher) -> tuple[object, ...]:
+    return type(dispatcher.setup), type(dispatcher.builder), vars(dispatcher.builder)
 
 
 def taken(name: str) -> list[InputError]:

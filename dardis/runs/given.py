@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,8 +22,8 @@ class Objects:
     trace: Trace | None = None
     platform: Platform | None = None
     dispatcher: Dispatcher | None = None
-    made: frozenset[str] = frozenset()
-    """Which of `trace` and `platform` have been made; the others are what is in the files that the request names."""
+    digests: Mapping[str, str | None] = field(default_factory=dict)
+    """Of those of `trace` and `platform` that are objects: of the files that they were read from; None: made."""
 
 
 NOTHING: Final = Objects()
@@ -45,12 +46,15 @@ class Given:
 def read_given(request: RunRequest, have: Objects = NOTHING) -> Given:
     """Read what the request names, but for the objects that stand for it. Raises InputError."""
     dispatcher = have.dispatcher or find_dispatcher(request.dispatcher, request.settings)
-    record = request.record(platform=have.platform)
+    record = request.record(platform=have.platform) | dict(have.digests)
+    if dispatcher.origin:
+        record["dispatcher_of"] = dispatcher.origin
+    made = {name for name, digest in have.digests.items() if digest is None}
     return Given(
         dispatcher,
         have.trace if have.trace is not None else read_trace(request.trace, strict=request.strict),
         have.platform if have.platform is not None else load_platform(request.platform),
-        record | dict.fromkeys(have.made),
-        None if "trace" in have.made else request.trace,
-        None if "platform" in have.made else request.platform,
+        record,
+        None if "trace" in made else request.trace,
+        None if "platform" in made else request.platform,
     )

@@ -177,7 +177,8 @@ def test_what_fails_in_a_dispatcher_is_told(site, capsys):
             raise ZeroDivisionError("mine")
 
     with pytest.raises(
-        dardis.DardisError, match=r"dispatcher 'Broken' of test_python_mistakes.py \w+ failed at .*: mine"
+        dardis.DardisError,
+        match=r"dispatcher 'test_python_mistakes:.*Broken' of test_python_mistakes.py \w+ failed at .*: mine",
     ):
         dardis.simulate("t.csv", "p.toml", Broken)
     assert "Traceback" in capsys.readouterr().err, "its author needs it"

@@ -161,6 +161,27 @@ def test_a_class_is_a_dispatcher(trace, platform):
         dardis.simulate(trace, platform, NarrowFirst, pace=3)
 
 
+def test_a_class_is_recorded_by_its_module_and_file(trace, platform):
+    kind = type("easy", (dardis.Rule,), {"__module__": __name__})
+    with pytest.warns(dardis.DardisWarning):
+        asked, ours = (dardis.simulate(trace, platform, one).record["request"] for one in (kind, "easy"))
+    assert asked["dispatcher"] == f"{__name__}:easy"
+    assert asked["dispatcher_of"] == f"test_python_runs.py {sha256_of(Path(__file__))[:16]}"
+    assert ours["dispatcher"] == "easy"
+    assert "dispatcher_of" not in ours
+
+
+def test_files_are_recorded_as_they_were_when_they_were_read(trace, platform, tmp_path):
+    files = trace.write(tmp_path), platform.write(tmp_path)
+    digests = [*map(sha256_of, files)]
+    read = dardis.read_trace(files[0]), dardis.read_platform(files[1])
+    for file in files:
+        file.write_text(file.read_text() + "\n")
+    with pytest.warns(dardis.DardisWarning):
+        asked = dardis.simulate(*read, "easy").record["request"]
+    assert [asked["trace"], asked["platform"]] == digests
+
+
 @pytest.mark.parametrize("dispatcher", ["dardis-late", NarrowFirst])
 def test_a_run_comes_from_another_process(trace, platform, dispatcher):
     with pytest.warns(dardis.DardisWarning):

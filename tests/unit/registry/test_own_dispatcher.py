@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import get_type_hints
 
 import numpy as np
 import pytest
 from fuzz.instances import draw_instance
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from kit.actual import actual
 
 from dardis.cli.main import run
 from dardis.comparison.planned_runs import check, plan
 from dardis.config.comparison import load_comparison
+from dardis.config.set_up import AnySetUp
 from dardis.config.settings import plain_settings
 from dardis.dispatch.rule import Rule
 from dardis.metrics.audit import audit
 from dardis.model.choices import NodeChoice
-from dardis.model.errors import InputError
+from dardis.model.errors import InputError, ProtocolError
+from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.target import Target
-from dardis.registry import OURS, Dispatcher, find_dispatcher, of_class
-from dardis.registry.loaded import origin_of
+from dardis.registry import OURS, Central, Dispatcher, at_hand, find_dispatcher
+from dardis.registry.loaded import of_class, origin_of
 from dardis.runs.play import play
 
 MINE = '''
+from typing import ClassVar, Final
+
 import dardis
 
 
@@ -50,6 +58,35 @@ class Listed(dardis.Rule):
 
 class Taken(dardis.Rule):
     unit_cores: int = 3
+
+
+class Zero(dardis.Rule):
+    depth: int = 0
+
+
+class AndAHalf(dardis.Rule):
+    depth: int = 2.5
+
+
+class NotANumber(dardis.Rule):
+    share: float = float("nan")
+
+
+class Unresolved(dardis.Rule):
+    depth: "Foo" = 3
+
+
+class Constant(dardis.Rule):
+    depth: ClassVar[int] = 3
+    width: Final = 4
+
+
+class Early(dardis.Rule):
+    depth: int = 3
+
+    def __init__(self, *what):
+        self.seen = self.depth
+        super().__init__(*what)
 
 
 OURS = 5
@@ -143,11 +180,112 @@ def test_it_is_found_in_the_folder_we_are_in_and_runs(here, capsys):
 
 
 def test_another_version_of_its_file_is_another_run(here):
+    before = find_dispatcher("mine:WidestFirst")
+    assert before.origin.startswith("mine.py ")
+    (here / "mine.py").write_text(MINE.replace("depth: int = 2", "depth: int = 22"))
+    assert origin_of("mine") == before.origin, "it is that which runs"
+    again = find_dispatcher("mine:WidestFirst")
+    assert (again.origin, again.setup.depth) == (origin_of("mine"), 22)
+    assert again.origin != before.origin
+    assert before.setup.depth == 2
+
+
+def test_a_class_at_hand_is_of_the_file_that_it_was_seen_in_first(here):
     find_dispatcher("mine:WidestFirst")
-    before = origin_of("mine")
-    assert before.startswith("mine.py ")
+    kind = sys.modules["mine"].WidestFirst
+    before = at_hand(kind)
     (here / "mine.py").write_text(MINE + "\n# another\n")
-    assert origin_of("mine") != before
+    assert (at_hand(kind).name, at_hand(kind).origin) == ("mine:WidestFirst", before.origin)
+
+
+def test_what_a_program_makes_is_its_own():
+    made = Dispatcher("easy", OURS["easy"].setup, Central(Rule))
+    assert at_hand(made).origin == "a program"
+    ours = OURS["easy"].with_settings(["order=sjbf"])
+    assert at_hand(copy.deepcopy(ours)).origin == ""
+
+
+def test_settings_are_there_when_it_is_made(here):
+    dispatcher = find_dispatcher("mine:Early", ["depth=9"])
+    made = dispatcher.builder._make(dispatcher.setup, small(here)[0], None, 1)
+    assert (made.seen, made.depth) == (9, 9)
+
+
+@pytest.mark.parametrize("seeded", [True, False])
+def test_a_class_says_whether_the_seed_has_a_say(seeded):
+    assert of_class(type("Mine", (Rule,), {"seeded": seeded})).setup.seeded is seeded
+
+
+def test_constants_are_no_settings(here):
+    assert not {"depth", "width"} & {*plain_settings(find_dispatcher("mine:Constant").setup)}
+
+
+NAMES = {*dir(AnySetUp), *dir(Rule), *get_type_hints(Rule)} - {"strict", "seeded"}
+
+
+@pytest.mark.parametrize("name", sorted(name for name in NAMES if not name.startswith("_")))
+def test_names_that_mean_something_are_no_settings(name):
+    kind = type("Mine", (Rule,), {name: getattr(Rule, name, 5)} | {"__annotations__": {name: int}})
+    with pytest.raises(InputError, match=f"Mine: has a setting '{name}', "):
+        of_class(kind)
+
+
+def test_the_folder_we_are_in_hides_no_module(here, monkeypatch):
+    monkeypatch.setattr(sys, "path", [one for one in sys.path if one])
+    before = [*sys.path]
+    find_dispatcher("mine:WidestFirst")
+    assert sys.path == [*before, str(here)]
+    gone = here / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(InputError, match="can't be loaded"):
+        find_dispatcher("nowhere:X")
+
+
+@pytest.mark.parametrize(
+    ("units", "found"),
+    [
+        (lambda room: room[:1], "gives int64 of shape .1,., not whole numbers of shape .2,."),
+        (lambda room: room * 1.0, "gives float64 of shape"),
+        (lambda _: None, "gives object of shape"),
+        (lambda room: room * 0, "gives more than the room of a node, or not 1 units"),
+        (lambda _: [2, -1], "gives more than the room"),
+    ],
+)
+def test_what_is_chosen_is_checked(here, units, found):
+    kind = type("Mine", (Rule,), {"choose": lambda _self, _job, room: units(room)})
+    platform, jobs = small(here)
+    with pytest.raises(ProtocolError, match=f"choose.job 1. {found}"):
+        play(platform, jobs, of_class(kind), Target(), 1)
+
+
+@pytest.mark.parametrize("ordering", ["strict", "relaxed"])
+@settings(max_examples=30)
+@given(st.data())
+def test_what_is_kept_now_and_then_is_as_for_other_rules(ordering, data):
+    """One job at a time on a machine of which something is reserved again and again, and some of it is closed."""
+    numbers = partial(st.integers, 1)
+    machine = Platform("m", (NodeGroup("n", 2, {"cores": 4}), NodeGroup("g", 1, {"cores": 4, "gpu": 2})))
+    spans = []
+    ends = [0, 0]
+    for _ in range(data.draw(numbers(8))):
+        layer = data.draw(st.integers(0, 1))  # at each instant one of each keeps something
+        start = ends[layer] + data.draw(numbers(20))
+        ends[layer] = start + data.draw(numbers(15))
+        less = data.draw(st.sampled_from([(1, 0), (2, 0)]))
+        spans.append(Maintenance(tuple(data.draw(st.sets(st.integers(0, 2), min_size=1))), start, ends[layer], less))
+    spans.append(Maintenance((0,), max(ends) + 5, max(ends) + 9))
+    machine = replace(machine, maintenance=tuple(spans))
+    jobs = [
+        actual(n, 1000 * n - 999, 1000 * n - 999, None, walltime := data.draw(numbers(60)), data.draw(numbers(3)),
+               (data.draw(numbers(4)), 0), 3, runtime=walltime)
+        for n in range(data.draw(numbers(1)))
+    ]  # fmt: skip
+    other = find_dispatcher("rules-fcfs", [f"ordering={ordering}"])
+    mine = of_class(type("Mine", (Rule,), {"strict": ordering == "strict"}))
+    starts = [play(machine, jobs, one, Target(), 1).schedule.start.tolist() for one in (mine, other)]
+    assert starts[0] == starts[1]
 
 
 def test_settings_are_the_annotated_attributes(here):
@@ -183,7 +321,13 @@ def test_a_dispatcher_may_be_named_so_too(here):
         ("mine:Half", "--dispatcher mine:Half: has no changed, decide, ended, wake; expected a dardis.Rule, or"),
         ("mine:Listed", "--dispatcher mine:Listed: names: is a list; expected an int, a float, a str or a StrEnum"),
         ("mine:Taken", "--dispatcher mine:Taken: has a setting 'unit_cores', as all dispatchers have; expected"),
-        ("mine:", "--dispatcher mine:: can't be loaded"),
+        ("mine:Zero", "--dispatcher mine:Zero: depth = 0 is no default (--set depth=0: '0' is out of range; expected"),
+        ("mine:AndAHalf", "--dispatcher mine:AndAHalf: depth = 2.5 is no default ("),
+        ("mine:NotANumber", "--dispatcher mine:NotANumber: share = nan is no default ("),
+        ("mine:Unresolved", "--dispatcher mine:Unresolved: can't be loaded (NameError: "),
+        ("mine:", "--dispatcher mine:: names no object of a module; expected package.module:Class"),
+        (":X", "--dispatcher :X: names no object of a module; expected package.module:Class"),
+        ("mine:Zero:depth=3", "--dispatcher mine:Zero:depth=3: a name with a setting; expected mine:Zero, and --set"),
         ("easy:order", "--set order: no KEY=VALUE; expected one of "),
         ("easy:order=sjbf", "--dispatcher easy:order=sjbf: a name with a setting; expected easy, and --set order=sjbf"),
     ],
