@@ -24,6 +24,11 @@ def plain(value: object) -> Any:  # noqa: ANN401 (whatever TOML can say)
             return value
 
 
+def is_no_unicode(text: str) -> bool:
+    """Whether no file in UTF-8 can hold it, as it has a half of a character."""
+    return any("\ud800" <= sign <= "\udfff" for sign in text)
+
+
 def setting_text(value: object) -> str:
     """A setting's value as `--set KEY=VALUE` says it: `True` is on, `False` off."""
     match plain(value):

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dardis.api.plain import plain
+from dardis.api.plain import is_no_unicode, plain
 from dardis.model.cells import as_cell, row_writer
 from dardis.model.errors import InputError
 from dardis.model.files import sha256_of, write_text
 from dardis.model.job import NO_TIME
 from dardis.workload import trace as model
+from dardis.workload.read import of_those_that_ended
 from dardis.workload.read import read_trace as read
 from dardis.workload.swf import parse_swf
 from dardis.workload.table import parse_table
@@ -55,13 +56,19 @@ class Trace:
         self, jobs: DataFrame | Mapping[str, Iterable[Any]], *, name: str = "trace", strict: bool = True
     ) -> None:
         columns = {str(key): [_cell(value) for value in jobs[key]] for key in jobs}
+        for key, values in columns.items():
+            for row, value in enumerate(values, 2):
+                if isinstance(value, str) and not value.isprintable() and is_no_unicode(value):
+                    raise InputError(f"{name}:{row}", f"{key}: {value!r}", "a text that UTF-8 can hold")
         if len({*map(len, columns.values())}) > 1:
             lengths = ", ".join(f"{key} {len(values)}" for key, values in columns.items())
             raise InputError(name, f"columns of several lengths ({lengths})", "as many values in each")
         swf = _PROCS in columns and "units" not in columns
         self._text = _swf_text(name, columns) if swf else _table_text(columns)
         parse = parse_swf if swf else parse_table
-        self.jobs, self.place, self.file = parse(Path(name), self._text, strict=strict), Path(name), None
+        place = Path(name)
+        self.jobs = of_those_that_ended(place, parse(place, self._text, strict=strict))
+        self.place, self.file = place, None
         self.digest = None
 
     @classmethod

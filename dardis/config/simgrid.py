@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import groupby, pairwise
+from itertools import groupby, islice, pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 from xml.etree import ElementTree as ET
@@ -100,7 +100,7 @@ def _hosts(path: Path, root: ET.Element) -> tuple[list[Host], list[str]]:
             continue
         told = f"{path}: <{element.tag} id={element.get('id', '')!r}>"
         try:
-            names = [*_names(element)]
+            names = [*islice(_names(element), MOST_NAMES + 1)]
             cores = whole_number(element.get("core", "1"), 1, _LARGEST)
         except ValueError as error:
             raise InputError(told, str(error), "an id, or prefix, suffix and radical, and whole numbers") from None
@@ -113,7 +113,7 @@ def _hosts(path: Path, root: ET.Element) -> tuple[list[Host], list[str]]:
         else:
             speed = element.get("speed") or element.get("power") or ""
             hosts += [Host(name, speed.split(",")[0].strip(), cores) for name in names]
-        if len(hosts) > MOST_NAMES:
+        if len(hosts) + len(apart) > MOST_NAMES:
             raise InputError(told, f"more than {MOST_NAMES:,} hosts", f"at most {MOST_NAMES:,}")
     hosts.sort(key=lambda host: (_by_number(host.name), host.name))
     for one, other in pairwise(hosts):

@@ -81,16 +81,18 @@ def _f1(who: Waiting) -> Floats:
 def _multifactor(weights: Weights, platform: Platform) -> Clocked:
     """The highest priority first, as Slurm's priority/multifactor has it of age, job size and partition alone.
 
-    Size is the job's share of the machine's cores; Slurm takes the mean of that and its share of nodes, which nobody
-    knows here before it starts.
+    A partition's factor is its priority over the largest. Size is the job's share of the machine's cores; Slurm takes
+    the mean of that and its share of nodes, which nobody knows here before it starts.
     """
-    highest = max(1, *platform.levels.values())
+    priorities = np.array(sorted({0, *(queue.priority for queue in platform.queues)}))
+    of_queue = priorities / max(1, np.abs(priorities).max())
 
     def number(who: Waiting) -> Floats:
         size = who.cores / platform.cores
         priority = weights.age * np.minimum(who.wait / weights.max_age_s, 1)
         priority += weights.size * (1 - size if weights.small else size)
-        return -(priority + weights.queue * who.level / highest)
+        priority += weights.queue * of_queue[who.level.astype(np.int64)]
+        return -priority
 
     return Clocked(number)
 

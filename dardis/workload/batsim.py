@@ -50,7 +50,7 @@ def parse_batsim(path: Path, text: str, *, strict: bool) -> Trace:
                 problems.append(Skipped(place, runtime, malformed=False))
                 continue
             row = _row(job, runtime, number_of)
-            rows.append(row if is_said else row | {"name": str(job["id"])})
+            rows.append(row if is_said else row | {"name": _text(job["id"])})
         except ValueError as error:
             problems.append(Skipped(place, f"no job of Batsim's ({error})", malformed=True))
         else:
@@ -139,8 +139,9 @@ def _number(where: dict[str, Any], key: str) -> float:
 
 
 def _text(value: object) -> str:
-    """A text as it is, a whole number as one; else nothing is stated."""
-    return str(value) if isinstance(value, str) or type(value) is int else ""
+    """A text, with ? for what UTF-8 can't hold, a whole number as one; else nothing is stated."""
+    said = isinstance(value, str) or type(value) is int
+    return str(value).encode(errors="replace").decode() if said else ""
 
 
 def write_batsim(trace: Trace, path: Path, resources: int | None = None) -> list[str]:

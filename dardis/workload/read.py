@@ -31,10 +31,16 @@ def read_trace(path: Path, *, strict: bool = False, not_ended: bool = False) -> 
     no known form, no valid job in it, and with `strict` the first malformed line.
     """
     trace = _parse(path, read_text(path), strict=strict)
-    if not trace.has_ended.any():
-        raise no_job(path, trace.skipped)
+    ended = of_those_that_ended(path, trace)
     if not_ended:
         return replace(trace, skipped=tuple(skip for skip in trace.skipped if skip.reason != NOT_ENDED))
+    return ended
+
+
+def of_those_that_ended(path: Path, trace: Trace) -> Trace:
+    """The trace without jobs that ran or waited when it was written; `path` names it. InputError: no other is there."""
+    if not trace.has_ended.any():
+        raise no_job(path, trace.skipped)
     return trace if trace.has_ended.all() else trace.take(trace.has_ended)
 
 

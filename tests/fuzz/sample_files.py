@@ -92,7 +92,8 @@ TRACES = {
     ),
     "Batsim's workload": '{"nb_res": 64, "jobs": [\n'
     + ",\n".join(
-        f'{{"id": "w0!{n}", "subtime": {60 * n}.5, "walltime": 10{n}, "res": {n}, "profile": "p{n % 3}", "queue": "q"}}'
+        f'{{"id": "w0!{n}", "subtime": {60 * n}.5, "walltime": 10{n}, "res": {n}, "profile": "p{n % 3}", '
+        f'"queue": "\\udc0{n}"}}'
         for n in range(1, 9)
     )
     + '], "profiles": {\n"p0": {"type": "delay", "delay": 60.5}, "p1": {"type": "DelayProfile", "delay": 1e2},\n'

@@ -29,5 +29,6 @@ def number_of(name: str, job: Job, now: int, first: int, platform: Platform, set
     size = cores / sum(group.count * group.resources.get("cores", 0) for group in platform.groups)
     priority = setup.age_weight * min(wait / setup.max_age_s, 1)
     priority += setup.size_weight * (1 - size if setup.favor_small is OnOff.ON else size)
-    lower = len({0, *(queue.priority for queue in platform.queues)}) - 1
-    return -(priority + setup.queue_weight * platform.level_of(job.queue) / max(lower, 1))
+    stated = {queue.name: queue.priority for queue in platform.queues}
+    largest = max([1, *map(abs, stated.values())])
+    return -(priority + setup.queue_weight * (stated.get(job.queue, 0) / largest))

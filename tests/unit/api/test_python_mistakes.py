@@ -116,6 +116,8 @@ COLUMNS = {"job_id": [1, 2], "submit_s": [0, 3], "runtime_s": [5, 6], "units": [
         ({"units": [1, "x"]}, "june:3: units: 'x'"),
         ({"req_memory": ["1 furlong", ""]}, "june:2: req_memory: "),
         ({"units": [1, 0.5]}, "june:3: units: '0.5'"),
+        ({"runtime_s": [None, None]}, "june: no valid job (2 lines skipped, the first: line 2: no runtime: it runs"),
+        ({"user": ["a", "\ud800"]}, r"june:3: user: '\ud800'; expected a text that UTF-8 can hold"),
         ({"submit_s": [0, -3]}, "june:3: negative submit time; expected a well-formed job"),
     ],
 )
@@ -178,7 +180,7 @@ def test_what_fails_in_a_dispatcher_is_told(site, capsys):
 
     with pytest.raises(
         dardis.DardisError,
-        match=r"dispatcher 'test_python_mistakes:.*Broken' of test_python_mistakes.py \w+ failed at .*: mine",
+        match=r"dispatcher '.*test_python_mistakes:.*Broken' of test_python_mistakes.py \w+ failed at .*: mine",
     ):
         dardis.simulate("t.csv", "p.toml", Broken)
     assert "Traceback" in capsys.readouterr().err, "its author needs it"

@@ -200,6 +200,13 @@ def test_a_warning_names_the_line_that_asked(trace, platform):
     assert caught[0].filename == __file__
 
 
+def test_jobs_that_have_not_ended_are_none(platform):
+    made = dardis.Trace(JOBS | {"runtime_s": [np.nan, 40, 9]})
+    assert made.frame["job_id"].tolist() == [2, 3]
+    with pytest.warns(dardis.DardisWarning):
+        assert dardis.simulate(made, platform, "easy").audit() == []
+
+
 def test_a_trace_goes_through_a_frame(trace):
     again = dardis.Trace(trace.frame)
     assert again.frame.equals(trace.frame)
