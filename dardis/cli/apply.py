@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dardis.cli.texts import decimal, whole
+from dardis.config.option_texts import decimal, whole
 
 
 def apply(

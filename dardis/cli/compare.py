@@ -21,7 +21,7 @@ from dardis.cli.options import (
     WalltimeFactor,
     dispatchers_beginning,
 )
-from dardis.cli.texts import whole, whole_of
+from dardis.config.option_texts import whole, whole_of
 from dardis.model.errors import InputError
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dardis.cli.options import CalendarStart, TracePath
-from dardis.cli.texts import days_of, whole
+from dardis.cli.texts import days_of
+from dardis.config.option_texts import whole
 from dardis.model.errors import InputError
 
 if TYPE_CHECKING:

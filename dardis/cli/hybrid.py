@@ -10,7 +10,8 @@ import typer
 
 from dardis.cli import plan as options
 from dardis.cli.options import CalendarStart
-from dardis.cli.texts import days_of, decimal
+from dardis.cli.texts import days_of
+from dardis.config.option_texts import decimal
 
 if TYPE_CHECKING:
     from offline.folder.plan import Figure

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from dardis.cli.texts import decimal, one_of, whole
 from dardis.config.cuts import MOST_WALLTIME_FACTOR
+from dardis.config.option_texts import decimal, one_of, whole
 from dardis.model.choices import Overrun, Resources
 
 

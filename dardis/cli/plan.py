@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dardis.cli.options import CalendarStart, NodeNames
-from dardis.cli.texts import decimal, whole
+from dardis.config.option_texts import decimal, whole
 from dardis.model.errors import InputError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dardis.cli.texts import whole, whole_of
+from dardis.config.option_texts import whole, whole_of
 from dardis.config.reach import MOST_NODES, reach_value
 
 if TYPE_CHECKING:

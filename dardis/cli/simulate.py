@@ -21,7 +21,7 @@ from dardis.cli.options import (
     WalltimeFactor,
     dispatchers_beginning,
 )
-from dardis.cli.texts import whole
+from dardis.config.option_texts import whole
 from dardis.model.choices import Overrun, Resources
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dardis.cli.texts import whole
+from dardis.config.option_texts import whole
 
 if TYPE_CHECKING:
     from dardis.runs.instances import Solution

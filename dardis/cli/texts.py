@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dardis.config.option_texts import decimal, one_of, whole, whole_of
-
-__all__ = ["LATEST_DAY", "days_of", "decimal", "one_of", "whole", "whole_of"]
+from dardis.config.option_texts import whole_of
 
 LATEST_DAY = 10**6
 

@@ -9,7 +9,7 @@ import typer
 
 from dardis.cli.options import CalendarStart, Force, SubmittedBefore, SubmittedFrom, TracePath
 from dardis.cli.outputs import check_absent, check_platform_out
-from dardis.cli.texts import whole
+from dardis.config.option_texts import whole
 from dardis.model.errors import InputError
 
 if TYPE_CHECKING:

@@ -59,7 +59,7 @@ def draw_review(path: Path, *, title: str, lead: str, first: Sequence[str], pict
         ("saved on energy and cooling", f"{saved:,.2f} {currency}"),
         ("of what they cost", share(saved / before) if (before := float(plain.cost.sum())) > 0 else NOTHING),
         ("nodes on, mean", f"{ours.figures['mean_nodes_on']:,.1f} of {picture.nodes}"),
-        ("longer mean wait", f"{later / 60:+,.1f} min"),
+        ("mean wait, beside no plan", f"{later / 60:+,.1f} min"),
     ]
     rows = [
         (of_key(key, value, currency)[0], of_key(key, value, currency)[1], of_key(key, plain.figures[key], currency)[1])
