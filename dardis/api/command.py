@@ -14,7 +14,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
-from dardis.api.plain import plain, setting_text
+from dardis.api.plain import path_of, plain, setting_text
 from dardis.model.errors import INTERRUPTED, DardisError, DardisWarning, InputError, LossError
 
 Result = TypeVar("Result")
@@ -33,7 +33,7 @@ class Said(NamedTuple):
 def within(out: str | PathLike[str] | None, make: Callable[[Path], Result]) -> Result:
     """What `make` makes of the folder `out`; without one, of a temporary folder that lives as long as its result."""
     if out is not None:
-        return make(Path(out))
+        return make(path_of("--out", out))
     folder = Path(tempfile.mkdtemp(prefix="dardis-"))
     try:
         result = make(folder)
@@ -67,17 +67,27 @@ def command(words: Sequence[str], *, may_fail: bool = False, stacklevel: int = 3
 
     Raises InputError and others of DARDIS with the line that it ends with; with `may_fail` a status of 1 is none.
     """
-    done = subprocess.run(
-        [sys.executable, "-m", "dardis", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        errors="replace", check=False, env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )  # fmt: skip
+    try:
+        # Modules are found where they are found here, and the folder that we are in hides none of them.
+        where = {"PYTHONPATH": os.pathsep.join(str(one) or str(Path.cwd()) for one in sys.path), "PYTHONSAFEPATH": "1"}
+        done = subprocess.run(
+            [sys.executable, "-m", "dardis", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            errors="replace", check=False, env=os.environ | where,
+        )  # fmt: skip
+    except (ValueError, OSError) as error:
+        raise InputError(
+            f"dardis {words[0]}", f"can't be asked ({error})", "words that a command line can hold"
+        ) from None
     lines = [line.removeprefix("dardis: ") for line in done.stderr.splitlines() if line.strip()]
     for line in lines:
         if line.startswith(_WARNING):
             warnings.warn(line.removeprefix(_WARNING), DardisWarning, stacklevel=stacklevel)
     told = [line for line in lines if not line.startswith(_WARNING)]
     if done.returncode not in ((0, 1) if may_fail else (0,)):
-        raise _raised(done.returncode, told[-1] if told else f"ended with exit status {done.returncode}")
+        mistake = _raised(done.returncode, told[-1] if told else f"ended with exit status {done.returncode}")
+        if not isinstance(mistake, InputError | LossError):
+            mistake.add_note(done.stderr.rstrip())
+        raise mistake
     return Said(done.returncode, done.stdout, told)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from dardis.api.command import Said, command, within, words_of
+from dardis.api.plain import settings_of
 from dardis.api.platforms import Platform, as_platform
 from dardis.api.traces import Trace, as_trace
 from dardis.model.errors import DardisError, InputError
@@ -17,6 +18,8 @@ from dardis.model.errors import DardisError, InputError
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+_DISPATCHERS = "names, or classes of modules that can be imported"
+_TRACES = "one or several: paths, dardis.Trace or DataFrames"
 _Traces = Trace | str | PathLike[str]
 
 
@@ -70,7 +73,7 @@ class Comparison:
 def compare(
     traces: _Traces | DataFrame | Sequence[_Traces],
     platform: Platform | str | PathLike[str] | None = None,
-    dispatchers: str | Sequence[str | type] | None = None,
+    dispatchers: str | type | Sequence[str | type] | None = None,
     *,
     seeds: int | Sequence[int] | None = None,
     settings: Mapping[str, object] | None = None,
@@ -91,13 +94,18 @@ def compare(
 
     Raises `InputError` with the command's own line. A run that fails is no exception: see `Comparison.failed`.
     """
-    several = [traces] if isinstance(traces, Trace | str | PathLike) or hasattr(traces, "columns") else [*traces]
+    several = _several(traces)
+    for option, other in (("set", "settings={…}"), ("help", "help(dardis.compare)"), ("version", "dardis_version")):
+        if option in options:
+            raise InputError(option, "is no keyword here", other)
+    if isinstance(dispatchers, str | type):
+        dispatchers = [dispatchers]
+    elif dispatchers is not None and not isinstance(dispatchers, Iterable):
+        raise InputError("--dispatchers", f"is a {type(dispatchers).__name__}", _DISPATCHERS)
     with TemporaryDirectory(prefix="dardis-") as made:
-        words = ["compare", *words_of(options | {"set": settings, "seeds": seeds, "force": force})]
+        words = ["compare", *words_of(options | {"set": settings_of(settings), "seeds": seeds, "force": force})]
         if dispatchers is not None:
-            words.append(
-                "--dispatchers=" + (dispatchers if isinstance(dispatchers, str) else ",".join(map(_named, dispatchers)))
-            )
+            words.append("--dispatchers=" + ",".join(map(_named, dispatchers)))
         if platform is not None:
             words.append(f"--platform={as_file(platform, Path(made))}")
         files = [_trace_file(one, Path(made) / str(place)) for place, one in enumerate(several)]
@@ -109,6 +117,16 @@ def compare(
             return Comparison(folder, said)
 
         return within(out, compared)
+
+
+def _several(traces: object) -> list[Any]:
+    """The traces, if it is one or more. Raises InputError."""
+    if isinstance(traces, Trace | str | PathLike) or hasattr(traces, "columns"):
+        return [traces]
+    found = [*traces] if isinstance(traces, Iterable) else []
+    if not found:
+        raise InputError("traces", "none" if isinstance(traces, Iterable) else f"is a {type(traces).__name__}", _TRACES)
+    return found
 
 
 def as_file(platform: Platform | str | PathLike[str], folder: Path) -> Path:
@@ -128,6 +146,8 @@ def _named(dispatcher: str | type) -> str:
     """What a process of its own finds it by. Raises InputError."""
     if isinstance(dispatcher, str):
         return dispatcher
+    if not isinstance(dispatcher, type):
+        raise InputError("--dispatchers", f"has a {type(dispatcher).__name__}", _DISPATCHERS)
     if dispatcher.__module__ == "__main__":
         found = f"{dispatcher.__name__} of a notebook or script"
         raise InputError("--dispatchers", found, "a class of a module that other processes can import")

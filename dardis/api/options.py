@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from dardis.api.plain import plain, setting_text
+from dardis.api.plain import path_of, plain, setting_text, switch_of
 from dardis.api.platforms import Platform, as_platform
 from dardis.api.traces import Trace, as_trace
 from dardis.config.cuts import MOST_WALLTIME_FACTOR, Cut, Trim, cut_of, trim_of
@@ -42,6 +42,7 @@ def requested(
 ) -> tuple[RunRequest, Objects]:  # fmt: skip
     """What is asked, and the objects that stand for what the request names. Raises InputError."""
     said = tuple(f"{key}={setting_text(value)}" for key, value in settings.items())
+    strict = switch_of("--strict", strict)
     who = None if isinstance(dispatcher, str) else at_hand(dispatcher)
     _see_keywords(who or find_dispatcher(str(dispatcher)), settings, options)
     jobs = Path(trace) if isinstance(trace, str | PathLike) else as_trace(trace, strict=strict)
@@ -49,7 +50,7 @@ def requested(
     request = RunRequest(
         trace=jobs if isinstance(jobs, Path) else jobs.place,
         platform=machine if isinstance(machine, Path) else machine.place,
-        dispatcher=who.name if who else str(dispatcher), settings=said, strict=bool(strict), **_read(options),
+        dispatcher=who.name if who else str(dispatcher), settings=said, strict=strict, **_read(options),
     )  # fmt: skip
     digests = {name: one.digest for name, one in (("trace", jobs), ("platform", machine)) if not isinstance(one, Path)}
     objects = Objects(
@@ -76,14 +77,14 @@ def _read(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options as fields of a request, each checked as the command line checks it."""
     out, trim, deadlines, start = (options[name] for name in ("out", "trim", "deadlines", "calendar_start"))
     return {
-        "out": NOWHERE if out is None else Path(out),
-        "force": bool(options["force"]),
+        "out": NOWHERE if out is None else path_of("--out", out),
+        "force": switch_of("--force", options["force"]),
         "seed": _whole("--seed", options["seed"], 0, LARGEST_SEED),
         "jobs": None if options["jobs"] is None else _whole("--jobs", options["jobs"], 1),
         "start": _cut("--from", options["from_"]),
         "end": _cut("--to", options["to"]),
-        "deadlines": None if deadlines is None else os.fspath(deadlines),
-        "think_times": bool(options["think_times"]),
+        "deadlines": None if deadlines is None else str(path_of("--deadlines", deadlines)),
+        "think_times": switch_of("--think-times", options["think_times"]),
         "task_managers": _whole("--task-managers", options["task_managers"], 1, MOST_TASK_MANAGERS),
         "trim": None if trim is None else _pair(trim),
         "overrun": one_of("--overrun", Overrun)(str(options["overrun"])),
@@ -94,12 +95,14 @@ def _read(options: Mapping[str, Any]) -> dict[str, Any]:
         "sample": reach_value("sample", str(plain(options["sample"]))),
         "resources": one_of("--resources", Resources)(str(options["resources"])),
         "calendar_start": None if start is None else str(start),
-        **{name: _path(options[name]) for name in ("profile", "events", "save_instances")},
+        "profile": _path("--profile", options["profile"]),
+        "events": _path("--events", options["events"]),
+        "save_instances": _path("--save-instances", options["save_instances"]),
     }
 
 
-def _path(value: str | PathLike[str] | None) -> Path | None:
-    return None if value is None else Path(value)
+def _path(option: str, value: object) -> Path | None:
+    return None if value is None else path_of(option, value)
 
 
 def _whole(option: str, value: object, least: int = LEAST_INT64, most: int = LARGEST_INT64) -> int:

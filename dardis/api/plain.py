@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from os import PathLike, fspath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from dardis.model.errors import InputError
 
 
 def plain(value: object) -> Any:  # noqa: ANN401 (whatever TOML can say)
@@ -27,6 +30,29 @@ def plain(value: object) -> Any:  # noqa: ANN401 (whatever TOML can say)
 def is_no_unicode(text: str) -> bool:
     """Whether no file in UTF-8 can hold it, as it has a half of a character."""
     return any("\ud800" <= sign <= "\udfff" for sign in text)
+
+
+def path_of(option: str, value: object) -> Path:
+    """The path that an option says. Raises InputError for what is none."""
+    if isinstance(value, str | PathLike) and isinstance(path := fspath(value), str):
+        return Path(path)
+    raise InputError(option, f"is a {type(value).__name__}", "a path")
+
+
+def switch_of(option: str, value: object) -> bool:
+    """Whether an option is given. Raises InputError for what is neither True nor False."""
+    if (said := plain(value)) is True or said is False:
+        return bool(said)
+    raise InputError(option, repr(value), "True or False")
+
+
+def settings_of(settings: object) -> dict[str, object]:
+    """The settings of a mapping; none of None. Raises InputError."""
+    if settings is None:
+        return {}
+    if isinstance(settings, Mapping) and all(isinstance(key, str) for key in settings):
+        return dict(settings)
+    raise InputError("settings", f"is a {type(settings).__name__}", "a mapping from names of settings to values")
 
 
 def setting_text(value: object) -> str:

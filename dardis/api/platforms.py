@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final
 
-from dardis.api.plain import plain
+from dardis.api.plain import path_of, plain
 from dardis.config.platform import load_platform, stated_platform
 from dardis.config.platform_text import toml_table
 from dardis.model import platform as model
@@ -45,7 +45,11 @@ class Platform:
     def __init__(
         self, nodes: Mapping[str, Any] | Sequence[Mapping[str, Any]], *, name: str = "machine", **keys: Any,  # noqa: ANN401 (whatever a file can say)
     ) -> None:  # fmt: skip
-        groups = [nodes] if isinstance(nodes, Mapping) else nodes
+        groups: object = [nodes] if isinstance(nodes, Mapping) else nodes
+        if isinstance(groups, str) or not isinstance(groups, Iterable):
+            raise InputError(
+                f"{_PLACE}: nodes", f"is a {type(nodes).__name__}", "what dardis.nodes makes, one or several"
+            )
         content: dict[str, Any] = plain({"name": name, "nodes": list(groups), **keys})
         for key in _FILES:
             if isinstance(content.get(key), str) and is_file(Path(content[key])):
@@ -66,9 +70,9 @@ class Platform:
     def read(cls, path: str | PathLike[str]) -> Platform:
         """Read a platform file. Raises `InputError`, which names the key."""
         found = cls.__new__(cls)
-        found.digest = sha256_of(Path(path))
-        found.file = found.place = Path(path)
-        found.machine = load_platform(Path(path))
+        found.file = found.place = path_of("platform", path)
+        found.digest = sha256_of(found.file)
+        found.machine = load_platform(found.file)
         return found
 
     @property
@@ -89,11 +93,11 @@ class Platform:
     def __repr__(self) -> str:
         return f"<Platform {self.name}: {self.machine.describe()}>"
 
-    def write(self, folder: Path) -> Path:
+    def write(self, folder: str | PathLike[str]) -> Path:
         """A file that says just this: its own, or one that is written to the folder."""
         if self.file is not None:
             return self.file
-        file = folder / "platform.toml"
+        file = path_of("folder", folder) / "platform.toml"
         write_text(file, toml_table(self._content))
         return file
 

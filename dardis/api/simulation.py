@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dardis.api.options import requested
+from dardis.api.plain import settings_of, switch_of
 from dardis.api.platforms import Platform
 from dardis.api.traces import Trace
 from dardis.metrics.columns import PARTS, UNITS_BY_PART, header
@@ -191,11 +192,12 @@ def simulate(
     fails. Warns (`DardisWarning`) of what the command warns of.
     """
     asked = requested(
-        trace, platform, dispatcher, {**(settings or {}), **more}, strict=strict, out=out, force=force, seed=seed,
+        trace, platform, dispatcher, {**settings_of(settings), **more}, strict=strict, out=out, force=force, seed=seed,
         jobs=jobs, from_=from_, to=to, profile=profile, deadlines=deadlines, task_managers=task_managers, arity=arity,
         sample=sample, trim=trim, think_times=think_times, calendar_start=calendar_start, events=events,
         save_instances=save_instances, overrun=overrun, walltime_factor=walltime_factor, resources=resources,
     )  # fmt: skip
+    no_report = switch_of("--no-report", no_report)
     if out is None:
         return Run(_simulated(*asked))
     with RUN_FOLDER.held(asked[0].out, force=force):

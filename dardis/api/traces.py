@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dardis.api.plain import is_no_unicode, plain
+from dardis.api.plain import is_no_unicode, path_of, plain
 from dardis.model.cells import as_cell, row_writer
 from dardis.model.errors import InputError
 from dardis.model.files import sha256_of, write_text
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 _PROCS: Final = "procs"
+_NAME: Final = re.compile(r"(?!\.{1,2}$)[^/\0]+", re.DOTALL)
 _SWF: Final = (
     "job_id", "submit_s", "wait_s", "runtime_s", _PROCS, "", "", _PROCS, "walltime_s", "memory_kb", "", "user", "group",
     "name", "queue", "partition", "after", "think_s",
@@ -55,7 +57,9 @@ class Trace:
     def __init__(
         self, jobs: DataFrame | Mapping[str, Iterable[Any]], *, name: str = "trace", strict: bool = True
     ) -> None:
-        columns = {str(key): [_cell(value) for value in jobs[key]] for key in jobs}
+        if not isinstance(name, str) or is_no_unicode(name) or not _NAME.fullmatch(name) or len(name.encode()) > 200:
+            raise InputError("name", repr(name), "a name of up to 200 signs, none of them /, that a file could have")
+        columns = {key: [*map(_cell, values)] for key, values in _columns(jobs).items()}
         for key, values in columns.items():
             for row, value in enumerate(values, 2):
                 if isinstance(value, str) and not value.isprintable() and is_no_unicode(value):
@@ -78,7 +82,7 @@ class Trace:
         Lines that are no job are counted; with `strict` the first malformed one is an `InputError`, as is a file that
         holds no job.
         """
-        file = Path(path)
+        file = path_of("trace", path)
         found = cls.__new__(cls)
         found.digest = sha256_of(file)
         found.jobs, found.place, found.file = read(file, strict=strict), file, file
@@ -127,11 +131,11 @@ class Trace:
         """What whoever uses the trace should be told."""
         return self.jobs.notes
 
-    def write(self, folder: Path) -> Path:
+    def write(self, folder: str | PathLike[str]) -> Path:
         """A file that reads back as this trace: its own, or one that is written to the folder."""
         if self.file is not None:
             return self.file
-        file = folder / f"{self.place.name}{'.swf' if self.jobs.counts_processors else '.csv'}"
+        file = path_of("folder", folder) / f"{self.place.name}{'.swf' if self.jobs.counts_processors else '.csv'}"
         write_text(file, self._text)
         return file
 
@@ -139,6 +143,20 @@ class Trace:
 def read_trace(path: str | PathLike[str], *, strict: bool = False) -> Trace:
     """As `Trace.read`."""
     return Trace.read(path, strict=strict)
+
+
+def _columns(jobs: Any) -> dict[str, list[object]]:  # noqa: ANN401 (whatever somebody hands in)
+    """The values of each column. Raises InputError for what has none."""
+    expected = "a DataFrame, or a mapping from names to sequences of equal length (dardis.read_trace reads files)"
+    if not isinstance(jobs, Mapping) and not hasattr(jobs, "columns"):
+        raise InputError("trace", f"is a {type(jobs).__name__}", expected)
+    columns: dict[str, list[object]] = {}
+    for key in jobs:
+        values = jobs[key]
+        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+            raise InputError("trace", f"{key} is a {type(values).__name__}", expected)
+        columns[str(key)] = [*values]
+    return columns
 
 
 def _cell(value: object) -> object:
@@ -190,9 +208,12 @@ def _with_gaps(name: str, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def as_trace(what: Trace | DataFrame | str | PathLike[str], *, strict: bool) -> Trace:
     """A trace, one of these columns, or that of a file. Raises InputError."""
     if isinstance(what, Trace):
+        for skip in what.jobs.skipped if strict else ():
+            if skip.malformed:
+                raise InputError(f"{what.place}:{skip.line}", skip.reason, "a well-formed job (or no --strict)")
         return what
     if isinstance(what, str | PathLike):
         return Trace.read(what, strict=strict)
     if hasattr(what, "columns"):
-        return Trace(what)
+        return Trace(what, strict=strict)
     raise InputError("trace", f"is a {type(what).__name__}", "a path, a dardis.Trace or a DataFrame of its columns")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dardis.config.platform import load_platform
+from dardis.engine.clock import utc_now
 from dardis.model.platform import Platform
 from dardis.registry import Dispatcher, find_dispatcher
 from dardis.runs.request import RunRequest
@@ -36,6 +37,8 @@ class Given:
     dispatcher: Dispatcher
     trace: Trace
     platform: Platform
+    started_utc: str
+    """When the run began."""
     record: dict[str, Any]
     """The request's, of the files as they were before they were read; None for what came from none."""
     trace_file: Path | None
@@ -45,6 +48,7 @@ class Given:
 
 def read_given(request: RunRequest, have: Objects = NOTHING) -> Given:
     """Read what the request names, but for the objects that stand for it. Raises InputError."""
+    started = utc_now()
     dispatcher = have.dispatcher or find_dispatcher(request.dispatcher, request.settings)
     record = request.record(platform=have.platform) | dict(have.digests)
     if dispatcher.origin:
@@ -54,6 +58,7 @@ def read_given(request: RunRequest, have: Objects = NOTHING) -> Given:
         dispatcher,
         have.trace if have.trace is not None else read_trace(request.trace, strict=request.strict),
         have.platform if have.platform is not None else load_platform(request.platform),
+        started,
         record,
         None if "trace" in made else request.trace,
         None if "platform" in made else request.platform,

@@ -12,7 +12,6 @@ import numpy as np
 
 from dardis import __version__
 from dardis.config.settings import plain_settings
-from dardis.engine.clock import utc_now
 from dardis.metrics.asked import AskedJobs, Changed
 from dardis.metrics.audit import audit
 from dardis.metrics.cores import core_sets
@@ -27,7 +26,7 @@ from dardis.model.addresses import JobId
 from dardis.model.choices import Expecting, Resources
 from dardis.model.downtime import Downtime
 from dardis.model.events import JobChanged
-from dardis.model.files import sha256_of, write_json
+from dardis.model.files import write_json
 from dardis.model.laid_out import lay_out
 from dardis.model.platform import Platform
 from dardis.model.platform_dict import platform_to_dict
@@ -149,7 +148,7 @@ class Results:
             "changed": self.changed,
             "deadlines": inputs.deadlines,
             "deadlines_stated": inputs.deadlines_stated,
-            "deadlines_sha256": sha256_of(Path(inputs.deadlines)),
+            "deadlines_sha256": None if asked["deadlines"] == request.deadlines else asked["deadlines"],
             "strict": request.strict,
             "task_managers": request.task_managers,
             "arity": request.arity or "flat",
@@ -161,7 +160,7 @@ class Results:
             "warnings": list(self.warnings),
             "skipped": inputs.skipped,
             "rejected": [{"job": number, "reason": reason} for number, reason in self.rejected],
-            "started_utc": utc_now(),
+            "started_utc": given.started_utc,
             "request": asked,
         }
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 
 import pytest
 from kit.small_site import START, write_site
 
 import dardis
-from dardis.api.command import Said, words_of
+from dardis.api.command import Said, command, words_of
 
 MINE = "import dardis\n\n\nclass Late(dardis.Rule):\n    def key(self, job, now):\n        return -job.number\n"
 
@@ -52,6 +53,23 @@ def test_a_comparison_has_the_runs_that_python_would_have(compared, trace, platf
     assert list(compared.table["dispatcher"]) == list(runs.index)
     assert set(compared.classes["dispatcher"]) == set(runs.index)
     assert "own_late Late" in repr(compared)
+
+
+def test_the_folder_we_are_in_hides_no_module(trace, platform, tmp_path, monkeypatch):
+    """Not from processes that a comparison starts either."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("uuid", "dardis"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('hidden')\n")
+    monkeypatch.setattr(sys, "path", [*sys.path, tmp_path])
+    assert dardis.compare(trace, platform, "easy").failed == ()
+
+
+def test_what_else_fails_comes_with_all_that_it_said(monkeypatch):
+    said = "Traceback\n  there\nBroken: 5"
+    monkeypatch.setattr("subprocess.run", lambda *_, **__: subprocess.CompletedProcess([], 70, "", said))
+    with pytest.raises(dardis.DardisError, match="Broken: 5") as failed:
+        command(["compare"])
+    assert failed.value.__notes__ == [said]
 
 
 def test_its_folder_lives_as_long_as_it(trace, platform, monkeypatch):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import warnings
 
+import pandas as pd
 import pytest
 
 import dardis
@@ -85,6 +87,18 @@ def test_it_has_the_words_of_the_command(site, capsys, what):
 @pytest.mark.parametrize(
     ("keywords", "line"),
     [
+        ({"out": 5}, "--out: is a int; expected a path"),
+        ({"profile": 5}, "--profile: is a int; expected a path"),
+        ({"deadlines": 5}, "--deadlines: is a int; expected a path"),
+        ({"events": 5}, "--events: is a int; expected a path"),
+        ({"save_instances": 5}, "--save-instances: is a int; expected a path"),
+        ({"strict": "no"}, "--strict: 'no'; expected True or False"),
+        ({"force": "no"}, "--force: 'no'; expected True or False"),
+        ({"think_times": 1}, "--think-times: 1; expected True or False"),
+        ({"no_report": "no"}, "--no-report: 'no'; expected True or False"),
+        ({"settings": ["order=sjbf"]}, "settings: is a list; expected a mapping"),
+        ({"settings": "order=sjbf"}, "settings: is a str; expected a mapping"),
+        ({"settings": {5: 1}}, "settings: is a dict; expected a mapping from names"),
         ({"seed": True}, "--seed: 'True'; expected a whole number"),
         ({"trim": 5}, "--trim: '5'; expected WARMUP,COOLDOWN: of each whole seconds or a span as 2d"),
         ({"task_manager": 3}, "--set task_manager=3: unknown setting; expected the option task_managers, or one of "),
@@ -103,6 +117,59 @@ def test_what_is_no_trace_or_machine(site):
         dardis.simulate("t.csv", {}, "easy")
     with pytest.raises(dardis.InputError, match="dispatcher int: has no changed, decide, "):
         dardis.simulate("t.csv", "p.toml", int)
+
+
+ONE = {"job_id": [1], "submit_s": [0], "runtime_s": [5], "units": [1], "req_cores": [4]}
+KINDS = {
+    "a dispatcher that is a number": (lambda: dardis.simulate("t.csv", "p.toml", 5), "dispatcher: is a int"),
+    "no dispatcher": (lambda: dardis.simulate("t.csv", "p.toml", None), "dispatcher: is a NoneType"),
+    "dispatchers": (lambda: dardis.simulate("t.csv", "p.toml", ["easy"]), "dispatcher: is a list"),
+    "no columns": (lambda: dardis.Trace(None), "trace: is a NoneType; expected a DataFrame, or a mapping"),
+    "a file": (lambda: dardis.Trace("t.csv"), "trace: is a str; expected a DataFrame, or a mapping"),
+    "one number": (lambda: dardis.Trace(ONE | {"job_id": 5}), "trace: job_id is a int; expected a DataFrame, or"),
+    "one text": (lambda: dardis.Trace(ONE | {"user": "a"}), "trace: user is a str"),
+    "a number for a name": (lambda: dardis.Trace(ONE, name=5), "name: 5; expected a name of up to 200 signs"),
+    "a long name": (lambda: dardis.Trace(ONE, name="x" * 300), "name: 'xxx"),
+    "a folder for a name": (lambda: dardis.Trace(ONE, name=".."), "name: '..'; expected a name"),
+    "half a sign": (lambda: dardis.Trace(ONE, name="\ud800"), "name: '"),
+    "no file": (lambda: dardis.read_trace(5), "trace: is a int; expected a path"),
+    "no file of a machine": (lambda: dardis.read_platform(None), "platform: is a NoneType; expected a path"),
+    "no nodes": (lambda: dardis.Platform(None), "platform: nodes: is a NoneType; expected what dardis.nodes"),
+    "words for nodes": (lambda: dardis.Platform("x"), "platform: nodes: is a str; expected what dardis.nodes"),
+    "no traces": (lambda: dardis.compare([], "p.toml", ["easy"]), "traces: none; expected one or several"),
+    "a number for traces": (lambda: dardis.compare(5, "p.toml", ["easy"]), "traces: is a int; expected one or"),
+    "a number for dispatchers": (lambda: dardis.compare("t.csv", "p.toml", 5), "--dispatchers: is a int"),
+    "numbers for them": (lambda: dardis.compare("t.csv", "p.toml", [5]), "--dispatchers: has a int"),
+    "no folder": (lambda: dardis.compare("t.csv", "p.toml", ["easy"], out=5), "--out: is a int"),
+    "a NUL": (lambda: dardis.compare("t.csv", "p.toml", ["easy\0"]), "dardis compare: can't be asked (embedded null"),
+    "set": (
+        lambda: dardis.compare("t.csv", "p.toml", ["easy"], set={"a": 1}),
+        "set: is no keyword here; expected sett",
+    ),
+    "help": (lambda: dardis.compare("t.csv", "p.toml", ["easy"], help=True), "help: is no keyword here"),
+    "lists": (lambda: dardis.compare("t.csv", "p.toml", ["easy"], settings=["a=b"]), "settings: is a list"),
+    "a bad line, read": (
+        lambda: dardis.simulate(dardis.read_trace("odd.csv"), "p.toml", "easy", strict=True),
+        "odd.csv:4: job_id: 'x'",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", KINDS)
+def test_what_is_of_no_kind_that_serves_is_one_line(site, what):
+    do, line = KINDS[what]
+    with pytest.raises(dardis.InputError) as mistake:
+        do()
+    assert str(mistake.value).startswith(line)
+
+
+def test_a_table_at_hand_may_have_bad_lines_as_a_file_may(site):
+    frame = pd.read_csv("odd.csv", dtype=str)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dardis.DardisWarning)
+        assert len(dardis.simulate(frame, "p.toml", "easy").jobs) == 2
+    with pytest.raises(dardis.InputError, match="trace:4: "):
+        dardis.simulate(frame, "p.toml", "easy", strict=True)
 
 
 COLUMNS = {"job_id": [1, 2], "submit_s": [0, 3], "runtime_s": [5, 6], "units": [1, 1], "req_cores": [4, 4]}

@@ -182,6 +182,14 @@ def test_files_are_recorded_as_they_were_when_they_were_read(trace, platform, tm
     assert [asked["trace"], asked["platform"]] == digests
 
 
+def test_the_record_says_when_it_began(trace, platform, monkeypatch):
+    times = iter(["began", "later"])
+    monkeypatch.setattr("dardis.runs.given.utc_now", lambda: next(times))
+    with pytest.warns(dardis.DardisWarning):
+        found = dardis.simulate(trace, platform, "easy")
+    assert [found.record["started_utc"] for _ in range(2)] == ["began", "began"]
+
+
 @pytest.mark.parametrize("dispatcher", ["dardis-late", NarrowFirst])
 def test_a_run_comes_from_another_process(trace, platform, dispatcher):
     with pytest.warns(dardis.DardisWarning):
