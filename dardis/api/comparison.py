@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -10,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from dardis.api.command import Said, command, within, words_of
-from dardis.api.plain import settings_of
+from dardis.api.plain import copied, settings_of
 from dardis.api.platforms import Platform, as_platform
 from dardis.api.traces import Trace, as_trace
 from dardis.model.errors import DardisError, InputError
@@ -59,7 +58,7 @@ class Comparison:
 
     def report(self, path: str | PathLike[str]) -> Path:
         """Copy the report there: one HTML file that needs no other."""
-        return Path(shutil.copyfile(self.folder / "report.html", path))
+        return copied(self.folder / "report.html", path)
 
     def __repr__(self) -> str:
         return self._said.output.partition("\n\n")[0]

@@ -17,10 +17,10 @@ from dardis.api.plain import path_of, plain, setting_text, switch_of
 from dardis.api.platforms import Platform, as_platform
 from dardis.api.traces import Trace, as_trace
 from dardis.config.cuts import MOST_WALLTIME_FACTOR, Cut, Trim, cut_of, trim_of
-from dardis.config.option_texts import decimal, one_of, whole
+from dardis.config.option_texts import LARGEST_SEED, MOST_TASK_MANAGERS, decimal, one_of, whole
 from dardis.config.reach import reach_value
 from dardis.config.settings import known_settings
-from dardis.model.choices import Overrun, Resources
+from dardis.model.choices import Overrun, ProfileRule, Resources
 from dardis.model.errors import InputError
 from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
 from dardis.registry import Dispatcher, at_hand, find_dispatcher
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 NOWHERE: Final = Path(os.devnull)
 """The folder of a run that writes none."""
-LARGEST_SEED: Final = 1 << 62
-MOST_TASK_MANAGERS: Final = 4096
 
 
 def requested(
@@ -95,7 +93,7 @@ def _read(options: Mapping[str, Any]) -> dict[str, Any]:
         "sample": reach_value("sample", str(plain(options["sample"]))),
         "resources": one_of("--resources", Resources)(str(options["resources"])),
         "calendar_start": None if start is None else str(start),
-        "profile": _path("--profile", options["profile"]),
+        "profile": _profile(options["profile"]),
         "events": _path("--events", options["events"]),
         "save_instances": _path("--save-instances", options["save_instances"]),
     }
@@ -103,6 +101,13 @@ def _read(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _path(option: str, value: object) -> Path | None:
     return None if value is None else path_of(option, value)
+
+
+def _profile(value: object) -> Path | None:
+    """The file of a desired profile. Raises InputError for a word of the setting that is called so, too."""
+    if isinstance(value, str) and value in [*ProfileRule] and not Path(value).exists():
+        raise InputError("--profile", f"no file {value!r}", f'a file, or settings={{"profile": "{value}"}}')
+    return _path("--profile", value)
 
 
 def _whole(option: str, value: object, least: int = LEAST_INT64, most: int = LARGEST_INT64) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from os import PathLike, fspath
 from pathlib import Path
@@ -37,6 +38,15 @@ def path_of(option: str, value: object) -> Path:
     if isinstance(value, str | PathLike) and isinstance(path := fspath(value), str):
         return Path(path)
     raise InputError(option, f"is a {type(value).__name__}", "a path")
+
+
+def copied(file: Path, path: str | PathLike[str]) -> Path:
+    """Copy a file there, replace what is there, and return its path. Raises InputError where nothing can be written."""
+    where = path_of("path", path)
+    try:
+        return Path(shutil.copyfile(file, where))
+    except (OSError, ValueError) as error:
+        raise InputError(where, getattr(error, "strerror", None) or str(error), "a file that can be written") from None
 
 
 def switch_of(option: str, value: object) -> bool:

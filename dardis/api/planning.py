@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import shutil
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dardis.api.command import Said, command, within, words_of
 from dardis.api.comparison import as_file
+from dardis.api.plain import copied
 from dardis.api.platforms import Platform
 from dardis.api.traces import Trace, as_trace
 
@@ -62,7 +62,7 @@ class Plan:
 
     def report(self, path: str | PathLike[str]) -> Path:
         """Copy the report there: one HTML file that needs no other."""
-        return Path(shutil.copyfile(self.folder / "report.html", path))
+        return copied(self.folder / "report.html", path)
 
     def __repr__(self) -> str:
         return self._said.output.rstrip("\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 import warnings
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dardis.api.options import requested
-from dardis.api.plain import settings_of, switch_of
+from dardis.api.plain import copied, settings_of, switch_of
 from dardis.api.platforms import Platform
 from dardis.api.traces import Trace
 from dardis.metrics.columns import PARTS, UNITS_BY_PART, header
@@ -119,11 +118,9 @@ class Run:
 
     def report(self, path: str | PathLike[str]) -> Path:
         """Draw the report as one HTML file that needs no other, replace what is there, and return its path."""
-        path = Path(path)
         with tempfile.TemporaryDirectory(prefix="dardis-") as folder:
             self._results.write(Path(folder))
-            shutil.copyfile(_draw(Path(folder)), path)
-        return path
+            return copied(_draw(Path(folder)), path)
 
     def save(self, out: str | PathLike[str], *, force: bool = False, no_report: bool = False) -> Path:
         """Write the whole folder of a run, as `dardis simulate --out` does, and return it.

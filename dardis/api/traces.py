@@ -6,6 +6,7 @@ import io
 import math
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +21,7 @@ from dardis.model.job import NO_TIME
 from dardis.workload import trace as model
 from dardis.workload.read import of_those_that_ended
 from dardis.workload.read import read_trace as read
-from dardis.workload.swf import parse_swf
+from dardis.workload.swf import keeps_names, parse_swf, write_swf
 from dardis.workload.table import parse_table
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ _SWF: Final = (
     "name", "queue", "partition", "after", "think_s",
 )  # fmt: skip
 """What the columns of SWF are called here."""
+_TEXTS: Final = ("user", "group", "name", "queue", "partition")
+_HEADER: Final = "header"
+"""What of a frame's `attrs` has the lines of a trace's header."""
 _COLUMNS: Final = {
     "job_id": "number", "submit_s": "submit", "wait_s": "wait", "runtime_s": "runtime", "walltime_s": "stated_walltime",
     _PROCS: "procs", "memory_kb": "memory_kb", "units": "units", "est_s": "est", "lst_s": "lst", "user": "user",
@@ -68,10 +72,11 @@ class Trace:
             lengths = ", ".join(f"{key} {len(values)}" for key, values in columns.items())
             raise InputError(name, f"columns of several lengths ({lengths})", "as many values in each")
         swf = _PROCS in columns and "units" not in columns
-        self._text = _swf_text(name, columns) if swf else _table_text(columns)
-        parse = parse_swf if swf else parse_table
         place = Path(name)
-        self.jobs = of_those_that_ended(place, parse(place, self._text, strict=strict))
+        self._table = "" if swf else _table_text(columns)
+        found = _of_processors(name, columns, strict=strict) if swf else parse_table(place, self._table, strict=strict)
+        header = tuple(map(str, getattr(jobs, "attrs", {}).get(_HEADER, ())))
+        self.jobs = of_those_that_ended(place, replace(found, comments=header or found.comments))
         self.place, self.file = place, None
         self.digest = None
 
@@ -110,7 +115,8 @@ class Trace:
         """The jobs as a DataFrame, a row each, by submission and number; without columns in which nothing is stated.
 
         They are called as `Trace` wants them, so that `Trace(trace.frame[rows])` is a part of the trace. Whoever has
-        jobs with parts, exact nodes or alternatives gets the first of each only.
+        jobs with parts, exact nodes or alternatives gets the first of each only. Its `attrs` have the header's lines,
+        such as when the clock began, as long as pandas keeps them.
         """
         from pandas import DataFrame
 
@@ -124,7 +130,10 @@ class Trace:
         if (jobs.est == jobs.submit).all():
             del columns["est_s"]
         stated = {name: values for name, values in columns.items() if _says_something(values)}
-        return DataFrame({name: _with_gaps(name, values) for name, values in stated.items()})
+        frame = DataFrame({name: _with_gaps(name, values) for name, values in stated.items()})
+        if jobs.comments:
+            frame.attrs[_HEADER] = list(jobs.comments)
+        return frame
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -136,7 +145,13 @@ class Trace:
         if self.file is not None:
             return self.file
         file = path_of("folder", folder) / f"{self.place.name}{'.swf' if self.jobs.counts_processors else '.csv'}"
-        write_text(file, self._text)
+        if self._table:
+            write_text(file, self._table)
+        elif keeps_names(self.jobs):
+            write_swf(self.jobs, file)
+        else:
+            found = "jobs of processors with texts for user, group, name, queue or partition, which SWF can't hold"
+            raise InputError(self.place, found, "numbers, units in place of processors, or the file it was read from")
         return file
 
 
@@ -178,6 +193,19 @@ def _table_text(columns: Mapping[str, list[object]]) -> str:
     return text.getvalue()
 
 
+def _of_processors(name: str, columns: Mapping[str, list[object]], *, strict: bool) -> model.Trace:
+    """Its numbers are read as those of SWF, and its texts are as they are. Raises InputError."""
+    trace = parse_swf(Path(name), _swf_text(name, columns), strict=strict)
+    rows = np.asarray(trace.line) - 2
+    texts = {text: np.array([*map(_named, columns[text])], dtype=object) for text in _TEXTS if text in columns}
+    return replace(trace, line=None, **{text: values[rows] for text, values in texts.items()})
+
+
+def _named(cell: object) -> str:
+    """A text, or a number as one; "" for -1, which SWF says of what is unknown."""
+    return "" if str(cell) == "-1" else str(cell)
+
+
 def _swf_text(name: str, columns: Mapping[str, list[object]]) -> str:
     known = [column for column in dict.fromkeys(_SWF) if column]
     for column in columns:
@@ -186,7 +214,8 @@ def _swf_text(name: str, columns: Mapping[str, list[object]]) -> str:
     if missing := [column for column in ("job_id", "submit_s", "runtime_s") if column not in columns]:
         raise InputError(f"{name}:1", f"no column {', '.join(missing)}", f"columns among {', '.join(known)}")
     nothing = [-1] * len(columns["job_id"])
-    cells = [[-1 if cell == "" else cell for cell in columns.get(column, nothing)] for column in _SWF]
+    numbers = {column: cells for column, cells in columns.items() if column not in _TEXTS}
+    cells = [[-1 if cell == "" else cell for cell in numbers.get(column, nothing)] for column in _SWF]
     # Its first line is one of a comment, so that lines are counted as those of a job table.
     return "; Version: 2.2\n" + "".join(" ".join(map(str, row)) + "\n" for row in zip(*cells, strict=True))
 

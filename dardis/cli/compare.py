@@ -21,7 +21,7 @@ from dardis.cli.options import (
     WalltimeFactor,
     dispatchers_beginning,
 )
-from dardis.config.option_texts import whole, whole_of
+from dardis.config.option_texts import LARGEST_SEED, MOST_TASK_MANAGERS, whole, whole_of
 from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -58,7 +58,11 @@ def compare(
     ] = None,
     task_managers: Annotated[
         int | None,
-        typer.Option(parser=whole("--task-managers", 1, 4096), metavar="N", help="Task managers that share the jobs."),
+        typer.Option(
+            parser=whole("--task-managers", 1, MOST_TASK_MANAGERS),
+            metavar="N",
+            help="Task managers that share the jobs.",
+        ),
     ] = None,
     arity: Annotated[
         str | None, typer.Option(metavar="flat|A", help="As in `dardis simulate`; A:arity=8 for one dispatcher.")
@@ -233,8 +237,6 @@ def _names(option: str, text: str) -> list[str]:
 
 
 def _seeds(text: str) -> tuple[int, ...]:
-    from dardis.config.comparison import LARGEST_SEED
-
     expected = f"whole numbers from 0 to {LARGEST_SEED} with commas between"
     return tuple(whole_of("--seeds", part, 0, LARGEST_SEED, expected, text) for part in _names("--seeds", text))
 

@@ -21,7 +21,7 @@ from dardis.cli.options import (
     WalltimeFactor,
     dispatchers_beginning,
 )
-from dardis.config.option_texts import whole
+from dardis.config.option_texts import MOST_TASK_MANAGERS, whole
 from dardis.model.choices import Overrun, Resources
 
 if TYPE_CHECKING:
@@ -56,7 +56,11 @@ def simulate(
     ] = None,
     task_managers: Annotated[
         int,
-        typer.Option(parser=whole("--task-managers", 1, 4096), metavar="N", help="Task managers that share the jobs."),
+        typer.Option(
+            parser=whole("--task-managers", 1, MOST_TASK_MANAGERS),
+            metavar="N",
+            help="Task managers that share the jobs.",
+        ),
     ] = 1,
     arity: Annotated[
         str,

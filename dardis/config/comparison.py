@@ -13,7 +13,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from dardis.config.cuts import MOST_WALLTIME_FACTOR, Cut, Trim, cut_of, trim_of
-from dardis.config.option_texts import one_of
+from dardis.config.option_texts import LARGEST_SEED, MOST_TASK_MANAGERS, one_of
 from dardis.config.reach import REACH, arity_of, reach_value, sample_of
 from dardis.config.toml_file import Table, read_toml
 from dardis.model.choices import Overrun, Resources
@@ -21,7 +21,6 @@ from dardis.model.errors import InputError
 from dardis.model.files import is_file
 from dardis.model.resampling import WEEKS, Resampling, resampling_of
 
-LARGEST_SEED = 1 << 62
 MOST_REPLICATES = 1000
 RECORDED = "recorded"
 """What the row of a trace's own starts is called, and no dispatcher may be where there is one."""
@@ -280,7 +279,7 @@ class TraceTable(Table):
     profile: _File | None = None
     deadlines: _File | None = None
     trim: Annotated[Trim | None, BeforeValidator(_trim)] = None
-    task_managers: Annotated[int, Field(ge=1, le=4096)] = 1
+    task_managers: Annotated[int, Field(ge=1, le=MOST_TASK_MANAGERS)] = 1
     think_times: bool = False
     strict: bool = False
     calendar_start: str | None = None

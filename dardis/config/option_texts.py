@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from dardis.model.errors import InputError
 from dardis.model.numbers import LARGEST_INT64, LEAST_INT64, decimal_number, whole_number
 
+LARGEST_SEED: Final = 1 << 62
+MOST_TASK_MANAGERS: Final = 4096
 Word = TypeVar("Word", bound=StrEnum)
 
 

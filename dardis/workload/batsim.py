@@ -105,14 +105,14 @@ def _runtime(job: dict[str, Any], profiles: dict[str, Any]) -> int | str:
         raise ValueError(f"profile {name!r} is not among the workload's")
     if profile["type"] not in _DELAYS:
         return f"its profile is of type {one_line(profile['type'], _LONGEST_TYPE)}, no delay"
-    return ceil(_number(profile, "delay"))
+    return _rounded_up(_number(profile, "delay"))
 
 
 def _row(job: dict[str, Any], runtime: int, number_of: dict[str, int]) -> dict[str, Any]:
     """The columns of one job. ValueError for what is none."""
     if type(job.get("id")) not in {str, int}:
         raise ValueError("no id")
-    walltime = ceil(_number(job, "walltime")) if "walltime" in job else UNKNOWN
+    walltime = _rounded_up(_number(job, "walltime")) if "walltime" in job else UNKNOWN
     if type(job.get("res")) is not int:
         raise ValueError(f"res is {job.get('res')!r}")
     texts = {key: _text(job.get(key)) for key in _TEXTS}
@@ -136,6 +136,11 @@ def _number(where: dict[str, Any], key: str) -> float:
     ):
         raise ValueError(f"{key} is {value!r}")
     return max(min(value, LARGEST + 1), -LARGEST)
+
+
+def _rounded_up(seconds: float) -> int:
+    """Whole seconds; what is a millionth above is no second more."""
+    return ceil(seconds - 1e-6)
 
 
 def _text(value: object) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from functools import partial
 
 import pandas as pd
 import pytest
@@ -90,6 +91,7 @@ def test_it_has_the_words_of_the_command(site, capsys, what):
         ({"out": 5}, "--out: is a int; expected a path"),
         ({"profile": 5}, "--profile: is a int; expected a path"),
         ({"deadlines": 5}, "--deadlines: is a int; expected a path"),
+        ({"profile": "hard"}, '--profile: no file \'hard\'; expected a file, or settings={"profile": "hard"}'),
         ({"events": 5}, "--events: is a int; expected a path"),
         ({"save_instances": 5}, "--save-instances: is a int; expected a path"),
         ({"strict": "no"}, "--strict: 'no'; expected True or False"),
@@ -120,6 +122,10 @@ def test_what_is_no_trace_or_machine(site):
 
 
 ONE = {"job_id": [1], "submit_s": [0], "runtime_s": [5], "units": [1], "req_cores": [4]}
+OF_TEXTS = partial(
+    dardis.Trace, {"job_id": [1], "submit_s": [0], "runtime_s": [5], "procs": [1], "user": ["ann"]}, name="june"
+)
+DONE = partial(dardis.simulate, "t.csv", "p.toml", "easy")
 KINDS = {
     "a dispatcher that is a number": (lambda: dardis.simulate("t.csv", "p.toml", 5), "dispatcher: is a int"),
     "no dispatcher": (lambda: dardis.simulate("t.csv", "p.toml", None), "dispatcher: is a NoneType"),
@@ -147,6 +153,8 @@ KINDS = {
         "set: is no keyword here; expected sett",
     ),
     "help": (lambda: dardis.compare("t.csv", "p.toml", ["easy"], help=True), "help: is no keyword here"),
+    "texts of processors": (lambda: OF_TEXTS().write("."), "june: jobs of processors with texts for user, "),
+    "no place for a report": (lambda: DONE().report("no/where.html"), "no/where.html: No such file or directory"),
     "lists": (lambda: dardis.compare("t.csv", "p.toml", ["easy"], settings=["a=b"]), "settings: is a list"),
     "a bad line, read": (
         lambda: dardis.simulate(dardis.read_trace("odd.csv"), "p.toml", "easy", strict=True),
@@ -202,7 +210,6 @@ def test_a_trace_is_checked_as_a_table(change, line):
             "trace:1: unknown column 'begin'; expected columns among job_id, submit_s",
         ),
         ({"procs": [1, 1], "runtime_s": None}, "trace:1: no column runtime_s; expected columns among"),
-        ({"procs": [1, 1], "user": ["7", "ann"]}, "trace:3: "),
         ({"procs": [1, -7]}, "trace:3: negative number of processors"),
     ],
 )

@@ -238,6 +238,24 @@ def test_a_trace_of_processors_goes_through_a_frame(tmp_path, platform):
     assert len(digests) == 1
 
 
+def test_texts_and_the_header_go_through_a_frame(tmp_path):
+    rows = ["2017-10-01 00:00:00,100.0,1,100.0,a", "2017-10-01 00:01:00,50.0,2,101.0,b b"]
+    (tmp_path / "t.csv").write_text("\n".join(["timestamp,duration,num_gpus,gpu_time,cluster", *rows]) + "\n")
+    read = dardis.read_trace(tmp_path / "t.csv")
+    made = dardis.Trace(read.frame[read.frame.procs == 2])
+    assert (made.frame["queue"].tolist(), made.jobs.unix_start) == (["b b"], 0)
+    assert dardis.Trace(read.frame).frame.equals(read.frame)
+
+
+def test_the_header_of_swf_goes_through_a_frame_and_a_file(tmp_path):
+    head = "; UnixStartTime: 1000000000\n; MaxProcs: 64\n"
+    (tmp_path / "t.swf").write_text(head + "1 0 -1 50 3 -1 -1 3 60 -1 1 7 1 -1 2 1 -1 -1\n")
+    made = dardis.Trace(dardis.read_trace(tmp_path / "t.swf").frame, name="made")
+    again = dardis.read_trace(made.write(tmp_path))
+    for one in (made, again):
+        assert (one.jobs.unix_start, one.jobs.most_processors, one.jobs.user[0]) == (1_000_000_000, 64, "7")
+
+
 def test_a_platform_keeps_its_files(tmp_path, monkeypatch, trace):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "prices.csv").write_text("start_utc,price_eur_per_kwh\n2020-01-01T00:00Z,0.1\n2020-01-02T00:00Z,0.2\n")

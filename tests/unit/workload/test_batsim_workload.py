@@ -68,6 +68,11 @@ def test_times_are_whole_and_no_job_vanishes(read):
     assert (trace.submit[0], trace.walltime[0], trace.runtime[0]) == (3, 31, 1)
 
 
+def test_what_floats_add_is_no_second(read):
+    trace = read([job("1", walltime=30.000000001)], {"d": {"type": "delay", "delay": 60.0000000001}})
+    assert (trace.walltime[0], trace.runtime[0]) == (30, 60)
+
+
 def test_a_job_without_a_walltime_states_none(read):
     first, second = job("1", walltime=-1), job("2")
     del second["walltime"]
