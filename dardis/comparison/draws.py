@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from dardis.comparison.planned_runs import PlannedRun
+from dardis.comparison.planned_runs import Draws, PlannedRun
 from dardis.config.comparison import Comparison, Workload
 from dardis.model.choices import Overrun
 from dardis.model.moments import utc_text
@@ -29,9 +29,11 @@ class _Part(NamedTuple):
     workload: Workload
     inputs: Inputs
     trace: Trace
+    weeks: int
+    """That are there whole, where weeks are drawn; else 0."""
 
 
-def write_draws(comparison: Comparison, out: Path, begin: Callable[[], None]) -> dict[str, list[Workload]]:
+def write_draws(comparison: Comparison, out: Path, begin: Callable[[], None]) -> dict[str, Draws]:
     """Draw each trace as often as is asked, write `out/draws/TRACE/NUMBER.swf` or .csv, and say how to replay it.
 
     What is drawn is the part of the trace that is replayed; draws are keyed by the first seed. `begin` is called before
@@ -50,19 +52,18 @@ def _part(comparison: Comparison, workload: Workload) -> _Part:
     inputs = load_inputs(request)
     # Walltimes are made of those of the draw, when it is run.
     trace = inputs.part._replace(overrun=Overrun.KILL, walltime_factor=1.0).of(inputs.given.trace)
-    if comparison.resample.how is How.WEEKS:
-        whole_weeks(trace)
-    return _Part(workload, inputs, trace)
+    weeks = whole_weeks(trace) if comparison.resample.how is How.WEEKS else 0
+    return _Part(workload, inputs, trace, weeks)
 
 
-def _drawn(comparison: Comparison, part: _Part, folder: Path) -> list[Workload]:
+def _drawn(comparison: Comparison, part: _Part, folder: Path) -> Draws:
     folder.mkdir(parents=True, exist_ok=True)
     workload, made = part.workload, []
     for draw in range(1, comparison.replicates + 1):
         drawn = resampled(part.trace, comparison.resample, comparison.seeds[0], workload.name, draw)
         trace, begins = _written(drawn, part.inputs, folder / str(draw)), _begins(drawn, part.inputs, workload)
         made.append(replace(workload, trace=trace, jobs=None, start=None, end=None, calendar_start=begins))
-    return made
+    return Draws(made, part.weeks)
 
 
 def _written(drawn: Trace, inputs: Inputs, path: Path) -> Path:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from dardis.config.comparison import Comparison, Contender, Workload
 from dardis.config.reach import REACH
@@ -17,7 +17,15 @@ from dardis.registry import find_dispatcher
 from dardis.runs.inputs import check_reach, load_inputs, see_failures, see_shapes
 from dardis.runs.request import RunRequest
 
-NO_DRAWS: Final[Mapping[str, Sequence[Workload]]] = MappingProxyType({})
+
+class Draws(NamedTuple):
+    """The draws of a trace, and of how many whole weeks each is made; 0: of none."""
+
+    workloads: Sequence[Workload]
+    weeks: int
+
+
+NO_DRAWS: Final[Mapping[str, Draws]] = MappingProxyType({})
 RUNS: Final = "runs"
 """Where the folders of the runs lie."""
 
@@ -32,6 +40,8 @@ class PlannedRun:
     out: Path
     draw: int = 0
     """The number of the draw that the workload is; 0: the trace as it is."""
+    weeks: int = 0
+    """The whole weeks of the trace of which the draw is made; 0: of none."""
 
     @property
     def key(self) -> str:
@@ -78,19 +88,21 @@ class PlannedRun:
         return [sys.executable, "-m", "dardis", "simulate", "--no-report", *self.request().arguments()]
 
 
-def plan(comparison: Comparison, out: Path, draws: Mapping[str, Sequence[Workload]] = NO_DRAWS) -> list[PlannedRun]:
+def plan(comparison: Comparison, out: Path, draws: Mapping[str, Draws] = NO_DRAWS) -> list[PlannedRun]:
     """All runs: trace by trace, in each dispatcher by dispatcher, in each draw by draw, and seed by seed.
 
     `draws` are those of traces, by name, in place of the traces themselves. Who draws nothing by the seed runs once.
     """
     runs = []
     for workload in comparison.workloads:
-        drawn = list(enumerate(draws[workload.name], 1)) if workload.name in draws else [(0, workload)]
+        made = draws.get(workload.name)
+        drawn, weeks = (list(enumerate(made.workloads, 1)), made.weeks) if made else ([(0, workload)], 0)
         for contender in comparison.contenders:
             folder = out / RUNS / workload.name / contender.label
             for draw, one in drawn:
                 each = [
-                    PlannedRun(one, contender, seed, folder / run_name(seed, draw), draw) for seed in comparison.seeds
+                    PlannedRun(one, contender, seed, folder / run_name(seed, draw), draw, weeks)
+                    for seed in comparison.seeds
                 ]
                 runs += each if each[0].seeded else each[:1]
     return runs

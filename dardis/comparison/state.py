@@ -110,7 +110,7 @@ class State:
         return RunResult(
             run.workload.name, contender.label, contender.dispatcher, contender.settings, run.seed, run.out, metrics,
             error, deadlines, not run.asks_nodes, asked.arity, asked.sample, run.draw, run.seeded, contender.family,
-            contender.grid,
+            contender.grid, run.weeks,
         )  # fmt: skip
 
     def _write(self) -> None:

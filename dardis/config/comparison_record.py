@@ -39,6 +39,7 @@ class ResultRecord(Record):
     seeded: bool = True
     family: str = ""
     grid: Annotated[list[tuple[str, str]], Field(max_length=2)] = Field(default_factory=list)
+    weeks: Count = 0
 
 
 class FoundRecord(Record):

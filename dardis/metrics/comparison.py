@@ -33,6 +33,8 @@ OF_QUEUES: Final = frozenset(
 """Figures of platforms whose queues have longest waits."""
 OF_DECIDING: Final = frozenset({"decision_mean_s", "renegotiations_per_job"})
 """Figures that count something else under a central dispatcher than under a distributed one."""
+UNTESTED: Final = frozenset({"decision_mean_s"})
+"""Figures that differ from run to run of the same draw, by what else the computer does."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +65,18 @@ class RunResult:
     """What the dispatcher is called without the values of its grid; empty: it has none."""
     grid: tuple[tuple[str, str], ...] = ()
     """The settings of its grid and their values here, one or two."""
+    weeks: int = 0
+    """The whole weeks of the trace of which its draw is made; 0: of none."""
 
     @property
     def recorded(self) -> bool:
         """Whether it is what the trace says of its own time: no dispatcher's."""
         return self.dispatcher == RECORDED
+
+    @property
+    def drawn_by(self) -> str:
+        """Its draw, if it is of one, and its seed, for people."""
+        return f"draw {self.draw}, seed {self.seed}" if self.draw else f"seed {self.seed}"
 
 
 @dataclass(frozen=True)
@@ -88,8 +97,12 @@ class Line:
     failed: tuple[RunResult, ...]
 
     def figure(self, key: str) -> Figure | None:
-        """Mean and spread of a figure of metrics.json, or of renegotiations_per_job; None where no run has it."""
-        values = [value for run in self.done if (value := _value(run, key)) is not None]
+        """Mean and spread of a figure of metrics.json, or of renegotiations_per_job; None where no run has it.
+
+        Of a trace that is drawn, over its draws; else over the runs.
+        """
+        values = [*self.by_draw(key).values()]
+        values = values or [value for run in self.done if (value := _value(run, key)) is not None]
         if not values:
             return None
         return Figure(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else None)
@@ -117,11 +130,18 @@ class Line:
                 values.setdefault(run.draw, []).append(value)
         return {draw: statistics.fmean(found) for draw, found in values.items()}
 
+    @property
+    def weeks(self) -> int:
+        """The whole weeks of the trace of which its draws are made; 0: of none."""
+        return max((run.weeks for run in self.done), default=0)
+
     def beside(self, first: Line, key: str) -> Paired | None:
-        """A figure beside that of the first dispatcher on the same draws; None where fewer than two have both."""
+        """A figure beside that of another on the same draws; None where fewer than two have both, and if UNTESTED."""
+        if key in UNTESTED:
+            return None
         mine, theirs = self.by_draw(key), first.by_draw(key)
         both = [draw for draw in mine if draw in theirs]
-        return paired([mine[draw] for draw in both], [theirs[draw] for draw in both])
+        return paired([mine[draw] for draw in both], [theirs[draw] for draw in both], self.weeks)
 
 
 @dataclass(frozen=True)
@@ -220,19 +240,30 @@ def same_rejections(lines: Sequence[Line]) -> bool:
     return len({figure.mean for line in ours if (figure := line.figure("rejected")) is not None}) < 2
 
 
+def of_same_jobs(lines: Sequence[Line], key: str) -> bool:
+    """Whether a figure of these lines of one trace tells who is better: it counts the same things, of as many jobs.
+
+    Who rejects much has little to schedule.
+    """
+    return comparable(lines, key) and same_rejections(lines)
+
+
 def best(lines: Sequence[Line], key: str) -> frozenset[str]:
     """Labels of the best mean among the dispatchers of one trace; nobody is when all are alike or not comparable.
 
-    Nor is anybody where different numbers of jobs were rejected: who rejects much has little to schedule.
+    Nor is anybody whose lead over another may be chance.
     """
-    if not comparable(lines, key) or not same_rejections(lines):
+    if not of_same_jobs(lines, key):
         return frozenset()
     ours = [line for line in lines if not line.recorded]
     means = {line.label: figure.mean for line in ours if (figure := line.figure(key)) is not None}
     if len(set(means.values())) < 2:
         return frozenset()
     least = max(means.values()) if key in MORE_IS_BETTER else min(means.values())
-    return frozenset(label for label, mean in means.items() if mean == least)
+    ahead = frozenset(label for label, mean in means.items() if mean == least)
+    pairs = [(one, other) for one in ours if one.label in ahead for other in ours if other.label not in ahead]
+    found = [one.beside(other, key) for one, other in pairs]
+    return frozenset() if any(pair is not None and pair.may_be_chance for pair in found) else ahead
 
 
 def mean_wait(line: Line, known: Known) -> float | None:

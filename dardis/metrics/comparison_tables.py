@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from dardis.metrics.comparison import KEYS, Known, Line, RunResult, by_trace, first_of, mean_wait, seeded, swept
+from dardis.metrics.comparison import (
+    KEYS,
+    Known,
+    Line,
+    RunResult,
+    by_trace,
+    first_of,
+    mean_wait,
+    of_same_jobs,
+    seeded,
+    swept,
+)
 from dardis.metrics.paired import Interval
 from dardis.model.cells import as_cell, row_writer
 from dardis.model.files import atomic_text
@@ -67,7 +78,10 @@ def write_known(path: Path, known: Sequence[Known], lines: Sequence[Line]) -> No
 
 
 def write_differences(path: Path, lines: Sequence[Line]) -> None:
-    """Write `differences.csv`: a row a trace, dispatcher and figure, beside the first dispatcher on the same draws."""
+    """Write `differences.csv`: a row a trace, dispatcher and figure, beside the first dispatcher on the same draws.
+
+    Figures that can't be set side by side have none.
+    """
     with atomic_text(path) as file:
         writer = row_writer(file)
         intervals = [f"{what}{end}" for what in ("difference", "ratio") for end in ("", "_low", "_high")]
@@ -75,9 +89,9 @@ def write_differences(path: Path, lines: Sequence[Line]) -> None:
             ["trace", "dispatcher", "first", "figure", "draws", "mean", "first_mean", *intervals, "may_be_chance"]
         )
         for trace, group in by_trace(lines).items():
-            first = first_of(group)
+            first, keys = first_of(group), [key for key in KEYS if of_same_jobs(group, key)]
             for line in group:
-                for key in KEYS:
+                for key in keys:
                     found = line.beside(first, key) if first is not None and line is not first else None
                     if first is None or found is None:
                         continue

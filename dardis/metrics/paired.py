@@ -1,9 +1,16 @@
 """What is different between two dispatchers, draw by draw of the same jobs, and whether that may be chance.
 
-Differences have Student's interval of their mean. Ratios of means have Fieller's (Some problems in interval
-estimation, 1954): all ratios r for which the mean of `other - r * first` may be 0 by the same test. So the interval of
-a ratio holds 1 just where that of the difference holds 0, and draws in which nobody waits are no harm. Where the mean
-of `first` itself may be 0, the ratio may be anything.
+Draws of weeks are a bootstrap of one trace: more of them make the mean over draws exact, and tell nothing more of other
+months. Of W weeks a mean over draws has the deviation s over draws as its standard error, too small by √((W − 1) / W),
+as each bootstrap is (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 5). With what N draws leave
+open the variance is s² (W / (W − 1) + 1 / N). It is known from W weeks and N draws only: by Satterthwaite (1946) with
+1 / (1 / (W − 1) + 1 / (N − 1)) degrees of freedom. Shakes of a trace are N draws of what is asked, their mean itself:
+s² / N with N − 1 degrees.
+
+Differences have Student's interval of that variance. Ratios of means have Fieller's (Some problems in interval
+estimation, 1954): all ratios r for which the mean of `other - r * first` may be 0 by the same test, so that draws in
+which nobody waits are no harm. It holds 1 just where the interval of the difference holds 0, unless the mean of `first`
+itself may be 0: then the ratio may be anything, and only the difference tells.
 """
 
 from __future__ import annotations
@@ -31,6 +38,11 @@ class Interval:
         """Whether that may be the truth."""
         return self.low <= value <= self.high
 
+    @property
+    def bounded(self) -> bool:
+        """Whether anything is known of it."""
+        return math.isfinite(self.low) and math.isfinite(self.high)
+
 
 @dataclass(frozen=True, slots=True)
 class Paired:
@@ -42,7 +54,7 @@ class Paired:
     mean: float
     difference: Interval
     ratio: Interval | None
-    """Of the means; None where the first's is 0."""
+    """Of the means; None where the first's is 0, without bounds where that may be 0."""
 
     @property
     def may_be_chance(self) -> bool:
@@ -50,38 +62,44 @@ class Paired:
         return self.difference.holds(0.0)
 
 
-def paired(other: Sequence[float], first: Sequence[float]) -> Paired | None:
-    """Compare figures of the same draws, in the same order; None of fewer than two."""
+def paired(other: Sequence[float], first: Sequence[float], weeks: int = 0) -> Paired | None:
+    """Compare figures of the same draws, in the same order; None of fewer than two.
+
+    `weeks` are those of the trace of which each draw is made anew; 0: it is shaken.
+    """
     if len(other) < 2:
         return None
     x, y = np.asarray(other, dtype=np.float64), np.asarray(first, dtype=np.float64)
     mean, base = float(x.mean()), float(y.mean())
-    return Paired(len(x), base, mean, mean_of((x - y).tolist()), _ratio(x.tolist(), y.tolist()))
+    ratio = _ratio(x.tolist(), y.tolist(), weeks)
+    return Paired(len(x), base, mean, mean_of((x - y).tolist(), weeks), ratio)
 
 
-def mean_of(values: Sequence[float]) -> Interval:
-    """The mean of at least two values, with Student's interval."""
+def mean_of(values: Sequence[float], weeks: int = 0) -> Interval:
+    """The mean of a figure of at least two draws, with its interval; `weeks` as in `paired`."""
     x = np.asarray(values, dtype=np.float64)
-    mean, half = float(x.mean()), _t(len(x)) * float(x.std(ddof=1)) / math.sqrt(len(x))
+    mean, half = float(x.mean()), math.sqrt(_squared(len(x), weeks)) * float(x.std(ddof=1))
     return Interval(mean, mean - half, mean + half)
 
 
-def _t(count: int) -> float:
-    """Student's quantile for a mean of so many values."""
+def _squared(draws: int, weeks: int) -> float:
+    """The square of half an interval's length over the variance over draws."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(count - 1, (1 + SHARE) / 2))
+    degrees, share = draws - 1.0, 1 / draws
+    if weeks:
+        degrees, share = 1 / (1 / (weeks - 1) + 1 / degrees), share + weeks / (weeks - 1)
+    return float(stdtrit(degrees, (1 + SHARE) / 2)) ** 2 * share
 
 
-def _ratio(x: Sequence[float], y: Sequence[float]) -> Interval | None:
+def _ratio(x: Sequence[float], y: Sequence[float], weeks: int) -> Interval | None:
     """Mean of x over that of y with Fieller's interval; None where the latter is 0."""
-    (xx, xy), (_, yy) = (np.cov(x, y) / len(x)).tolist()
+    (xx, xy), (_, yy) = (np.cov(x, y) * _squared(len(x), weeks)).tolist()
     mean, base = float(np.mean(x)), float(np.mean(y))
     if base == 0:
         return None
-    squared = _t(len(x)) ** 2
     # Roots of a r² - 2 b r + c: where the mean of x - r y is as far from 0 as its deviation allows.
-    a, b, c = base * base - squared * yy, mean * base - squared * xy, mean * mean - squared * xx
+    a, b, c = base * base - yy, mean * base - xy, mean * mean - xx
     inner = b * b - a * c
     if a <= 0 or inner < 0:
         return Interval(mean / base, -math.inf, math.inf)

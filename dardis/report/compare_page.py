@@ -124,5 +124,5 @@ def _over_time(lines: Sequence[Line], pair: tuple[str, str]) -> Chart | None:
     start = min(int(read.schedule.submit.min()) for _, read in files)
     end = max(int(read.schedule.finish[read.schedule.ran].max()) for _, read in files)
     first = files[0][1]
-    named = [(f"{run.label}, seed {run.seed}", read.schedule) for run, read in files]
+    named = [(f"{run.label}, {run.drawn_by}", read.schedule) for run, read in files]
     return gantt(named, first.platform, TimeAxis(start, end, first.run.unix_start))

@@ -20,9 +20,10 @@ from dardis.metrics.comparison import (
     by_trace,
     comparable,
     first_of,
+    of_same_jobs,
     same_rejections,
 )
-from dardis.report.words import NOTHING
+from dardis.report.words import NOTHING, draws
 
 _TITLES: Final = {
     "makespan_s": "makespan", "mean_wait_s": "mean wait", "median_wait_s": "median wait",
@@ -100,13 +101,14 @@ def _table(lines: Sequence[Line], told: Collection[str], notes: list[str]) -> Sh
     most |= {key: most["mean_wait_s"] for key in most if key.endswith("_wait_s") and "mean_wait_s" in most}
     units = {key: _unit(key, most[key]) for key in told}
     leaders = {trace: {key: best(group, key) for key in told} for trace, group in by_trace(lines).items()}
+    tested = {trace: {key for key in told if of_same_jobs(group, key)} for trace, group in by_trace(lines).items()}
     firsts = {trace: first_of(group) for trace, group in by_trace(lines).items()}
     rows = []
     for place, line in enumerate(lines):
         cells = [
             _cell(
                 of_line[key][place], units[key][1], best=line.label in leaders[line.trace][key],
-                chance=_may_be_chance(line, firsts[line.trace], key),
+                chance=key in tested[line.trace] and _may_be_chance(line, firsts[line.trace], key),
             )
             for key in told
         ]  # fmt: skip
@@ -122,11 +124,12 @@ def _may_be_chance(line: Line, first: Line | None, key: str) -> bool:
 
 def _notes(lines: Sequence[Line], left_out: list[str]) -> Iterator[str]:
     runs = [run for line in lines for run in (*line.done, *line.failed) if not run.recorded]
-    seeds, draws = list(dict.fromkeys(run.seed for run in runs)), {run.draw for run in runs if run.draw}
+    seeds, drawn = list(dict.fromkeys(run.seed for run in runs)), {run.draw for run in runs if run.draw}
     several = ", ".join(map(str, seeds))
-    if draws:
-        over = f"{len(draws)} draws of the trace" + (f" and the seeds {several}" if len(seeds) > 1 else "")
-        yield f"Mean ± standard deviation (sample) over {over}. Bold: the best mean of a trace."
+    if drawn:
+        over = draws(f"{len(drawn)}", of_weeks=any(run.weeks for run in runs))
+        over += f", each the mean of the seeds {several}" if len(seeds) > 1 else ""
+        yield f"Mean ± standard deviation (sample) over {over}. Bold: the best mean of a trace, if that is not chance."
         yield (
             f"{CHANCE}: the difference to the first dispatcher on the same draws may be chance (the 95 % interval "
             "of the paired difference holds 0); differences.csv has all of them."
@@ -160,7 +163,7 @@ def _notes(lines: Sequence[Line], left_out: list[str]) -> Iterator[str]:
     yield from _unlike(lines)
     for line in lines:
         for run in line.failed:
-            yield f"Failed: {line.trace}, {line.label}, seed {run.seed}: {run.error}"
+            yield f"Failed: {line.trace}, {line.label}, {run.drawn_by}: {run.error}"
 
 
 def _unlike(lines: Sequence[Line]) -> Iterator[str]:
@@ -169,7 +172,7 @@ def _unlike(lines: Sequence[Line]) -> Iterator[str]:
     if traces:
         yield (
             f"The dispatchers rejected different numbers of jobs of {_listed(traces)}, so their figures are not of the "
-            "same jobs: nobody is marked as the best there."
+            "same jobs: nobody is marked as the best there, and no differences are told."
         )
 
 

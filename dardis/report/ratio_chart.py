@@ -9,9 +9,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from dardis.metrics.comparison import Line, comparable, first_of
+from dardis.metrics.comparison import Line, first_of, of_same_jobs
 from dardis.metrics.paired import Interval
-from dardis.report import chart
+from dardis.report import chart, words
 from dardis.report.chart import Chart
 
 _FIGURES: Final = {
@@ -24,12 +24,15 @@ _FARTHEST: Final = 1e3
 
 
 def ratios(lines: Sequence[Line], title: str) -> Chart | None:
-    """Dots of up to three figures over those of the first dispatcher; None where there is nobody beside it."""
+    """Dots of up to three figures over those of the first dispatcher.
+
+    None where there is nobody beside it, or where others rejected more or fewer jobs.
+    """
     first = first_of(lines)
     if first is None:
         return None
     others = [line for line in lines if line is not first and line.done]
-    found = {key: [_ratio(line, first, key) for line in others] for key in _FIGURES if comparable(lines, key)}
+    found = {key: [_ratio(line, first, key) for line in others] for key in _FIGURES if of_same_jobs(lines, key)}
     found = {key: each for key, each in found.items() if any(each)}
     if not found:
         return None
@@ -41,11 +44,13 @@ def ratios(lines: Sequence[Line], title: str) -> Chart | None:
         for place, one in zip(places, each, strict=True):
             if one is None:
                 continue
-            low, high = max(one.low, 1 / _FARTHEST), min(one.high, _FARTHEST)
-            value = min(max(one.value, 1 / _FARTHEST), _FARTHEST)
-            sure = not one.holds(1.0)
+            interval, hollow = one
+            if not interval.bounded:
+                interval = Interval(interval.value, interval.value, interval.value)
+            ends_here = (interval.low, interval.value, interval.high)
+            low, value, high = (min(max(end, 1 / _FARTHEST), _FARTHEST) for end in ends_here)
             axes.plot([low, high], [place, place], color=chart.BLUE, linewidth=1.6)
-            axes.plot(value, place, "o", color=chart.BLUE, markerfacecolor=chart.BLUE if sure else chart.PAGE)
+            axes.plot(value, place, "o", color=chart.BLUE, markerfacecolor=chart.PAGE if hollow else chart.BLUE)
             ends += [low, value, high]
         axes.axvline(1.0, color=chart.INK, linewidth=1.0, linestyle="--")
         axes.set_xscale("log")
@@ -57,23 +62,28 @@ def ratios(lines: Sequence[Line], title: str) -> Chart | None:
         axes.grid(visible=False, axis="y")
     panels[0].set_yticks(places, [line.label for line in others])
     panels[0].set_ylim(len(others) - 0.5, -0.5)
-    return chart.finish(drawing, title, _caption(lines, first))
+    return chart.finish(drawing, title, _caption(others, first, list(found)))
 
 
-def _ratio(line: Line, first: Line, key: str) -> Interval | None:
-    """A figure over that of the first dispatcher; without draws a point."""
+def _ratio(line: Line, first: Line, key: str) -> tuple[Interval, bool] | None:
+    """A figure over that of the first dispatcher, and whether its difference may be chance; without draws a point."""
     if (found := line.beside(first, key)) is not None:
-        return found.ratio
+        return None if found.ratio is None else (found.ratio, found.may_be_chance)
     mine, theirs = line.figure(key), first.figure(key)
     if mine is None or theirs is None or not mine.mean or not theirs.mean:
         return None
     ratio = mine.mean / theirs.mean
-    return Interval(ratio, ratio, ratio)
+    return Interval(ratio, ratio, ratio), mine.mean == theirs.mean
 
 
-def _caption(lines: Sequence[Line], first: Line) -> str:
-    draws = {run.draw for line in lines for run in line.done if run.draw}
+def _caption(others: Sequence[Line], first: Line, keys: Sequence[str]) -> str:
+    pairs = [pair for line in others for key in keys if (pair := line.beside(first, key)) is not None]
     told = f"Left of 1 is less than under {first.label}."
-    if len(draws) < 2:
+    if not pairs:
         return f"{told} Of one trace: what is chance in it nobody knows (--replicates tells)."
-    return f"{told} Lines: 95 % intervals over {len(draws)} draws of the trace; hollow: may be chance."
+    least, most = min(pair.pairs for pair in pairs), max(pair.pairs for pair in pairs)
+    over = words.draws(f"{most}" if least == most else f"{least} to {most}", of_weeks=first.weeks > 0)
+    told += f" Lines: 95 % intervals over {over}; hollow: the difference may be chance."
+    if any(pair.ratio is not None and not pair.ratio.bounded for pair in pairs):
+        told += f" A dot without a line has no bounds: {first.label} itself may have 0 on average."
+    return told

@@ -40,8 +40,9 @@ def _over_one(family: str, settings: tuple[str, ...], lines: Sequence[Line]) -> 
         axes.yaxis.set_major_formatter(chart.amounts())
     panels[-1].set_xticks(range(len(names)), names)
     panels[-1].set_xlabel(settings[0])
-    several = any(len(line.by_draw("mean_wait_s")) > 1 for line in lines)
-    caption = "Means" + (", with 95 % intervals over the draws of the trace." if several else " of all runs.")
+    counts = sorted({count for line in lines if (count := len(line.by_draw("mean_wait_s"))) > 1})
+    over = words.draws(" to ".join(map(str, counts[:: max(len(counts) - 1, 1)])), of_weeks=lines[0].weeks > 0)
+    caption = f"Means, with 95 % intervals over {over}." if counts else "Means of all runs."
     return chart.finish(drawing, f"{family} over {settings[0]}", caption)
 
 
@@ -57,7 +58,7 @@ def _mean(line: Line, key: str) -> Interval | None:
     """The mean of a figure, with an interval where there are draws."""
     draws = list(line.by_draw(key).values())
     if len(draws) > 1:
-        return mean_of(draws)
+        return mean_of(draws, line.weeks)
     figure = line.figure(key)
     return None if figure is None else Interval(figure.mean, figure.mean, figure.mean)
 

@@ -38,6 +38,13 @@ def duration(seconds: float) -> str:
     raise AssertionError  # the last unit takes everything
 
 
+def draws(count: str, *, of_weeks: bool) -> str:
+    """What intervals over so many draws of a trace speak of."""
+    if of_weeks:
+        return f"{count} draws of the trace's weeks"
+    return f"{count} draws of the trace, shaken (they say nothing of other months)"
+
+
 def share(value: float) -> str:
     """A fraction in percent; two significant digits where it is small."""
     percent = 100 * value
