@@ -1,7 +1,7 @@
 """Decides how kernels are compiled: machine code is cached on disk, in a folder named by the kernels' own sources.
 
 Numba renews a cached kernel when its own file changes, but not when a file that it calls does; so the folder is keyed
-by all of them. Of the processes of a machine one compiles and the others wait for it, and whoever compiles says so.
+by all of them. Of the processes of a machine one compiles and the others wait for it; whoever does either says so.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import hashlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from threading import Lock
+from typing import Any, Final, Protocol, TypeVar, cast
 
 import numba
 from numba.core import event
@@ -30,6 +31,7 @@ CONSTANTS = ("asks", "codes", "job", "offer_rows")
 
 
 COMPILING: Final = "dardis: compiling kernels (once; a minute or two)"
+WAITING: Final = "dardis: waiting for another process that compiles kernels"
 
 
 def _version() -> str:
@@ -61,17 +63,32 @@ if "NUMBA_CACHE_DIR" not in os.environ:
     numba.config.CACHE_DIR = str(_cache_folder())  # type: ignore[attr-defined]
 
 
+class Turn(Protocol):
+    """A lock of threads or of processes: who gets it may speak, and keeps it."""
+
+    def acquire(self, block: bool, /) -> bool:
+        """Whether it was free."""
+
+
 class Teller(event.Listener):
-    """Says on standard error that kernels are compiled, once and before the first of them is; `quiet`: never."""
+    """Says on standard error that kernels are compiled, or waited for: each once, and before it; `quiet`: never.
+
+    `turns` has a lock for each line; processes that share them say it once together.
+    """
 
     def __init__(self) -> None:
         self.quiet = False
+        self.turns: Mapping[str, Turn] = {COMPILING: Lock(), WAITING: Lock()}
+
+    def say(self, line: str) -> None:
+        """Say one of the lines, unless that has been done."""
+        if not self.quiet and self.turns[line].acquire(False):
+            print(line, file=sys.stderr, flush=True)  # noqa: T201 (it goes to standard error)
 
     def on_start(self, event: event.Event) -> None:
         """Say it, of a kernel of ours that was not found on disk."""
-        if not self.quiet and event.data["dispatcher"].py_func.__module__.startswith("dardis."):
-            self.quiet = True
-            print(COMPILING, file=sys.stderr, flush=True)  # noqa: T201 (it goes to standard error)
+        if event.data["dispatcher"].py_func.__module__.startswith("dardis."):
+            self.say(COMPILING)
 
     def on_end(self, event: event.Event) -> None:
         """Say nothing more."""
@@ -98,7 +115,11 @@ def compiled_by_one(what: str) -> Iterator[None]:
             with suppress(OSError):
                 done.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 lock = held.enter_context(done.with_suffix(".lock").open("w"))
-                fcntl.flock(lock, fcntl.LOCK_EX)
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    TELLER.say(WAITING)
+                    fcntl.flock(lock, fcntl.LOCK_EX)
             if done.exists():
                 held.close()
         yield

@@ -8,9 +8,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import wraps
+from inspect import signature
+from multiprocessing.synchronize import Lock
 from typing import Final, TypeVar, cast
 
 import numba
@@ -53,7 +55,9 @@ def _by_one(warm: Warmed) -> Warmed:
 
     @wraps(warm)
     def alone(**options: bool) -> None:
-        what = "-".join([warm.__name__, *(name for name, stated in options.items() if stated)])
+        bound = signature(warm).bind(**options)
+        bound.apply_defaults()
+        what = "-".join([warm.__name__, *(name for name, stated in bound.arguments.items() if stated)])
         with compiled_by_one(what):
             warm(**options)
 
@@ -269,9 +273,13 @@ They share some small kernels; what they share is compiled again by each that be
 """
 
 
-def _warm_root(name: str, quiet: bool) -> None:
+def _share_turns(turns: Mapping[str, Lock]) -> None:
+    """Say what the processes have to say once, together."""
+    TELLER.turns = turns
+
+
+def _warm_root(name: str) -> None:
     """Compile one of them, in whichever process."""
-    TELLER.quiet = quiet
     ROOTS[name]()
 
 
@@ -282,10 +290,10 @@ def warm(names: Sequence[str]) -> None:
         for root in roots.values():
             root()
         return
-    TELLER.quiet = True
-    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as processes:
-        quiet = [place > 0 for place in range(len(roots))]
-        list(processes.map(_warm_root, roots, quiet))  # raises what one of them has raised
+    spawning = multiprocessing.get_context("spawn")
+    turns = {line: spawning.Lock() for line in TELLER.turns}
+    with ProcessPoolExecutor(2, spawning, _share_turns, (turns,)) as processes:
+        list(processes.map(_warm_root, roots))  # raises what one of them has raised
 
 
 if __name__ == "__main__":

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
+from queue import SimpleQueue
+from threading import Thread
 
+import numba
 import pytest
 
-from dardis.kernels import warm
-from dardis.kernels.jit import COMPILING
+from dardis.kernels import jit, warm
+from dardis.kernels.jit import COMPILING, WAITING, compiled_by_one
 
 
 def test_kernels_are_warmed_within_their_arrays():
@@ -76,33 +80,100 @@ def test_of_processes_that_need_the_same_kernels_one_compiles_before_the_others_
     assert [path.suffix for path in sorted((tmp_path / "cache").iterdir())] == [".done", ".lock"]
 
 
+def test_whoever_waits_for_another_says_so_before(monkeypatch, tmp_path):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 0)
+    said, done = SimpleQueue(), SimpleQueue()
+    monkeypatch.setattr(jit.TELLER, "say", said.put)
+
+    def second():
+        with compiled_by_one("something"):
+            done.put("second")
+
+    with compiled_by_one("something"):
+        thread = Thread(target=second, daemon=True)
+        thread.start()
+        assert said.get(timeout=60) == WAITING
+        done.put("first")
+    thread.join(timeout=60)
+    assert [done.get(timeout=1), done.get(timeout=1)] == ["first", "second"]
+    assert said.empty()
+
+
+def test_what_is_compiled_is_named_by_what_is_wished_stated_or_not(monkeypatch):
+    named = []
+    monkeypatch.setattr(warm, "compiled_by_one", lambda what: nullcontext(named.append(what)))
+
+    @warm._by_one
+    def ready(*, wished=True):
+        pass
+
+    ready()
+    ready(wished=True)
+    ready(wished=False)
+    assert named == ["ready-wished", "ready-wished", "ready"]
+
+
 def test_a_cache_that_cannot_be_written_hinders_nobody(tmp_path):
     (tmp_path / "cache").write_text("a file where a folder should be")
     assert sorted(alone(tmp_path, 1)) == ["begin", "end"]
 
 
 COMPILES = """
-import sys
-from dardis.kernels import jit
 from dardis.kernels.chance import below
-jit.TELLER.quiet = sys.argv[1] == "quiet"
 below(1, 2, 3), below(1, 2, 3.0)  # of two kinds of numbers: compiled twice
 """
 
 
-def compiling(folder, *words):
+def compiling(folder):
     """What a process says that draws a number."""
     done = subprocess.run(
-        [sys.executable, "-c", COMPILES, *words], capture_output=True, text=True, check=True, timeout=120,
+        [sys.executable, "-c", COMPILES], capture_output=True, text=True, check=True, timeout=120,
         env={**os.environ, "NUMBA_CACHE_DIR": str(folder)},
     )  # fmt: skip
     return done.stdout, done.stderr
 
 
 def test_whoever_compiles_says_so_once_and_whoever_finds_kernels_on_disk_says_nothing(tmp_path):
-    assert compiling(tmp_path / "other", "quiet") == ("", "")
-    assert compiling(tmp_path, "aloud") == ("", f"{COMPILING}\n")
-    assert compiling(tmp_path, "aloud") == ("", "")
+    assert compiling(tmp_path) == ("", f"{COMPILING}\n")
+    assert compiling(tmp_path) == ("", "")
+
+
+class InThisProcess:
+    """A pool that does everything here, one after the other."""
+
+    def __init__(self, _processes, _context, begin=lambda: None, arguments=()):
+        begin(*arguments)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    map = staticmethod(map)
+
+
+def small(x):
+    return x
+
+
+small.__module__ = "dardis.small"
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_processes_say_once_that_they_compile_even_if_the_first_root_is_on_disk(monkeypatch, capsys, quiet):
+    def compiles():
+        numba.njit(small)(1)
+
+    monkeypatch.setattr(warm, "ROOTS", {"on disk": lambda: None, "one": compiles, "two": compiles})
+    monkeypatch.setattr(warm, "ProcessPoolExecutor", InThisProcess)
+    monkeypatch.setattr(warm.os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 0)
+    monkeypatch.setattr(jit.TELLER, "turns", jit.TELLER.turns)
+    monkeypatch.setattr(jit.TELLER, "quiet", quiet)
+    warm.warm(list(warm.ROOTS))
+    assert capsys.readouterr().err == ("" if quiet else f"{COMPILING}\n")
 
 
 def test_two_cores_compile_what_one_would(monkeypatch):
