@@ -125,6 +125,10 @@ def _several(traces: object) -> list[Any]:
     found = [*traces] if isinstance(traces, Iterable) else []
     if not found:
         raise InputError("traces", "none" if isinstance(traces, Iterable) else f"is a {type(traces).__name__}", _TRACES)
+    objects = [one for one in found if not isinstance(one, str | PathLike)]
+    names = [one.place.name if isinstance(one, Trace) else "trace" for one in objects]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise InputError("traces", f"two are called {twice[0]!r}", 'names of their own, as in Trace(…, name="june")')
     return found
 
 

@@ -7,7 +7,7 @@ profile is of another type has no runtime before a network and machines are simu
 from __future__ import annotations
 
 import json
-from math import ceil, isfinite
+from math import isfinite
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -18,6 +18,7 @@ from dardis.model.files import write_text
 from dardis.model.job import NO_TIME
 from dardis.model.numbers import whole_number
 from dardis.model.resources import CORES
+from dardis.workload.stamps import whole_seconds
 from dardis.workload.trace import LARGEST, UNKNOWN, Skipped, Trace, build_trace
 
 _DELAYS: Final = frozenset({"delay", "DelayProfile"})
@@ -105,14 +106,14 @@ def _runtime(job: dict[str, Any], profiles: dict[str, Any]) -> int | str:
         raise ValueError(f"profile {name!r} is not among the workload's")
     if profile["type"] not in _DELAYS:
         return f"its profile is of type {one_line(profile['type'], _LONGEST_TYPE)}, no delay"
-    return _rounded_up(_number(profile, "delay"))
+    return whole_seconds(_number(profile, "delay"))
 
 
 def _row(job: dict[str, Any], runtime: int, number_of: dict[str, int]) -> dict[str, Any]:
     """The columns of one job. ValueError for what is none."""
     if type(job.get("id")) not in {str, int}:
         raise ValueError("no id")
-    walltime = _rounded_up(_number(job, "walltime")) if "walltime" in job else UNKNOWN
+    walltime = whole_seconds(_number(job, "walltime")) if "walltime" in job else UNKNOWN
     if type(job.get("res")) is not int:
         raise ValueError(f"res is {job.get('res')!r}")
     texts = {key: _text(job.get(key)) for key in _TEXTS}
@@ -136,11 +137,6 @@ def _number(where: dict[str, Any], key: str) -> float:
     ):
         raise ValueError(f"{key} is {value!r}")
     return max(min(value, LARGEST + 1), -LARGEST)
-
-
-def _rounded_up(seconds: float) -> int:
-    """Whole seconds; what is a millionth above is no second more."""
-    return ceil(seconds - 1e-6)
 
 
 def _text(value: object) -> str:

@@ -1,7 +1,8 @@
 """Reads the table of Microsoft's Philly cluster in the short form of its users: a GPU is a processor.
 
 Jobs are numbered from 1 in the order of the file, and a virtual cluster is a queue. Times are Unix seconds of the
-stamps, which have no zone, read as UTC; decimals are cut off. Nobody knows what walltime a job had asked for.
+stamps, which have no zone, read as UTC; durations are rounded up, so that no job vanishes. Nobody knows what walltime
+a job had asked for.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 
 from dardis.model.files import by_name, csv_table
 from dardis.model.numbers import decimal_number, whole_number
-from dardis.workload.stamps import utc_seconds
+from dardis.workload.stamps import utc_seconds, whole_seconds
 from dardis.workload.trace import LARGEST, Skipped, Trace, build_trace
 
 COLUMNS = ("timestamp", "duration", "num_gpus", "cluster")
@@ -28,7 +29,7 @@ def parse_philly(path: Path, text: str, *, strict: bool) -> Trace:
     for number, (line_number, fields) in enumerate(table, 1):
         try:
             row = by_name(header, fields)
-            seconds = int(min(max(decimal_number(row["duration"]), -LARGEST), LARGEST + 1))
+            seconds = whole_seconds(min(max(decimal_number(row["duration"]), -LARGEST), LARGEST + 1))
             gpus = whole_number(row["num_gpus"], -LARGEST, LARGEST)
             rows.append((number, utc_seconds(row["timestamp"]), seconds, gpus))
         except (ValueError, OverflowError) as error:

@@ -1,8 +1,14 @@
-"""Reads stamps without a zone, as two tables have them, and takes them for UTC."""
+"""Reads times as tables of others have them: stamps without a zone, which are taken for UTC, and parts of seconds."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from math import ceil
+
+
+def whole_seconds(span: float) -> int:
+    """Seconds rounded up, so that no job vanishes; a millionth above is no second more."""
+    return ceil(span - 1e-6)
 
 
 def utc_seconds(stamp: str) -> int:

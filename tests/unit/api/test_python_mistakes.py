@@ -143,6 +143,10 @@ KINDS = {
     "no nodes": (lambda: dardis.Platform(None), "platform: nodes: is a NoneType; expected what dardis.nodes"),
     "words for nodes": (lambda: dardis.Platform("x"), "platform: nodes: is a str; expected what dardis.nodes"),
     "no traces": (lambda: dardis.compare([], "p.toml", ["easy"]), "traces: none; expected one or several"),
+    "one name twice": (
+        lambda: dardis.compare([pd.DataFrame(ONE), dardis.Trace(ONE)], "p.toml", ["easy"]),
+        "traces: two are called 'trace'; expected names of their own",
+    ),
     "a number for traces": (lambda: dardis.compare(5, "p.toml", ["easy"]), "traces: is a int; expected one or"),
     "a number for dispatchers": (lambda: dardis.compare("t.csv", "p.toml", 5), "--dispatchers: is a int"),
     "numbers for them": (lambda: dardis.compare("t.csv", "p.toml", [5]), "--dispatchers: has a int"),

@@ -19,7 +19,7 @@ def read(tmp_path):
 
 def test_a_row_is_a_job(read):
     trace = read("1970-01-01 00:01:40,66.9,8,66.0,11cb48\n1970-01-01 00:00:05,7,1,7,b\n")
-    assert (trace.number.tolist(), trace.submit.tolist(), trace.runtime.tolist()) == ([2, 1], [5, 100], [7, 66])
+    assert (trace.number.tolist(), trace.submit.tolist(), trace.runtime.tolist()) == ([2, 1], [5, 100], [7, 67])
     assert (trace.procs.tolist(), trace.queue.tolist()) == ([1, 8], ["b", "11cb48"])
     assert trace.no_walltime.all()
     assert trace.unix_start == 0
