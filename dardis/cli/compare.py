@@ -126,8 +126,21 @@ def compare(
         comparison, out, pair, write_comparison, _shown(), processes=processes, clairvoyant=clairvoyant, force=force
     )
     _tell_outcome(done, out)
-    if done.failed:
+    if _say_what_never_ran(done) or done.failed:
         raise typer.Exit(1)
+
+
+def _say_what_never_ran(done: Done) -> bool:
+    """Say of which traces no run that ended well ran a job; whether there are any."""
+    from dardis.metrics.comparison import by_trace, lines_of
+
+    found = False
+    for trace, group in by_trace(lines_of(done.compared.results)).items():
+        metrics = [run.metrics or {} for line in group for run in line.done if not run.recorded]
+        if metrics and all(one["jobs"] == one["rejected"] for one in metrics):
+            _tell(f"{trace}: no job ran: all {metrics[0]['jobs']:,} were rejected, the run.json of each run says why")
+            found = True
+    return found
 
 
 def _is_file(what: list[Path]) -> bool:
@@ -188,17 +201,17 @@ def _of_options(traces: list[Path], said: dict[str, Any]) -> Comparison:
     _see_shared(said["--set"] or [], listed)
     # What one dispatcher is given comes last, so that it holds.
     contenders = [replace(one, settings=(*(said["--set"] or ()), *one.settings)) for one in listed]
-    if said["--resample"] is not None and said["--replicates"] is None:
-        raise InputError("--resample", f"{said['--resample']} without --replicates N", "both, or none")
     return Comparison(
         "dardis compare", workloads, with_grids(contenders, said["--grid"] or ()), _seeds(said["--seeds"] or "1"),
-        said["--replicates"] or 0, _resampling(said["--resample"] or "weeks"), not said["--no-recorded"],
+        said["--replicates"] or 0, _resampling(said["--resample"]), not said["--no-recorded"],
     )  # fmt: skip
 
 
-def _resampling(text: str) -> Resampling:
+def _resampling(text: str | None) -> Resampling | None:
     from dardis.model.resampling import resampling_of
 
+    if text is None:
+        return None
     try:
         return resampling_of(text)
     except ValueError as error:

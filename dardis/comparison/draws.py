@@ -11,7 +11,7 @@ from dardis.comparison.planned_runs import Draws, PlannedRun
 from dardis.config.comparison import Comparison, Workload
 from dardis.model.choices import Overrun
 from dardis.model.moments import utc_text
-from dardis.model.resampling import How
+from dardis.model.resampling import WEEKS, How, Resampling
 from dardis.runs.inputs import Inputs, load_inputs
 from dardis.workload.resample import resampled, whole_weeks
 from dardis.workload.swf import keeps_names, write_swf
@@ -31,6 +31,7 @@ class _Part(NamedTuple):
     trace: Trace
     weeks: int
     """That are there whole, where weeks are drawn; else 0."""
+    by: Resampling
 
 
 def write_draws(comparison: Comparison, out: Path, begin: Callable[[], None]) -> dict[str, Draws]:
@@ -52,15 +53,15 @@ def _part(comparison: Comparison, workload: Workload) -> _Part:
     inputs = load_inputs(request)
     # Walltimes are made of those of the draw, when it is run.
     trace = inputs.part._replace(overrun=Overrun.KILL, walltime_factor=1.0).of(inputs.given.trace)
-    weeks = whole_weeks(trace) if comparison.resample.how is How.WEEKS else 0
-    return _Part(workload, inputs, trace, weeks)
+    by = comparison.resample or WEEKS
+    return _Part(workload, inputs, trace, whole_weeks(trace) if by.how is How.WEEKS else 0, by)
 
 
 def _drawn(comparison: Comparison, part: _Part, folder: Path) -> Draws:
     folder.mkdir(parents=True, exist_ok=True)
     workload, made = part.workload, []
     for draw in range(1, comparison.replicates + 1):
-        drawn = resampled(part.trace, comparison.resample, comparison.seeds[0], workload.name, draw)
+        drawn = resampled(part.trace, part.by, comparison.seeds[0], workload.name, draw)
         trace, begins = _written(drawn, part.inputs, folder / str(draw)), _begins(drawn, part.inputs, workload)
         made.append(replace(workload, trace=trace, jobs=None, start=None, end=None, calendar_start=begins))
     return Draws(made, part.weeks)

@@ -122,6 +122,7 @@ def check(comparison: Comparison, runs: list[PlannedRun]) -> list[str]:
             warnings += check_reach(asked, find_dispatcher(asked.dispatcher, asked.settings).setup)
         except InputError as error:
             raise InputError(f"dispatcher {contender.label}", str(error)) from None
+    _see_values_differ(comparison.contenders)
     first = {run.workload.name: run for run in reversed(runs)}
     for run in reversed(first.values()):
         inputs = load_inputs(run.request())
@@ -131,3 +132,14 @@ def check(comparison: Comparison, runs: list[PlannedRun]) -> list[str]:
             see_shapes(run.workload.trace, inputs.jobs, contender.dispatcher, setup, inputs.target)
             see_failures(run.workload.events, inputs.events, contender.dispatcher, setup)
     return list(dict.fromkeys(warnings))
+
+
+def _see_values_differ(contenders: Sequence[Contender]) -> None:
+    """See that the values of a grid make different dispatchers, however they are written. Raises InputError."""
+    known: dict[object, Contender] = {}
+    for one in contenders:
+        if one.grid:
+            setup = find_dispatcher(one.dispatcher, one.settings).setup
+            other = known.setdefault((one.family, repr(setup), one.arity, one.sample), one)
+            if other is not one:
+                raise InputError("grid", f"{other.label!r} and {one.label!r} are the same", "values that differ")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from itertools import product
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
@@ -19,7 +19,7 @@ from dardis.config.toml_file import Table, read_toml
 from dardis.model.choices import Overrun, Resources
 from dardis.model.errors import InputError
 from dardis.model.files import is_file
-from dardis.model.resampling import WEEKS, Resampling, resampling_of
+from dardis.model.resampling import How, Resampling, resampling_of
 
 MOST_REPLICATES = 1000
 RECORDED = "recorded"
@@ -92,7 +92,8 @@ class Comparison:
     contenders: tuple[Contender, ...]
     seeds: tuple[int, ...] = (1,)
     replicates: int = 0
-    resample: Resampling = WEEKS
+    resample: Resampling | None = None
+    """How they are drawn; None: weeks."""
     recorded: bool = True
 
     def __post_init__(self) -> None:
@@ -101,8 +102,23 @@ class Comparison:
         self._each_once("seed", map(str, self.seeds))
         if self.recorded:
             self._each_once("dispatcher", (RECORDED, *(one.label for one in self.contenders)), "a `label`")
-        if self.replicates and any(workload.events is not None for workload in self.workloads):
-            raise InputError(self.source, "replicates of a trace with events, which name its jobs", "one of the two")
+        if self.resample is not None and not self.replicates:
+            raise InputError(self.source, f"resample {self.resample} without replicates", "both, or none")
+        if self.replicates:
+            self._each_can_be_drawn()
+
+    def _each_can_be_drawn(self) -> None:
+        """See that nothing is said of jobs or times that are others in a draw. Raises InputError."""
+        for one in self.workloads:
+            if one.events is not None:
+                self._not_both("replicates of a trace with events, which name its jobs")
+            if one.deadlines is not None and is_file(Path(one.deadlines)):
+                self._not_both("replicates of a trace with a table of deadlines, which names its jobs and times")
+            if one.think_times and self.resample is not None and self.resample.how is How.SHAKE:
+                self._not_both("shakes with think times, which fix when jobs that follow others come")
+
+    def _not_both(self, found: str) -> NoReturn:
+        raise InputError(self.source, found, "one of the two")
 
     def _each_once(self, what: str, names: Iterable[str], told_by: str = "") -> None:
         known = set()
@@ -129,7 +145,7 @@ def with_grids(contenders: Sequence[Contender], texts: Sequence[str]) -> tuple[C
     for text in texts:
         match = _GRID.fullmatch(text)
         if match is None:
-            raise InputError("--grid", repr(text), "DISPATCHER.SETTING=A,B,… as in easy.backfill_depth=1,10,0")
+            raise InputError("--grid", repr(text), "DISPATCHER.SETTING=A,B,… as in easy.backfill_depth=1,10,unlimited")
         values = grids.setdefault(match[1], {}).setdefault(match[2], [])
         values += [value.strip() for value in match[3].split(",")]
     for label in grids:
@@ -155,8 +171,29 @@ def _over_grid(place: str, one: Contender, grid: Mapping[str, Sequence[str]]) ->
         label = " ".join([one.label, *settings])
         if _NAME.fullmatch(label) is None:
             raise InputError(place, repr(label), _LABEL)
+        own, reach = _apart(settings, place)
         # Of one setting that is said twice the last holds.
-        yield replace(one, label=label, settings=(*one.settings, *settings), family=one.label, grid=pairs)
+        yield replace(
+            one,
+            label=label,
+            settings=(*one.settings, *own),
+            family=one.label,
+            grid=pairs,
+            arity=reach.get("arity", one.arity),
+            sample=reach.get("sample", one.sample),
+        )
+
+
+def _apart(settings: Iterable[str], place: str) -> tuple[tuple[str, ...], dict[str, int]]:
+    """Settings of a dispatcher, and apart from them what they say of its reach. Raises InputError."""
+    own, reach = [], {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if equals and key in REACH:
+            reach[key] = reach_value(key, value, f"{place}: {key}")
+        else:
+            own.append(setting)
+    return tuple(own), reach
 
 
 def default_name(trace: Path) -> str:
@@ -178,13 +215,8 @@ def contender_of(text: str) -> Contender:
     label = text.replace(":", " ")
     if _NAME.fullmatch(label) is None:
         raise InputError("--dispatchers", repr(text), f"{_LABEL}; longer ones get a `label` in a SPEC.toml")
-    reach = {}
-    for setting in list(settings):
-        key, equals, value = setting.partition("=")
-        if equals and key in REACH:
-            reach[key] = reach_value(key, value, f"--dispatchers {text}: {key}")
-            settings.remove(setting)
-    return Contender(label, name, tuple(settings), reach.get("arity"), reach.get("sample"))
+    own, reach = _apart(settings, f"--dispatchers {text}")
+    return Contender(label, name, own, reach.get("arity"), reach.get("sample"))
 
 
 def _checked_name(value: str) -> str:
@@ -201,16 +233,30 @@ def _settings(value: object) -> dict[str, str]:
 
 
 def _grid(value: object) -> dict[str, list[str]]:
-    """Check `grid = { backfill_depth = [1, 10, 0] }`."""
+    """Check `grid = { backfill_depth = [1, 10, "unlimited"] }`."""
     lists = isinstance(value, dict) and all(isinstance(values, list) for values in value.values())
     if not isinstance(value, dict) or not lists:
-        raise ValueError(f"{value!r}; expected a table of lists such as {{ backfill_depth = [1, 10, 0] }}")
+        raise ValueError(f'{value!r}; expected a table of lists such as {{ backfill_depth = [1, 10, "unlimited"] }}')
     return {key: [*_settings(dict(enumerate(values))).values()] for key, values in value.items()}
 
 
 def _resample(value: object) -> Resampling:
     """Check `resample = "weeks"`."""
     return resampling_of(str(value))
+
+
+def _replicates(value: object) -> object:
+    """Check `replicates = 10`."""
+    if type(value) is not int or not 2 <= value <= MOST_REPLICATES:
+        raise ValueError(f"{value!r}; expected a whole number from 2 to {MOST_REPLICATES}")
+    return value
+
+
+def _yes(value: object) -> object:
+    """Check `recorded = false`."""
+    if type(value) is not bool:
+        raise ValueError(f"{value!r}; expected true or false")
+    return value
 
 
 def _arity(value: object) -> int:
@@ -348,9 +394,9 @@ class ComparisonFile(Table):
     traces: Annotated[list[TraceTable], Field(min_length=1)]
     dispatchers: Annotated[list[DispatcherTable], Field(min_length=1)]
     seeds: Annotated[list[_Seed], Field(min_length=1)] = Field(default_factory=lambda: [1])
-    replicates: Annotated[int, Field(ge=2, le=MOST_REPLICATES)] | None = None
-    resample: Annotated[Resampling, BeforeValidator(_resample)] = WEEKS
-    recorded: bool = True
+    replicates: Annotated[int, BeforeValidator(_replicates)] = 0
+    resample: Annotated[Resampling | None, BeforeValidator(_resample)] = None
+    recorded: Annotated[bool, BeforeValidator(_yes)] = True
 
 
 def load_comparison(path: Path) -> Comparison:
@@ -359,5 +405,5 @@ def load_comparison(path: Path) -> Comparison:
     contenders = tuple(one for dispatcher in table.dispatchers for one in dispatcher.contenders(path))
     workloads = tuple(trace.workload(path.parent) for trace in table.traces)
     return Comparison(
-        str(path), workloads, contenders, tuple(table.seeds), table.replicates or 0, table.resample, table.recorded
+        str(path), workloads, contenders, tuple(table.seeds), table.replicates, table.resample, table.recorded
     )

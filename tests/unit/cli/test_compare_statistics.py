@@ -94,12 +94,16 @@ def test_a_grid_over_two_platforms_with_what_was_recorded(folder, capsys):
     ("more", "said"),
     [
         (("t.swf", "--replicates", "3"), "--resample: weeks of a trace that has 0 whole ones; expected a trace of at"),
-        (("t.swf", "--resample", "shake"), "--resample: shake without --replicates N; expected both, or none"),
+        (("t.swf", "--resample", "shake"), "resample shake:86400 without replicates; expected both, or none"),
         (("t.swf", "--replicates", "3", "--resample", "days"), "--resample: 'days'; expected weeks, shake, or"),
         (("t.swf", "--replicates", "1"), "--replicates: '1'; expected a whole number from 2 to 1000"),
         (("t.swf", "--grid", "easy=1"), "--grid: 'easy=1'; expected DISPATCHER.SETTING=A,B,…"),
         (("t.swf", "--grid", "fcfs.order=a,b"), "--grid: 'fcfs' is no dispatcher of these; expected one of easy"),
         (("t.swf", "--grid", "easy.order=a,a"), "--grid order: 'a,a'; expected values that differ"),
+        (
+            ("t.swf", "--grid", "easy.backfill_depth=1,01"),
+            "grid: 'easy backfill_depth=1' and 'easy backfill_depth=01' are",
+        ),
         (("t.swf", "--replicates", "2", "--clairvoyant"), "--clairvoyant: replicates; expected traces as they are"),
         (("t.swf@none.toml",), "none.toml"),
     ],
@@ -123,3 +127,10 @@ def test_a_dispatcher_may_not_be_called_as_that_row(folder, capsys):
     )
     assert run(["compare", "s.toml", "--out", "o"]) == 2
     assert "two dispatchers are called 'recorded'" in capsys.readouterr().err
+
+
+def test_a_trace_of_which_nobody_ran_a_job_ends_with_1(folder, capsys):
+    (folder / "wide.swf").write_text(line(1, 0).replace(" 2 -1 -1 2 ", " 9 -1 -1 9 "))
+    assert compare("wide.swf", "t.swf", "--platform", "p.toml", dispatchers="easy") == 1
+    assert "dardis: wide: no job ran: all 1 were rejected" in capsys.readouterr().err
+    assert (folder / "o" / "report.html").exists()

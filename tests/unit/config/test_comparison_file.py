@@ -1,5 +1,6 @@
 """A comparison's file: what it says is taken, and each mistake in it is one line that names the key."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,9 @@ from dardis.config.comparison import (
 from dardis.config.reach import DEFAULT_SAMPLE, REACH
 from dardis.config.settings import known_settings
 from dardis.model.errors import InputError
-from dardis.registry import OURS
+from dardis.registry import OURS, find_dispatcher
 
+ROOT = Path(__file__).parents[3]
 WHOLE = """
 seeds = [3, 1]
 
@@ -254,3 +256,53 @@ grid = { backfill_depth = [1, 2] }
         path.write_text(text.replace(old, new))
         with pytest.raises(InputError, match=said):
             load_comparison(path)
+
+
+def test_a_grid_may_be_of_what_is_asked_of_nodes(tmp_path):
+    (late,) = (contender_of("dardis-late:arity=2"),)
+    found = with_grids([late], ["dardis-late arity=2.sample=4,all", "dardis-late arity=2.arity=flat,8"])
+    assert [(one.settings, one.sample, one.arity) for one in found] == [
+        ((), 4, 0), ((), 4, 8), ((), 0, 0), ((), 0, 8),
+    ]  # fmt: skip
+    assert found[0].grid == (("sample", "4"), ("arity", "flat"))
+    with pytest.raises(InputError, match="--grid: sample: 'x'; expected all, default or"):
+        with_grids([late], ["dardis-late arity=2.sample=x"])
+
+
+def test_the_documented_file_and_grid_are_such_as_run(tmp_path):
+    text = (ROOT / "docs/formats.md").read_text()
+    (example,) = [
+        part
+        for part in re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+        if "[[dispatchers]]" in part and "seeds" in part
+    ]
+    found = load_comparison(written(tmp_path, example))
+    easy = contender_of("easy")
+    with pytest.raises(InputError) as mistake:
+        with_grids([easy], ["easy"])
+    documented = str(mistake.value).rpartition("as in ")[2]
+    for one in (*found.contenders, *with_grids([easy], [documented])):
+        find_dispatcher(one.dispatcher, one.settings)
+
+
+@pytest.mark.parametrize(
+    ("more", "of_trace", "said"),
+    [
+        ('resample = "shake"', "", "resample shake:86400 without replicates; expected both, or none"),
+        ("replicates = 1", "", "replicates: 1; expected a whole number from 2 to 1000"),
+        ('recorded = "no"', "", "recorded: 'no'; expected true or false"),
+        (
+            "replicates = 2",
+            'deadlines = "late.csv"',
+            "replicates of a trace with a table of deadlines, which names its",
+        ),
+        ('replicates = 2\nresample = "shake"', "think_times = true", "shakes with think times, which fix when jobs"),
+    ],
+)
+def test_draws_that_make_no_sense_are_refused(tmp_path, more, of_trace, said):
+    (tmp_path / "late.csv").write_text("job_id,lst_s\n")
+    tables = f'[[traces]]\ntrace = "t.swf"\nplatform = "p.toml"\n{of_trace}\n[[dispatchers]]\nname = "easy"\n'
+    with pytest.raises(InputError) as mistake:
+        load_comparison(written(tmp_path, f"{more}\n{tables}"))
+    assert said in str(mistake.value)
+    assert "\n" not in str(mistake.value)
