@@ -296,6 +296,7 @@ class RunRecord(AskedRecord):
     seed: int | None = None
     platform_file: str | None = None
     profile_file: str | None = None
+    profile_sha256: str | None = None
     deadlines: str | None = None
     rounded_up: RoundedRecord | None = None
     ranks: int | None = None

@@ -22,12 +22,16 @@ from dardis.report.words import NOTHING, of_key, share
 
 @dataclass(frozen=True)
 class DaySide:
-    """One run over the day: `cost` of energy and cooling by segment, `waits` (s) of the jobs submitted in the day."""
+    """One run over the day: `cost` of energy and cooling by segment and (None: nothing ran) for 1,000 core-hours.
+
+    `waits` (s) are of the jobs submitted in the day that ran.
+    """
 
     name: str
     used: StepFunction
     nodes_on: StepFunction
     cost: Floats
+    cost_per_1000_core_h: float | None
     waits: Ints
     figures: Mapping[str, float]
 
@@ -58,6 +62,7 @@ def draw_review(path: Path, *, title: str, lead: str, first: Sequence[str], pict
     headlines = [
         ("saved on energy and cooling", f"{saved:,.2f} {currency}"),
         ("of what they cost", share(saved / before) if (before := float(plain.cost.sum())) > 0 else NOTHING),
+        (f"for 1,000 core-hours; without {_money(plain, currency)}", _money(ours, currency)),
         ("nodes on, mean", f"{ours.figures['mean_nodes_on']:,.1f} of {picture.nodes}"),
         ("mean wait, beside no plan", f"{later / 60:+,.1f} min"),
     ]
@@ -65,10 +70,16 @@ def draw_review(path: Path, *, title: str, lead: str, first: Sequence[str], pict
         (of_key(key, value, currency)[0], of_key(key, value, currency)[1], of_key(key, plain.figures[key], currency)[1])
         for key, value in ours.figures.items()
     ]
+    rows.append(("Energy and cooling for 1,000 core-hours", _money(ours, currency), _money(plain, currency)))
     write_page(
         path, "review.html.j2", title=title, lead=lead, first=list(first), headlines=headlines, charts=charts,
         columns=["", ours.name, plain.name], rows=rows,
     )  # fmt: skip
+
+
+def _money(side: DaySide, currency: str) -> str:
+    """What 1,000 core-hours cost."""
+    return NOTHING if side.cost_per_1000_core_h is None else f"{side.cost_per_1000_core_h:,.2f} {currency}"
 
 
 def use(picture: ReviewPicture) -> Chart:
@@ -111,7 +122,7 @@ def money(picture: ReviewPicture) -> Chart:
     axes.set_ylabel(f"{picture.currency} an hour")
     axes.legend(**LEGEND)
     picture.axis.dress(axes)
-    return chart.finish(drawing, "Energy and cooling", "What they cost; the area between the lines is what was saved.")
+    return chart.finish(drawing, "Energy and cooling", "What they cost in the day; what runs after it is not counted.")
 
 
 def waits(picture: ReviewPicture) -> Chart:
@@ -123,7 +134,7 @@ def waits(picture: ReviewPicture) -> Chart:
     axes.set_xlim(left=0)
     axes.set_ylim(0, 102)
     axes.set_xlabel("waited at most, h")
-    axes.set_ylabel("% of the day's jobs")
+    axes.set_ylabel("% of those that ran")
     axes.legend(**LEGEND)
     return chart.finish(drawing, "Waits", "Jobs that were submitted in the day, by how long they waited.")
 

@@ -15,6 +15,7 @@ from dardis.metrics.power import NoCooling
 from dardis.model.arrays import Floats, Ints
 from dardis.model.downtime import Downtime
 from dardis.model.errors import InputError
+from dardis.model.files import sha256_of
 from dardis.model.platform_dict import platform_to_dict
 from dardis.model.profile import StepFunction
 from dardis.model.resources import CORES
@@ -24,7 +25,7 @@ from dardis.power.nodes import MachinePower
 from dardis.report.chart import TimeAxis
 from dardis.report.review_page import DaySide, ReviewPicture, draw_review
 from dardis.report.run_files import RunFiles, read_run
-from offline.folder.plan import PlanFolder, read_plan
+from offline.folder.plan import TARGET_FILE, PlanFolder, read_plan
 from offline.onoff.spans import nodes_up
 
 FOLLOWED, WITHOUT = "with the plan", "without"
@@ -54,6 +55,11 @@ class Lived:
         """Energy of IT and cooling."""
         return float(self.account.kwh(self.account.it_w + self.account.cooling_w).sum())
 
+    @property
+    def cost_per_1000_core_h(self) -> float | None:
+        """Energy and cooling by what ran, since what runs after the day costs nothing in it; None where nothing ran."""
+        return 1000 * float(self.cost.sum()) / self.core_h if self.core_h else None
+
 
 @dataclass(frozen=True)
 class Review:
@@ -78,6 +84,9 @@ class Review:
         nodes += f" instead of {plain.mean_nodes_on:.0f}"
         moved = ours.core_h - plain.core_h
         told = f"Saved: {saved:,.2f} {currency}{share} of energy and cooling, {plain.kwh - ours.kwh:,.0f} kWh; {nodes}"
+        per, before_per = ours.cost_per_1000_core_h, plain.cost_per_1000_core_h
+        if per is not None and before_per is not None:
+            told += f"; {per:,.2f} {currency} for 1,000 core-hours instead of {before_per:,.2f}"
         if round(moved):
             what = "more" if moved > 0 else "less"
             told += f"; profit {gained:+,.2f} {currency}, as {abs(moved):,.0f} core-hours {what} ran in the day"
@@ -90,18 +99,28 @@ class Review:
         later = float(ours.mean() - plain.mean())
         means = f"{ours.mean() / 60:,.1f} min instead of {plain.mean() / 60:,.1f} ({later / 60:+,.1f})"
         most = f"{ours.max() / 3600:,.1f} h instead of {plain.max() / 3600:,.1f}"
-        return f"Waits: {means} on average for the day's {len(ours):,} jobs; the longest {most}."
+        of = f"for the day's {len(ours):,} jobs"
+        if len(ours) != len(plain):
+            of = f"over the {len(ours):,} of the day's jobs that ran, instead of {len(plain):,}"
+        return f"Waits: {means} on average {of}; the longest {most}."
 
 
 def review(plan_dir: Path, followed: Path, without: Path) -> Review:
     """Read a plan and both runs. Raises InputError for folders that don't belong together."""
     plan = read_plan(plan_dir)
     files, beside = _run_of(plan, followed), _run_of(plan, without)
+    digest = sha256_of(target := plan_dir / TARGET_FILE)
+    if digest is None:
+        raise InputError(target, "is not there or can't be read", "a folder as dardis plan made it")
+    if files.run.profile_sha256 != digest:
+        raise InputError(followed, "did not follow this plan", f"a run with --profile {target}")
+    if beside.run.profile_sha256 == digest:
+        raise InputError(without, "followed this plan", "a run of the same jobs that did not")
     if not np.array_equal(np.sort(files.schedule.number), np.sort(beside.schedule.number)):
         raise InputError(without, f"has other jobs than {followed}", "two runs of one trace")
     window = plan.profile.start, plan.profile.end
     wished = files.profile[f"{CORES}_desired"]
-    capped = files.run.profile_file is not None and (wished.at(plan.profile.edges[:-1]) < plan.platform.cores).any()
+    capped = (wished.at(plan.profile.edges[:-1]) < plan.platform.cores).any()
     ours, plain = (_lived(plan, one, window) for one in (files, beside))
     return Review(plan, wished if capped else None, ours, plain, files.run.dispatcher or "a run")
 
@@ -113,7 +132,10 @@ def _run_of(plan: PlanFolder, folder: Path) -> RunFiles:
     ours, theirs = platform_to_dict(plan.platform), platform_to_dict(files.platform)
     if any(ours[key] != theirs[key] for key in told):
         raise InputError(folder, f"is of {files.platform.name!r}, which is another machine", expected)
-    if files.run.unix_start is not None and files.run.unix_start != plan.offset:
+    clock, undated = files.run.unix_start, plan.offset <= 0
+    if clock is None and not undated:
+        raise InputError(folder, "does not say when it began", "a run with the plan's --calendar-start")
+    if clock is not None and clock != plan.offset:
         raise InputError(
             folder, "has another clock than the plan", "a run of the plan's history, or of what follows it"
         )
@@ -148,7 +170,7 @@ def draw(path: Path, told: Review) -> None:
     """Draw the page. Raises OSError when it can't be written."""
     plan, profile = told.plan, told.plan.profile
     sides = [
-        DaySide(name, lived.used, lived.nodes_on, lived.cost, lived.waits, _figures(lived))
+        DaySide(name, lived.used, lived.nodes_on, lived.cost, lived.cost_per_1000_core_h, lived.waits, _figures(lived))
         for name, lived in ((FOLLOWED, told.followed), (WITHOUT, told.without))
     ]
     picture = ReviewPicture(

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from kit.small_site import DAY_S, PLATFORM, POWER, START, made_up_rows
+from kit.small_site import DAY_S, PLATFORM, POWER, START, called, made_up_rows, search_less
 
 from dardis.cli.main import run
 from offline.day.review import review
+from offline.planner import plan as planning
 
-DAY = 8
+DAY = 2
 SPAN = DAY * DAY_S, (DAY + 1) * DAY_S
+
+
+@pytest.fixture(scope="module")
+def plan(small_site, tmp_path_factory):
+    """Of an early day, hardly searched for: what it is worth does not matter here."""
+    out = tmp_path_factory.mktemp("early") / "plan"
+    with pytest.MonkeyPatch.context() as patch:
+        search_less(patch)
+        patch.setattr(planning, "POLISHES", 0)
+        assert called("plan", small_site, out, day=DAY, no_report=True) == 0
+    return out
 
 
 def simulated(site, out, *options):
@@ -22,20 +36,29 @@ def simulated(site, out, *options):
     around = f'weather = "{site}/weather.csv"\nprices = "{site}/prices.csv"\ncalendar_start = "{START}"\n[[nodes]]'
     machine = out.parent / "small.toml"
     machine.write_text((PLATFORM + POWER).replace("[[nodes]]", around))
-    words = ["simulate", str(site / "trace.swf"), "--platform", str(machine), "--dispatcher", "dardis-late"]
+    words = [
+        "simulate",
+        str(site / "trace.swf"),
+        "--platform",
+        str(machine),
+        "--dispatcher",
+        "dardis-late",
+        "--jobs",
+        "180",
+    ]
     assert run([*words, "--out", str(out), "--no-report", "--force", *options]) == 0
     return out
 
 
 @pytest.fixture(scope="module")
-def runs(small_site, small_plan, tmp_path_factory):
+def runs(small_site, plan, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     plain = simulated(small_site, folder / "plain")
-    return simulated(small_site, folder / "planned", "--profile", str(small_plan / "target.json")), plain
+    return simulated(small_site, folder / "planned", "--profile", str(plan / "target.json")), plain
 
 
-def test_money_and_energy_of_the_day_are_those_of_the_runs_own_power_csv(small_plan, runs):
-    told = review(small_plan, *runs)
+def test_money_and_energy_of_the_day_are_those_of_the_runs_own_power_csv(plan, runs):
+    told = review(plan, *runs)
     for lived, folder in zip((told.followed, told.without), runs, strict=True):
         with (folder / "power.csv").open(newline="") as file:
             rows = [row for row in csv.DictReader(file) if SPAN[0] <= int(row["time_s"]) < SPAN[1]]
@@ -50,15 +73,54 @@ def test_money_and_energy_of_the_day_are_those_of_the_runs_own_power_csv(small_p
     assert told.followed.cost.sum() < told.without.cost.sum()
 
 
-def test_a_run_beside_itself_saved_nothing_and_waits_as_long(small_plan, runs):
-    saved, waits = review(small_plan, runs[1], runs[1]).lines
+def changed(folder, out, **entries):
+    """A copy of a run whose run.json says something else."""
+    shutil.copytree(folder, out)
+    told = json.loads((out / "run.json").read_text())
+    (out / "run.json").write_text(json.dumps(told | entries))
+    return out
+
+
+def test_a_run_beside_itself_saved_nothing_and_waits_as_long(plan, runs, tmp_path):
+    saved, waits = review(plan, runs[0], changed(runs[0], tmp_path / "same", profile_sha256=None)).lines
     assert saved.startswith("Saved: 0.00 EUR (0.0 %)")
     assert "(+0.0)" in waits
 
 
-def test_the_command_ends_with_three_lines_and_a_page_that_needs_no_network(small_plan, runs, tmp_path, capsys):
+def test_what_work_costs_is_said_beside_what_was_saved_and_unequal_counts_are_named(plan, runs):
+    told = review(plan, *runs)
+    ours, without = (1000 * lived.cost.sum() / lived.core_h for lived in (told.followed, told.without))
+    assert f"{ours:,.2f} EUR for 1,000 core-hours instead of {without:,.2f}" in told.lines[0]
+    count = len(told.without.waits)
+    assert f"for the day's {count} jobs;" in told.lines[1]
+    fewer = replace(told, followed=replace(told.followed, waits=told.followed.waits[1:], core_h=0.0))
+    assert f"over the {count - 1} of the day's jobs that ran, instead of {count};" in fewer.lines[1]
+    assert "1,000 core-hours instead" not in fewer.lines[0]
+
+
+def test_only_a_run_of_this_very_plan_followed_it(plan, runs, tmp_path, capsys):
+    remade = shutil.copytree(plan, tmp_path / "plan")
+    (remade / "target.json").write_text((remade / "target.json").read_text() + "\n")
+    without = shutil.copytree(plan, tmp_path / "without")
+    (without / "target.json").unlink()
+    undated = changed(runs[1], tmp_path / "undated", unix_start=None)
+    for folder, ran, beside, said in (
+        (plan, runs[1], runs[0], f"{runs[1]}: did not follow this plan; expected a run with --profile"),
+        (remade, *runs, f"{runs[0]}: did not follow this plan"),
+        (plan, runs[0], runs[0], f"{runs[0]}: followed this plan"),
+        (without, *runs, "target.json: is not there"),
+        (plan, runs[0], undated, f"{undated}: does not say when it began"),
+    ):
+        words = ["review", str(folder), "--run", str(ran), "--beside", str(beside), "--out", str(tmp_path / "x.html")]
+        assert run(words) == 2
+        [line] = capsys.readouterr().err.splitlines()
+        assert said in line
+    assert not (tmp_path / "x.html").exists()
+
+
+def test_the_command_ends_with_three_lines_and_a_page_that_needs_no_network(plan, runs, tmp_path, capsys):
     out = tmp_path / "day.html"
-    words = ["review", str(small_plan), "--run", str(runs[0]), "--beside", str(runs[1]), "--out", str(out)]
+    words = ["review", str(plan), "--run", str(runs[0]), "--beside", str(runs[1]), "--out", str(out)]
     assert run(words) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition(":")[0] for line in lines] == ["Saved", "Waits", "Page"]
@@ -67,12 +129,13 @@ def test_the_command_ends_with_three_lines_and_a_page_that_needs_no_network(smal
     assert page.count("<svg ") == 5
     assert lines[0] in page
     assert "Mean nodes on" in page
+    assert page.count("or 1,000 core-hours") == 3
     assert not re.search(r'(src|href)="http', page)
     assert run(words) == 2
     assert "exists" in capsys.readouterr().err
 
 
-def test_runs_that_do_not_belong_together_are_refused(small_site, small_plan, runs, tmp_path, capsys):
+def test_runs_that_do_not_belong_together_are_refused(small_site, plan, runs, tmp_path, capsys):
     by_noon = sum(row.submit < (SPAN[0] + SPAN[1]) / 2 for row in made_up_rows())
     fewer = simulated(small_site, tmp_path / "fewer", "--jobs", str(by_noon))
     short = simulated(small_site, tmp_path / "short", "--jobs", "20")
@@ -81,7 +144,7 @@ def test_runs_that_do_not_belong_together_are_refused(small_site, small_plan, ru
     capsys.readouterr()
     for beside, said in ((fewer, "other jobs"), (short, "no job was submitted"), (other, "another machine"),
                          (tmp_path, "run.json")):  # fmt: skip
-        words = ["review", str(small_plan), "--run", str(runs[0]), "--beside", str(beside)]
+        words = ["review", str(plan), "--run", str(runs[0]), "--beside", str(beside)]
         assert run([*words, "--out", str(tmp_path / "x.html")]) == 2
         [line] = capsys.readouterr().err.splitlines()
         assert said in line
