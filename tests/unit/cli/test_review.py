@@ -36,17 +36,8 @@ def simulated(site, out, *options):
     around = f'weather = "{site}/weather.csv"\nprices = "{site}/prices.csv"\ncalendar_start = "{START}"\n[[nodes]]'
     machine = out.parent / "small.toml"
     machine.write_text((PLATFORM + POWER).replace("[[nodes]]", around))
-    words = [
-        "simulate",
-        str(site / "trace.swf"),
-        "--platform",
-        str(machine),
-        "--dispatcher",
-        "dardis-late",
-        "--jobs",
-        "180",
-    ]
-    assert run([*words, "--out", str(out), "--no-report", "--force", *options]) == 0
+    words = ["simulate", str(site / "trace.swf"), "--platform", str(machine), "--dispatcher", "dardis-late"]
+    assert run([*words, "--out", str(out), "--no-report", "--force", "--jobs", "180", *options]) == 0
     return out
 
 
