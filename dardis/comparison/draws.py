@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from dardis.comparison.planned_runs import Draws, PlannedRun
 from dardis.config.comparison import Comparison, Workload
 from dardis.model.choices import Overrun
+from dardis.model.errors import InputError
 from dardis.model.moments import utc_text
 from dardis.model.resampling import WEEKS, How, Resampling
 from dardis.runs.inputs import Inputs, load_inputs
@@ -34,17 +35,19 @@ class _Part(NamedTuple):
     by: Resampling
 
 
-def write_draws(comparison: Comparison, out: Path, begin: Callable[[], None]) -> dict[str, Draws]:
+def write_draws(
+    comparison: Comparison, out: Path, begin: Callable[[], None], *, force: bool
+) -> dict[str, Draws]:  # fmt: skip
     """Draw each trace as often as is asked, write `out/draws/TRACE/NUMBER.swf` or .csv, and say how to replay it.
 
     What is drawn is the part of the trace that is replayed; draws are keyed by the first seed. `begin` is called before
-    anything is written. Raises InputError.
+    anything is written. Raises InputError, for other draws that are there, too, unless `force`: runs were of them.
     """
     if not comparison.replicates:
         return {}
     parts = [_part(comparison, workload) for workload in comparison.workloads]
     begin()
-    return {part.workload.name: _drawn(comparison, part, out / FOLDER / part.workload.name) for part in parts}
+    return {part.workload.name: _drawn(comparison, part, out, force=force) for part in parts}
 
 
 def _part(comparison: Comparison, workload: Workload) -> _Part:
@@ -57,12 +60,20 @@ def _part(comparison: Comparison, workload: Workload) -> _Part:
     return _Part(workload, inputs, trace, whole_weeks(trace) if by.how is How.WEEKS else 0, by)
 
 
-def _drawn(comparison: Comparison, part: _Part, folder: Path) -> Draws:
+def _drawn(comparison: Comparison, part: _Part, out: Path, *, force: bool) -> Draws:
+    folder = out / FOLDER / part.workload.name
     folder.mkdir(parents=True, exist_ok=True)
     workload, made = part.workload, []
     for draw in range(1, comparison.replicates + 1):
         drawn = resampled(part.trace, part.by, comparison.seeds[0], workload.name, draw)
-        trace, begins = _written(drawn, part.inputs, folder / str(draw)), _begins(drawn, part.inputs, workload)
+        begins = _begins(drawn, part.inputs, workload)
+        new = _written(drawn, part.inputs, folder / f"new-{draw}")
+        trace = new.with_name(new.name.removeprefix("new-"))
+        if trace.exists() and not force and trace.read_bytes() != new.read_bytes():
+            new.unlink()
+            found = f"holds other draws of {workload.name}"
+            raise InputError(f"--out {out}", found, "the same request, another folder, or --force to redo it")
+        new.replace(trace)
         made.append(replace(workload, trace=trace, jobs=None, start=None, end=None, calendar_start=begins))
     return Draws(made, part.weeks)
 

@@ -1,13 +1,13 @@
 """A trace's own starts as a row beside the dispatchers: its figures, and whether this machine could have run them so.
 
-A trace says when jobs began and how long they ran, and not where. So they are put on nodes by best fit, in the order of
-their starts; those for which there is no room then are what tells that the machine recorded was another one, or that
-its jobs shared what they don't share here.
+A trace says when jobs began and how long they ran, and not where. Where at some time they hold more processors than the
+machine has cores, it was another one. Else they are put on nodes by best fit, in the order of their starts; of those
+for which there is no room then nobody knows whether another placement has some.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from pathlib import Path
 from typing import Final
@@ -33,7 +33,7 @@ from dardis.workload.trace import UNKNOWN
 FOLDER: Final = "recorded"
 """Where their jobs.csv lies, a folder a trace."""
 _FIGURES: Final = (
-    "jobs", "completed", "killed", "rejected", "makespan_s", "total_wait_s", "mean_wait_s", "median_wait_s",
+    "jobs", "completed", "killed", "makespan_s", "total_wait_s", "mean_wait_s", "median_wait_s",
     "p95_wait_s", "p99_wait_s", "max_wait_s", "sd_wait_s", "mean_slowdown", "mean_bounded_slowdown",
     "median_bounded_slowdown", "p99_bounded_slowdown", "mean_user_bounded_slowdown",
 )  # fmt: skip
@@ -72,12 +72,16 @@ def recorded_of(comparison: Comparison, workload: Workload, out: Path) -> Record
     schedule = _schedule(jobs, start, run, placed, machine)
     counted, window = trimmed(schedule, inputs.trim)
     metrics = {key: value for key, value in job_metrics(schedule, counted).items() if key in _FIGURES}
-    metrics["utilisation"] = core_utilisation(schedule, inputs.platform, window)
+    stated = dict(zip(part.number.tolist(), part.procs.tolist(), strict=True)) if part.counts_processors else {}
+    cores = np.array([stated.get(job.number, job.units * job.request[0]) for job in jobs], dtype=np.int64)
+    held = replace(schedule, units=cores, request=np.eye(1, len(machine.kinds), dtype=np.int64).repeat(len(jobs), 0))
+    metrics["utilisation"] = core_utilisation(held, machine, window)
     folder = out / FOLDER / workload.name
     folder.mkdir(parents=True, exist_ok=True)
     write_jobs(schedule, folder / "jobs.csv", workload.trace.name)
     result = RunResult(workload.name, RECORDED, RECORDED, (), 0, folder, metrics, central=True, seeded=False)
-    return Recorded(result, _told(workload, inputs, jobs, schedule, without))
+    verdict = _too_many(workload, schedule, cores, machine) or _verdict(workload, schedule, without, machine)
+    return Recorded(result, f"{verdict}{_beside(inputs, jobs, run)}.")
 
 
 def _fits(job: Actual, machine: Platform) -> bool:
@@ -149,18 +153,50 @@ def _schedule(jobs: list[Actual], start: Ints, run: Ints, placed: Placements, ma
     )
 
 
-def _told(workload: Workload, inputs: Inputs, jobs: list[Actual], schedule: Schedule, without: list[int]) -> str:
-    """Whether the recorded starts pass the audit on this machine, for people."""
+def _too_many(workload: Workload, schedule: Schedule, cores: Ints, machine: Platform) -> str:
+    """When jobs held more cores than the machine has, whatever their nodes, for people; empty: never."""
+    ran = schedule.finish > schedule.start
+    times = np.concatenate([schedule.start[ran], schedule.finish[ran]])
+    steps = np.concatenate([cores[ran], -cores[ran]])
+    order = np.lexsort((steps, times))
+    held = np.cumsum(steps[order])
+    over = np.flatnonzero(held > machine.cores)
+    if not len(over):
+        return ""
+    when = times[order][over[0]]
+    return (
+        f"The recorded starts of {workload.name} do not pass the audit on this platform: their jobs hold up to "
+        f"{held.max():,} of its {machine.cores:,} cores, too many first at {when} s"
+    )
+
+
+def _verdict(workload: Workload, schedule: Schedule, without: list[int], machine: Platform) -> str:
+    """Whether the recorded starts pass the audit on this machine by best fit, for people."""
     who = f"The recorded starts of {workload.name}"
-    left = len(inputs.jobs) - len(jobs)
-    beside = f" ({left:,} jobs that this machine can't hold, or whose waits are unknown, are left out)" if left else ""
     if without:
-        first = schedule.number[without[0]], schedule.start[without[0]]
-        share = f"{len(without):,} of {len(jobs):,}"
+        first = f"job {schedule.number[without[0]]} at {schedule.start[without[0]]} s"
         return (
-            f"{who} do not pass the audit on this platform: put on nodes by best fit, {share} "
-            f"find no room at their starts, the first of them job {first[0]} at {first[1]} s{beside}."
+            f"{who}: best fit found no place for {len(without):,} of {len(schedule.number):,} on this platform, the "
+            f"first of them {first}; another placement may"
         )
-    if found := audit(schedule, inputs.platform, reserved=False):
-        return f"{who} do not pass the audit on this platform ({len(found):,} findings): {found[0]}{beside}."
-    return f"{who}, put on nodes by best fit, pass the audit on this platform{beside}."
+    if found := audit(schedule, machine, reserved=False):
+        return f"{who} do not pass the audit on this platform ({len(found):,} findings): {found[0]}"
+    return f"{who}, put on nodes by best fit, pass the audit on this platform"
+
+
+def _beside(inputs: Inputs, jobs: list[Actual], run: Ints) -> str:
+    """In what that row is of other jobs than those of the dispatchers, for people."""
+    left = len(inputs.jobs) - len(jobs)
+    longer = int(np.count_nonzero(run > np.array([job.walltime for job in jobs])))
+    told = []
+    if left:
+        told.append(f"{_jobs(left)} that this machine can't hold, or whose waits are unknown, left out")
+    if longer:
+        told.append(f"{_jobs(longer)} that dispatchers kill at their walltimes ran on")
+    if inputs.rounded.cores:
+        told.append(f"units are equal by {inputs.rounded.cores:,} more cores than were asked for, not counted in use")
+    return f" ({'; '.join(told)})" if told else ""
+
+
+def _jobs(count: int) -> str:
+    return f"{count:,} job{'s' * (count != 1)}"

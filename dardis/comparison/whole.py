@@ -70,7 +70,7 @@ def compare(
         check_known(comparison)
     with COMPARISON_FOLDER.held(out, force=True):
         state = State(out)
-        runs = plan(comparison, out, write_draws(comparison, out, state.begin))
+        runs = plan(comparison, out, write_draws(comparison, out, state.begin, force=force))
         todo = [run for run in runs if not state.is_done(run, force=force)]
         _run(comparison, todo, state, processes, shown)
         results = [state.result(run) for run in runs]

@@ -4,19 +4,22 @@ from pathlib import Path
 
 import pytest
 
+from dardis.comparison.draws import write_draws
 from dardis.comparison.recorded import recorded_of
 from dardis.config.comparison import Comparison, Contender, Workload
 from dardis.metrics.table import read_jobs
+from dardis.model.errors import InputError
+from dardis.model.resampling import resampling_of
 
-MACHINE = 'name = "p"\n[[nodes]]\ncount = 2\nprefix = "n"\nresources = { cores = 4 }\n'
+MACHINE = 'name = "p"\n[[nodes]]\ncount = 2\nprefix = "n"\nresources = {{ cores = {cores} }}\n'
 
 
 @pytest.fixture
 def recorded(tmp_path):
     """What is made of jobs of (submit, wait, runtime, processors)."""
-    (tmp_path / "p.toml").write_text(MACHINE)
 
-    def of(jobs):
+    def of(jobs, cores=4):
+        (tmp_path / "p.toml").write_text(MACHINE.format(cores=cores))
         rows = [
             f"{n} {submit} {wait} {run} {procs} -1 -1 {procs} 100 -1 1 1 1 -1 1 1 -1 -1"
             for n, (submit, wait, run, procs) in enumerate(jobs, 1)
@@ -30,7 +33,9 @@ def recorded(tmp_path):
 
 def test_figures_are_those_of_the_recorded_starts(recorded):
     found = recorded([(0, 0, 100, 8), (10, 90, 50, 4), (20, 80, 300, 4)])
-    assert found.note == "The recorded starts of t, put on nodes by best fit, pass the audit on this platform."
+    assert (
+        "The recorded starts of t, put on nodes by best fit, pass the audit on this platform (1 job that" in found.note
+    )
     metrics = found.result.metrics
     assert (metrics["mean_wait_s"], metrics["max_wait_s"], metrics["makespan_s"]) == (170 / 3, 90, 400)
     assert metrics["utilisation"] == (800 + 200 + 1200) / (400 * 8)
@@ -41,7 +46,12 @@ def test_figures_are_those_of_the_recorded_starts(recorded):
 
 def test_what_the_machine_has_no_room_for_is_counted(recorded):
     found = recorded([(0, 0, 100, 8), (10, 0, 50, 4), (20, 0, 50, 4), (30, 70, 9, 8), (31, 0, 9, 9)])
-    assert "2 of 4 find no room at their starts, the first of them job 2 at 10 s (1 jobs that" in found.note
+    assert (
+        "do not pass the audit on this platform: their jobs hold up to 16 of its 8 cores, too many first at 10 s (1"
+        in (found.note)
+    )
+    assert "(1 job that this machine can't hold" in found.note
+    assert "rejected" not in found.result.metrics
     counts = read_jobs(Path(found.result.folder) / "jobs.csv").placed.units_of_jobs.tolist()
     assert [count > 0 for count in counts] == [True, False, False, True]
 
@@ -51,4 +61,45 @@ def test_a_trace_without_waits_has_none_and_a_gap_is_left_out(recorded):
     assert recorded([(0, -1, 10, 1)]) is None
     found = recorded([(n, 0, 1, 1) for n in range(100)] + [(50, -1, 1, 1)])
     assert found.result.metrics["jobs"] == 100
-    assert "pass the audit on this platform (1 jobs" in found.note
+    assert "pass the audit on this platform (1 job that" in found.note
+
+
+def test_what_best_fit_has_no_place_for_may_have_one(recorded):
+    found = recorded([(0, 0, 100, 2), (0, 0, 10, 2), (0, 0, 100, 2), (0, 0, 10, 2), (20, 0, 50, 4)])
+    assert "best fit found no place for 1 of 5 on this platform" in found.note
+    assert "the first of them job 5 at 20 s; another placement may" in found.note
+    assert "do not pass" not in found.note
+
+
+def test_processors_are_counted_as_the_trace_has_them(recorded):
+    found = recorded([(0, 0, 100, 33), (0, 0, 100, 1)], cores=17)
+    assert found.result.metrics["utilisation"] == 1.0
+    assert "best fit found no place for 1 of 2" in found.note
+    assert "units are equal by 1 more cores than were asked for" in found.note
+
+
+def test_who_ran_on_beyond_the_walltime_is_told(recorded):
+    note = recorded([(0, 0, 101, 8), (200, 0, 100, 8)]).note
+    assert note.endswith("pass the audit on this platform (1 job that dispatchers kill at their walltimes ran on).")
+
+
+def test_other_draws_are_refused_before_those_that_are_there_are_touched(tmp_path):
+    (tmp_path / "p.toml").write_text(MACHINE.format(cores=4))
+    (tmp_path / "t.swf").write_text(
+        "\n".join(f"{n} {n * 40} 0 9 1 -1 -1 1 9 -1 1 {n} 1 -1 1 1 -1 -1" for n in range(1, 9))
+    )
+    workload = Workload("t", tmp_path / "t.swf", tmp_path / "p.toml")
+
+    def write(width, *, force=False):
+        one = Comparison("here", (workload,), (Contender("easy", "easy"),), (1,), 2, resampling_of(f"shake:{width}"))
+        found = write_draws(one, tmp_path / "o", lambda: None, force=force)["t"]
+        assert found.weeks == 0
+        return {path.name: path.read_text() for path in (tmp_path / "o/draws/t").iterdir()}
+
+    before = write(600)
+    assert sorted(before) == ["1.swf", "2.swf"]
+    assert write(600) == before
+    with pytest.raises(InputError, match="holds other draws of t; expected the same request, another folder, or --for"):
+        write(900)
+    assert {path.name: path.read_text() for path in (tmp_path / "o/draws/t").iterdir()} == before
+    assert write(900, force=True) != before
