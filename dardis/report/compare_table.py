@@ -127,7 +127,7 @@ def _notes(lines: Sequence[Line], left_out: list[str]) -> Iterator[str]:
     seeds, drawn = list(dict.fromkeys(run.seed for run in runs)), {run.draw for run in runs if run.draw}
     several = ", ".join(map(str, seeds))
     if drawn:
-        over = draws(f"{len(drawn)}", of_weeks=any(run.weeks for run in runs))
+        over = draws(f"{len(drawn)}", {run.weeks for run in runs})
         over += f", each the mean of the seeds {several}" if len(seeds) > 1 else ""
         yield f"Mean ± standard deviation (sample) over {over}. Bold: the best mean of a trace, if that is not chance."
         yield (

@@ -82,7 +82,7 @@ def _caption(others: Sequence[Line], first: Line, keys: Sequence[str]) -> str:
     if not pairs:
         return f"{told} Of one trace: what is chance in it nobody knows (--replicates tells)."
     least, most = min(pair.pairs for pair in pairs), max(pair.pairs for pair in pairs)
-    over = words.draws(f"{most}" if least == most else f"{least} to {most}", of_weeks=first.weeks > 0)
+    over = words.draws(f"{most}" if least == most else f"{least} to {most}", {first.weeks})
     told += f" Lines: 95 % intervals over {over}; hollow: the difference may be chance."
     if any(pair.ratio is not None and not pair.ratio.bounded for pair in pairs):
         told += f" A dot without a line has no bounds: {first.label} itself may have 0 on average."

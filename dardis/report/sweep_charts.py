@@ -41,7 +41,7 @@ def _over_one(family: str, settings: tuple[str, ...], lines: Sequence[Line]) -> 
     panels[-1].set_xticks(range(len(names)), names)
     panels[-1].set_xlabel(settings[0])
     counts = sorted({count for line in lines if (count := len(line.by_draw("mean_wait_s"))) > 1})
-    over = words.draws(" to ".join(map(str, counts[:: max(len(counts) - 1, 1)])), of_weeks=lines[0].weeks > 0)
+    over = words.draws(" to ".join(map(str, counts[:: max(len(counts) - 1, 1)])), {lines[0].weeks})
     caption = f"Means, with 95 % intervals over {over}." if counts else "Means of all runs."
     return chart.finish(drawing, f"{family} over {settings[0]}", caption)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 from dardis.model.resources import CORES, MEMORY, POWER
@@ -38,10 +39,11 @@ def duration(seconds: float) -> str:
     raise AssertionError  # the last unit takes everything
 
 
-def draws(count: str, *, of_weeks: bool) -> str:
-    """What intervals over so many draws of a trace speak of."""
-    if of_weeks:
-        return f"{count} draws of the trace's weeks"
+def draws(count: str, weeks: Collection[int]) -> str:
+    """What intervals over so many draws of traces speak of, that have so many whole weeks; 0: these are shaken."""
+    if any(weeks):
+        least, most = min(weeks), max(weeks)
+        return f"{count} draws of the trace's {least if least == most else f'{least} to {most}'} weeks"
     return f"{count} draws of the trace, shaken (they say nothing of other months)"
 
 
