@@ -47,14 +47,24 @@ class Comparison:
         """who_pays.csv: waits and slowdowns by classes of width and walltime."""
         return self._read("who_pays.csv")
 
-    def jobs(self, trace: str, dispatcher: str, seed: int = 1) -> DataFrame:
-        """jobs.csv of one run, by the names that `runs` has. Raises `InputError` where there is none."""
-        from pandas import read_csv
+    @property
+    def differences(self) -> DataFrame:
+        """differences.csv: each figure beside the first dispatcher's, with its interval; there with `replicates`."""
+        return self._read("differences.csv")
 
-        file = self.folder / "runs" / trace / dispatcher / str(seed) / "jobs.csv"
-        if not file.exists():
-            raise InputError("jobs", f"no run {trace}/{dispatcher}/{seed}", "one of `runs` that did not fail")
-        return read_csv(file)
+    @property
+    def sweep(self) -> DataFrame:
+        """sweep.csv: each figure over the settings of a `grid`."""
+        return self._read("sweep.csv")
+
+    def jobs(self, trace: str, dispatcher: str, seed: int = 1, draw: int | None = None) -> DataFrame:
+        """jobs.csv of one run, by what the columns of `runs` say of it, or with a dispatcher as `compare` was asked.
+
+        Raises `InputError` where there is none.
+        """
+        label = dispatcher.replace(":", " ")
+        run = f"{trace}/{label}/{seed}" + ("" if draw is None else f"-draw-{draw}")
+        return self._read(f"runs/{run}/jobs.csv")
 
     def report(self, path: str | PathLike[str]) -> Path:
         """Copy the report there: one HTML file that needs no other."""
@@ -66,6 +76,8 @@ class Comparison:
     def _read(self, name: str) -> DataFrame:
         from pandas import read_csv
 
+        if not (self.folder / name).exists():
+            raise InputError(name, f"is not in {self.folder}", "what this comparison was asked for, and did not fail")
         return read_csv(self.folder / name)
 
 

@@ -95,7 +95,9 @@ def run(arguments: list[str]) -> int:
     except UsageMistake as error:
         # Without any argument the help has been shown, and there is nothing to add.
         text = error.format_message() if arguments else ""
-        return _tell(f"{text} Try 'dardis --help'." if text else "no command given", 2)
+        context = getattr(error, "ctx", None)
+        asked = context.command_path if context else "dardis"
+        return _tell(f"{text} Try '{asked} --help'." if text else "no command given", 2)
     except OSError as error:
         return _tell(f"{error.filename}: {error.strerror}" if error.filename else str(error), 1)
     except MemoryError:

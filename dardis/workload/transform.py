@@ -32,7 +32,9 @@ def submitted(trace: Trace, start: int | None, end: int | None) -> Trace:
         rows &= trace.submit >= start
     if end is not None:
         rows &= trace.submit < end
-    return _keep(trace, rows, f"submit times from {start} to {end}")
+    first, last = trace.submit[0], trace.submit[-1]
+    span = f"from {first if start is None else start} " + ("on" if end is None else f"to {end}")
+    return _keep(trace, rows, f"submit times {span} (the trace's are from {first} to {last})")
 
 
 def of_width(trace: Trace, least: int, most: int | None) -> Trace:

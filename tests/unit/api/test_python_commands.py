@@ -84,8 +84,10 @@ def test_its_folder_lives_as_long_as_it(trace, platform, monkeypatch):
 
 def test_its_report_is_one_file(compared, tmp_path):
     assert compared.report(tmp_path / "r.html").read_text().startswith("<!doctype html>")
-    with pytest.raises(dardis.InputError, match="no run june/easy/7; expected one of `runs`"):
+    with pytest.raises(dardis.InputError, match=r"^runs/june/easy/7/jobs.csv: is not in .*; expected what this"):
         compared.jobs("june", "easy", 7)
+    with pytest.raises(dardis.InputError, match=r"^differences.csv: is not in"):
+        assert compared.differences
 
 
 def test_mistakes_of_a_comparison_are_those_of_the_command(trace, platform, tmp_path):
