@@ -4,6 +4,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+from dardis.kernels.jit import TELLER
+
+# What commands say is compared to the letter, and some kernel may be compiled by whichever test needs it first.
+TELLER.quiet = True
+
 # The same examples every time; `pytest --hypothesis-profile=search` looks for new ones, many more of them.
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=100, database=None)
 settings.register_profile(

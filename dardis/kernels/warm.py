@@ -30,6 +30,7 @@ from dardis.kernels import (
     queue,
     ranked,
     rebuild,
+    relaxed,
     replan,
     sample,
     search,
@@ -252,6 +253,14 @@ def warm_positions() -> None:
     positions.schedule(pool, 1, machine, shapes, waiting, plan, end, node, np.zeros(2, dtype=np.bool_))
 
 
+@_by_one
+def warm_known() -> None:
+    """The same for the bound on what could have been done with all jobs known."""
+    job, need, prices = np.ones(1), np.ones((1, 1)), np.zeros((2, 1))
+    relaxed.relaxed_starts(job, job, need, job, prices, 1.0, job.copy())
+    relaxed.add_use(job, job, need, 1.0, prices)
+
+
 def _warm_task_managers() -> None:
     """What binds late, and what plans: the second is part of the first."""
     warm_pool()
@@ -265,9 +274,10 @@ ROOTS: Final[dict[str, Callable[[], None]]] = {
     "queue": warm_queue,
     "replan": warm_replan,
     "asking": warm_asking,
+    "known": warm_known,
 }
 """What is compiled by itself: plans of days (`past` and `plan`), task managers, central dispatchers by how they go over
-the queue.
+the queue, and what sets them beside clairvoyance.
 
 They share some small kernels; what they share is compiled again by each that begins before the other has ended.
 """
