@@ -197,7 +197,7 @@ FOUND_JSON = """{"results": [
 """
 SPEC_TOML = """seeds = [1, 2, 3]
 replicates = 4
-resample = "shake:3600"
+resample = "weeks"
 recorded = false
 [[traces]]
 trace = "t.swf"
