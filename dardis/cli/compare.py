@@ -21,7 +21,7 @@ from dardis.cli.options import (
     WalltimeFactor,
     dispatchers_beginning,
 )
-from dardis.config.option_texts import LARGEST_SEED, MOST_TASK_MANAGERS, whole, whole_of
+from dardis.config.option_texts import LARGEST_SEED, MOST_REPLICATES, MOST_TASK_MANAGERS, whole, whole_of
 from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -93,7 +93,9 @@ def compare(
     replicates: Annotated[
         int | None,
         typer.Option(
-            parser=whole("--replicates", 2, 1000), metavar="N", help="Replay N draws of each trace: paired differences."
+            parser=whole("--replicates", 2, MOST_REPLICATES),
+            metavar="N",
+            help="Replay N draws of each trace: paired differences.",
         ),
     ] = None,
     resample: Annotated[
@@ -151,7 +153,7 @@ def _is_file(what: list[Path]) -> bool:
 
 def _of_file(path: Path, options: dict[str, Any]) -> Comparison:
     """What a file says; the options of traces have no place beside it."""
-    from dardis.config.comparison import load_comparison
+    from dardis.config.comparison_file import load_comparison
 
     for option, value in options.items():
         if value is not None and value is not False and value != []:

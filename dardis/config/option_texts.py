@@ -14,6 +14,7 @@ from dardis.model.numbers import LARGEST_INT64, LEAST_INT64, decimal_number, who
 
 LARGEST_SEED: Final = 1 << 62
 MOST_TASK_MANAGERS: Final = 4096
+MOST_REPLICATES: Final = 1000
 Word = TypeVar("Word", bound=StrEnum)
 
 

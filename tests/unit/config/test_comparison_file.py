@@ -11,10 +11,10 @@ from dardis.config.comparison import (
     Workload,
     contender_of,
     default_name,
-    load_comparison,
     trace_and_platform,
     with_grids,
 )
+from dardis.config.comparison_file import load_comparison
 from dardis.config.reach import DEFAULT_SAMPLE, REACH
 from dardis.config.settings import known_settings
 from dardis.model.errors import InputError

@@ -19,7 +19,7 @@ from kit.actual import actual
 
 from dardis.cli.main import run
 from dardis.comparison.planned_runs import check, plan
-from dardis.config.comparison import load_comparison
+from dardis.config.comparison_file import load_comparison
 from dardis.config.set_up import AnySetUp
 from dardis.config.settings import plain_settings
 from dardis.dispatch.rule import Rule

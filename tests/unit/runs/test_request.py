@@ -13,7 +13,8 @@ from dardis.cli.compare import compare
 from dardis.cli.main import run
 from dardis.cli.simulate import simulate
 from dardis.comparison.planned_runs import plan
-from dardis.config.comparison import Contender, DispatcherTable, TraceTable, Workload, load_comparison
+from dardis.config.comparison import Contender, Workload
+from dardis.config.comparison_file import DispatcherTable, TraceTable, load_comparison
 from dardis.model.choices import Overrun, Resources
 from dardis.runs.request import NO_BEARING, RunRequest
 from dardis.runs.run import Outcome
