@@ -6,7 +6,9 @@ schedule's order, and each gets the lowest cores that are free; an end at the sa
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import pairwise
+from operator import or_
 
 import numpy as np
 
@@ -26,10 +28,11 @@ def first_cores(platform: Platform) -> Ints:
     return offsets_of(platform.capacity[:, platform.kinds.index(CORES)])
 
 
-def core_sets(schedule: Schedule, platform: Platform) -> list[str]:
-    """The cores of each job as an interval set (`0-3 7`), empty where it had none.
+def core_spans(schedule: Schedule, platform: Platform, *, overfull: bool = False) -> list[list[Span]]:
+    """The cores of each entry of `schedule.by_part`, as spans that ascend and don't touch; none where it had none.
 
-    ValueError where a node has fewer cores than its jobs: such a schedule is illegal.
+    ValueError where a node has fewer cores than its jobs: such a schedule is illegal. `overfull`: there some of its
+    cores are had twice.
     """
     apart = schedule.by_part
     placed = apart.placed
@@ -42,12 +45,25 @@ def core_sets(schedule: Schedule, platform: Platform) -> list[str]:
         here = order[first:last]
         node, jobs = int(placed.nodes[here[0]]), placed.job_of[here]
         columns = (apart.start[jobs].tolist(), apart.finish[jobs].tolist(), taken[here].tolist(), here.tolist())
-        _share(begins[node], begins[node + 1], columns, spans)
-    job_of_part = _job_of_part(schedule)
-    of_jobs: list[list[Span]] = [[] for _ in range(len(schedule.number))]
-    for job, found in zip(job_of_part[placed.job_of].tolist(), spans, strict=True):
-        of_jobs[job] += found
-    return [*map(_text, of_jobs)]
+        _share(begins[node], begins[node + 1], columns, spans, overfull=overfull)
+    return _gathered(placed.job_of, len(apart.number), spans)
+
+
+def core_sets(schedule: Schedule, platform: Platform) -> list[str]:
+    """The cores of each job as an interval set (`0-3 7`), empty where it had none.
+
+    ValueError where a node has fewer cores than its jobs: such a schedule is illegal.
+    """
+    of_jobs = _gathered(_job_of_part(schedule), len(schedule.number), core_spans(schedule, platform))
+    return [" ".join(str(low) if low == high else f"{low}-{high}" for low, high in spans) for spans in of_jobs]
+
+
+def _gathered(owner: Ints, count: int, spans: list[list[Span]]) -> list[list[Span]]:
+    """The spans of each of `count` owners together: span list k is of `owner[k]`; neighbours are joined."""
+    of_owners: list[list[Span]] = [[] for _ in range(count)]
+    for one, found in zip(owner.tolist(), spans, strict=True):
+        of_owners[one] += found
+    return [*map(_joined, of_owners)]
 
 
 def _job_of_part(schedule: Schedule) -> Ints:
@@ -57,16 +73,19 @@ def _job_of_part(schedule: Schedule) -> Ints:
 
 
 def _share(
-    begin: int, end: int, columns: tuple[list[int], list[int], list[int], list[int]], spans: list[list[Span]]
-) -> None:
+    begin: int, end: int, columns: tuple[list[int], list[int], list[int], list[int]], spans: list[list[Span]], *,
+    overfull: bool,
+) -> None:  # fmt: skip
     """Share out the cores `[begin, end)` of a node: starts, ends, numbers of cores, and places in `spans`, by start."""
     whole = (1 << (end - begin)) - 1
     running: list[tuple[int, int]] = []
     for start, finish, count, place in zip(*columns, strict=True):
         running = [one for one in running if one[0] > start]
-        free = whole & ~sum(mask for _, mask in running)
+        free = whole & ~reduce(or_, (mask for _, mask in running), 0)
         if start == finish and free.bit_count() < count:  # who ends at once is in nobody's way
             free = whole
+        if free.bit_count() < count and overfull:
+            free, count = whole, min(count, end - begin)  # noqa: PLW2901 (no more than there are)
         if free.bit_count() < count:
             raise ValueError(f"{count} cores of a node of {end - begin}, of which {free.bit_count()} are free")
         mask, spans[place] = _lowest(free, count, begin)
@@ -89,15 +108,15 @@ def _lowest(free: int, count: int, begin: int) -> tuple[int, list[Span]]:
     return mask, spans
 
 
-def _text(spans: list[Span]) -> str:
-    """Spans as an interval set, neighbours joined."""
-    joined: list[list[int]] = []
+def _joined(spans: list[Span]) -> list[Span]:
+    """Spans that don't overlap in their order, neighbours joined."""
+    joined: list[Span] = []
     for low, high in sorted(spans):
         if joined and low == joined[-1][1] + 1:
-            joined[-1][1] = high
+            joined[-1] = joined[-1][0], high
         else:
-            joined.append([low, high])
-    return " ".join(str(low) if low == high else f"{low}-{high}" for low, high in joined)
+            joined.append((low, high))
+    return joined
 
 
 def cores_on_nodes(text: str, first_core: Ints) -> dict[int, int]:

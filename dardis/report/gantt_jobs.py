@@ -9,10 +9,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 
-from dardis.metrics.cores import first_cores
+from dardis.metrics.cores import core_spans, first_cores
 from dardis.model.arrays import Floats, Ints
 from dardis.model.platform import Platform
-from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 from dardis.report import chart, words
 from dardis.report.chart import Chart, TimeAxis
@@ -43,28 +42,13 @@ class Blocks:
 
 
 def blocks(schedule: Schedule, platform: Platform, start: int, end: int) -> Blocks:
-    """Which cores jobs are drawn on that run in `[start, end)`: those of their nodes that are free, lowest first.
+    """Which cores jobs are drawn on that run in `[start, end)`: those that `metrics.cores` gives them.
 
     On which of a node's cores a job ran nobody knows. Where more is in use than there is, jobs lie over others.
     """
-    first, cores = first_cores(platform), schedule.request[:, schedule.kinds.index(CORES)]
-    free_at = np.full(first[-1], np.iinfo(np.int64).min)
     inside = schedule.ran & (schedule.start < end) & (schedule.finish > start)
-    found: list[tuple[int, int, int]] = []
-    for job in np.flatnonzero(inside)[np.argsort(schedule.start[inside], kind="stable")].tolist():
-        taken = []
-        for node, units in schedule.placed.pairs(job):
-            mine = np.arange(first[node], first[node + 1])
-            # A stable sort keeps the lowest of the free first, and what is free soonest where too few are.
-            order = np.argsort(np.maximum(free_at[mine], schedule.start[job]), kind="stable")
-            taken.append(np.sort(mine[order[: units * int(cores[job])]]))
-        together = np.concatenate(taken)
-        free_at[together] = schedule.finish[job]
-        if not len(together):
-            continue
-        ends = np.flatnonzero(np.diff(together, append=-2) != 1)
-        for low, high in zip(np.append(0, ends[:-1] + 1).tolist(), ends.tolist(), strict=True):
-            found.append((job, int(together[low]), int(together[high]) + 1))
+    spans = core_spans(schedule, platform, overfull=True)
+    found = [(job, low, high + 1) for job in np.flatnonzero(inside).tolist() for low, high in spans[job]]
     table = np.array(found, dtype=np.int64).reshape(-1, 3)
     return Blocks(table[:, 0], table[:, 1], table[:, 2])
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dardis.metrics.cores import first_cores
+from dardis.metrics.cores import core_sets, first_cores
 from dardis.model.job import Status
 from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, Platform
@@ -63,6 +63,20 @@ def test_every_job_in_the_span_has_its_cores_for_itself(asked, start, length):
         nodes, units = schedule.placed.of(job)
         expected[nodes] = units * inside
         assert np.add.reduceat(held.astype(np.int64), first[:-1]).tolist() == expected.tolist()
+
+
+def test_the_cores_are_those_that_jobs_csv_has_whenever_the_span_begins():
+    schedule = placed([(0, 5, [(0, 1)]), (2, 50, [(0, 1)]), (7, 50, [(0, 1)])])
+    drawn = blocks(schedule, PLATFORM, 10, 20)
+    assert core_sets(schedule, PLATFORM)[1:] == ["1", "0"]
+    assert list(zip(drawn.job.tolist(), drawn.low.tolist(), strict=True)) == [(1, 1), (2, 0)]
+
+
+def test_who_is_overfull_three_times_stays_within_the_node():
+    schedule = placed([(0, 9, [(0, 3)]), (9, 9, [(0, 3)]), (18, 9, [(0, 3)])])
+    together = replace(schedule, start=np.zeros(3, np.int64), finish=np.full(3, 9))
+    drawn = blocks(together, PLATFORM, 0, 9)
+    assert (drawn.low.tolist(), drawn.high.tolist()) == ([0, 0, 0], [3, 3, 3])
 
 
 def test_neighbouring_cores_are_one_block():
