@@ -21,8 +21,10 @@ from dardis.engine.clock import monotonic_s
 from dardis.runs import progress_file
 
 TICK_S: Final = 0.1
-GRACE_S: Final = 10.0
-"""What a process that is asked to end may take to put its files in order."""
+ATTEMPTS: Final = 3
+"""How often a process is asked to end before it is killed."""
+GRACE_S: Final = 5.0
+"""What a process that is asked to end may take to put its files in order, before it is asked afresh."""
 
 
 @dataclass(frozen=True)
@@ -92,17 +94,30 @@ def run_all(runs: Sequence[PlannedRun], state: State, processes: int, watch: Onl
 
 
 def _end(children: Sequence[Child]) -> None:
-    """Interrupt the processes that are left, and wait until all are gone."""
+    """Interrupt the processes that are left, and wait until all are gone.
+
+    One that stays is asked afresh: an interrupt within a callback from C, as when kernels are loaded, is lost.
+    """
+    left = list(children)
+    for _ in range(ATTEMPTS):
+        for child in left:
+            child.process.send_signal(signal.SIGINT)
+        deadline = monotonic_s() + GRACE_S
+        left = [child for child in left if not _ends(child.process, deadline)]
+    for child in left:
+        child.process.kill()
+        child.process.wait()
     for child in children:
-        child.process.send_signal(signal.SIGINT)
-    deadline = monotonic_s() + GRACE_S
-    for child in children:
-        try:
-            child.process.wait(max(deadline - monotonic_s(), 0.1))
-        except subprocess.TimeoutExpired:
-            child.process.kill()
-            child.process.wait()
         child.said.close()
+
+
+def _ends(process: subprocess.Popen[bytes], deadline: float) -> bool:
+    """Whether the process is over by then, on `monotonic_s`."""
+    try:
+        process.wait(max(deadline - monotonic_s(), 0.1))
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 @contextmanager
