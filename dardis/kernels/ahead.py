@@ -173,7 +173,7 @@ def cost_of(ahead: Ahead, job: int, start: int, now: int) -> float:
     return 0.0 if start == FOREVER else ahead.weight[job] * (start - now)
 
 
-@inlined
+@bare
 def cost_before(ahead: Ahead, count: int, now: int) -> float:
     """What the starts of the first `count` of the order cost."""
     cost = 0.0
@@ -227,7 +227,7 @@ def other_order(ahead: Ahead, count: int, key: int, draw: int) -> int:
     for i in range(a, count):
         tried[i] = order[i]
     tried[a] = order[b]
-    if below(key, 4 * draw + 3, 2) == 0:
+    if below(key, 4 * draw + 3, np.int64(2)) == 0:
         tried[b] = order[a]
     else:
         for i in range(a + 1, b + 1):

@@ -7,7 +7,7 @@ from dardis.kernels.passes import BEGUN, STAYS, begin, begin_shape, clear, hopel
 from dardis.kernels.profile import DONE, FULL
 from dardis.kernels.queue import GONE, LOOKED_AT, OTHER, REMEMBERED, RULE, WHOLE, Queue, Room, Rules
 from dardis.kernels.rows import Rows
-from dardis.kernels.search import FOUND, NOTHING, ROOM, fits_now, opens, take
+from dardis.kernels.search import AT_ONCE, FOUND, NOTHING, ROOM, fits_now, opens, take
 from dardis.kernels.shapes import could_begin, take_there
 from dardis.model.arrays import Ints
 
@@ -38,7 +38,7 @@ def anybody_could_start(rows: Rows, group: Ints, queue: Queue, rules: Rules, roo
             if could_begin(rows, group, queue, slot, rules.distinct, room, now):
                 return FOUND
         elif may and not hopeless(queue.table, slot, room):
-            if fits_now(rows, group, queue.table, slot, rules, now, 0):
+            if fits_now(rows, group, queue.table, slot, rules, now, AT_ONCE):
                 return FOUND
             room.failed[state[LOOKED_AT] % REMEMBERED] = slot
             state[LOOKED_AT] += 1
@@ -53,7 +53,7 @@ def begin_if_it_fits(rows: Rows, group: Ints, queue: Queue, rules: Rules, room: 
     """
     if queue.table[slot, OTHER] != 0:
         return begin_shape(rows, group, queue, slot, rules, room, now)
-    if opens(queue, slot, now) > now or not fits_now(rows, group, queue.table, slot, rules, now, 0):
+    if opens(queue, slot, now) > now or not fits_now(rows, group, queue.table, slot, rules, now, AT_ONCE):
         return STAYS
     return begin(rows, group, queue, slot, rules, room, now)
 

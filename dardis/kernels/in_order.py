@@ -24,7 +24,7 @@ def goes_before(queue: Queue, which: int, a: int, b: int) -> bool:
 @inlined
 def beyond(queue: Queue, last: int, slot: int) -> bool:
     """Whether a job is behind the last in the window (NONE: nobody is)."""
-    return last != NONE and goes_before(queue, RULE, last, slot)
+    return last != NONE and goes_before(queue, np.int64(RULE), last, slot)
 
 
 @inlined

@@ -8,7 +8,7 @@ from dardis.kernels.passes import BEGUN, begin, hopeless
 from dardis.kernels.profile import DONE
 from dardis.kernels.queue import FRESH, GONE, LOOKED_AT, PLACE, REMEMBERED, RULE, WHOLE, Queue, Room, Rules
 from dardis.kernels.rows import Rows
-from dardis.kernels.search import fits_now
+from dardis.kernels.search import AT_ONCE, fits_now
 from dardis.model.arrays import Ints
 
 BLOCKED, ASLEEP = 30, 31
@@ -32,8 +32,8 @@ def _take_turn(
         slot = queue.lists[RULE, state[PLACE]]
         if table[slot, GONE] == 0 and (state[WHOLE] or table[slot, FRESH]):
             starts = not hopeless(table, slot, room)
-            if starts and not fits_now(rows, awake, table, slot, rules, now, 0):
-                if sleeps and fits_now(rows, group, table, slot, rules, now, 0):
+            if starts and not fits_now(rows, awake, table, slot, rules, now, AT_ONCE):
+                if sleeps and fits_now(rows, group, table, slot, rules, now, AT_ONCE):
                     return ASLEEP
                 room.failed[state[LOOKED_AT] % REMEMBERED] = slot
                 state[LOOKED_AT] += 1

@@ -127,8 +127,8 @@ def drawn_offers(
     weight_count = found
     if draw.kind != FIRST and wanted.binds:
         around = Profile(profile.time, profile.value, segment_of(profile, wanted.first), profile.stop)
-        weight_count = slide(around, wanted, weights, 0, scratch.queue)
-        weight_count = to_grid(weights, 0, weight_count, first, grain)
+        weight_count = slide(around, wanted, weights, np.int64(0), scratch.queue)
+        weight_count = to_grid(weights, np.int64(0), weight_count, first, grain)
         weight_pieces = weights
     runs = generate(pieces, found, weight_pieces, weight_count, draw, chosen, scratch.next_free)
     for r in range(runs):
@@ -281,7 +281,7 @@ def answer(question: Question) -> int:
     count = np.int64(0)
     question.offset[0] = 0
     for i in range(len(question.batch.asks.job)):
-        count = answer_one(question, i, 0, len(question.nodes.group), count)
+        count = answer_one(question, i, np.int64(0), len(question.nodes.group), count)
         if count == OUT_OF_SPACE:
             return OUT_OF_SPACE
         question.offset[i + 1] = count

@@ -49,6 +49,7 @@ from dardis.kernels.queue import (
 )
 from dardis.kernels.rows import Rows, forget_before
 from dardis.kernels.search import (
+    AT_ONCE,
     FOUND,
     NOTHING,
     ROOM,
@@ -103,7 +104,7 @@ def begin(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: 
     table = queue.table
     if rules.choice == FIRST_FIT or len(group) == 1:  # one node leaves no choice
         nodes, units = queue.hold_node[table[slot, HOLD] :], queue.hold_units[table[slot, HOLD] :]
-        table[slot, HELD] = first_nodes(rows, group, table, slot, rules, now, 0, nodes, units)
+        table[slot, HELD] = first_nodes(rows, group, table, slot, rules, now, AT_ONCE, nodes, units)
     else:
         found = find(rows, group, queue, rules, room, slot, binding_of(rules, table, slot, now), now, now, now)
         if found != FOUND:
@@ -177,7 +178,7 @@ def begin_shape(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, 
     return mark_begun(table, slot, room)
 
 
-@bare
+@folded
 def try_shape(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: Room, now: int) -> int:
     """Let a job that has no reservation, and asks for more than units on any nodes, start, or get one (`shapes`)."""
     state = room.state
@@ -212,7 +213,7 @@ def try_job(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room
     if table[slot, OTHER] != 0:
         return try_shape(rows, group, queue, slot, rules, room, now)
     if opens(queue, slot, now) == now and not hopeless(table, slot, room):
-        if fits_now(rows, group, table, slot, rules, now, 0):
+        if fits_now(rows, group, table, slot, rules, now, AT_ONCE):
             return begin(rows, group, queue, slot, rules, room, now)
         room.failed[state[LOOKED_AT] % REMEMBERED] = slot
         state[LOOKED_AT] += 1

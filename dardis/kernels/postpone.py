@@ -8,6 +8,8 @@ Beside it, a list schedule: each job, in some order, starts as early as it can b
 
 from __future__ import annotations
 
+import numpy as np
+
 from dardis.kernels.jit import bare, inlined, kernel
 from dardis.kernels.passes import BEGUN, STAYS, begin, begin_shape, count_free, hopeless, mark_begun
 from dardis.kernels.profile import DONE, REFUSED, apply
@@ -26,7 +28,17 @@ from dardis.kernels.queue import (
     Rules,
 )
 from dardis.kernels.rows import Rows, make_room, next_rise
-from dardis.kernels.search import FOUND, ROOM, find_in_hours, fits_now, next_edge, opens, take, units_now
+from dardis.kernels.search import (
+    AT_ONCE,
+    FOUND,
+    ROOM,
+    find_in_hours,
+    fits_now,
+    next_edge,
+    opens,
+    take,
+    units_now,
+)
 from dardis.kernels.shapes import earliest_alone, take_earliest
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER
@@ -42,7 +54,7 @@ def take_all(rows: Rows, node: Ints, start: Ints, end: Ints, amounts: Ints, plac
     Answers how many are taken; where those aren't all, the rows need room.
     """
     while place < len(node):
-        if not make_room(rows, node[place], 2):
+        if not make_room(rows, node[place], np.int64(2)):
             return place
         apply(rows, node[place], start[place], end[place], amounts[place], 1)
         place += 1
@@ -70,7 +82,7 @@ def earliest_starts(
                 return ROOM
             start = earliest_alone(rows, group, queue, slot, rules.distinct, room, now)
             out[place] = start if start <= last else FOREVER
-        elif opens(queue, slot, now) == now and fits_now(rows, group, queue.table, slot, rules, now, 0):
+        elif opens(queue, slot, now) == now and fits_now(rows, group, queue.table, slot, rules, now, AT_ONCE):
             out[place] = now
         elif last > now:
             found = find_in_hours(rows, group, queue, rules, room, slot, UNBOUND, last, now)
@@ -159,7 +171,7 @@ def start_or_postpone(
                 elif begun != STAYS:
                     return begun
             elif waits and gains(rows, group, queue, slot, freer, walk) and not hopeless(queue.table, slot, room):
-                if fits_now(rows, group, queue.table, slot, rules, now, 0):
+                if fits_now(rows, group, queue.table, slot, rules, now, AT_ONCE):
                     begun = begin(rows, group, queue, slot, rules, room, now)
                     if begun != BEGUN:
                         return begun

@@ -77,7 +77,7 @@ def reserve(rows: Rows, nodes: Ints, units: Ints, request: Ints, start: int, end
         if not holds(rows, nodes[i], start, end, request, units[i]):
             return REFUSED
     for i in range(len(nodes)):
-        if not make_room(rows, nodes[i], 2):
+        if not make_room(rows, nodes[i], np.int64(2)):
             return FULL
     for i in range(len(nodes)):
         apply(rows, nodes[i], start, end, request, units[i])
@@ -89,7 +89,7 @@ def release(rows: Rows, nodes: Ints, units: Ints, request: Ints, start: int, end
     """Give back what `reserve` took, over `[start, end)` (which may be its later part). Answers DONE or FULL."""
     for i in range(len(nodes)):
         forget_before(rows, nodes[i], now)
-        if not make_room(rows, nodes[i], 2):
+        if not make_room(rows, nodes[i], np.int64(2)):
             return FULL
     for i in range(len(nodes)):
         apply(rows, nodes[i], start, end, request, -units[i])
@@ -152,7 +152,7 @@ def ends(rows: Rows, capacity: Ints, nodes: Ints) -> tuple[int, int]:
 def book(rows: Rows, nodes: Ints, job: int, start: int, now: int) -> int:
     """Note on each node that `job` will start at `start` (rows of starts, value = job). Answers DONE or FULL."""
     for i in range(len(nodes)):
-        if not make_room(rows, nodes[i], 1):
+        if not make_room(rows, nodes[i], np.int64(1)):
             return FULL
     for i in range(len(nodes)):
         node = nodes[i]

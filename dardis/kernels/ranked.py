@@ -103,7 +103,7 @@ def rank_nodes(question: Question, tree: Tree, choice: Choice, start: Ints, inca
         depth = 0
         for host in range(hosts - 1, -1, -1):
             low, high = host * block, min((host + 1) * block, nodes)
-            count = answer_one(question, i, low, high, 0)
+            count = answer_one(question, i, low, high, np.int64(0))
             if count == OUT_OF_SPACE or end + block > len(best):
                 return OUT_OF_SPACE
             size = list_candidates(out[:count], chosen, choice, node, whole, keys)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dardis.kernels.day_profit import DayProfit, add, earned, extra, fill_before
-from dardis.kernels.jit import kernel
+from dardis.kernels.jit import folded, kernel
 from dardis.kernels.offers import OUT_OF_SPACE, Nodes, OfferRules, Question, answer
 from dardis.kernels.profile import DONE, FULL
 from dardis.kernels.queue import HELD, HOLD, LATEST, NUMBER, SPAN, START, UNBOUND, UNITS, Queue, Room, Rules
@@ -84,7 +84,7 @@ def best_of_spans(spans: Ints, found: int, first: int, duration: int, slot: int,
     return best_at
 
 
-@kernel
+@folded
 def find_best(
     rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: Room, profit: DayProfit, grain: int, now: int
 ) -> int:
@@ -135,7 +135,7 @@ def account_for(queue: Queue, slot: int, profit: DayProfit, sign: int) -> float:
     return gain - add(profit.hours, start, end, watts) - add(profit.limits, start, end, watts)
 
 
-@kernel
+@folded
 def put_best(
     rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: Room, profit: DayProfit, grain: int, now: int
 ) -> int:
@@ -149,24 +149,24 @@ def put_best(
         soonest = profit.soonest[slot]
         if queue.table[slot, LATEST] >= day_end:
             soonest = max(soonest, day_end)
-        answered = find(rows, group, queue, rules, room, slot, UNBOUND, soonest, FOREVER, now)
+        answered = find(rows, group, queue, rules, room, slot, np.int64(UNBOUND), soonest, np.int64(FOREVER), now)
     if answered == ROOM:
         return ROOM
     return take(rows, queue, slot, room.result[1], now)
 
 
-@kernel
+@folded
 def tear_out(rows: Rows, queue: Queue, slot: int, profit: DayProfit, now: int, gains: Floats) -> int:
     """Take a job's reservation and its money away. Answers DONE or FULL."""
     start = queue.table[slot, START]
     if give_back(rows, queue, slot, now) == FULL:
         return FULL
     queue.table[slot, START] = start
-    gains[GAIN] += account_for(queue, slot, profit, -1)
+    gains[GAIN] += account_for(queue, slot, profit, np.int64(-1))
     return DONE
 
 
-@kernel
+@folded
 def remember(queue: Queue, slot: int, torn: Torn, i: int) -> None:
     """Note how the group's job i is."""
     torn.start[i] = queue.table[slot, START]
@@ -177,7 +177,7 @@ def remember(queue: Queue, slot: int, torn: Torn, i: int) -> None:
         torn.units[base + k] = queue.hold_units[hold + k]
 
 
-@kernel
+@folded
 def restore(rows: Rows, queue: Queue, slot: int, torn: Torn, i: int, now: int) -> int:
     """Reserve the group's job i as it was. Answers DONE or FULL."""
     hold, base = queue.table[slot, HOLD], torn.held[:i].sum()
@@ -224,7 +224,7 @@ def rebuild(
             else:
                 answered = restore(rows, queue, slot, torn, state[PLACE], now)
             if answered == DONE:
-                gains[GAIN] += account_for(queue, slot, profit, 1)
+                gains[GAIN] += account_for(queue, slot, profit, np.int64(1))
         if answered != DONE:
             return answered
         state[PLACE] += 1

@@ -49,7 +49,7 @@ from dardis.kernels.queue import (
     Rules,
 )
 from dardis.kernels.rows import Rows
-from dardis.kernels.search import binding_of, fits_now
+from dardis.kernels.search import AT_ONCE, binding_of, fits_now
 from dardis.kernels.shapes import suppose
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME
@@ -228,7 +228,14 @@ def look_ahead(queue: Queue, rules: Rules, room: Room, planning: Planning, ahead
     write_least(ahead, count, now)
     cost = begin_order(ahead, table, count, now)
     if count > 1:
-        exchange(ahead, count, planning.exchanges, draw_key(rules.seed, now, 0, 0, PURPOSE_PLAN), cost, now)
+        exchange(
+            ahead,
+            count,
+            planning.exchanges,
+            draw_key(rules.seed, now, np.int64(0), np.int64(0), PURPOSE_PLAN),
+            cost,
+            now,
+        )
     choose(ahead, table, count, now)
 
 
@@ -274,7 +281,7 @@ def _one_pass(
         outcome = STAYS
         if queue.table[slot, OTHER] != 0:
             outcome = try_shape(rows, group, queue, slot, rules, room, now)
-        elif sums_hold(queue.table, slot, room) and fits_now(rows, group, queue.table, slot, rules, now, 0):
+        elif sums_hold(queue.table, slot, room) and fits_now(rows, group, queue.table, slot, rules, now, AT_ONCE):
             outcome = begin(rows, group, queue, slot, rules, room, now)
         elif state[RESERVED] < rules.depth:
             # Its turn has come, but what is free lies scattered: nodes are kept for it, or it would wait for ever.

@@ -6,6 +6,8 @@ are.
 
 from __future__ import annotations
 
+import numpy as np
+
 from dardis.kernels.chance import PURPOSE_SAMPLE, below, draw_key
 from dardis.kernels.jit import bare, inlined
 from dardis.model.arrays import Ints
@@ -38,12 +40,12 @@ def draw_sample(seed: int, job: int, draw: int, counts: Ints, groups: int, hints
 
     Hints are at least 0; of equal ones the first that was drawn is taken.
     """
-    key = draw_key(seed, job, draw, 0, PURPOSE_SAMPLE)
+    key = draw_key(seed, job, draw, np.int64(0), PURPOSE_SAMPLE)
     several = 0
     for group in range(len(counts)):
         several += counts[group] * (groups >> group & 1)
     width = min(several, max(NEIGHBOURHOOD, PLACES * len(nodes)))
-    first = below(draw_key(seed, job, draw, 1, PURPOSE_SAMPLE), 0, several)
+    first = below(draw_key(seed, job, draw, np.int64(1), PURPOSE_SAMPLE), np.int64(0), several)
     counter = 0
     for place in range(len(nodes)):
         best = -1

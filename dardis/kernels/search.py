@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from dardis.kernels.jit import bare, folded, inlined, kernel
@@ -44,7 +46,7 @@ FOUND, NOTHING = 20, 21
 """What came of a search for a start."""
 
 
-@inlined
+@bare
 def binding_of(rules: Rules, table: Ints, slot: int, now: int) -> int:
     """How the desired profile binds the job at `now`: a soft one does until its deadline."""
     if rules.soft and (table[slot, IGNORES] != 0 or now >= table[slot, LATEST]):
@@ -72,6 +74,10 @@ def units_now(rows: Rows, node: int, request: Ints, until: int, binding: int, un
         binds = binding == BOUND_THROUGHOUT
         place += 1
     return most
+
+
+AT_ONCE: Final = np.int64(0)
+"""No delay, for `first_nodes` and `fits_now`."""
 
 
 @bare
@@ -143,7 +149,7 @@ def ask_of(table: Ints, slot: int, room: Room) -> Batch:
         table[slot, UNITS : UNITS + 1],
         room.ask[ALL_RUNS : ALL_RUNS + 1],
         table[slot, GROUPS : GROUPS + 1],
-        table[slot : slot + 1, REQUEST:],
+        table[slot, REQUEST:].reshape(1, len(room.free)),  # contiguous, as the requests of other batches
     )
     return Batch(asks, Held(zeros, none, none, none, none), Asked(none, none, none))
 
@@ -225,7 +231,7 @@ def find(
             room.offset[1] = cap_by_desired(rows, table[slot, REQUEST:], room.out, count)
         if room.offset[1] > 0:
             held_node, held_units = queue.hold_node[hold:], queue.hold_units[hold:]
-            select_first(room.out, room.offset, batch.asks, 0, choice, held_node, held_units, room.result)
+            select_first(room.out, room.offset, batch.asks, np.int64(0), choice, held_node, held_units, room.result)
             if room.result[0] != NONE:
                 table[slot, HELD] = room.result[2]
                 return FOUND

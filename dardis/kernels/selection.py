@@ -150,7 +150,7 @@ def take_span(spans: Ints, count: int, policy: int, seed: int, job: int, attempt
     instants = np.int64(0)
     for s in range(count):
         instants += spans[s, 1] - spans[s, 0]
-    pick = below(draw_key(seed, job, attempt, 0, PURPOSE_PICK), 0, instants)
+    pick = below(draw_key(seed, job, attempt, np.int64(0), PURPOSE_PICK), np.int64(0), instants)
     place = 0
     while pick >= spans[place, 1] - spans[place, 0]:
         pick -= spans[place, 1] - spans[place, 0]
@@ -225,7 +225,7 @@ def take_in_order(keys: Ints, whole: Ints, heap: Ints, units: int, taken: Ints) 
         left -= taken[best]
         size -= 1
         heap[0] = heap[size]
-        sift_down(heap, size, keys, 0)
+        sift_down(heap, size, keys, np.int64(0))
 
 
 @bare
@@ -287,7 +287,7 @@ def list_candidates(offers: Ints, start: Start, choice: Choice, node: Ints, whol
                 keys[size] = -offers[o, INDEX]
             elif choice.nodes == ANY_NODE:
                 key = draw_key(choice.seed, start.job, start.attempt, node[size], PURPOSE_NODE)
-                keys[size] = np.int64(mix(key, 0) >> np.uint64(1))
+                keys[size] = np.int64(mix(key, np.uint64(0)) >> np.uint64(1))
             size += 1
     return size
 

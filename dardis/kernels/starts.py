@@ -175,7 +175,7 @@ def generate(
 ) -> int:
     """Write the runs of instants that a node offers: at most the draw's quota, or all feasible ones."""
     if instants_in(pieces, count) <= draw.quota:
-        return offer_all(pieces, count, -1, chosen)
+        return offer_all(pieces, count, np.int64(-1), chosen)
     if draw.kind == FIRST:
         return offer_all(pieces, count, draw.quota, chosen)
     return offer_drawn(pieces, count, weights, weight_count, draw, chosen, next_free)

@@ -129,7 +129,7 @@ def sum_offers(question: Question, tree: Tree, cut: bool, distinct: bool, steps:
         depth = 0
         for host in range(hosts - 1, -1, -1):
             low, high = host * tree.block, min((host + 1) * tree.block, nodes)
-            count = answer_one(question, i, low, high, 0)
+            count = answer_one(question, i, low, high, np.int64(0))
             if count == OUT_OF_SPACE or end + 2 * count > len(steps):
                 return OUT_OF_SPACE
             depth, begin = take_children(tree, host, pending, depth, end)

@@ -74,6 +74,26 @@ def _two_nodes() -> Rows:
     return rows
 
 
+_CHOICE: Final = selection.Choice(MIN_START, BEST_FIT, distinct=False, grain=60, seed=1)
+
+
+def _question(rows: Rows, kind: int, grain: int) -> offers.Question:
+    """What one job asks two nodes, on one of which it holds something."""
+    node, one = np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.int64)
+    asks = Asks(
+        job=one, draw_key=one, first=0 * one, last=99 * one, walltime=3 * one, units=one, quota=2 * one, groups=one,
+        request=np.ones((1, 1), dtype=np.int64),
+    )  # fmt: skip
+    ends = np.array([0, 1], dtype=np.int64)
+    held = offers.Held(ends, node, one, np.array([5], dtype=np.int64), np.array([9], dtype=np.int64))
+    group = np.zeros(2, dtype=np.int64)
+    asked = offers.Asked(ends[:0], node[:0], node[:0])
+    nodes, batch = offers.Nodes(rows, group, 0, group[:0], group[:0]), offers.Batch(asks, held, asked)
+    rules = offers.OfferRules(binds=False, kind=kind, grain=grain, seed=1)
+    out, offset = np.empty((16, OFFER_COLUMNS), dtype=np.int64), np.empty(2, dtype=np.int64)
+    return offers.Question(nodes, batch, rules, 0, offers.make_scratch(8, rows, 2, 2), out, offset)
+
+
 @_by_one
 def warm_pool() -> None:
     """Call every kernel that a run over nodes calls, once, with the types that it gets (from disk where they lie)."""
@@ -82,39 +102,33 @@ def warm_pool() -> None:
     node, one, request = (np.array([value], dtype=np.int64) for value in (0, 1, 1))
     profile.reserve(rows, node, one, request, 5, 9, 0)
     profile.ends(rows, capacity, node[:0])
-    asks = Asks(
-        job=one, draw_key=one, first=0 * one, last=99 * one, walltime=3 * one, units=one, quota=2 * one, groups=one,
-        request=np.ones((1, 1), dtype=np.int64),
-    )  # fmt: skip
-    ends = np.array([0, 1], dtype=np.int64)
-    held = offers.Held(ends, node, one, np.array([5], dtype=np.int64), np.array([9], dtype=np.int64))
-    out = np.empty((16, OFFER_COLUMNS), dtype=np.int64)
-    group = np.zeros(2, dtype=np.int64)
-    offset = np.empty(2, dtype=np.int64)
-    asked = offers.Asked(ends[:0], node[:0], node[:0])
-    nodes, batch = offers.Nodes(rows, group, 0, group[:0], group[:0]), offers.Batch(asks, held, asked)
     for kind, grain in ((FIRST, 1), (UNIFORM, 60)):
-        rules = offers.OfferRules(binds=False, kind=kind, grain=grain, seed=1)
-        question = offers.Question(nodes, batch, rules, 0, offers.make_scratch(8, rows, 2, 2), out, offset)
+        question = _question(rows, kind, grain)
         offers.answer_to(question)
-    steps, best = np.zeros((64, STEP_COLUMNS), np.int64), np.ones((64, BEST_COLUMNS), np.int64)
-    tree = sums.Tree(1, np.array([1, 0]), np.zeros(2, dtype=np.int64))
-    choice = selection.Choice(MIN_START, BEST_FIT, distinct=False, grain=60, seed=1)
-    sums.sum_offers(question, tree, True, False, steps)
-    sums.choose_of_sums(steps, offset, one, MIN_START, 1, one, one, node.copy())
-    ranked.rank_nodes(question, tree, choice, one, 0, best)
-    ranked.take_best(best[:1], 1, BEST_FIT, node.copy(), one.copy())
-    sums.add_up(steps, 0, 1, 1, True)
-    ranked.best_of(best, 0, 1, 1, BEST_FIT)
-    offers.answer_to(question)
+    out, offset = question.out, question.offset
     result = np.empty(3, dtype=np.int64)
-    selection.first_start(out[: offset[1]], offset, asks, 0, choice, node.copy(), one.copy(), result)
-    sample.draw_sample(1, 1, 1, capacity[:, 0].copy(), 1, np.zeros(8, dtype=np.int64), node.copy())
+    selection.first_start(out[: offset[1]], offset, question.batch.asks, 0, _CHOICE, node.copy(), one.copy(), result)
     profile.release(rows, node, one, request, 5, 9, 0)
     books = make_rows(2, 1, 4, np.int64)
     profile.book(books, node, 7, 5, 0)
     profile.later_jobs(books, node, 0, one, out[0])
     profile.unbook(books, node, 7, 5)
+
+
+@_by_one
+def warm_reach() -> None:
+    """The same for task managers that sum offers up a tree, or ask some nodes only, beside `warm_pool`."""
+    question = _question(_two_nodes(), FIRST, 1)
+    node, one = np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.int64)
+    steps, best = np.zeros((64, STEP_COLUMNS), np.int64), np.ones((64, BEST_COLUMNS), np.int64)
+    tree = sums.Tree(1, np.array([1, 0]), np.zeros(2, dtype=np.int64))
+    sums.sum_offers(question, tree, True, False, steps)
+    sums.choose_of_sums(steps, question.offset, one, MIN_START, 1, one, one, node.copy())
+    ranked.rank_nodes(question, tree, _CHOICE, one, 0, best)
+    ranked.take_best(best[:1], 1, BEST_FIT, node.copy(), one.copy())
+    sums.add_up(steps, 0, 1, 1, True)
+    ranked.best_of(best, 0, 1, 1, BEST_FIT)
+    sample.draw_sample(1, 1, 1, np.full(2, 4, dtype=np.int64), 1, np.zeros(8, dtype=np.int64), node.copy())
 
 
 def _two_wait(strict: bool) -> tuple[Rows, Ints, queue.Queue, queue.Rules, queue.Room]:
@@ -271,6 +285,7 @@ ROOTS: Final[dict[str, Callable[[], None]]] = {
     "past": warm_pass,
     "plan": warm_planner,
     "late": _warm_task_managers,
+    "reach": warm_reach,
     "queue": warm_queue,
     "replan": warm_replan,
     "asking": warm_asking,

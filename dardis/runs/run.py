@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dardis.kernels.jit import TELLER
+from dardis.kernels.warm import warm_reach
 from dardis.model.addresses import FIRST_HOST, HostId
 from dardis.model.folders import RUN_FOLDER
 from dardis.model.laid_out import lay_out
-from dardis.registry import find_dispatcher
+from dardis.registry import Dispatcher, find_dispatcher
 from dardis.runs.blamed import blamed
 from dardis.runs.given import NOTHING, Objects, read_given
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
@@ -26,6 +27,7 @@ from dardis.runs.request import RunRequest
 from dardis.runs.results import Results, results_of
 from dardis.sim.recorder import Keep
 from dardis.sim.simulation import Progress
+from dardis.task_manager.setups import EVERY_HOST, Reach
 
 if TYPE_CHECKING:
     from dardis.transport.mpi import Communicator
@@ -96,6 +98,7 @@ def run_over_ranks(
             return 0, lambda: outcome
         plan = host_plan(machine, heeded(dispatcher, inputs.target), bounds, request.seed)
         plan["dispatcher"] = [request.dispatcher, list(request.settings)]
+        plan["reach"] = [request.reach.arity, request.reach.sample]
 
         def lead() -> Outcome:
             with blamed(dispatcher):
@@ -113,7 +116,7 @@ def run_over_ranks(
         dispatcher = find_dispatcher(*plan["dispatcher"])
         TELLER.quiet = True  # the first rank, which has compiled already, says so for all
         with blamed(dispatcher):
-            dispatcher.warm(wished=plan["desired"] is not None)
+            _warm(dispatcher, Reach(*plan["reach"]), wished=plan["desired"] is not None)
             gc.freeze()
             serve(comm, host_from_plan(plan, HostId(comm.rank), dispatcher.pool))
         return 0
@@ -136,8 +139,15 @@ def _prepare(request: RunRequest, objects: Objects = NOTHING, tell: Tell = _warn
     for warning in inputs.warnings:
         tell(warning)
     with blamed(inputs.dispatcher):
-        inputs.dispatcher.warm(wished=inputs.target.desired is not None)
+        _warm(inputs.dispatcher, request.reach, wished=inputs.target.desired is not None)
     return inputs
+
+
+def _warm(dispatcher: Dispatcher, reach: Reach, *, wished: bool) -> None:
+    """Compile what the run needs, before anything is measured."""
+    dispatcher.warm(wished=wished)
+    if reach != EVERY_HOST:
+        warm_reach()
 
 
 def _keeper(request: RunRequest) -> Keep | None:

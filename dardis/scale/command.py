@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from dardis import __version__
 from dardis.engine.clock import utc_now
 from dardis.kernels.jit import TELLER
+from dardis.kernels.warm import warm_reach
 from dardis.model.errors import InputError
 from dardis.model.files import atomic_text, write_json
 from dardis.model.folders import SCALE_FOLDER
@@ -177,6 +178,7 @@ def _part(progress: Progress | None, before: int, total: int) -> Progress | None
 def _warm(dispatcher: Dispatcher) -> None:
     """Compile and load all that is needed, before anything is measured."""
     dispatcher.warm(wished=False)
+    warm_reach()
     load.fill(PoolState(load.machine(8), 0, 8, None), 100, 2, 1)
     gc.freeze()  # what has been loaded stays, and is not looked through between experiments
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import resource
 import time
 
-from dardis.kernels.warm import warm_pool
+from dardis.kernels.warm import warm_pool, warm_reach
 from dardis.model.addresses import Address
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.scale import load
@@ -72,6 +72,7 @@ class Machine:
 def rounds(repeats: int) -> list[Row]:
     """Two rows for full rounds, flat and through a tree, and one for sampled ones; all in turns on the same pools."""
     warm_pool()
+    warm_reach()
     few, many = Machine(FEW), Machine(MANY)
     ways = {"flat": Reach(), "summed up a tree, arity 8": Reach(8)}
     sample = Reach(sample=SAMPLE)

@@ -58,7 +58,7 @@ def best_order(
 
 def _key(seed: int, cycle: int) -> int:
     """The key of the draws, as a number that kernels take from outside."""
-    return int(draw_key(seed, cycle, 0, 0, PURPOSE_PLAN)) & LARGEST_INT64
+    return int(draw_key(seed, cycle, 0, 0, int(PURPOSE_PLAN))) & LARGEST_INT64
 
 
 def _ahead(task: Task, weight: Floats, first: Ints) -> Ahead:

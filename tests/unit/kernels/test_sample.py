@@ -12,9 +12,9 @@ from dardis.kernels.sample import NEIGHBOURHOOD, PLACES, draw_sample
 
 def slow_sample(seed, job, draw, eligible, hints, size) -> list[int]:
     """One list of those that may be drawn, and one of those that were."""
-    key, counter, chosen = draw_key(seed, job, draw, 0, PURPOSE_SAMPLE), 0, []
+    key, counter, chosen = draw_key(seed, job, draw, 0, int(PURPOSE_SAMPLE)), 0, []
     width = min(len(eligible), max(NEIGHBOURHOOD, PLACES * size))
-    first = uniform_below(draw_key(seed, job, draw, 1, PURPOSE_SAMPLE), 0, len(eligible))
+    first = uniform_below(draw_key(seed, job, draw, 1, int(PURPOSE_SAMPLE)), 0, len(eligible))
     eligible = (eligible + eligible)[first : first + width]
     while len(chosen) < size:
         two = []

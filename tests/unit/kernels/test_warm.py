@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
 from contextlib import nullcontext
+from importlib import import_module
+from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
 
 import numba
 import pytest
 
+import dardis
+from dardis import kernels
 from dardis.kernels import jit, warm
 from dardis.kernels.jit import COMPILING, WAITING, compiled_by_one
 
@@ -184,3 +189,29 @@ def test_two_cores_compile_what_one_would(monkeypatch):
     assert called == ["b", "a"]
     with pytest.raises(KeyError):
         warm.warm(["c"])
+
+
+def test_nobody_but_kernels_calls_what_can_only_be_called_by_them():
+    """It would end the process, without a word."""
+    folder = Path(kernels.__file__).parent
+    modules = [import_module(f"{kernels.__name__}.{path.stem}") for path in sorted(folder.glob("[a-z]*.py"))]
+    within = {
+        (module.__name__, name)
+        for module in modules
+        for name, function in vars(module).items()
+        if getattr(function, "targetoptions", {}).get("no_cpython_wrapper") and function.__module__ == module.__name__
+    }
+    assert ("dardis.kernels.rows", "find") in within
+    for path in [*Path(dardis.__file__).parent.rglob("*.py"), *Path(__file__).parents[2].rglob("*.py")]:
+        if path.parent == folder and path.stem not in ("warm", "placer"):
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        named = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(kernels.__name__):
+                for alias in node.names:
+                    assert (node.module, alias.name) not in within, f"{path}: {alias.name}"
+                    named[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in named:
+                assert (named[node.value.id], node.attr) not in within, f"{path}:{node.lineno}"
