@@ -27,11 +27,15 @@ _TRIM: Final = f"WARMUP,COOLDOWN: of each whole seconds or a span as 2d, or for 
 
 
 class Clock(NamedTuple):
-    """What turns texts into seconds: the trace they are of, its first submission, and Unix time of its second 0."""
+    """What turns texts into seconds: the trace they are of, its first submission, and Unix time of its second 0.
+
+    `dates_need` is what a date needs where nobody has said the last.
+    """
 
     trace: Path
     first: int
     unix_start: int | None
+    dates_need: str = "--calendar-start, the UTC moment of its first submission"
 
 
 def cut_of(option: str, text: str) -> Cut:
@@ -58,7 +62,7 @@ def seconds_of(option: str, cut: Cut, clock: Clock) -> int:
         return clock.first + _length(span)
     if clock.unix_start is None:
         found = f"{clock.trace} does not say when it began"
-        raise InputError(f"{option} {cut}", found, "--calendar-start, the UTC moment of its first submission")
+        raise InputError(f"{option} {cut}", found, clock.dates_need)
     return parse_utc(cut) - clock.unix_start
 
 

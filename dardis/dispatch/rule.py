@@ -93,7 +93,7 @@ class Rule:
         self._now = now
         started: list[Placed | Rejected] = []
         may = [job for job in self.waiting if job.earliest <= now and self._opens(job) == now]
-        for job in sorted(may, key=lambda job: (self.key(job, now), job.submit, job.number)):
+        for job in sorted(may, key=lambda job: (self._ordered(job, now), job.submit, job.number)):
             room = self.room(job, now)
             if room.sum() >= job.units:
                 started.append(self._begun(job, self._chosen(job, room), now))
@@ -131,6 +131,14 @@ class Rule:
         for job in self.waiting if self.platform.hours else ():
             times += [self._opens(job), self.platform.starts_of(job.queue).changes(self._now)]
         return min((time for time in times if time > self._now), default=FOREVER)
+
+    def _ordered(self, job: Job, now: int) -> Any:  # noqa: ANN401 (as `key`)
+        """Its key, if it orders anything. Raises ProtocolError."""
+        key = self.key(job, now)
+        parts = key if isinstance(key, tuple) else (key,)
+        if any(part is None or (isinstance(part, float | np.floating) and np.isnan(part)) for part in parts):
+            raise ProtocolError(f"key(job {job.number}) gives {key!r}, before and behind nothing")
+        return key
 
     @property
     def _distinct(self) -> bool:

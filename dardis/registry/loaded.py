@@ -51,6 +51,11 @@ def of_module(name: str) -> Dispatcher:
     object_, _, last = name.rpartition(":")
     if "=" in last and ":" in object_:
         raise InputError(f"--dispatcher {name}", "a name with a setting", f"{object_}, and --set {last}")
+    if object_.endswith(".py"):
+        module = object_.removesuffix(".py").replace("/", ".")
+        raise InputError(
+            f"--dispatcher {name}", f"{object_} is a file", f"a module of the folder we are in: {module}:{last}"
+        )
     if _NAME.fullmatch(name) is None:
         raise InputError(f"--dispatcher {name}", "names no object of a module", "package.module:Class")
     with suppress(OSError):  # the folder is gone

@@ -79,7 +79,8 @@ def charts(files: RunFiles, span: Span | None = None) -> list[Chart]:
 def _jobs_within(files: RunFiles, span: Span) -> Chart:
     """The jobs that ran in a span. Raises InputError where none did, or too many to draw."""
     schedule, run = files.schedule, files.run
-    clock = Clock(Path(run.trace or "the trace"), int(schedule.submit.min(initial=_NEVER)), run.unix_start)
+    begins, first = "seconds, +2d, or a run with --calendar-start", int(schedule.submit.min(initial=_NEVER))
+    clock = Clock(Path(run.trace or "the trace"), first, run.unix_start, begins)
     start, end = (seconds_of("--gantt", cut, clock) for cut in span)
     if not -_NEVER < start < end < _NEVER:
         raise InputError("--gantt", f"from {start} s to {end} s", "FROM before TO")

@@ -73,7 +73,7 @@ class Hindsight:
     def target(self, known: Known, day: int, seed: int) -> tuple[TargetTree | None, StepFunction]:
         """The tree that the days before `day` give, and the cores that it aims at in its hours; None with few days."""
         platform = self.site.platform
-        days = self._covered_days(known.first_day, known.next_day)
+        days = self._covered_days(known.first_day, known.next_day, seed)
         if len(days) < LEAST_DAYS:
             return None, ZERO
         use = np.concatenate([self._use_of(d) for d in days])
@@ -84,10 +84,18 @@ class Hindsight:
         tree = learn_target(told.table(days[0], len(days)), use)
         return tree, tree.cores(told.table(day, 1), platform.cores)
 
-    def _covered_days(self, first: int, day: int) -> list[int]:
-        """Of the recent days the last ones whose weather and prices are known."""
-        known = takewhile(lambda before: self._covered(before, day), reversed(self.recent_days(first, day)))
-        return [*known][::-1]
+    def _covered_days(self, first: int, day: int, seed: int) -> list[int]:
+        """Of the recent days the last ones with known weather and prices, and jobs before them to forecast from."""
+        recent = reversed(self.recent_days(first, day))
+        return [*takewhile(lambda one: self._covered(one, day) and self._foretold(one, seed), recent)][::-1]
+
+    def _foretold(self, day: int, seed: int) -> bool:
+        """Whether enough was known before a day to forecast it."""
+        try:
+            self._demand_of(day, seed)
+        except InputError:
+            return False
+        return True
 
     def recent_days(self, first: int, day: int) -> list[int]:
         """The days before `day` that are learned from: those that just passed, as long as they have not too many jobs.

@@ -243,6 +243,19 @@ def test_the_folder_we_are_in_hides_no_module(here, monkeypatch):
         find_dispatcher("nowhere:X")
 
 
+@pytest.mark.parametrize("key", [None, float("nan"), (1, None), (float("nan"), 2)])
+def test_a_key_that_orders_nothing_is_told(here, key):
+    kind = type("Mine", (Rule,), {"key": lambda _self, _job, _now: key})
+    platform, jobs = small(here)
+    with pytest.raises(ProtocolError, match=r"key.job 1. gives .*, before and behind nothing"):
+        play(platform, jobs, of_class(kind), Target(), 1)
+
+
+def test_a_file_is_no_module(here):  # the folder we are in
+    with pytest.raises(InputError, match=r"mine.py is a file; expected a module of the folder we are in: mine:Wide"):
+        find_dispatcher("mine.py:Wide")
+
+
 @pytest.mark.parametrize(
     ("units", "found"),
     [
