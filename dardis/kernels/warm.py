@@ -19,6 +19,7 @@ import numba
 import numpy as np
 
 from dardis.kernels import (
+    at_once,
     chosen,
     day_profit,
     late,
@@ -113,6 +114,16 @@ def warm_pool() -> None:
     profile.book(books, node, 7, 5, 0)
     profile.later_jobs(books, node, 0, one, out[0])
     profile.unbook(books, node, 7, 5)
+
+
+@_by_one
+def warm_at_once() -> None:
+    """The same for rounds that a host with all nodes holds by itself, beside `warm_pool`."""
+    rows, zero, one = _two_nodes(), np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.int64)
+    question, books = _question(rows, FIRST, 1), make_rows(2, 1, 4, np.int64)
+    at = np.array([0, 1], dtype=np.int64)
+    found = at_once.Found(zero.copy(), zero.copy(), zero.copy(), zero.copy(), at, zero.copy(), zero.copy(), one)
+    at_once.run(question, at_once.Pool(books, np.full((2, 1), 4, dtype=np.int64), _CHOICE), found, 0)
 
 
 @_by_one
@@ -285,6 +296,7 @@ ROOTS: Final[dict[str, Callable[[], None]]] = {
     "past": warm_pass,
     "plan": warm_planner,
     "late": _warm_task_managers,
+    "planned": warm_at_once,
     "reach": warm_reach,
     "queue": warm_queue,
     "replan": warm_replan,

@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from dardis.kernels.offers import Held
+from dardis.kernels.selection import NONE
 from dardis.model.addresses import FIRST_HOST, HostId, JobId, ManagerAddress
 from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
@@ -65,6 +66,8 @@ class NodePool:
         """Who holds a reservation of the late set-up, as was announced."""
         self._backlogs: dict[ManagerAddress, say.Backlog] = {}
         """How much work each task manager's jobs are, as it told last."""
+        self._refusers: dict[JobId, int] = {}
+        """Which of a job's own nodes, by their places, refused last to let it start earlier."""
         self._publishes = False
         """Whether it tells unasked what has become free."""
 
@@ -76,10 +79,8 @@ class NodePool:
     def handle(self, message: say.Message, now: int) -> list[Effect]:
         """Take a message at time `now`; return what is to be done."""
         match message:
-            case say.Ask():
-                return [self._offer(message, now)]
-            case say.JointAsk():
-                return [self._offer_jointly(message, now)]
+            case say.Ask() | say.JointAsk() | say.Seek() | say.Improve():
+                return [self._answer(message, now)]
             case say.Confirm():
                 return self._confirm(message, now)
             case say.Ended():
@@ -101,6 +102,17 @@ class NodePool:
                 return self._nodes_change(message, now)
             case _:
                 raise ProtocolError(f"a node manager got {type(message).__name__}")
+
+    def _answer(self, message: say.Ask | say.JointAsk | say.Seek | say.Improve, now: int) -> Effect:
+        match message:
+            case say.Ask():
+                return self._offer(message, now)
+            case say.JointAsk():
+                return self._offer_jointly(message, now)
+            case say.Seek():
+                return self._seek(message, now)
+            case say.Improve():
+                return self._improve(message, now)
 
     def _nodes_change(self, message: say.Switch | say.Closures, now: int) -> list[Effect]:
         if isinstance(message, say.Switch):
@@ -151,6 +163,40 @@ class NodePool:
         table = np.array(about, dtype=np.int64)
         answer = say.JointOffers(asks.rounds, ask.job, self.host, self.incarnation, table, offset, rows)
         return Tell(JobId(int(ask.job[0])), answer)
+
+    def _seek(self, seek: say.Seek, now: int) -> Effect:
+        start, nodes, units, rounds = self.state.seek(seek, self._seed, now)
+        if len(nodes):
+            attempt = seek.attempt + rounds - 1
+            claim = Claim(attempt, nodes - self.state.first, units, seek.request, start, start + seek.walltime, True)
+            self._claims[seek.job] = claim
+        return Tell(seek.job, say.Sought(seek.job, start, nodes, units, rounds))
+
+    def _improve(self, improve: say.Improve, now: int) -> Effect:
+        numbers, attempts = improve.job.tolist(), improve.attempt.tolist()
+        refuser = np.array([self._refusers.get(number, -1) for number in numbers], dtype=np.int64)
+        found = self.state.improve(improve, self._held(improve.job), refuser, self._seed, now)
+        moved = np.flatnonzero(found.start != NONE)
+        nodes, units, offset = [], [], [0]
+        for i in moved.tolist():
+            low, high = found.at[i], found.at[i] + found.count[i]
+            nodes.append(found.nodes[low:high])
+            units.append(found.units[low:high])
+            offset.append(offset[-1] + len(nodes[-1]))
+            old, start = self._claims[numbers[i]], int(found.start[i])
+            self._claims[numbers[i]] = Claim(
+                attempts[i], nodes[-1] - self.state.first, units[-1], old.request, start, start + old.end - old.start,
+                committed=True,
+            )  # fmt: skip
+            refuser[i] = -1
+        self._refusers |= {number: place for number, place in zip(numbers, refuser.tolist(), strict=True) if place >= 0}
+        for i in moved.tolist():
+            self._refusers.pop(numbers[i], None)
+        none = [_EMPTY] if not nodes else []
+        return Tell(numbers[0], say.Improved(
+            numbers[0], moved, found.start[moved], np.array(offset, dtype=np.int64), np.concatenate([*nodes, *none]),
+            np.concatenate([*units, *none]),
+        ))  # fmt: skip
 
     def _announced(self, news: say.Announce | say.Backlog, now: int) -> list[Effect]:
         if isinstance(news, say.Backlog):
@@ -243,6 +289,7 @@ class NodePool:
 
     def _take_back(self, job: JobId, claim: Claim, now: int) -> None:
         del self._claims[job]
+        self._refusers.pop(job, None)
         self.state.unbook(claim.nodes, job, claim.start)
         start = max(claim.start, now)
         if start < claim.end:

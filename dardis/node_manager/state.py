@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dardis.kernels import offers, profile, ranked, sums, view
+from dardis.kernels import at_once, offers, profile, ranked, selection, sums, view
+from dardis.kernels.at_once import Found
 from dardis.kernels.offers import Asked, Batch, Held, Nodes, OfferRules, Question, Scratch, make_scratch
 from dardis.kernels.placer import FEWEST_OFFERS, FIRST_LONGEST
 from dardis.kernels.profiles import NodeProfiles
@@ -17,16 +18,19 @@ from dardis.kernels.selection import Choice
 from dardis.kernels.sums import Tree
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
+from dardis.model.asks import Asks
 from dardis.model.codes import FIRST, MIN_START
 from dardis.model.downtime import boot_and_shutdown
+from dardis.model.errors import ProtocolError
 from dardis.model.host_tree import child_counts
 from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.offer_rows import BEST_COLUMNS, OFFER_COLUMNS, STEP_COLUMNS
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
-from dardis.wire.messages import Ask, Switch
+from dardis.wire.messages import Ask, Improve, Seek, Switch
 
 _ALL_UP: Ints = np.zeros(0, dtype=np.int64)
+_ZEROS: Ints = np.zeros(2, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,13 @@ class VirtualHosts:
 
     block: int = 64
     arity: int = 8
+
+
+def _found(at: Ints, refuser: Ints) -> Found:
+    """Room for answers to jobs whose nodes stand from `at` on."""
+    start, count, rounds = np.full((3, len(at) - 1), selection.NONE, dtype=np.int64)
+    nodes, units = np.empty((2, int(at[-1])), dtype=np.int64)
+    return Found(start, count, rounds, refuser, at, nodes, units, np.zeros(1, dtype=np.int64))
 
 
 class Space:
@@ -184,6 +195,64 @@ class PoolState(NodeProfiles):
         """Return (rows, offset) of the offers of the nodes that are asked, to all asks of the message."""
         return self._put(ask, held, seed, now, offers.answer_to)
 
+    def seek(self, seek: Seek, seed: int, now: int) -> tuple[int, Ints, Ints, int]:
+        """Reserve and book a job's earliest start; start, nodes, units and rounds, no nodes where there is none."""
+        ask = (seek.job, seek.attempt, seek.first, seek.first, seek.walltime, seek.units, -1, seek.groups)
+        job, draw_key, first, last, walltime, units, quota, groups = np.array(ask, dtype=np.int64).reshape(8, 1)
+        request = seek.request.reshape(1, -1)
+        asks = Asks(job, draw_key, first, last, walltime, units, quota, groups, request)
+        found = _found(np.array([0, min(seek.units, self.count)], dtype=np.int64), _ALL_UP)
+        batch = Batch(asks, Held(_ZEROS, _ALL_UP, _ALL_UP, _ZEROS, _ZEROS), Asked(_ALL_UP, _ALL_UP, _ALL_UP))
+        outcome = self._at_once(seek, batch, found, seed, now, span=seek.span)
+        if outcome == at_once.NOTHING:
+            return 0, _ALL_UP, _ALL_UP, 0
+        count = int(found.count[0])
+        nodes = found.nodes[:count]
+        self._changed[nodes - self.first] = True
+        self._see_longest(nodes - self.first)
+        return int(found.start[0]), nodes, found.units[:count], int(found.rounds[0])
+
+    def improve(self, improve: Improve, held: Held, refuser: Ints, seed: int, now: int) -> Found:
+        """Let jobs that hold nodes start earlier on these; where `start` is not `NONE` they have moved.
+
+        `refuser` is, by job, the place among its nodes of the one that refused last, and is so afterwards.
+        """
+        jobs = len(improve.job)
+        walltime = held.end - held.start
+        asks = Asks(
+            improve.job, improve.first, improve.first, improve.last, walltime, improve.units,
+            np.full(jobs, -1, dtype=np.int64), improve.groups, improve.request,
+        )  # fmt: skip
+        found = _found(held.offset, refuser)
+        batch = Batch(asks, held, Asked(held.offset, held.node, np.zeros(jobs, dtype=np.int64)))
+        self._at_once(improve, batch, found, seed, now, span=0)
+        for i in np.flatnonzero(found.start != selection.NONE).tolist():
+            nodes = held.node[held.offset[i] : held.offset[i + 1]]
+            self._changed[nodes] = True
+            self._see_longest(nodes)
+        return found
+
+    def _at_once(self, how: Seek | Improve, batch: Batch, found: Found, seed: int, now: int, span: int) -> int:
+        """Let the kernel do its work, with as much room as it needs. Answers DONE or NOTHING."""
+        rules = OfferRules(binds=False, kind=FIRST, grain=how.grain, seed=seed)
+        choice = Choice(MIN_START, how.choice, how.distinct, how.grain, seed)
+        offset = np.empty(len(found.start) + 1, dtype=np.int64)
+        while True:
+            nodes = Nodes(self.profiles, self.group, self.first, self._ready, self._boot)
+            question = Question(nodes, batch, rules, now, self._scratch_as_long(), self._out.rows, offset)
+            outcome = at_once.run(question, at_once.Pool(self.books, self.capacity, choice), found, span)
+            if outcome == offers.OUT_OF_SPACE:
+                self._longest_seen = max(self._longest_seen, int(self.profiles.size.max()))
+                self._out.double()
+            elif outcome == at_once.PROFILES_FULL:
+                self.grow()
+            elif outcome == at_once.BOOKS_FULL:
+                self._grow_books()
+            elif outcome == profile.REFUSED:
+                raise ProtocolError("a start that all its nodes offer does not fit")
+            else:
+                return outcome
+
     def sums(self, ask: Ask, held: Held, seed: int, now: int) -> tuple[Ints, Ints]:
         """Return (rows, offset) of what all nodes offer together, as steps."""
         cut = ask.policy == MIN_START
@@ -233,6 +302,9 @@ class PoolState(NodeProfiles):
         """Room for the longest profile, and to draw what is asked for."""
         quota = 0 if ask.generator == FIRST else int(ask.quota.max())
         instants = int((ask.last - ask.first).max()) // ask.grain + 1 if quota > 1 else 0
+        return self._scratch_as_long(quota, instants)
+
+    def _scratch_as_long(self, quota: int = 0, instants: int = 0) -> Scratch:
         if quota > 1 or self._longest_seen > self._scratch_longest:
             self._scratch_longest = max(self._longest_seen, self._scratch_longest)
             self._scratch = make_scratch(self._scratch_longest, self.profiles, quota, instants)

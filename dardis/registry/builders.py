@@ -10,13 +10,14 @@ from dardis.config.set_up import AnySetUp
 from dardis.dispatch import CentralDispatcher
 from dardis.dispatch.apart import Apart
 from dardis.dispatch.base import Decider
-from dardis.kernels.warm import warm_asking, warm_late, warm_pool, warm_queue, warm_replan
+from dardis.kernels.warm import warm_asking, warm_at_once, warm_late, warm_pool, warm_queue, warm_replan
 from dardis.model.errors import InputError
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.registry.dispatcher import Builder, Cluster
 from dardis.task_manager import LateByTimers, LateByTurns, LateSetUp, PlannedManager, SetUp
 from dardis.task_manager.claims import AgreedClaims, Pace
+from dardis.task_manager.setups import EVERY_HOST
 from dardis.turns import CentralTurns, LateTurns, OverlappedTurns, PlannedTurns, Turns, TurnsByMessage
 
 
@@ -26,10 +27,12 @@ class Planned(Builder):
     def warm(self, *, wished: bool) -> None:  # noqa: ARG002 (its kernels are the same)
         """Compile what node managers need."""
         warm_pool()
+        warm_at_once()
 
     def turns(self, setup: SetUp, cluster: Cluster) -> Turns:
-        """In the order of submission."""
-        managers = cluster.each(partial(PlannedManager, setup))
+        """In the order of submission; a host that has all nodes holds whole rounds."""
+        alone = len(cluster.bounds) == 2 and cluster.reach == EVERY_HOST and cluster.switching is None
+        managers = cluster.each(partial(PlannedManager, setup, at_once=alone))
         return PlannedTurns(setup, managers, cluster.bounds, cluster.new_switcher())
 
     def overlapped(self, setup: SetUp, cluster: Cluster, overlap: int) -> OverlappedTurns:

@@ -265,12 +265,30 @@ class Negotiation:
 
     def take(self, state: JobState, incarnations: Mapping[HostId, int], chosen: Pick, now: int) -> list[Effect]:
         """Claim nodes for a job, of hosts in these incarnations."""
-        self.renegotiations += state.claims > 0
-        state.claims += 1
+        self.count_claim(state, len(chosen.nodes))
         confirms = confirms_of(state, incarnations, chosen, self._layout, tentative=self._claims.tentative)
         state.start, state.nodes, state.units = chosen.start, chosen.nodes, chosen.units
         state.fills = None
         if self.sampling is not None:
             self.sampling.place(state)
-        self.messages += len(chosen.nodes)
         return self._claims.claim(state, confirms, now)
+
+    # ------------------------------------------------------------------------------------------------------------------
+    # What is counted.
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes the machine has."""
+        return self._layout.bounds[-1]
+
+    def count_rounds(self, state: JobState, rounds: int, nodes: int) -> None:
+        """Count a job's questions to so many nodes together, with the answers."""
+        self.renegotiations += rounds - (state.asks == 0)
+        state.asks += rounds
+        self.messages += 2 * nodes
+
+    def count_claim(self, state: JobState, nodes: int) -> None:
+        """Count a job's claim of so many nodes."""
+        self.renegotiations += state.claims > 0
+        state.claims += 1
+        self.messages += nodes

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dardis.model.addresses import ONLY_MANAGER, HostId, JobId, ManagerAddress
 from dardis.model.job import Job
 from dardis.task_manager.asking_again import AskingAgain
+from dardis.task_manager.at_once import AtOnce
 from dardis.task_manager.claims import Claims, FinalClaims, Retry
 from dardis.task_manager.layout import Layout
 from dardis.task_manager.negotiation import Negotiation
@@ -25,13 +26,16 @@ class PlannedManager:
     def __init__(
         self, setup: SetUp, layout: Layout, seed: int, reach: Reach = EVERY_HOST,
         address: ManagerAddress = ONLY_MANAGER, make_claims: Callable[[Retry], Claims] = lambda _: FinalClaims(),
+        *, at_once: bool = False,
     ) -> None:  # fmt: skip
         """`make_claims` says how claims become reservations; it is handed what lets a job search anew.
 
-        `address` is where hosts of a tree send their answers, less than 0.
+        `address` is where hosts of a tree send their answers, less than 0. `at_once`: there is one host, of which all
+        nodes are asked, they are always up, and nobody else speaks before a talk is over: it may hold whole rounds.
         """
         claims = make_claims(self.retry)
         self._negotiation = Negotiation(setup, layout, seed, reach, address, claims, self._conclude)
+        self._at_once = AtOnce(setup, self._negotiation) if at_once else None
         self._asking_again = AskingAgain(setup.backfill_scope, self._negotiation.rules, self._negotiation.sampling)
         self._measures = not setup.drawn and not claims.tentative
         """Whether it asks what start a job would have had, had all nodes been up (a drawn one says nothing)."""
@@ -61,6 +65,9 @@ class PlannedManager:
 
     def retry(self, number: JobId, now: int) -> list[Effect]:
         """Search anew for a job that has no reservation."""
+        state = self._negotiation.states[number]
+        if self._at_once is not None and self._at_once.may_seek(state):
+            return self._at_once.seek(state, now)
         return self._negotiation.search(number, now)
 
     def ask_again(self, numbers: Iterable[JobId], now: int, freed_until: int = 0) -> list[Effect]:
@@ -70,7 +77,10 @@ class PlannedManager:
         on other nodes; or none has, and they ask for starts in `[now, freed_until)`: only a run that begins before then
         can use what was freed.
         """
-        self._asking_again.add((self._negotiation.states[number] for number in numbers), freed_until)
+        states = [self._negotiation.states[number] for number in numbers]
+        if self._at_once is not None and self._at_once.may_improve(states):
+            return self._at_once.improve(states, now)
+        self._asking_again.add(states, freed_until)
         return self._ask_batch(now)
 
     def refused(self, number: JobId, now: int) -> list[Effect]:
@@ -83,6 +93,12 @@ class PlannedManager:
 
     def handle(self, message: say.Message, now: int) -> list[Effect]:
         """Take a message at time `now`; return what is to be done."""
+        match message:
+            case say.Sought() if self._at_once is not None:
+                taken = self._at_once.sought(self._negotiation.states[message.job], message)
+                return taken or self._negotiation.search(message.job, now)
+            case say.Improved() if self._at_once is not None:
+                return self._at_once.improved(message)
         return self._negotiation.handle(message, now)
 
     def _conclude(self, this: Round, now: int) -> list[Effect]:

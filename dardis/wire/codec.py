@@ -22,7 +22,7 @@ from dardis.model.errors import ProtocolError
 from dardis.wire import messages
 from dardis.wire.messages import Message
 
-VERSION = 7
+VERSION = 8
 MEMORY_FACTOR, MEMORY_BASE = 128, 1 << 20
 """What decoding takes, in bytes: so often the payload's, and so many more. A list of one byte is 72 in memory."""
 SHORT = 512
@@ -40,6 +40,7 @@ _TYPES: tuple[type[Any], ...] = (
     messages.Noted, messages.HostDown, messages.Timer, messages.Announce, messages.Look, messages.Published,
     messages.Switch, messages.Sums, messages.Candidates, messages.Relay, messages.Gathered,
     messages.JointAsk, messages.JointOffers, messages.Reminder, messages.Closures, messages.Backlog,
+    messages.Seek, messages.Sought, messages.Improve, messages.Improved,
 )  # fmt: skip
 _TAG = {cls: tag for tag, cls in enumerate(_TYPES)}
 _ARRAY = 1

@@ -90,6 +90,74 @@ class Offers:
 
 
 @dataclass(frozen=True, slots=True)
+class Seek:
+    """Task manager to the only host: find the job's earliest start, and reserve it at once.
+
+    It stands for the questions in windows that double, of which the first has `span` starts from `first` on, and for
+    the claim that follows. Answered by `Sought`.
+    """
+
+    job: JobId
+    attempt: int
+    """How often it has asked with its first question; keys draws."""
+    first: int
+    span: int
+    walltime: int
+    units: int
+    groups: int
+    request: Ints
+    grain: int
+    choice: int
+    distinct: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """The only host's answer: what is reserved from `start` on; on no node where there is no start."""
+
+    job: JobId
+    start: int
+    nodes: Ints
+    units: Ints
+    rounds: int
+    """For how many questions it stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Improve:
+    """Task manager to the only host: let these jobs start earlier on the nodes that they hold, each where it can.
+
+    Arrays of (jobs,), `request` (jobs, kinds); one after the other. Answered by `Improved`.
+    """
+
+    job: Ints
+    attempt: Ints
+    first: Ints
+    """First and last start that a job asks for; the first also keys its draws."""
+    last: Ints
+    units: Ints
+    groups: Ints
+    request: Ints
+    grain: int
+    choice: int
+    distinct: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Improved:
+    """The only host's answer: which have moved, by their place in the question, and what they hold now."""
+
+    lead: JobId
+    """The first job of the question."""
+    place: Ints
+    start: Ints
+    offset: Ints
+    """Those of `place[i]` are `nodes[offset[i] : offset[i + 1]]`."""
+    nodes: Ints
+    units: Ints
+
+
+@dataclass(frozen=True, slots=True)
 class JointAsk:
     """Asks of several rounds that share a message, for samples of the same kind: ask i is that of round `rounds[i]`."""
 
@@ -414,7 +482,7 @@ class Reminder:
 Message = (
     Ask | Offers | JointAsk | JointOffers | Sums | Candidates | Relay | Gathered | Confirm | Reserved | Refused | Commit
     | Committed | Release | Released | Ended | Later | Announce | Backlog | Look | Published | Switch | Closures
-    | Finished | Noted | HostDown | Timer | Reminder
+    | Finished | Noted | HostDown | Timer | Reminder | Seek | Sought | Improve | Improved
 )  # fmt: skip
 Parcel = tuple[HostId, int, Message]
 """A message that travels with another: its host, its time, itself."""

@@ -1,0 +1,260 @@
+"""Whole rounds in one call, where a task manager and all nodes share a process: offers, selection, reservation.
+
+What comes out is what the messages between them would bring (`offers`, `selection`, `profile`).
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from dardis.kernels.jit import Fields, bare, folded, kernel
+from dardis.kernels.offers import (
+    OUT_OF_SPACE,
+    Asked,
+    Batch,
+    Held,
+    Nodes,
+    OfferRules,
+    Question,
+    Scratch,
+    answer_one,
+    keep_common,
+    meet,
+    offers_of_node,
+    up_from,
+)
+from dardis.kernels.profile import DONE, FULL, REFUSED, book, release, reserve, unbook
+from dardis.kernels.rows import Rows, make_room
+from dardis.kernels.selection import NONE, Choice, Start, choose_nodes, choose_start
+from dardis.model.arrays import Ints
+from dardis.model.asks import Asks
+from dardis.model.job import FOREVER
+
+PROFILES_FULL, BOOKS_FULL, NOTHING = 20, 21, 22
+"""Answers beside DONE, OUT_OF_SPACE and REFUSED (a defect): make room in these rows and call again; no start."""
+BEFORE: Final = np.int64(0)
+"""How many offers are out before those of a job."""
+
+
+class Pool(NamedTuple):
+    """What a pool holds: reservations of its nodes, what these hold when empty (nodes, kinds), and how they choose."""
+
+    books: Rows
+    capacity: Ints
+    choice: Choice
+
+
+class Found(NamedTuple):
+    """Where answers are written: by job its start (NONE: none), nodes and rounds, and the node that refused.
+
+    The nodes of job i and their units are from `at[i]` on. `place` (1,) says which job is next.
+    """
+
+    start: Ints
+    count: Ints
+    rounds: Ints
+    refuser: Ints
+    """Place among the nodes that it holds; less than 0: nobody is known."""
+    at: Ints
+    nodes: Ints
+    units: Ints
+    place: Ints
+
+
+@bare
+def last_change(rows: Rows) -> int:
+    """When anything changes on any node for the last time."""
+    last = -FOREVER
+    for node in range(len(rows.size)):
+        last = max(last, rows.time[rows.head[node] + rows.size[node] - 1])
+    return last
+
+
+@folded
+def _select(question: Question, i: int, count: int, choice: Choice, found: Found) -> bool:
+    """Take a start of the offers that are out; whether there is one."""
+    asks, offers = question.batch.asks, question.out[:count]
+    units, job, attempt, first = asks.units[i], asks.job[i], asks.draw_key[i], asks.first[i]
+    instant = choose_start(offers, units, choice.policy, choice.distinct, choice.seed, job, attempt)
+    if instant == NONE:
+        return False
+    start = Start(instant, first, asks.walltime[i], units, job, attempt)
+    nodes, node_units = found.nodes[found.at[i] : found.at[i + 1]], found.units[found.at[i] : found.at[i + 1]]
+    found.count[i] = choose_nodes(offers, start, choice, nodes, node_units)
+    found.start[i] = first + instant * choice.grain
+    return True
+
+
+@folded
+def _seek(question: Question, pool: Pool, found: Found, span: int) -> int:
+    """Reserve the earliest start of the question's job, and book it; windows double, the first has `span` starts."""
+    nodes, asks, now = question.nodes, question.batch.asks, question.now
+    rows = nodes.rows
+    earliest, attempt = asks.first[0], asks.draw_key[0]
+    limit = np.int64(NONE)
+    found.start[0] = NONE
+    found.rounds[0] = 0
+    asks.last[0] = earliest + span - 1
+    while True:
+        found.rounds[0] += 1
+        count = answer_one(question, 0, np.int64(0), len(nodes.group), BEFORE)
+        if count == OUT_OF_SPACE:
+            break
+        if _select(question, 0, count, pool.choice, found):
+            break
+        if limit == NONE:
+            limit = max(last_change(rows), earliest) + question.rules.grain - 1
+        if asks.last[0] >= limit:
+            break
+        first = asks.last[0] + 1
+        asks.last[0] = min(limit, first + 2 * (first - asks.first[0]) - 1)
+        asks.first[0] = first
+        asks.draw_key[0] += 1
+    asks.first[0] = earliest
+    asks.draw_key[0] = attempt
+    if count == OUT_OF_SPACE:
+        return OUT_OF_SPACE
+    if found.start[0] == NONE:
+        return NOTHING
+    mine = found.nodes[: found.count[0]] - nodes.first
+    units, start = found.units[: found.count[0]], found.start[0]
+    for i in range(len(mine)):
+        if not make_room(pool.books, mine[i], np.int64(1)):
+            return BOOKS_FULL
+    done = reserve(rows, mine, units, asks.request[0], start, start + asks.walltime[0], now)
+    if done != DONE:
+        return PROFILES_FULL if done == FULL else REFUSED
+    book(pool.books, mine, asks.job[0], start, now)
+    return DONE
+
+
+@bare
+def needs_all(question: Question, pool: Pool, i: int) -> bool:
+    """Whether the nodes that a job holds can hold no more of its units than they do."""
+    asks, held = question.batch.asks, question.batch.held
+    most = np.int64(0)
+    for place in range(held.offset[i], held.offset[i + 1]):
+        whole = FOREVER
+        for k in range(asks.request.shape[1]):
+            if asks.request[i, k] > 0:
+                whole = min(whole, pool.capacity[held.node[place], k] // asks.request[i, k])
+        most += min(whole, 1) if pool.choice.distinct else whole
+    return most == asks.units[i]
+
+
+@bare
+def refuses(question: Question, i: int, place: int) -> int:
+    """Whether a node that a job holds offers it nothing: 1 or 0, or OUT_OF_SPACE."""
+    nodes, held, asks = question.nodes, question.batch.held, question.batch.asks
+    node = held.node[place]
+    up = up_from(nodes, node, question.now)
+    if not ((asks.groups[i] >> nodes.group[node]) & 1 and (up <= question.now or up <= asks.last[i])):
+        return 1
+    count = offers_of_node(question, i, node, up, place, BEFORE)
+    return OUT_OF_SPACE if count == OUT_OF_SPACE else np.int64(count == 0)
+
+
+@bare
+def offers_of_own(question: Question, i: int, refuser: Ints) -> int:
+    """What the nodes that a job holds offer it, who can do without none of them; how many, or OUT_OF_SPACE.
+
+    Who refuses stands in `refuser` afterwards, and is asked first: mostly the same does again.
+    """
+    nodes, held, asks, now = question.nodes, question.batch.held, question.batch.asks, question.now
+    low, high = held.offset[i], held.offset[i + 1]
+    if 0 <= refuser[i] < high - low:
+        outcome = refuses(question, i, low + refuser[i])
+        if outcome != 0:
+            return BEFORE if outcome == 1 else OUT_OF_SPACE
+    common, count = np.int64(-1), BEFORE
+    spans = question.scratch.weights
+    knows = True
+    for place in range(low, high):
+        node = held.node[place]
+        begun = count
+        up = up_from(nodes, node, now)
+        if (asks.groups[i] >> nodes.group[node]) & 1 and (up <= now or up <= asks.last[i]):
+            count = offers_of_node(question, i, node, up, place, begun)
+            if count == OUT_OF_SPACE:
+                return OUT_OF_SPACE
+        if count == begun:
+            refuser[i] = place - low
+            return BEFORE
+        if knows:
+            common = meet(spans, common, question.out, begun, count)
+            if common == 0:
+                return BEFORE
+            knows = common > 0
+    return keep_common(spans, common, question.out, BEFORE, count) if knows else count
+
+
+@folded
+def _improve(question: Question, pool: Pool, found: Found) -> int:
+    """Move jobs that hold something to earlier starts on the same nodes, one after the other, from `place` on."""
+    asks, held, now = question.batch.asks, question.batch.held, question.now
+    rows, books = question.nodes.rows, pool.books
+    while found.place[0] < len(asks.job):
+        i = found.place[0]
+        low, high = held.offset[i], held.offset[i + 1]
+        found.start[i] = NONE
+        for place in range(low, high):  # others that have moved may have made it longer
+            if rows.size[held.node[place]] + 4 > len(question.scratch.time):
+                return OUT_OF_SPACE
+        if needs_all(question, pool, i):
+            count = offers_of_own(question, i, found.refuser)
+        else:
+            count = answer_one(question, i, np.int64(0), len(question.nodes.group), BEFORE)
+        if count == OUT_OF_SPACE:
+            return OUT_OF_SPACE
+        if count > 0 and _select(question, i, count, pool.choice, found):
+            for place in range(low, high):
+                # What follows gives back and takes on the same nodes.
+                if not make_room(rows, held.node[place], np.int64(4)):
+                    return PROFILES_FULL
+                if not make_room(books, held.node[place], np.int64(1)):
+                    return BOOKS_FULL
+            old, old_units = held.node[low:high], held.units[low:high]
+            unbook(books, old, asks.job[i], held.start[i])
+            begin = max(held.start[i], now)
+            if begin < held.end[i]:
+                release(rows, old, old_units, asks.request[i], begin, held.end[i], now)
+            mine = found.nodes[low : low + found.count[i]] - question.nodes.first
+            units, start = found.units[low : low + found.count[i]], found.start[i]
+            if reserve(rows, mine, units, asks.request[i], start, start + asks.walltime[i], now) != DONE:
+                return REFUSED
+            book(books, mine, asks.job[i], start, now)
+        found.place[0] += 1
+    return DONE
+
+
+@kernel
+def _run(
+    nodes: Fields, batch: Fields, rules: Fields, now: int, scratch: Fields, out: Ints, offset: Ints, pool: Fields,
+    found: Fields, span: int,
+) -> int:  # fmt: skip
+    (rows, group, first, ready, boot), (asks, held, asked), (books, capacity, choice) = nodes, batch, pool
+    question = Question(
+        Nodes(Rows(*rows), group, first, ready, boot), Batch(Asks(*asks), Held(*held), Asked(*asked)),
+        OfferRules(*rules), now, Scratch(*scratch), out, offset,
+    )  # fmt: skip
+    kept = Pool(Rows(*books), capacity, Choice(*choice))
+    return _seek(question, kept, Found(*found), span) if span > 0 else _improve(question, kept, Found(*found))
+
+
+def run(question: Question, pool: Pool, found: Found, span: int) -> int:
+    """With a `span` reserve the earliest start of one job, with 0 let jobs that hold nodes start earlier on these.
+
+    One is searched for from its ask's `first` on, in windows of which the first has `span` starts and each has twice
+    as many as the one before, up to where nothing changes any more; rounds are counted, and key draws. Others move one
+    after the other, from `place` on. Answers DONE or NOTHING; OUT_OF_SPACE, PROFILES_FULL or BOOKS_FULL: call it again
+    when there is room; REFUSED is a defect.
+    """
+    nodes, (asks, held, asked), rules, now, scratch, out, offset = question
+    plain = tuple(asks), tuple(held), tuple(asked)
+    books, capacity, choice = pool
+    return _run(
+        (tuple(nodes.rows), *nodes[1:]), plain, tuple(rules), now, tuple(scratch), out, offset,
+        (tuple(books), capacity, tuple(choice)), tuple(found), span,
+    )  # fmt: skip

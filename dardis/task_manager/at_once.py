@@ -1,0 +1,119 @@
+"""Rounds that the only host of a machine holds by itself, in one message each: the same outcome as of many.
+
+It is for those who take the earliest start of what all nodes offer, where claims are final at once. What messages would
+have been said is counted as if they had been.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from dardis.model import codes
+from dardis.model.addresses import FIRST_HOST
+from dardis.model.arrays import Ints
+from dardis.model.choices import UnitsPerNode
+from dardis.model.job import SHORTEST_WINDOW_S
+from dardis.task_manager.asking_again import FIRST_BATCH, LARGEST_BATCH
+from dardis.task_manager.negotiation import Negotiation
+from dardis.task_manager.rounds import JobState
+from dardis.task_manager.setups import BackfillScope, Selection, SetUp
+from dardis.wire import messages as say
+from dardis.wire.effects import Effect, Placed, Send
+
+
+class AtOnce:
+    """What a task manager lets the only host do for its jobs."""
+
+    def __init__(self, setup: SetUp, negotiation: Negotiation) -> None:
+        """Work on the jobs of a negotiation, and count as it does."""
+        self._setup = setup
+        self._negotiation = negotiation
+        rules = negotiation.rules
+        self._serves = (
+            setup.selection is Selection.MIN_START and not rules.drawn and not rules.desired_binds and not rules.hours
+        )
+        self._improves = self._serves and setup.backfill_scope is BackfillScope.SAME_NODES
+        self._choice = codes.NODE_CHOICES[setup.node_choice]
+        self._distinct = setup.units_per_node is UnitsPerNode.DISTINCT
+        self._improving: list[JobState] = []
+
+    # ------------------------------------------------------------------------------------------------------------------
+    # A job that has no reservation.
+
+    def may_seek(self, state: JobState) -> bool:
+        """Whether the host may look for the job's start; a deadline bounds where it is looked for."""
+        return self._serves and state.job.latest is None
+
+    def seek(self, state: JobState, now: int) -> list[Effect]:
+        """Ask for the earliest start."""
+        job = state.job
+        request = np.array(job.request, dtype=np.int64)
+        span = max(job.walltime, SHORTEST_WINDOW_S)
+        seek = say.Seek(
+            job.number, state.asks + 1, max(job.earliest, now), span, job.walltime, job.units, job.groups, request,
+            self._setup.grain, self._choice, self._distinct,
+        )  # fmt: skip
+        return [Send(FIRST_HOST, seek)]
+
+    def sought(self, state: JobState, found: say.Sought) -> list[Effect]:
+        """Take what the host has reserved; nothing where it has found no start."""
+        if len(found.nodes) == 0:
+            return []
+        self._negotiation.count_rounds(state, found.rounds, found.rounds * self._negotiation.nodes)
+        return [self._take(state, found.start, found.nodes, found.units)]
+
+    # ------------------------------------------------------------------------------------------------------------------
+    # Jobs that may start earlier on their own nodes.
+
+    def may_improve(self, states: Iterable[JobState]) -> bool:
+        """Whether the host may look for earlier starts: all of these have reservations."""
+        return self._improves and all(state.nodes is not None for state in states)
+
+    def improve(self, states: Iterable[JobState], now: int) -> list[Effect]:
+        """Ask for earlier starts of those who have any."""
+        asking = self._improving = [state for state in states if max(now, state.job.earliest) < state.start]
+        if not asking:
+            return []
+        rows = [
+            (state.job.number, state.asks + 1, max(now, state.job.earliest), state.start - 1, state.job.units,
+             state.job.groups)
+            for state in asking
+        ]  # fmt: skip
+        job, attempt, first, last, units, groups = np.array(rows, dtype=np.int64).T.copy()
+        request = np.array([state.job.request for state in asking], dtype=np.int64)
+        improve = say.Improve(
+            job, attempt, first, last, units, groups, request, self._setup.grain, self._choice, self._distinct
+        )
+        return [Send(FIRST_HOST, improve)]
+
+    def improved(self, found: say.Improved) -> list[Effect]:
+        """Take note of who has moved, and of how often each was asked: a batch again behind one that moves."""
+        asking, self._improving = self._improving, []
+        moved = dict(zip(found.place.tolist(), range(len(found.place)), strict=True))
+        effects: list[Effect] = []
+        begin, batch = 0, FIRST_BATCH
+        while begin < len(asking):
+            end = min(begin + batch, len(asking))
+            for state in asking[begin:end]:
+                assert state.nodes is not None
+                self._negotiation.count_rounds(state, 1, len(state.nodes))
+            mover = next((place for place in range(begin, end) if place in moved), None)
+            if mover is None:
+                begin, batch = end, min(2 * batch, LARGEST_BATCH)
+                continue
+            row = moved[mover]
+            low, high = found.offset[row], found.offset[row + 1]
+            effects.append(
+                self._take(asking[mover], int(found.start[row]), found.nodes[low:high], found.units[low:high])
+            )
+            begin, batch = mover + 1, FIRST_BATCH
+        return effects
+
+    def _take(self, state: JobState, start: int, nodes: Ints, units: Ints) -> Placed:
+        """Have what the host has reserved."""
+        self._negotiation.count_claim(state, len(nodes))
+        state.start, state.nodes, state.units, state.fills = start, nodes, units, None
+        state.hosts, state.claim = (FIRST_HOST,), state.asks
+        return Placed(state.job.number, start, nodes, units, 0, 1)
