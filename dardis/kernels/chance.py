@@ -16,7 +16,7 @@ orders of a plan. No constants for the compiler, which would compile `draw_key` 
 
 @bare
 def mix(key: int, more: int) -> int:
-    """Fold `more` into the 64-bit key and scramble it."""
+    """Fold `more` into the 64-bit key and scramble it; both unsigned, whoever calls it."""
     z = key ^ (more * np.uint64(0xD6E8FEB86659FD93))
     z = z + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -35,10 +35,10 @@ def draw_key(seed: int, job: int, attempt: int, node: int, purpose: int) -> int:
 @bare
 def below(key: int, counter: int, bound: int) -> int:
     """Draw number `counter` of a key: an integer in [0, bound), bound below 2^62 (bias below bound / 2^64)."""
-    return np.int64(mix(key, np.uint64(counter)) % np.uint64(bound))
+    return np.int64(mix(np.uint64(key), np.uint64(counter)) % np.uint64(bound))
 
 
 @bare
 def unit(key: int, counter: int) -> float:
     """Draw number `counter` of a key: a float in [0, 1)."""
-    return np.float64(mix(key, np.uint64(counter)) >> np.uint64(11)) * 2.0**-53
+    return np.float64(mix(np.uint64(key), np.uint64(counter)) >> np.uint64(11)) * 2.0**-53

@@ -116,4 +116,4 @@ class AtOnce:
         self._negotiation.count_claim(state, len(nodes))
         state.start, state.nodes, state.units, state.fills = start, nodes, units, None
         state.hosts, state.claim = (FIRST_HOST,), state.asks
-        return Placed(state.job.number, start, nodes, units, 0, 1)
+        return Placed(state.job.number, start, nodes, units, 0, max(state.tried, 1))

@@ -38,6 +38,7 @@ def simulate(
     seed: int = 1,
     arity: int = 0,
     sample: int = 0,
+    at_once: bool = False,
 ) -> Run:
     """Run the jobs with the machine split over hosts at the node numbers `cuts`."""
     bounds = [0, *cuts, platform.node_count]
@@ -46,7 +47,7 @@ def simulate(
         for host in range(len(bounds) - 1)
     ]
     layout = layout_of(platform, tuple(bounds), desired)
-    agents = [PlannedManager(setup, layout, seed, reach=Reach(arity, sample)) for _ in range(managers)]
+    agents = [PlannedManager(setup, layout, seed, reach=Reach(arity, sample), at_once=at_once) for _ in range(managers)]
     machines = [RelayingHost(pool) for pool in pools]
     simulation = Simulation(jobs, PlannedTurns(setup, agents, layout.bounds), LocalHosts(machines, encoded=True))
     starts: dict[int, list[int]] = {}

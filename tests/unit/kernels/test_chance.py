@@ -15,6 +15,9 @@ def test_draws_are_those_of_the_plain_mixer(seed, job, attempt, node, purpose, c
     assert int(compiled) == key
     assert chance.below(compiled, counter, bound) == oracle.uniform_below(key, counter, bound)
     assert chance.unit(compiled, counter) == oracle.unit(key, counter)
+    signed = key & (2**63 - 1)  # as Python hands it on
+    assert chance.below(signed, counter, bound) == oracle.uniform_below(signed, counter, bound)
+    assert chance.unit(signed, counter) == oracle.unit(signed, counter)
 
 
 def test_the_mixer_is_splitmix64():

@@ -1,0 +1,76 @@
+"""A host that holds whole rounds by itself does what messages between task managers and node managers would bring."""
+
+from dataclasses import replace
+
+from hypothesis import event, given
+from hypothesis import strategies as st
+from kit.actual import actual
+from kit.effort import examples
+from kit.machine import busy_hours, jobs, platforms
+from kit.run import Run, simulate
+
+from dardis.metrics.audit import audit
+from dardis.model.choices import EventOrder, NodeChoice, OnOff, UnitsPerNode
+from dardis.model.platform import NodeGroup, Platform
+from dardis.task_manager import SETUPS, SetUp
+
+THROUGHPUT = SETUPS["dardis-throughput"]
+
+
+@st.composite
+def set_ups(draw) -> SetUp:
+    return replace(
+        THROUGHPUT,
+        node_choice=draw(st.sampled_from(NodeChoice)),
+        units_per_node=draw(st.sampled_from(UnitsPerNode)),
+        backfill=draw(st.sampled_from(OnOff)),
+        backfill_depth=draw(st.integers(0, 3)),
+        backfill_scope=draw(st.sampled_from(list(type(THROUGHPUT.backfill_scope)))),
+        event_order=draw(st.sampled_from(EventOrder)),
+    )
+
+
+def both(platform, queue, setup, managers=1) -> tuple[Run, Run]:
+    runs = [simulate(platform, queue, setup, managers=managers, at_once=at_once) for at_once in (True, False)]
+    assert audit(runs[0].schedule, platform, expected=[job.number for job in queue]) == []
+    return runs[0], runs[1]
+
+
+def assert_alike(at_once: Run, told: Run) -> None:
+    """The same starts in the same order, on the same nodes, and as many messages and second thoughts."""
+    assert at_once.starts == told.starts
+    assert at_once.schedule.digest() == told.schedule.digest()
+    assert at_once.schedule.attempts.tolist() == told.schedule.attempts.tolist()
+    assert at_once.reasons == told.reasons
+    assert [a.messages for a in at_once.agents] == [a.messages for a in told.agents]
+    assert [a.renegotiations for a in at_once.agents] == [a.renegotiations for a in told.agents]
+
+
+@given(st.data())
+@examples(4)
+def test_it_is_what_messages_bring(data):
+    platform = data.draw(platforms(most_nodes=data.draw(st.sampled_from((3, 6, 30)))))
+    queue = data.draw(jobs(platform, most=24))
+    runs = both(platform, queue, data.draw(set_ups()), data.draw(st.integers(1, 3)))
+    event("moved" if any(len(starts) > 1 for starts in runs[0].starts.values()) else "stayed")
+    assert_alike(*runs)
+
+
+@given(busy_hours(), set_ups())
+@examples(1)
+def test_it_is_so_in_busy_hours(case, setup):
+    platform, queue, _ = case
+    assert_alike(*both(platform, queue, setup))
+
+
+def test_hundreds_that_move_are_asked_in_batches():
+    """Every third job ends early, each early end lets many move, and profiles and lists outgrow their room."""
+    platform = Platform("two", (NodeGroup("n", 4, {"cores": 8}),))
+    queue = [
+        actual(number, number, number, None, 500 + 7 * (number % 11), 1 + number % 5, (1 + number % 7,), 1,
+               runtime=(500, 20, 300)[number % 3])
+        for number in range(1, 400)
+    ]  # fmt: skip
+    runs = both(platform, queue, THROUGHPUT)
+    assert sum(len(starts) > 1 for starts in runs[0].starts.values()) > 100
+    assert_alike(*runs)
