@@ -153,7 +153,7 @@ def test_a_setting_that_makes_no_sense_is_one_line(simulate, name, setting, told
 def test_a_guard_that_fires_is_told(simulate, tmp_path):
     rows = [
         f"{number},{number // 9},{7 + number % 13},{7 + number % 13},{1 + number % 5},{1 + number % 3}"
-        for number in range(1, 90)
+        for number in range(1, 60)
     ]
     (tmp_path / "t.csv").write_text(HEADER + "\n".join(rows) + "\n")
     _, _, out = simulate("hcp19", "guard_s=1", "delta=16", "conflicts=100000000")

@@ -42,7 +42,7 @@ LINES = st.lists(
 
 
 @given(lines=LINES)
-@examples(60)
+@examples(3)
 def test_what_is_written_is_read_back(lines, tmp_path_factory):
     folder = tmp_path_factory.mktemp("batsim")
     rows = [f"{n} {s} -1 {r} {p} -1 -1 {p} {w} -1 1 {q} -1 -1 {q} 3 -1 -1" for n, (s, r, p, w, q) in enumerate(lines)]

@@ -104,7 +104,7 @@ ROWS = st.lists(
 
 
 @given(rows=ROWS, partition=st.integers(1, 3), most=st.integers(1, 9), factor=st.sampled_from([1.0, 0.7, 3.0]))
-@examples(20)
+@examples(2)
 def test_it_reads_as_the_source_does_filtered(rows, partition, most, factor, tmp_path_factory):
     folder = tmp_path_factory.mktemp("lines")
     text = "".join(

@@ -137,7 +137,7 @@ def measured_days(draw):
 
 
 @given(measured_days())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_hours_that_are_alike_stay_apart_in_the_bound(problem):
     # Where cooling is not convex in the load, two hours alike cost less apart than what their mean costs.
     proven = exact_bound(problem, Budget(2.0))
