@@ -1,7 +1,8 @@
 """Decides how kernels are compiled: machine code is cached on disk, in a folder named by the kernels' own sources.
 
-Numba renews a cached kernel when its own file changes, but not when a file that it calls does; so the folder is keyed
-by all of them. Of the processes of a machine one compiles and the others wait for it; whoever does either says so.
+Numba renews a cached kernel when its own file changes, but not when a file that it calls does, and takes a copy at
+another place for another kernel; so machine code is found by what all sources hold, and by nothing else. Of the
+processes of a machine one compiles and the others wait for it; whoever does either says so.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final, Protocol, TypeVar, cast
 
 import numba
-from numba.core import event
+from numba.core import caching, event
 from numba.core.registry import cpu_target
 
 Fields = tuple[Any, ...]
@@ -34,6 +36,7 @@ COMPILING: Final = "dardis: compiling kernels (once; a minute or two)"
 WAITING: Final = "dardis: waiting for another process that compiles kernels"
 
 
+@cache
 def _version() -> str:
     """Names this version of the kernels, by their sources."""
     here = Path(__file__).resolve().parent
@@ -59,8 +62,29 @@ def _cache_folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="dardis-kernels-"))
 
 
+class CacheLocator(caching.UserProvidedCacheLocator):
+    """Tells Numba where a kernel of ours is cached, and by what it is known: its line, and the version of all."""
+
+    def __init__(self, function: Callable[..., Any], file: str) -> None:  # noqa: ARG002 (wherever it lies)
+        """Look in Numba's folder of the moment."""
+        self._lineno = function.__code__.co_firstlineno
+        self._cache_path = numba.config.CACHE_DIR  # type: ignore[attr-defined]
+
+    def get_source_stamp(self) -> str:
+        """What is compiled, by content."""
+        return _version()
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], file: str) -> CacheLocator | None:
+        """One for a kernel; None for what is somebody else's."""
+        return cls(function, file) if Path(file).parent == Path(__file__).parent else None
+
+
 if "NUMBA_CACHE_DIR" not in os.environ:
     numba.config.CACHE_DIR = str(_cache_folder())  # type: ignore[attr-defined]
+if not getattr(numba.config, "CACHE_LOCATOR_CLASSES", ""):  # who has set it knows why
+    others = [locator.__name__ for locator in caching.CacheImpl._locator_classes]  # noqa: SLF001 (nobody else tells)
+    numba.config.CACHE_LOCATOR_CLASSES = ",".join([f"{__name__}.CacheLocator", *others])  # type: ignore[attr-defined]
 
 
 class Turn(Protocol):

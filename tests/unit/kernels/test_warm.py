@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import shutil
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -54,6 +55,32 @@ assert warmed == compiled() == {compiles}, (warmed, compiled())
         env={**os.environ, "PYTHONPATH": "tests"}, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+
+
+def test_a_copy_of_the_kernels_finds_what_was_compiled_elsewhere(tmp_path):
+    """With other times of its files, at another place; and compiles anew when one of them says something else."""
+    copy = tmp_path / "copy" / "dardis"
+    shutil.copytree(
+        Path(dardis.__file__).parent, copy, copy_function=shutil.copyfile, ignore=shutil.ignore_patterns("__pycache__")
+    )
+    source = (
+        "from dardis.kernels import chance, jit\njit.TELLER.quiet = False\nprint(chance.below(7, 1, 100), jit.__file__)"
+    )
+
+    def said(folder):
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(folder)}
+        done = subprocess.run(
+            [sys.executable, "-c", source], capture_output=True, text=True, env=environment, check=True, cwd=folder,
+            timeout=120,
+        )  # fmt: skip
+        assert str(folder) in done.stdout
+        return COMPILING in done.stderr
+
+    assert said(Path(dardis.__file__).parent.parent)
+    assert not said(copy.parent)
+    with (copy / "kernels" / "rows.py").open("a") as file:
+        file.write("# something else\n")
+    assert said(copy.parent)
 
 
 ALONE = """
