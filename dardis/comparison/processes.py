@@ -21,10 +21,8 @@ from dardis.engine.clock import monotonic_s
 from dardis.runs import progress_file
 
 TICK_S: Final = 0.1
-ATTEMPTS: Final = 3
-"""How often a process is asked to end before it is killed."""
-GRACE_S: Final = 5.0
-"""What a process that is asked to end may take to put its files in order, before it is asked afresh."""
+GRACES_S: Final = (10.0, 5.0)
+"""What a process that is asked to end may take to put its files in order, before it is asked afresh, then killed."""
 
 
 @dataclass(frozen=True)
@@ -99,10 +97,10 @@ def _end(children: Sequence[Child]) -> None:
     One that stays is asked afresh: an interrupt within a callback from C, as when kernels are loaded, is lost.
     """
     left = list(children)
-    for _ in range(ATTEMPTS):
+    for grace_s in GRACES_S:
         for child in left:
             child.process.send_signal(signal.SIGINT)
-        deadline = monotonic_s() + GRACE_S
+        deadline = monotonic_s() + grace_s
         left = [child for child in left if not _ends(child.process, deadline)]
     for child in left:
         child.process.kill()

@@ -21,12 +21,14 @@ from dardis.kernels.offers import (
     Scratch,
     answer_one,
     keep_common,
+    may_run,
     meet,
     offers_of_node,
     up_from,
 )
 from dardis.kernels.profile import DONE, FULL, REFUSED, book, release, reserve, unbook
 from dardis.kernels.rows import Rows, make_room
+from dardis.kernels.search import last_change
 from dardis.kernels.selection import NONE, Choice, Start, choose_nodes, choose_start
 from dardis.model.arrays import Ints
 from dardis.model.asks import Asks
@@ -61,15 +63,6 @@ class Found(NamedTuple):
     nodes: Ints
     units: Ints
     place: Ints
-
-
-@bare
-def last_change(rows: Rows) -> int:
-    """When anything changes on any node for the last time."""
-    last = -FOREVER
-    for node in range(len(rows.size)):
-        last = max(last, rows.time[rows.head[node] + rows.size[node] - 1])
-    return last
 
 
 @folded
@@ -147,10 +140,10 @@ def needs_all(question: Question, pool: Pool, i: int) -> bool:
 @bare
 def refuses(question: Question, i: int, place: int) -> int:
     """Whether a node that a job holds offers it nothing: 1 or 0, or OUT_OF_SPACE."""
-    nodes, held, asks = question.nodes, question.batch.held, question.batch.asks
+    nodes, held = question.nodes, question.batch.held
     node = held.node[place]
     up = up_from(nodes, node, question.now)
-    if not ((asks.groups[i] >> nodes.group[node]) & 1 and (up <= question.now or up <= asks.last[i])):
+    if not may_run(question, i, node, up):
         return 1
     count = offers_of_node(question, i, node, up, place, BEFORE)
     return OUT_OF_SPACE if count == OUT_OF_SPACE else np.int64(count == 0)
@@ -162,7 +155,7 @@ def offers_of_own(question: Question, i: int, refuser: Ints) -> int:
 
     Who refuses stands in `refuser` afterwards, and is asked first: mostly the same does again.
     """
-    nodes, held, asks, now = question.nodes, question.batch.held, question.batch.asks, question.now
+    nodes, held, now = question.nodes, question.batch.held, question.now
     low, high = held.offset[i], held.offset[i + 1]
     if 0 <= refuser[i] < high - low:
         outcome = refuses(question, i, low + refuser[i])
@@ -175,7 +168,7 @@ def offers_of_own(question: Question, i: int, refuser: Ints) -> int:
         node = held.node[place]
         begun = count
         up = up_from(nodes, node, now)
-        if (asks.groups[i] >> nodes.group[node]) & 1 and (up <= now or up <= asks.last[i]):
+        if may_run(question, i, node, up):
             count = offers_of_node(question, i, node, up, place, begun)
             if count == OUT_OF_SPACE:
                 return OUT_OF_SPACE

@@ -146,6 +146,13 @@ def up_from(nodes: Nodes, node: int, now: int) -> int:
 
 
 @inlined
+def may_run(question: Question, i: int, node: int, up: int) -> bool:
+    """Whether a node, up from `up` on, is one of a group that may run the job of ask i, and up in time."""
+    asks = question.batch.asks
+    return (asks.groups[i] >> question.nodes.group[node]) & 1 != 0 and (up <= question.now or up <= asks.last[i])
+
+
+@inlined
 def offers_of_node(question: Question, i: int, node: int, up: int, mine: int, before: int) -> int:
     """Append what a node, up from `up` on, offers to ask i; the new count.
 
@@ -210,7 +217,7 @@ def answer_one(question: Question, i: int, low: int, high: int, before: int) -> 
             own += 1
         begun = count
         up = up_from(nodes, node, now)
-        if (asks.groups[i] >> nodes.group[node]) & 1 and (up <= now or up <= asks.last[i]):
+        if may_run(question, i, node, up):
             mine = own if own < own_end and held.node[own] == node else np.int64(-1)
             count = offers_of_node(question, i, node, up, mine, begun)
             if count == OUT_OF_SPACE:

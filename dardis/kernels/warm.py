@@ -97,7 +97,7 @@ def _question(rows: Rows, kind: int, grain: int) -> offers.Question:
 
 @_by_one
 def warm_pool() -> None:
-    """Call every kernel that a run over nodes calls, once, with the types that it gets (from disk where they lie)."""
+    """Call the kernels of nodes and of who asks them, once, with the types that they get (from disk where they lie)."""
     rows = _two_nodes()
     capacity = np.full((2, 1), 4, dtype=np.int64)
     node, one, request = (np.array([value], dtype=np.int64) for value in (0, 1, 1))
@@ -287,16 +287,22 @@ def warm_known() -> None:
 
 
 def _warm_task_managers() -> None:
-    """What binds late, and what plans: the second is part of the first."""
+    """What binds late."""
     warm_pool()
     warm_late()
+
+
+def _warm_planned() -> None:
+    """What plans, in one process or over ranks."""
+    warm_pool()
+    warm_at_once()
 
 
 ROOTS: Final[dict[str, Callable[[], None]]] = {
     "past": warm_pass,
     "plan": warm_planner,
     "late": _warm_task_managers,
-    "planned": warm_at_once,
+    "planned": _warm_planned,
     "reach": warm_reach,
     "queue": warm_queue,
     "replan": warm_replan,

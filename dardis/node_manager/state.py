@@ -30,6 +30,7 @@ from dardis.model.target import DesiredProfile
 from dardis.wire.messages import Ask, Improve, Seek, Switch
 
 _ALL_UP: Ints = np.zeros(0, dtype=np.int64)
+_NONE: Ints = np.zeros(0, dtype=np.int64)
 _ZEROS: Ints = np.zeros(2, dtype=np.int64)
 
 
@@ -201,11 +202,11 @@ class PoolState(NodeProfiles):
         job, draw_key, first, last, walltime, units, quota, groups = np.array(ask, dtype=np.int64).reshape(8, 1)
         request = seek.request.reshape(1, -1)
         asks = Asks(job, draw_key, first, last, walltime, units, quota, groups, request)
-        found = _found(np.array([0, min(seek.units, self.count)], dtype=np.int64), _ALL_UP)
-        batch = Batch(asks, Held(_ZEROS, _ALL_UP, _ALL_UP, _ZEROS, _ZEROS), Asked(_ALL_UP, _ALL_UP, _ALL_UP))
+        found = _found(np.array([0, min(seek.units, self.count)], dtype=np.int64), _NONE)
+        batch = Batch(asks, Held(_ZEROS, _NONE, _NONE, _ZEROS, _ZEROS), Asked(_NONE, _NONE, _NONE))
         outcome = self._at_once(seek, batch, found, seed, now, span=seek.span)
         if outcome == at_once.NOTHING:
-            return 0, _ALL_UP, _ALL_UP, 0
+            return 0, _NONE, _NONE, 0
         count = int(found.count[0])
         nodes = found.nodes[:count]
         self._changed[nodes - self.first] = True
@@ -242,8 +243,9 @@ class PoolState(NodeProfiles):
             question = Question(nodes, batch, rules, now, self._scratch_as_long(), self._out.rows, offset)
             outcome = at_once.run(question, at_once.Pool(self.books, self.capacity, choice), found, span)
             if outcome == offers.OUT_OF_SPACE:
-                self._longest_seen = max(self._longest_seen, int(self.profiles.size.max()))
-                self._out.double()
+                self._longest_seen = int(self.profiles.size.max())
+                if self._longest_seen <= self._scratch_longest:
+                    self._out.double()
             elif outcome == at_once.PROFILES_FULL:
                 self.grow()
             elif outcome == at_once.BOOKS_FULL:
@@ -306,6 +308,7 @@ class PoolState(NodeProfiles):
 
     def _scratch_as_long(self, quota: int = 0, instants: int = 0) -> Scratch:
         if quota > 1 or self._longest_seen > self._scratch_longest:
-            self._scratch_longest = max(self._longest_seen, self._scratch_longest)
+            if self._longest_seen > self._scratch_longest:
+                self._scratch_longest = max(self._longest_seen, 2 * self._scratch_longest)
             self._scratch = make_scratch(self._scratch_longest, self.profiles, quota, instants)
         return self._scratch

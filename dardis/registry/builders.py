@@ -31,7 +31,9 @@ class Planned(Builder):
 
     def turns(self, setup: SetUp, cluster: Cluster) -> Turns:
         """In the order of submission; a host that has all nodes holds whole rounds."""
-        alone = len(cluster.bounds) == 2 and cluster.reach == EVERY_HOST and cluster.switching is None
+        alone = (
+            len(cluster.bounds) == 2 and cluster.reach == EVERY_HOST and cluster.switching is None and cluster.at_once
+        )
         managers = cluster.each(partial(PlannedManager, setup, at_once=alone))
         return PlannedTurns(setup, managers, cluster.bounds, cluster.new_switcher())
 

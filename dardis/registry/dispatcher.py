@@ -39,6 +39,8 @@ class Cluster:
     """Since when nodes are idle that have had no job, in s."""
     task_managers: int = 1
     reach: Reach = EVERY_HOST
+    at_once: bool = True
+    """Whether a host that has all nodes may hold whole rounds by itself; else all is said by messages."""
 
     @property
     def layout(self) -> Layout:

@@ -132,6 +132,7 @@ class Improve:
 
     job: Ints
     attempt: Ints
+    """Names a claim, later than all before; whoever is asked more than once counts on from here."""
     first: Ints
     """First and last start that a job asks for; the first also keys its draws."""
     last: Ints

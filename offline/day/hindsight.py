@@ -19,6 +19,7 @@ from offline.day.known import Known, known_at
 from offline.day.switched_day import SwitchedDay
 from offline.extract.target_tree import TargetTree, learn_target
 from offline.forecast.forecast import forecast
+from offline.forecast.past import NothingBeforeError
 from offline.onoff.replay import Demand, demands_of
 from offline.planner.budget import Effort, Watch
 from offline.planner.improve import improve
@@ -93,7 +94,7 @@ class Hindsight:
         """Whether enough was known before a day to forecast it."""
         try:
             self._demand_of(day, seed)
-        except InputError:
+        except NothingBeforeError:
             return False
         return True
 

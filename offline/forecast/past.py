@@ -18,6 +18,10 @@ WINDOW_DAYS = 56
 """Days before these are forgotten: one would count for 3 % of yesterday."""
 
 
+class NothingBeforeError(InputError):
+    """Too little is known before a day to forecast it."""
+
+
 @dataclass(frozen=True, eq=False)
 class Hourly:
     """Core demand of jobs by the hour of their submission.
@@ -63,13 +67,15 @@ def look_back(trace: Trace, origin: int, hours: int) -> Past:
     if not before.any() or origin - int(trace.submit[before].min()) < DAY_S:
         known = (origin - int(trace.submit[before].min())) / HOUR_S if before.any() else 0
         found = f"{int(before.sum())} jobs in the {known:.1f} h before that day"
-        raise InputError("forecast", found, "jobs of one whole day before it at least")
+        raise NothingBeforeError("forecast", found, "jobs of one whole day before it at least")
     ends = known_ends(trace.submit, trace.wait, trace.runtime)[before]
     days = min((origin - record_begins(trace.submit[before], ends, origin)) // DAY_S, WINDOW_DAYS)
     start = origin - days * DAY_S
     rows = np.flatnonzero(before & (trace.submit >= start))
     if not len(rows):
-        raise InputError("forecast", f"no job in the {days} days before that day", "a day that follows its history")
+        raise NothingBeforeError(
+            "forecast", f"no job in the {days} days before that day", "a day that follows its history"
+        )
     jobs = known_jobs(trace.take(rows[np.argsort(trace.submit[rows], kind="stable")]), origin)
     hourly = by_hour(jobs, start, 24 * days, hours)
     last_number = int(trace.number[before].max())

@@ -1,7 +1,10 @@
 """A host that holds whole rounds by itself does what messages between task managers and node managers would bring."""
 
 from dataclasses import replace
+from unittest.mock import patch
 
+import numpy as np
+import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 from kit.actual import actual
@@ -9,10 +12,13 @@ from kit.effort import examples
 from kit.machine import busy_hours, jobs, platforms
 from kit.run import Run, simulate
 
+from dardis.kernels.offers import Held
 from dardis.metrics.audit import audit
 from dardis.model.choices import EventOrder, NodeChoice, OnOff, UnitsPerNode
 from dardis.model.platform import NodeGroup, Platform
+from dardis.node_manager import NodePool
 from dardis.task_manager import SETUPS, SetUp
+from dardis.wire import messages as say
 
 THROUGHPUT = SETUPS["dardis-throughput"]
 
@@ -61,6 +67,41 @@ def test_it_is_what_messages_bring(data):
 def test_it_is_so_in_busy_hours(case, setup):
     platform, queue, _ = case
     assert_alike(*both(platform, queue, setup))
+
+
+def test_nothing_is_asked_by_messages():
+    """Else the tests above would compare messages with messages."""
+    queue = [actual(number, number, number, None, 50, 1, (1,), 1, runtime=20) for number in range(1, 30)]
+    platform = Platform("one", (NodeGroup("n", 1, {"cores": 8}),))
+    with patch.object(NodePool, "_offer", side_effect=AssertionError("asked")):
+        assert_alike(
+            simulate(platform, queue, THROUGHPUT, at_once=True), simulate(platform, queue, THROUGHPUT, at_once=True)
+        )
+        with pytest.raises(AssertionError, match="asked"):
+            simulate(platform, queue, THROUGHPUT)
+
+
+def test_room_grows_with_what_it_is_for():
+    """Many move in one call and leave steps behind: profiles outgrow the scratch, the offers do not."""
+    platform = Platform("one", (NodeGroup("n", 1, {"cores": 400}),))
+    state = NodePool(platform, 0, 1).state
+    one = np.ones(1, dtype=np.int64)
+    for step in range(83):
+        assert state.reserve(0 * one, one, one, 1000 + 7 * step, 100_000 + 13 * step, 0)
+    jobs = np.arange(1, 61, dtype=np.int64)
+    for job in jobs.tolist():
+        assert state.reserve(0 * one, one, one, 5000 + 11 * job, 9000 + 11 * job, 0)
+        state.book(0 * one, job, 5000 + 11 * job, 0)
+    count = len(jobs)
+    held = Held(
+        np.arange(count + 1), np.zeros(count, dtype=np.int64), np.ones(count, dtype=np.int64), 5000 + 11 * jobs,
+        9000 + 11 * jobs,
+    )  # fmt: skip
+    first, ones = np.full(count, 100) + 3 * jobs, np.ones(count, dtype=np.int64)
+    improve = say.Improve(jobs, ones, first, held.start - 1, ones, ones, ones.reshape(-1, 1), 1, 0, False)
+    before = len(state._out.rows)
+    assert (state.improve(improve, held, -ones, 1, 0).start == first).all()
+    assert len(state._out.rows) == before
 
 
 def test_hundreds_that_move_are_asked_in_batches():

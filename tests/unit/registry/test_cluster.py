@@ -1,5 +1,8 @@
 """What task managers and switchers are made of on a cluster, and what can't be had on it."""
 
+from dataclasses import replace
+from unittest.mock import patch
+
 import pytest
 
 from dardis.model.errors import InputError
@@ -43,3 +46,17 @@ def test_who_has_rounds_can_overlap_them(name):
     else:
         with pytest.raises(InputError, match="has no rounds"):
             dispatcher.overlapped(CLUSTER, 8)
+
+
+@pytest.mark.parametrize(
+    ("more", "at_once"),
+    [
+        ({}, True), ({"bounds": (0, 1, 2)}, False), ({"reach": Reach(2)}, False), ({"reach": Reach(0, 4)}, False),
+        ({"switching": SWITCHED.switching}, False), ({"at_once": False}, False),
+    ],
+)  # fmt: skip
+def test_a_host_holds_whole_rounds_if_it_has_all_nodes_and_nobody_is_switched(more, at_once):
+    cluster = replace(CLUSTER, **({"bounds": (0, 2), "reach": Reach()} | more))
+    with patch("dardis.registry.builders.PlannedManager") as made:
+        find_dispatcher("dardis-throughput").turns(cluster)
+    assert made.call_args.kwargs["at_once"] is at_once
