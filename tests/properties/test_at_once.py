@@ -90,14 +90,12 @@ def test_room_grows_with_what_it_is_for():
         assert state.reserve(0 * one, one, one, 1000 + 7 * step, 100_000 + 13 * step, 0)
     jobs = np.arange(1, 61, dtype=np.int64)
     for job in jobs.tolist():
-        assert state.reserve(0 * one, one, one, 5000 + 11 * job, 9000 + 11 * job, 0)
-        state.book(0 * one, job, 5000 + 11 * job, 0)
+        assert state.reserve(0 * one, one, one, 5000, 9000, 0)
+        state.book(0 * one, job, 5000, 0)
     count = len(jobs)
-    held = Held(
-        np.arange(count + 1), np.zeros(count, dtype=np.int64), np.ones(count, dtype=np.int64), 5000 + 11 * jobs,
-        9000 + 11 * jobs,
-    )  # fmt: skip
-    first, ones = np.full(count, 100) + 3 * jobs, np.ones(count, dtype=np.int64)
+    none, ones = np.zeros(count, dtype=np.int64), np.ones(count, dtype=np.int64)
+    held = Held(np.arange(count + 1), none, ones, 5000 + none, 9000 + none)
+    first = 100 + 3 * jobs
     improve = say.Improve(jobs, ones, first, held.start - 1, ones, ones, ones.reshape(-1, 1), 1, 0, False)
     before = len(state._out.rows)
     assert (state.improve(improve, held, -ones, 1, 0).start == first).all()
