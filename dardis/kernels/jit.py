@@ -76,15 +76,26 @@ class CacheLocator(caching.UserProvidedCacheLocator):
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], file: str) -> CacheLocator | None:
-        """One for a kernel; None for what is somebody else's."""
-        return cls(function, file) if Path(file).parent == Path(__file__).parent else None
+        """One for a kernel; None for what is somebody else's, and where nothing can be written."""
+        ours = Path(file).parent == Path(__file__).parent
+        return cls(function, file) if ours and _is_for_writing(numba.config.CACHE_DIR) else None  # type: ignore[attr-defined]
+
+
+@cache
+def _is_for_writing(folder: str) -> bool:
+    """Whether it is a folder that can be written; made if there is none."""
+    try:
+        Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK)
 
 
 if "NUMBA_CACHE_DIR" not in os.environ:
     numba.config.CACHE_DIR = str(_cache_folder())  # type: ignore[attr-defined]
 if not getattr(numba.config, "CACHE_LOCATOR_CLASSES", ""):  # who has set it knows why
-    others = [locator.__name__ for locator in caching.CacheImpl._locator_classes]  # noqa: SLF001 (nobody else tells)
-    numba.config.CACHE_LOCATOR_CLASSES = ",".join([f"{__name__}.CacheLocator", *others])  # type: ignore[attr-defined]
+    _others = [locator.__name__ for locator in caching.CacheImpl._locator_classes]  # noqa: SLF001 (nobody else tells)
+    numba.config.CACHE_LOCATOR_CLASSES = ",".join([f"{__name__}.CacheLocator", *_others])  # type: ignore[attr-defined]
 
 
 class Turn(Protocol):

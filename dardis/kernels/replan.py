@@ -228,14 +228,8 @@ def look_ahead(queue: Queue, rules: Rules, room: Room, planning: Planning, ahead
     write_least(ahead, count, now)
     cost = begin_order(ahead, table, count, now)
     if count > 1:
-        exchange(
-            ahead,
-            count,
-            planning.exchanges,
-            draw_key(rules.seed, now, np.int64(0), np.int64(0), PURPOSE_PLAN),
-            cost,
-            now,
-        )
+        key = draw_key(rules.seed, now, np.int64(0), np.int64(0), PURPOSE_PLAN)
+        exchange(ahead, count, planning.exchanges, key, cost, now)
     choose(ahead, table, count, now)
 
 

@@ -177,7 +177,7 @@ class NodePool:
         refuser = np.array([self._refusers.get(number, -1) for number in numbers], dtype=np.int64)
         found = self.state.improve(improve, self._held(improve.job), refuser, self._seed, now)
         moved = np.flatnonzero(found.start != NONE)
-        nodes, units, offset = [], [], [0]
+        nodes, units, offset = [_EMPTY], [_EMPTY], [0]
         for i in moved.tolist():
             low, high = found.at[i], found.at[i] + found.count[i]
             nodes.append(found.nodes[low:high])
@@ -189,13 +189,14 @@ class NodePool:
                 committed=True,
             )  # fmt: skip
             refuser[i] = -1
-        self._refusers |= {number: place for number, place in zip(numbers, refuser.tolist(), strict=True) if place >= 0}
-        for i in moved.tolist():
-            self._refusers.pop(numbers[i], None)
-        none = [_EMPTY] if not nodes else []
+        for number, place in zip(numbers, refuser.tolist(), strict=True):
+            if place >= 0:
+                self._refusers[number] = place
+            else:
+                self._refusers.pop(number, None)
         return Tell(numbers[0], say.Improved(
-            numbers[0], moved, found.start[moved], np.array(offset, dtype=np.int64), np.concatenate([*nodes, *none]),
-            np.concatenate([*units, *none]),
+            numbers[0], moved, found.start[moved], np.array(offset, dtype=np.int64), np.concatenate(nodes),
+            np.concatenate(units),
         ))  # fmt: skip
 
     def _announced(self, news: say.Announce | say.Backlog, now: int) -> list[Effect]:

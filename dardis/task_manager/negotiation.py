@@ -121,8 +121,7 @@ class Negotiation:
     ) -> list[Effect]:
         """Ask for starts of some jobs in one message; who only asks again goes on with his search if it brings none."""
         for state, search in zip(states, searches, strict=True):
-            self.renegotiations += state.asks > 0
-            state.asks += 1
+            self.count_rounds(state, 1, 0)  # whom it goes to counts when it is sent
             if not asks_again:
                 state.search = search
         same_nodes = self._setup.backfill_scope is BackfillScope.SAME_NODES

@@ -83,6 +83,16 @@ def test_a_copy_of_the_kernels_finds_what_was_compiled_elsewhere(tmp_path):
     assert said(copy.parent)
 
 
+def test_kernels_are_compiled_where_their_folder_can_not_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "file" / "cache")}
+    done = subprocess.run(
+        [sys.executable, "-c", "from dardis.kernels import chance\nprint(chance.below(7, 1, 1))"], capture_output=True,
+        text=True, env=environment, check=False, timeout=120,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+
+
 ALONE = """
 import os, sys, time
 from pathlib import Path
