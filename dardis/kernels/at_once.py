@@ -26,6 +26,15 @@ from dardis.kernels.offers import (
     offers_of_node,
     up_from,
 )
+from dardis.kernels.openings import (
+    UNKNOWN,
+    Changes,
+    Openings,
+    Taken,
+    catch_up,
+    nodes_now,
+    who_could,
+)
 from dardis.kernels.profile import DONE, FULL, REFUSED, book, release, reserve, unbook
 from dardis.kernels.rows import Rows, make_room
 from dardis.kernels.search import last_change
@@ -41,11 +50,16 @@ BEFORE: Final = np.int64(0)
 
 
 class Pool(NamedTuple):
-    """What a pool holds: reservations of its nodes, what these hold when empty (nodes, kinds), and how they choose."""
+    """What a pool holds: reservations of its nodes, what these hold when empty (nodes, kinds), and how they choose.
+
+    What has changed, and who can hold the unit that is asked for from now on (`NO_OPENINGS`: each is asked).
+    """
 
     books: Rows
     capacity: Ints
     choice: Choice
+    changes: Changes
+    openings: Openings
 
 
 class Found(NamedTuple):
@@ -81,24 +95,42 @@ def _select(question: Question, i: int, count: int, choice: Choice, found: Found
 
 
 @folded
-def _seek(question: Question, pool: Pool, found: Found, span: int) -> int:
-    """Reserve the earliest start of the question's job, and book it; windows double, the first has `span` starts."""
+def _start_now(question: Question, pool: Pool, found: Found) -> int:
+    """Take nodes for the question's job from now on, by who is known to be open; return as `nodes_now`."""
     nodes, asks, now = question.nodes, question.batch.asks, question.now
-    rows = nodes.rows
+    catch_up(nodes.rows, nodes.group, pool.changes, pool.openings, asks.request[0], asks.groups[0], now)
+    if asks.first[0] != now:
+        return UNKNOWN
+    start = Start(np.int64(0), now, asks.walltime[0], asks.units[0], asks.job[0], asks.draw_key[0])
+    taken = Taken(found.nodes, found.units)
+    return nodes_now(nodes, pool.changes, pool.openings, start, asks.request[0], pool.choice, taken)
+
+
+@folded
+def _start_later(question: Question, pool: Pool, found: Found, knows: bool) -> int:
+    """Look for the earliest start in windows that double; answers DONE, NOTHING or OUT_OF_SPACE."""
+    nodes, asks = question.nodes, question.batch.asks
+    none = question.batch.asked.node
     earliest, attempt = asks.first[0], asks.draw_key[0]
     limit = np.int64(NONE)
-    found.start[0] = NONE
-    found.rounds[0] = 0
-    asks.last[0] = earliest + span - 1
+    outcome = NOTHING
     while True:
         found.rounds[0] += 1
-        count = answer_one(question, 0, np.int64(0), len(nodes.group), BEFORE)
+        could = who_could(pool.openings, asks.last[0]) if knows else none
+        span = np.array([0, len(could)]) if knows else none
+        some = Question(
+            nodes, Batch(asks, question.batch.held, Asked(span, could, none)), question.rules, question.now,
+            question.scratch, question.out, question.offset,
+        )  # fmt: skip
+        count = answer_one(some, 0, np.int64(0), len(nodes.group), BEFORE)
         if count == OUT_OF_SPACE:
+            outcome = OUT_OF_SPACE
             break
         if _select(question, 0, count, pool.choice, found):
+            outcome = DONE
             break
         if limit == NONE:
-            limit = max(last_change(rows), earliest) + question.rules.grain - 1
+            limit = max(last_change(nodes.rows), earliest) + question.rules.grain - 1
         if asks.last[0] >= limit:
             break
         first = asks.last[0] + 1
@@ -107,10 +139,25 @@ def _seek(question: Question, pool: Pool, found: Found, span: int) -> int:
         asks.draw_key[0] += 1
     asks.first[0] = earliest
     asks.draw_key[0] = attempt
-    if count == OUT_OF_SPACE:
-        return OUT_OF_SPACE
-    if found.start[0] == NONE:
-        return NOTHING
+    return outcome
+
+
+@folded
+def _seek(question: Question, pool: Pool, found: Found, span: int) -> int:
+    """Reserve the earliest start of the question's job, and book it; windows double, the first has `span` starts."""
+    nodes, asks, now = question.nodes, question.batch.asks, question.now
+    rows = nodes.rows
+    found.start[0] = NONE
+    found.rounds[0] = 0
+    asks.last[0] = asks.first[0] + span - 1
+    knows = len(pool.openings.key) > 0
+    count = _start_now(question, pool, found) if knows else UNKNOWN
+    if count > 0:
+        found.start[0], found.count[0], found.rounds[0] = now, count, 1
+    else:
+        outcome = _start_later(question, pool, found, knows)
+        if outcome != DONE:
+            return outcome
     mine = found.nodes[: found.count[0]] - nodes.first
     units, start = found.units[: found.count[0]], found.start[0]
     for i in range(len(mine)):
@@ -227,12 +274,16 @@ def _run(
     nodes: Fields, batch: Fields, rules: Fields, now: int, scratch: Fields, out: Ints, offset: Ints, pool: Fields,
     found: Fields, span: int,
 ) -> int:  # fmt: skip
-    (rows, group, first, ready, boot), (asks, held, asked), (books, capacity, choice) = nodes, batch, pool
+    (rows, group, first, ready, boot), (asks, held, asked), (books, capacity, choice, changes, openings) = (
+        nodes,
+        batch,
+        pool,
+    )
     question = Question(
         Nodes(Rows(*rows), group, first, ready, boot), Batch(Asks(*asks), Held(*held), Asked(*asked)),
         OfferRules(*rules), now, Scratch(*scratch), out, offset,
     )  # fmt: skip
-    kept = Pool(Rows(*books), capacity, Choice(*choice))
+    kept = Pool(Rows(*books), capacity, Choice(*choice), Changes(*changes), Openings(*openings))
     return _seek(question, kept, Found(*found), span) if span > 0 else _improve(question, kept, Found(*found))
 
 
@@ -246,8 +297,8 @@ def run(question: Question, pool: Pool, found: Found, span: int) -> int:
     """
     nodes, (asks, held, asked), rules, now, scratch, out, offset = question
     plain = tuple(asks), tuple(held), tuple(asked)
-    books, capacity, choice = pool
+    books, capacity, choice, changes, openings = pool
     return _run(
         (tuple(nodes.rows), *nodes[1:]), plain, tuple(rules), now, tuple(scratch), out, offset,
-        (tuple(books), capacity, tuple(choice)), tuple(found), span,
+        (tuple(books), capacity, tuple(choice), tuple(changes), tuple(openings)), tuple(found), span,
     )  # fmt: skip

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dardis.kernels.chance import PURPOSE_NODE, PURPOSE_PICK, below, draw_key, mix
-from dardis.kernels.jit import Fields, bare, inlined, kernel
+from dardis.kernels.jit import Fields, bare, folded, inlined, kernel
 from dardis.model.arrays import Ints
 from dardis.model.asks import Asks
 from dardis.model.codes import ANY_NODE, BEST_FIT, CONTIGUOUS, MAX_PROBABILITY, MIN_START, WORST_FIT
@@ -267,29 +267,54 @@ def take_contiguous(node: Ints, whole: Ints, units: int, taken: Ints) -> None:
             left -= taken[i]
 
 
+@inlined
+def key_of(choice: Choice, start: Start, node: int, index: int, free_from: int, free_to: int) -> int:
+    """The key of a node that offers the start with this index, between two times: the lowest goes first."""
+    if choice.nodes == BEST_FIT:
+        begin = start.first + start.instant * choice.grain
+        after = OPEN_GAP if free_to == FOREVER else free_to - begin - start.walltime
+        fits = min(index >> INDEX_BITS, (1 << WHOLE_BITS) - 1)
+        return (fits << GAP_BITS) | min(begin - free_from + after, (1 << GAP_BITS) - 1)
+    if choice.nodes == WORST_FIT:
+        return -index
+    if choice.nodes == ANY_NODE:
+        key = draw_key(choice.seed, start.job, start.attempt, node, PURPOSE_NODE)
+        return np.int64(mix(key, np.uint64(0)) >> np.uint64(1))
+    return np.int64(0)
+
+
 @bare
 def list_candidates(offers: Ints, start: Start, choice: Choice, node: Ints, whole: Ints, keys: Ints) -> int:
     """Write who offers the start: node, units it takes, key (the lowest goes first); return how many."""
     instant = start.instant
-    begin = start.first + instant * choice.grain
     size = 0
     for o in range(len(offers)):
         if offers[o, FROM] <= instant < offers[o, TO]:
             node[size] = offers[o, NODE]
             whole[size] = units_of(offers[o, INDEX], choice.distinct)
-            keys[size] = 0
-            if choice.nodes == BEST_FIT:
-                after = OPEN_GAP if offers[o, FREE_TO] == FOREVER else offers[o, FREE_TO] - begin - start.walltime
-                gap = begin - offers[o, FREE_FROM] + after
-                fits = min(offers[o, INDEX] >> INDEX_BITS, (1 << WHOLE_BITS) - 1)
-                keys[size] = (fits << GAP_BITS) | min(gap, (1 << GAP_BITS) - 1)
-            elif choice.nodes == WORST_FIT:
-                keys[size] = -offers[o, INDEX]
-            elif choice.nodes == ANY_NODE:
-                key = draw_key(choice.seed, start.job, start.attempt, node[size], PURPOSE_NODE)
-                keys[size] = np.int64(mix(key, np.uint64(0)) >> np.uint64(1))
+            keys[size] = key_of(choice, start, node[size], offers[o, INDEX], offers[o, FREE_FROM], offers[o, FREE_TO])
             size += 1
     return size
+
+
+@folded
+def give_out(
+    choice: Choice, node: Ints, whole: Ints, keys: Ints, units: int, nodes: Ints, node_units: Ints
+) -> int:  # fmt: skip
+    """Write which of the candidates are taken, by their keys, and their units; return how many."""
+    # Candidates come in the order of nodes, so their places break ties by node number.
+    taken = np.zeros(len(node), dtype=np.int64)
+    if choice.nodes == CONTIGUOUS:
+        take_contiguous(node, whole, units, taken)
+    else:
+        take_in_order(keys, whole, np.arange(len(node)), units, taken)
+    count = 0
+    for i in range(len(node)):
+        if taken[i] > 0:
+            nodes[count] = node[i]
+            node_units[count] = taken[i]
+            count += 1
+    return count
 
 
 @kernel
@@ -299,19 +324,7 @@ def choose_nodes(offers: Ints, start: Start, choice: Choice, nodes: Ints, node_u
     whole = np.empty(len(offers), dtype=np.int64)
     keys = np.empty(len(offers), dtype=np.int64)
     size = list_candidates(offers, start, choice, node, whole, keys)
-    # Offers of several hosts come in the order of nodes, so a candidate's place breaks ties by node number.
-    taken = np.zeros(size, dtype=np.int64)
-    if choice.nodes == CONTIGUOUS:
-        take_contiguous(node[:size], whole[:size], start.units, taken)
-    else:
-        take_in_order(keys[:size], whole[:size], np.arange(size), start.units, taken)
-    count = 0
-    for i in range(size):
-        if taken[i] > 0:
-            nodes[count] = node[i]
-            node_units[count] = taken[i]
-            count += 1
-    return count
+    return give_out(choice, node[:size], whole[:size], keys[:size], start.units, nodes, node_units)
 
 
 @kernel

@@ -42,6 +42,7 @@ from dardis.kernels import (
 )  # fmt: skip
 from dardis.kernels.ahead import make_ahead, schedule_or_postpone
 from dardis.kernels.jit import TELLER, compiled_by_one
+from dardis.kernels.openings import NO_CHANGES, NO_OPENINGS
 from dardis.kernels.rows import Rows, make_rows
 from dardis.model.arrays import Ints
 from dardis.model.asks import Asks
@@ -123,7 +124,8 @@ def warm_at_once() -> None:
     question, books = _question(rows, FIRST, 1), make_rows(2, 1, 4, np.int64)
     at = np.array([0, 1], dtype=np.int64)
     found = at_once.Found(zero.copy(), zero.copy(), zero.copy(), zero.copy(), at, zero.copy(), zero.copy(), one)
-    at_once.run(question, at_once.Pool(books, np.full((2, 1), 4, dtype=np.int64), _CHOICE), found, 0)
+    pool = at_once.Pool(books, np.full((2, 1), 4, dtype=np.int64), _CHOICE, NO_CHANGES, NO_OPENINGS)
+    at_once.run(question, pool, found, 0)
 
 
 @_by_one

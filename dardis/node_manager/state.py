@@ -11,6 +11,7 @@ import numpy as np
 from dardis.kernels import at_once, offers, profile, ranked, selection, sums, view
 from dardis.kernels.at_once import Found
 from dardis.kernels.offers import Asked, Batch, Held, Nodes, OfferRules, Question, Scratch, make_scratch
+from dardis.kernels.openings import NO_CHANGES, NO_OPENINGS, Changes, Openings
 from dardis.kernels.placer import FEWEST_OFFERS, FIRST_LONGEST
 from dardis.kernels.profiles import NodeProfiles
 from dardis.kernels.rows import Rows, grown, make_rows
@@ -27,6 +28,7 @@ from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.offer_rows import BEST_COLUMNS, OFFER_COLUMNS, STEP_COLUMNS
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
+from dardis.node_manager.open_nodes import OpenNodes
 from dardis.wire.messages import Ask, Improve, Seek, Switch
 
 _ALL_UP: Ints = np.zeros(0, dtype=np.int64)
@@ -90,6 +92,7 @@ class PoolState(NodeProfiles):
         Empty until the first node is switched.
         """
         self._boot_s = boot_and_shutdown(platform)[0][first:last].copy()
+        self._open_nodes = OpenNodes(last - first)
         self._longest_seen = 1
         """No profile has more breakpoints: to look at all of them would make every question cost time of all nodes."""
         super().__init__(platform, first, last, desired)
@@ -108,6 +111,13 @@ class PoolState(NodeProfiles):
         """Hold these profiles and lists of reservations of its nodes in place of its own."""
         self.profiles, self.books = profiles, books
         self._longest_seen = int(profiles.size.max(initial=1))
+        self._open_nodes = OpenNodes(self.count)
+
+    def _touch(self, nodes: Ints) -> None:
+        """Note that what these nodes hold has changed."""
+        self._changed[nodes] = True
+        self._open_nodes.touch(nodes)
+        self._longest_seen = max(self._longest_seen, int(self.profiles.size[nodes].max()))
 
     def switch(self, switch: Switch) -> None:
         """Note that nodes are shut down or booted."""
@@ -130,19 +140,14 @@ class PoolState(NodeProfiles):
         """Reserve on all these nodes, or on none and return False."""
         if len(self._ready) and (start < np.maximum(self._ready[nodes], now + self._boot[nodes])).any():
             return False
-        self._changed[nodes] = True
         done = super().reserve(nodes, units, request, start, end, now)
-        self._see_longest(nodes)
+        self._touch(nodes)
         return done
 
     def release(self, nodes: Ints, units: Ints, request: Ints, start: int, end: int, now: int) -> None:
         """Give back what was reserved over `[start, end)`."""
-        self._changed[nodes] = True
         super().release(nodes, units, request, start, end, now)
-        self._see_longest(nodes)
-
-    def _see_longest(self, nodes: Ints) -> None:
-        self._longest_seen = max(self._longest_seen, int(self.profiles.size[nodes].max()))
+        self._touch(nodes)
 
     def published(self, now: int, *, whole: bool) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
         """What nodes can hold from now on, as `Published` says it. Those that have changed since, or the `whole`."""
@@ -204,13 +209,14 @@ class PoolState(NodeProfiles):
         asks = Asks(job, draw_key, first, last, walltime, units, quota, groups, request)
         found = _found(np.array([0, min(seek.units, self.count)], dtype=np.int64), _NONE)
         batch = Batch(asks, Held(_ZEROS, _NONE, _NONE, _ZEROS, _ZEROS), Asked(_NONE, _NONE, _NONE))
-        outcome = self._at_once(seek, batch, found, seed, now, span=seek.span)
+        # Who is down may be up by the time that it could start.
+        known = self._open_nodes.of(seek.request, seek.groups) if len(self._ready) == 0 else (NO_CHANGES, NO_OPENINGS)
+        outcome = self._at_once(seek, batch, found, seed, now, seek.span, *known)
         if outcome == at_once.NOTHING:
             return 0, _NONE, _NONE, 0
         count = int(found.count[0])
         nodes = found.nodes[:count]
-        self._changed[nodes - self.first] = True
-        self._see_longest(nodes - self.first)
+        self._touch(nodes - self.first)
         return int(found.start[0]), nodes, found.units[:count], int(found.rounds[0])
 
     def improve(self, improve: Improve, held: Held, refuser: Ints, seed: int, now: int) -> Found:
@@ -226,14 +232,16 @@ class PoolState(NodeProfiles):
         )  # fmt: skip
         found = _found(held.offset, refuser)
         batch = Batch(asks, held, Asked(held.offset, held.node, np.zeros(jobs, dtype=np.int64)))
-        self._at_once(improve, batch, found, seed, now, span=0)
+        self._at_once(improve, batch, found, seed, now, 0, NO_CHANGES, NO_OPENINGS)
         for i in np.flatnonzero(found.start != selection.NONE).tolist():
             nodes = held.node[held.offset[i] : held.offset[i + 1]]
-            self._changed[nodes] = True
-            self._see_longest(nodes)
+            self._touch(nodes)
         return found
 
-    def _at_once(self, how: Seek | Improve, batch: Batch, found: Found, seed: int, now: int, span: int) -> int:
+    def _at_once(
+        self, how: Seek | Improve, batch: Batch, found: Found, seed: int, now: int, span: int, changes: Changes,
+        openings: Openings,
+    ) -> int:  # fmt: skip
         """Let the kernel do its work, with as much room as it needs. Answers DONE or NOTHING."""
         rules = OfferRules(binds=False, kind=FIRST, grain=how.grain, seed=seed)
         choice = Choice(MIN_START, how.choice, how.distinct, how.grain, seed)
@@ -241,7 +249,8 @@ class PoolState(NodeProfiles):
         while True:
             nodes = Nodes(self.profiles, self.group, self.first, self._ready, self._boot)
             question = Question(nodes, batch, rules, now, self._scratch_as_long(), self._out.rows, offset)
-            outcome = at_once.run(question, at_once.Pool(self.books, self.capacity, choice), found, span)
+            pool = at_once.Pool(self.books, self.capacity, choice, changes, openings)
+            outcome = at_once.run(question, pool, found, span)
             if outcome == offers.OUT_OF_SPACE:
                 self._longest_seen = int(self.profiles.size.max())
                 if self._longest_seen <= self._scratch_longest:

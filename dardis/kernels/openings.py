@@ -1,0 +1,538 @@
+"""Who can hold a unit from now on, and until when: kept by node and size of unit, worked out where it changed.
+
+A node's entry changes when somebody reserves there or gives back, and when its next breakpoint has come; nobody else is
+visited. Entries that hold a unit are kept in the order in which best fit takes nodes, as far as that is the same for
+all walltimes: by the fewest units that the node holds before it holds none, then until when it holds one, then number.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dardis.kernels.jit import bare, folded, inlined
+from dardis.kernels.offers import Nodes
+from dardis.kernels.queue import UNBOUND
+from dardis.kernels.rows import Rows, forget_before
+from dardis.kernels.search import units_now
+from dardis.kernels.selection import GAP_BITS, OPEN_GAP, Choice, Start, give_out, key_of, units_of
+from dardis.model.arrays import Ints
+from dardis.model.codes import BEST_FIT, FIRST_FIT
+from dardis.model.job import FOREVER
+from dardis.model.offer_rows import INDEX_BITS
+
+Small = NDArray[np.int32]
+"""Units, and numbers of nodes."""
+NODE_BITS, UNTIL_BITS, LEVEL_BITS = 24, 28, 11
+"""Bits of an entry's key: the node, below until when it holds a unit (s from the base on), below how many at least."""
+MOST_NODES: Final = 1 << NODE_BITS
+OPEN_END: Final = (1 << UNTIL_BITS) - 1
+"""Until for ever; whatever ends comes before, eight years and more as one."""
+MOST_LEVEL: Final = (1 << LEVEL_BITS) - 1
+CHUNK: Final = 256
+"""Keys that lie together; half as many when they are laid out."""
+BLOCK: Final = 64
+"""Nodes, and blocks of them, of which one number is kept."""
+LATER: Final = np.int64(1) << 40
+"""More seconds than anybody looks ahead."""
+ANY_UNITS: Final = np.int64(1) << 40
+MOST_UNITS: Final = (1 << 31) - 1
+UNKNOWN: Final = -1
+"""What `nodes_now` answers where it would need more room; and 0: it can't start now."""
+HEAP: Final = 1024
+"""Nodes at most that are not yet in their order, since they hold more at the end of the run than they do later."""
+
+CHUNKS, NODES, BASE, READ, EPOCH = range(5)
+"""Of a size, in `about`: chunks in use, nodes that can start, what `until` counts from, what it has read of the list of
+changes, and of which list."""
+WRITTEN, ISSUE = range(2)
+"""Of the changes, in `about`: how many are noted, and which list it is."""
+
+
+class Changes(NamedTuple):
+    """Which nodes have changed, in a list that begins anew when it is full."""
+
+    node: Small
+    about: Ints
+
+
+class Openings(NamedTuple):
+    """Who can hold a unit of one size from now on; without nodes it is not known."""
+
+    key: Ints
+    """By node its place in the order, or less than 0: none fits now; one does from `base - key - 1` on."""
+    least: Ints
+    """By block of nodes when the first of their entries is over, from the base on."""
+    least_of_blocks: Ints
+    chunk: Ints
+    """Shape (chunks, CHUNK): all keys that are not less than 0, ascending in each."""
+    size: Ints
+    order: Ints
+    """Chunks, by their keys."""
+    heap: Ints
+    """Shape (2, HEAP): keys and nodes that are being put in order."""
+    about: Ints
+
+
+class Taken(NamedTuple):
+    """Where nodes are written that are taken, by their numbers in the machine, and their units."""
+
+    nodes: Ints
+    units: Ints
+
+
+def make_changes(nodes: int) -> Changes:
+    """Return an empty list."""
+    return Changes(np.zeros(nodes // 2 + 1024, dtype=np.int32), np.zeros(2, dtype=np.int64))
+
+
+def make_openings(nodes: int) -> Openings:
+    """Return room for the entries of so many nodes; they are worked out when it is first asked."""
+    blocks = -(-nodes // BLOCK)
+    chunks = nodes // (CHUNK // 2) + 8
+    about = np.zeros(5, dtype=np.int64)
+    about[EPOCH] = -1
+    return Openings(
+        np.zeros(nodes, dtype=np.int64), np.zeros(blocks, dtype=np.int64),
+        np.zeros(-(-blocks // BLOCK), dtype=np.int64), np.zeros((chunks, CHUNK), dtype=np.int64),
+        np.zeros(chunks, dtype=np.int64), np.zeros(chunks, dtype=np.int64), np.zeros((2, HEAP), dtype=np.int64), about,
+    )  # fmt: skip
+
+
+_NONE = np.zeros(0, dtype=np.int64)
+NO_CHANGES: Final = Changes(np.zeros(0, np.int32), _NONE)
+NO_OPENINGS: Final = Openings(
+    _NONE, _NONE, _NONE, np.zeros((0, CHUNK), dtype=np.int64), _NONE, _NONE, np.zeros((2, 0), dtype=np.int64), _NONE
+)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The entries of a size, in order.
+
+
+@inlined
+def least_of(values: Ints, block: int) -> int:
+    """The least value of a block."""
+    least = FOREVER
+    for place in range(block * BLOCK, min((block + 1) * BLOCK, len(values))):
+        least = min(least, values[place])
+    return least
+
+
+@inlined
+def pack_key(level: int, until: int, node: int) -> int:
+    """The place in the order of a node that holds `level` units before none, and one until `until` s from the base."""
+    return (min(level, MOST_LEVEL) << (UNTIL_BITS + NODE_BITS)) | (until << NODE_BITS) | node
+
+
+@inlined
+def until_of(key: int) -> int:
+    """Until when a node of this key holds a unit, from the base on."""
+    return (key >> NODE_BITS) & OPEN_END
+
+
+@inlined
+def whole_at(rows: Rows, place: int, request: Ints) -> int:
+    """Units that fit beside what is reserved over a segment."""
+    whole = ANY_UNITS
+    for k in range(len(request)):
+        free, need = np.int64(rows.value[place, k]), request[k]
+        if free < need:
+            return np.int64(0)
+        if need > 0:
+            whole = min(whole, np.int64(1) if free < 2 * need else free // need)
+    return whole
+
+
+@inlined
+def entry_of(rows: Rows, node: int, request: Ints, base: int, now: int) -> int:
+    """What is known of a node at `now`."""
+    forget_before(rows, node, now)
+    place, stop = rows.head[node], rows.head[node] + rows.size[node]
+    level = whole_at(rows, place, request)
+    place += 1
+    if level == 0:
+        while place < stop and whole_at(rows, place, request) == 0:
+            place += 1
+        return -1 - (min(rows.time[place] - base, LATER) if place < stop else LATER)
+    while place < stop:
+        whole = whole_at(rows, place, request)
+        if whole == 0:
+            break
+        level = min(level, whole)
+        place += 1
+    until = min(rows.time[place] - base, OPEN_END - 1) if place < stop else OPEN_END
+    return pack_key(level, until, node)
+
+
+@inlined
+def over_at(key: int) -> int:
+    """When an entry is over, if nobody touches the node: it holds none any more, or one again; from the base on."""
+    if key < 0:
+        return -1 - key
+    return until_of(key) if until_of(key) < OPEN_END else LATER
+
+
+@inlined
+def see_least(openings: Openings, block: int) -> None:
+    """Know anew when the first entry of a block is over."""
+    least = LATER
+    for node in range(block * BLOCK, min((block + 1) * BLOCK, len(openings.key))):
+        least = min(least, over_at(openings.key[node]))
+    openings.least[block] = least
+    above = block // BLOCK
+    openings.least_of_blocks[above] = least_of(openings.least, above)
+
+
+@inlined
+def chunk_of(openings: Openings, key: int) -> int:
+    """The place of the last chunk that begins at or before a key, or of the first."""
+    order, chunk = openings.order, openings.chunk
+    low, high = np.int64(0), openings.about[CHUNKS]
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if chunk[order[middle], 0] <= key:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@inlined
+def place_in(openings: Openings, chunk: int, key: int) -> int:
+    """How many keys of a chunk are less than this one."""
+    keys = openings.chunk
+    low, high = np.int64(0), openings.size[chunk]
+    while low < high:
+        middle = (low + high) >> 1
+        if keys[chunk, middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@bare
+def strike(openings: Openings, key: int) -> None:
+    """Take a key that is there out of the order."""
+    order, size, about = openings.order, openings.size, openings.about
+    at = chunk_of(openings, key)
+    chunk = order[at]
+    keys = openings.chunk[chunk]
+    for place in range(place_in(openings, chunk, key), size[chunk] - 1):
+        keys[place] = keys[place + 1]
+    size[chunk] -= 1
+    if size[chunk] == 0 and about[CHUNKS] > 1:
+        # The chunk goes behind those in use, to be used again.
+        for place in range(at, about[CHUNKS] - 1):
+            order[place] = order[place + 1]
+        about[CHUNKS] -= 1
+        order[about[CHUNKS]] = chunk
+
+
+@bare
+def insert(openings: Openings, key: int) -> bool:
+    """Put a key into the order; False where there is no chunk left."""
+    order, size, about = openings.order, openings.size, openings.about
+    at = chunk_of(openings, key)
+    chunk = order[at]
+    if size[chunk] == CHUNK:
+        if about[CHUNKS] == len(order):
+            return False
+        fresh = order[about[CHUNKS]]
+        for place in range(about[CHUNKS], at + 1, -1):
+            order[place] = order[place - 1]
+        order[at + 1] = fresh
+        about[CHUNKS] += 1
+        half = CHUNK // 2
+        for place in range(half):
+            openings.chunk[fresh, place] = openings.chunk[chunk, half + place]
+        size[chunk] = size[fresh] = half
+        if openings.chunk[fresh, 0] <= key:
+            chunk = fresh
+    keys = openings.chunk[chunk]
+    at_key = place_in(openings, chunk, key)
+    for place in range(size[chunk], at_key, -1):
+        keys[place] = keys[place - 1]
+    keys[at_key] = key
+    size[chunk] += 1
+    return True
+
+
+@bare
+def renew(rows: Rows, group: Ints, openings: Openings, request: Ints, groups: int, node: int, now: int) -> bool:
+    """Work out a node's entry anew; False where there is no room for it."""
+    about, key = openings.about, openings.key
+    if (groups >> group[node]) & 1 == 0:
+        return True
+    old = key[node]
+    key[node] = entry_of(rows, node, request, about[BASE], now)
+    if key[node] == old:
+        return True
+    block = node // BLOCK
+    over = over_at(key[node])
+    if over < openings.least[block]:
+        openings.least[block] = over
+        openings.least_of_blocks[block // BLOCK] = min(openings.least_of_blocks[block // BLOCK], over)
+    elif over_at(old) == openings.least[block]:
+        see_least(openings, block)
+    if old >= 0:
+        strike(openings, old)
+        about[NODES] -= 1
+    if key[node] < 0:
+        return True
+    about[NODES] += 1
+    return insert(openings, key[node])
+
+
+@bare
+def renew_over(rows: Rows, group: Ints, openings: Openings, request: Ints, groups: int, now: int) -> bool:
+    """Work out anew the entries that are over by now; False where there is no room."""
+    time = now - openings.about[BASE]
+    for above in range(len(openings.least_of_blocks)):
+        if openings.least_of_blocks[above] > time:
+            continue
+        for block in range(above * BLOCK, min((above + 1) * BLOCK, len(openings.least))):
+            if openings.least[block] > time:
+                continue
+            for node in range(block * BLOCK, min((block + 1) * BLOCK, len(openings.key))):
+                if over_at(openings.key[node]) <= time and not renew(
+                    rows, group, openings, request, groups, np.int64(node), now
+                ):
+                    return False
+    return True
+
+
+@folded
+def lay_out(rows: Rows, group: Ints, openings: Openings, request: Ints, groups: int, now: int) -> None:
+    """Work out all entries."""
+    key, about = openings.key, openings.about
+    about[BASE] = now
+    for node in range(len(key)):
+        key[node] = -1 - LATER
+        if (groups >> group[node]) & 1:
+            key[node] = entry_of(rows, np.int64(node), request, now, now)
+    for block in range(len(openings.least)):
+        see_least(openings, np.int64(block))
+    keys = np.sort(key[key >= 0])
+    about[NODES] = len(keys)
+    laid = CHUNK - CHUNK // 4
+    about[CHUNKS] = max(-(-len(keys) // laid), 1)
+    for chunk in range(len(openings.order)):
+        mine = keys[chunk * laid : (chunk + 1) * laid]
+        openings.order[chunk] = chunk
+        openings.size[chunk] = len(mine)
+        openings.chunk[chunk, : len(mine)] = mine
+
+
+@folded
+def catch_up(
+    rows: Rows, group: Ints, changes: Changes, openings: Openings, request: Ints, groups: int, now: int
+) -> None:
+    """Work out anew whoever has changed since it was done last, and what is over."""
+    about = openings.about
+    fresh = about[EPOCH] == changes.about[ISSUE] and now - about[BASE] < OPEN_END // 2
+    place = about[READ]
+    while fresh and place < changes.about[WRITTEN]:
+        fresh = renew(rows, group, openings, request, groups, np.int64(changes.node[place]), now)
+        place += 1
+    if not (fresh and renew_over(rows, group, openings, request, groups, now)):
+        lay_out(rows, group, openings, request, groups, now)
+    about[EPOCH], about[READ] = changes.about[ISSUE], changes.about[WRITTEN]
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Who starts now.
+
+
+@inlined
+def seek_key(openings: Openings, key: int) -> tuple[int, int]:
+    """Chunk, by its place in the order, and place in it of the first key that is not less; behind the last if none."""
+    at = chunk_of(openings, key)
+    chunk = openings.order[at]
+    place = place_in(openings, chunk, key)
+    return (at, place) if place < openings.size[chunk] else (at + 1, np.int64(0))
+
+
+@inlined
+def free_until(rows: Rows, changes: Changes, openings: Openings, request: Ints, node: int, now: int) -> int:
+    """Until when a node that holds a unit now does (FOREVER: for ever); its profile begins with now afterwards.
+
+    Where a segment of it has passed the node's least number of units may have risen, though its entry is not over.
+    """
+    if rows.size[node] > 1 and rows.time[rows.head[node] + 1] <= now:
+        forget_before(rows, node, now)
+        if changes.about[WRITTEN] < len(changes.node):
+            changes.node[changes.about[WRITTEN]] = node
+            changes.about[WRITTEN] += 1
+    until = until_of(openings.key[node])
+    if until == OPEN_END:
+        return FOREVER
+    if until < OPEN_END - 1:
+        return openings.about[BASE] + until
+    place = rows.head[node]
+    while whole_at(rows, place, request) > 0:
+        place += 1
+    return rows.time[place]
+
+
+@inlined
+def before(keys: Ints, nodes: Ints, a: int, b: int) -> bool:
+    """Whether entry a goes before entry b: by key, then by node."""
+    return keys[a] < keys[b] or (keys[a] == keys[b] and nodes[a] < nodes[b])
+
+
+@inlined
+def swap(keys: Ints, nodes: Ints, a: int, b: int) -> None:
+    """Let two entries change places."""
+    keys[a], keys[b] = keys[b], keys[a]
+    nodes[a], nodes[b] = nodes[b], nodes[a]
+
+
+@bare
+def push(keys: Ints, nodes: Ints, size: int) -> None:
+    """Take the entry behind a heap of `size` entries into it."""
+    place = size
+    while place > 0 and before(keys, nodes, place, (place - 1) >> 1):
+        swap(keys, nodes, place, (place - 1) >> 1)
+        place = (place - 1) >> 1
+
+
+@bare
+def pop(keys: Ints, nodes: Ints, size: int) -> None:
+    """Take the first entry of a heap out of it; its place is the last's afterwards, and the last's the first's."""
+    swap(keys, nodes, 0, size - 1)
+    place = 0
+    while True:
+        child = 2 * place + 1
+        if child >= size - 1:
+            return
+        if child + 1 < size - 1 and before(keys, nodes, child + 1, child):
+            child += 1
+        if not before(keys, nodes, child, place):
+            return
+        swap(keys, nodes, child, place)
+        place = child
+
+
+@inlined
+def units_until(rows: Rows, node: int, request: Ints, end: int) -> int:
+    """Units that a node can hold from now on until `end`."""
+    return units_now(rows, node, request, end, UNBOUND, MOST_UNITS)
+
+
+@bare
+def take_best(
+    nodes: Nodes, changes: Changes, openings: Openings, start: Start, request: Ints, choice: Choice, found: Taken
+) -> int:  # fmt: skip
+    """Write the nodes that best fit takes, in its order, and their units; return as `nodes_now`.
+
+    Keys say how many units a node holds before it holds none, not how many at the end of this run: a node waits in a
+    heap until nobody comes any more who could go before it.
+    """
+    rows, about, order = nodes.rows, openings.about, openings.order
+    keys, waiting = openings.heap[0], openings.heap[1]
+    end = start.first + start.walltime
+    least = min(end - about[BASE], OPEN_END - 1)
+    left, count, size = np.int64(start.units), np.int64(0), np.int64(0)
+    at, place = seek_key(openings, pack_key(np.int64(1), least, np.int64(0)))
+    while True:
+        node, bound, key = np.int64(MOST_NODES), np.int64(FOREVER), np.int64(0)
+        more = at < about[CHUNKS]
+        if more:
+            key = openings.chunk[order[at], place]
+            if until_of(key) < least:
+                # Those of its level begin with some that end too early.
+                level = key >> (UNTIL_BITS + NODE_BITS)
+                at, place = seek_key(openings, pack_key(level, least, np.int64(0)))
+                continue
+            node = key & (MOST_NODES - 1)
+            gap = OPEN_GAP if until_of(key) == OPEN_END else max(about[BASE] + until_of(key) - end, 0)
+            bound = ((key >> (UNTIL_BITS + NODE_BITS)) << GAP_BITS) | gap
+        while size > 0 and (keys[0] < bound or (keys[0] == bound and waiting[0] < node)):
+            pop(keys, waiting, size)
+            size -= 1
+            best = waiting[size]
+            found.nodes[count] = nodes.first + best
+            found.units[count] = min(units_until(rows, best, request, end), np.int64(1) if choice.distinct else left)
+            left -= found.units[count]
+            count += 1
+            if left == 0:
+                return count
+        if not more:
+            return np.int64(0)
+        free_to = free_until(rows, changes, openings, request, node, start.first)
+        if free_to >= end:
+            if size == len(keys):
+                return UNKNOWN
+            index = units_until(rows, node, request, end) << INDEX_BITS
+            keys[size] = key_of(choice, start, nodes.first + node, index, start.first, free_to)
+            waiting[size] = node
+            push(keys, waiting, size)
+            size += 1
+        place += 1
+        if place == openings.size[order[at]]:
+            at, place = at + 1, np.int64(0)
+
+
+@folded
+def take_any(
+    nodes: Nodes, changes: Changes, openings: Openings, start: Start, request: Ints, choice: Choice, found: Taken
+) -> int:  # fmt: skip
+    """Write the nodes that another choice takes, ascending, and their units; return as `nodes_now`."""
+    key, about = openings.key, openings.about
+    end = start.first + start.walltime
+    least = min(end - about[BASE], OPEN_END - 1)
+    node, whole, keys = np.empty((3, about[NODES]), dtype=np.int64)
+    left, size = np.int64(start.units), 0
+    for mine in range(len(key)):
+        if key[mine] < 0 or until_of(key[mine]) < least:
+            continue
+        free_to = free_until(nodes.rows, changes, openings, request, mine, start.first)
+        if free_to < end:
+            continue
+        index = units_until(nodes.rows, mine, request, end) << INDEX_BITS
+        node[size], whole[size] = nodes.first + mine, units_of(index, choice.distinct)
+        keys[size] = key_of(choice, start, nodes.first + mine, index, start.first, free_to)
+        left -= whole[size]
+        size += 1
+        if left <= 0 and choice.nodes == FIRST_FIT:
+            break
+    if left > 0:
+        return np.int64(0)
+    return give_out(choice, node[:size], whole[:size], keys[:size], start.units, found.nodes, found.units)
+
+
+@folded
+def nodes_now(
+    nodes: Nodes, changes: Changes, openings: Openings, start: Start, request: Ints, choice: Choice, found: Taken
+) -> int:  # fmt: skip
+    """Write the nodes of a job that starts now, ascending, and their units; return how many nodes.
+
+    0: it can't start now; UNKNOWN: there is not enough room to tell.
+    """
+    if choice.distinct and openings.about[NODES] < start.units:
+        return np.int64(0)
+    if choice.nodes != BEST_FIT:
+        return take_any(nodes, changes, openings, start, request, choice, found)
+    count = take_best(nodes, changes, openings, start, request, choice, found)
+    if count > 1:
+        ascending = np.argsort(found.nodes[:count])
+        found.nodes[:count] = found.nodes[:count][ascending]
+        found.units[:count] = found.units[:count][ascending]
+    return count
+
+
+@folded
+def who_could(openings: Openings, last: int) -> Ints:
+    """The nodes that may hold a unit at some time up to `last`."""
+    key = openings.key
+    least = openings.about[BASE] - last - 1
+    could = np.empty(len(key), dtype=np.int64)
+    count = 0
+    for node in range(len(key)):
+        could[count] = node
+        count += key[node] >= least
+    return could[:count]
