@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from dardis.kernels.jit import Fields, bare, folded, kernel
+from dardis.kernels.jit import Fields, bare, folded, inlined, kernel
 from dardis.kernels.offers import (
     OUT_OF_SPACE,
     Asked,
@@ -27,7 +27,11 @@ from dardis.kernels.offers import (
     up_from,
 )
 from dardis.kernels.openings import (
+    BASE,
+    HEAP,
+    LATER,
     UNKNOWN,
+    WHOLE,
     Changes,
     Openings,
     Taken,
@@ -80,25 +84,29 @@ class Found(NamedTuple):
 
 
 @folded
-def _select(question: Question, i: int, count: int, choice: Choice, found: Found) -> bool:
-    """Take a start of the offers that are out; whether there is one."""
-    asks, offers = question.batch.asks, question.out[:count]
-    units, job, attempt, first = asks.units[i], asks.job[i], asks.draw_key[i], asks.first[i]
-    instant = choose_start(offers, units, choice.policy, choice.distinct, choice.seed, job, attempt)
-    if instant == NONE:
-        return False
-    start = Start(instant, first, asks.walltime[i], units, job, attempt)
+def _instant_of(question: Question, i: int, count: int, choice: Choice) -> int:
+    """The instant that is taken of the offers that are out, or NONE."""
+    asks = question.batch.asks
+    return choose_start(
+        question.out[:count], asks.units[i], choice.policy, choice.distinct, choice.seed, asks.job[i], asks.draw_key[i]
+    )
+
+
+@folded
+def _take_at(question: Question, i: int, count: int, instant: int, choice: Choice, found: Found) -> None:
+    """Take nodes of the offers that are out from that instant on."""
+    asks = question.batch.asks
+    start = Start(instant, asks.first[i], asks.walltime[i], asks.units[i], asks.job[i], asks.draw_key[i])
     nodes, node_units = found.nodes[found.at[i] : found.at[i + 1]], found.units[found.at[i] : found.at[i + 1]]
-    found.count[i] = choose_nodes(offers, start, choice, nodes, node_units)
-    found.start[i] = first + instant * choice.grain
-    return True
+    found.count[i] = choose_nodes(question.out[:count], start, choice, nodes, node_units)
+    found.start[i] = asks.first[i] + instant * choice.grain
 
 
 @folded
 def _start_now(question: Question, pool: Pool, found: Found) -> int:
     """Take nodes for the question's job from now on, by who is known to be open; return as `nodes_now`."""
     nodes, asks, now = question.nodes, question.batch.asks, question.now
-    catch_up(nodes.rows, nodes.group, pool.changes, pool.openings, asks.request[0], asks.groups[0], now)
+    catch_up(nodes.rows, nodes.group, pool.capacity, pool.changes, pool.openings, asks.request[0], asks.groups[0], now)
     if asks.first[0] != now:
         return UNKNOWN
     start = Start(np.int64(0), now, asks.walltime[0], asks.units[0], asks.job[0], asks.draw_key[0])
@@ -106,39 +114,70 @@ def _start_now(question: Question, pool: Pool, found: Found) -> int:
     return nodes_now(nodes, pool.changes, pool.openings, start, asks.request[0], pool.choice, taken)
 
 
+@inlined
+def windows_until(start: int, earliest: int, span: int) -> int:
+    """Which of the windows that double has the start; the first has `span` starts from `earliest` on."""
+    first, last, rounds = earliest, earliest + span - 1, 1
+    while start > last:
+        first, last = last + 1, last + 2 * (last + 1 - first)
+        rounds += 1
+    return rounds
+
+
 @folded
-def _start_later(question: Question, pool: Pool, found: Found, knows: bool) -> int:
-    """Look for the earliest start in windows that double; answers DONE, NOTHING or OUT_OF_SPACE."""
-    nodes, asks = question.nodes, question.batch.asks
+def _start_later(question: Question, pool: Pool, found: Found, span: int) -> int:
+    """Look for the earliest start, whatever windows it is found in; answers DONE, NOTHING or OUT_OF_SPACE.
+
+    Where it is known who is open, only those are asked who could hold a unit in time; so the first look ends where as
+    many can as it takes nodes at least.
+    """
+    nodes, asks, openings, choice = question.nodes, question.batch.asks, pool.openings, pool.choice
     none = question.batch.asked.node
+    knows = len(openings.key) > 0
+    could = when = none
+    needed = np.int64(1)
     earliest, attempt = asks.first[0], asks.draw_key[0]
-    limit = np.int64(NONE)
-    outcome = NOTHING
+    first, last, limit = earliest, earliest + span - 1, np.int64(NONE)
+    if knows:
+        could = np.empty(len(openings.key), dtype=np.int64)
+        when = np.empty(len(openings.key), dtype=np.int64)
+        needed = asks.units[0] if choice.distinct else -(-asks.units[0] // max(openings.about[WHOLE], 1))
+        if needed <= HEAP:
+            last = openings.about[BASE] + LATER - 1
+    outcome = np.int64(NOTHING)
     while True:
-        found.rounds[0] += 1
-        could = who_could(pool.openings, asks.last[0]) if knows else none
-        span = np.array([0, len(could)]) if knows else none
+        count = np.int64(0)
+        asked = question.batch.asked
+        if knows:
+            soonest = needed if limit == NONE and needed <= HEAP else np.int64(0)
+            able = who_could(
+                nodes.rows, openings, asks.request[0], asks.walltime[0], first, last, question.now, soonest, could, when
+            )
+            if soonest > 0:
+                last = when[:able].max() if able >= needed else last
+            asked = Asked(np.array([0, able if able >= needed else 0]), could[:able], none)
+        asks.first[0], asks.last[0] = first, last
         some = Question(
-            nodes, Batch(asks, question.batch.held, Asked(span, could, none)), question.rules, question.now,
-            question.scratch, question.out, question.offset,
+            nodes, Batch(asks, question.batch.held, asked), question.rules, question.now, question.scratch,
+            question.out, question.offset,
         )  # fmt: skip
         count = answer_one(some, 0, np.int64(0), len(nodes.group), BEFORE)
         if count == OUT_OF_SPACE:
             outcome = OUT_OF_SPACE
             break
-        if _select(question, 0, count, pool.choice, found):
+        instant = _instant_of(question, 0, count, choice)
+        if instant != NONE:
+            found.rounds[0] = windows_until(first + instant, earliest, span)
+            asks.draw_key[0] = attempt + found.rounds[0] - 1
+            _take_at(question, 0, count, instant, choice, found)
             outcome = DONE
             break
         if limit == NONE:
-            limit = max(last_change(nodes.rows), earliest) + question.rules.grain - 1
-        if asks.last[0] >= limit:
+            limit = max(last_change(nodes.rows), earliest)
+        if last >= limit:
             break
-        first = asks.last[0] + 1
-        asks.last[0] = min(limit, first + 2 * (first - asks.first[0]) - 1)
-        asks.first[0] = first
-        asks.draw_key[0] += 1
-    asks.first[0] = earliest
-    asks.draw_key[0] = attempt
+        first, last = last + 1, min(limit, last + max(2 * (last + 1 - first), span))
+    asks.first[0], asks.draw_key[0] = earliest, attempt
     return outcome
 
 
@@ -149,13 +188,11 @@ def _seek(question: Question, pool: Pool, found: Found, span: int) -> int:
     rows = nodes.rows
     found.start[0] = NONE
     found.rounds[0] = 0
-    asks.last[0] = asks.first[0] + span - 1
-    knows = len(pool.openings.key) > 0
-    count = _start_now(question, pool, found) if knows else UNKNOWN
+    count = _start_now(question, pool, found) if len(pool.openings.key) > 0 else UNKNOWN
     if count > 0:
         found.start[0], found.count[0], found.rounds[0] = now, count, 1
     else:
-        outcome = _start_later(question, pool, found, knows)
+        outcome = _start_later(question, pool, found, span)
         if outcome != DONE:
             return outcome
     mine = found.nodes[: found.count[0]] - nodes.first
@@ -248,7 +285,9 @@ def _improve(question: Question, pool: Pool, found: Found) -> int:
             count = answer_one(question, i, np.int64(0), len(question.nodes.group), BEFORE)
         if count == OUT_OF_SPACE:
             return OUT_OF_SPACE
-        if count > 0 and _select(question, i, count, pool.choice, found):
+        instant = _instant_of(question, i, count, pool.choice) if count > 0 else NONE
+        if instant != NONE:
+            _take_at(question, i, count, instant, pool.choice, found)
             for place in range(low, high):
                 # What follows gives back and takes on the same nodes.
                 if not make_room(rows, held.node[place], np.int64(4)):

@@ -44,9 +44,9 @@ UNKNOWN: Final = -1
 HEAP: Final = 1024
 """Nodes at most that are not yet in their order, since they hold more at the end of the run than they do later."""
 
-CHUNKS, NODES, BASE, READ, EPOCH = range(5)
+CHUNKS, NODES, BASE, READ, EPOCH, WHOLE = range(6)
 """Of a size, in `about`: chunks in use, nodes that can start, what `until` counts from, what it has read of the list of
-changes, and of which list."""
+changes, and of which list; and the most units that any node holds."""
 WRITTEN, ISSUE = range(2)
 """Of the changes, in `about`: how many are noted, and which list it is."""
 
@@ -92,7 +92,7 @@ def make_openings(nodes: int) -> Openings:
     """Return room for the entries of so many nodes; they are worked out when it is first asked."""
     blocks = -(-nodes // BLOCK)
     chunks = nodes // (CHUNK // 2) + 8
-    about = np.zeros(5, dtype=np.int64)
+    about = np.zeros(6, dtype=np.int64)
     about[EPOCH] = -1
     return Openings(
         np.zeros(nodes, dtype=np.int64), np.zeros(blocks, dtype=np.int64),
@@ -305,8 +305,20 @@ def renew_over(rows: Rows, group: Ints, openings: Openings, request: Ints, group
     return True
 
 
+@inlined
+def units_of_empty(capacity: Ints, node: int, request: Ints) -> int:
+    """Units that a node holds that holds nothing else."""
+    whole = FOREVER
+    for k in range(len(request)):
+        if request[k] > 0:
+            whole = min(whole, capacity[node, k] // request[k])
+    return whole
+
+
 @folded
-def lay_out(rows: Rows, group: Ints, openings: Openings, request: Ints, groups: int, now: int) -> None:
+def lay_out(
+    rows: Rows, group: Ints, capacity: Ints, openings: Openings, request: Ints, groups: int, now: int
+) -> None:  # fmt: skip
     """Work out all entries."""
     key, about = openings.key, openings.about
     about[BASE] = now
@@ -314,6 +326,9 @@ def lay_out(rows: Rows, group: Ints, openings: Openings, request: Ints, groups: 
         key[node] = -1 - LATER
         if (groups >> group[node]) & 1:
             key[node] = entry_of(rows, np.int64(node), request, now, now)
+    about[WHOLE] = 0
+    for node in range(len(key)):
+        about[WHOLE] = max(about[WHOLE], units_of_empty(capacity, np.int64(node), request))
     for block in range(len(openings.least)):
         see_least(openings, np.int64(block))
     keys = np.sort(key[key >= 0])
@@ -329,7 +344,7 @@ def lay_out(rows: Rows, group: Ints, openings: Openings, request: Ints, groups: 
 
 @folded
 def catch_up(
-    rows: Rows, group: Ints, changes: Changes, openings: Openings, request: Ints, groups: int, now: int
+    rows: Rows, group: Ints, capacity: Ints, changes: Changes, openings: Openings, request: Ints, groups: int, now: int
 ) -> None:
     """Work out anew whoever has changed since it was done last, and what is over."""
     about = openings.about
@@ -339,7 +354,7 @@ def catch_up(
         fresh = renew(rows, group, openings, request, groups, np.int64(changes.node[place]), now)
         place += 1
     if not (fresh and renew_over(rows, group, openings, request, groups, now)):
-        lay_out(rows, group, openings, request, groups, now)
+        lay_out(rows, group, capacity, openings, request, groups, now)
     about[EPOCH], about[READ] = changes.about[ISSUE], changes.about[WRITTEN]
 
 
@@ -485,7 +500,9 @@ def take_any(
     key, about = openings.key, openings.about
     end = start.first + start.walltime
     least = min(end - about[BASE], OPEN_END - 1)
-    node, whole, keys = np.empty((3, about[NODES]), dtype=np.int64)
+    node = np.empty(about[NODES], dtype=np.int64)
+    whole = np.empty(about[NODES], dtype=np.int64)
+    keys = np.empty(about[NODES], dtype=np.int64)
     left, size = np.int64(start.units), 0
     for mine in range(len(key)):
         if key[mine] < 0 or until_of(key[mine]) < least:
@@ -525,14 +542,78 @@ def nodes_now(
     return count
 
 
-@folded
-def who_could(openings: Openings, last: int) -> Ints:
-    """The nodes that may hold a unit at some time up to `last`."""
-    key = openings.key
-    least = openings.about[BASE] - last - 1
-    could = np.empty(len(key), dtype=np.int64)
-    count = 0
+# ----------------------------------------------------------------------------------------------------------------------
+# Who starts later.
+
+
+@inlined
+def first_fit(rows: Rows, node: int, request: Ints, first: int, walltime: int, bound: int) -> int:
+    """The first time from `first` on at which a node holds a unit for so long; FOREVER if it is later than `bound`."""
+    place, stop = rows.head[node], rows.head[node] + rows.size[node]
+    while place < stop:
+        if whole_at(rows, place, request) == 0:
+            place += 1
+            continue
+        begin = max(rows.time[place], first)
+        if begin > bound:
+            return FOREVER
+        place += 1
+        while place < stop and rows.time[place] < begin + walltime and whole_at(rows, place, request) > 0:
+            place += 1
+        if place == stop or rows.time[place] >= begin + walltime:
+            return begin
+    return FOREVER
+
+
+@bare
+def sink(values: Ints, size: int) -> None:
+    """Let the first of a heap of which the largest goes first sink to its place."""
+    place = 0
+    while 2 * place + 1 < size:
+        child = 2 * place + 1
+        if child + 1 < size and values[child + 1] > values[child]:
+            child += 1
+        if values[child] <= values[place]:
+            return
+        values[child], values[place] = values[place], values[child]
+        place = child
+
+
+@bare
+def who_could(
+    rows: Rows, openings: Openings, request: Ints, walltime: int, first: int, last: int, now: int, needed: int,
+    could: Ints, when: Ints,
+) -> int:  # fmt: skip
+    """Write the nodes that could hold a unit from some time in `[first, last]` on, and from when; how many.
+
+    With `needed` more than 0, only those that can by the time at which so many can.
+    """
+    key, soonest = openings.key, openings.heap[0]
+    base, count, size, bound = openings.about[BASE], 0, 0, last
     for node in range(len(key)):
-        could[count] = node
-        count += key[node] >= least
-    return could[:count]
+        if key[node] < 0 and base - key[node] - 1 > bound:
+            continue
+        forget_before(rows, node, now)
+        begin = first_fit(rows, node, request, first, walltime, bound)
+        if begin > bound:
+            continue
+        could[count], when[count] = node, begin
+        count += 1
+        if size < needed:
+            place = size
+            while place > 0 and soonest[(place - 1) >> 1] < begin:
+                soonest[place] = soonest[(place - 1) >> 1]
+                place = (place - 1) >> 1
+            soonest[place] = begin
+            size += 1
+        elif needed > 0 and begin < soonest[0]:
+            soonest[0] = begin
+            sink(soonest, size)
+        if size == needed and needed > 0:
+            bound = min(bound, soonest[0])
+    kept = 0
+    for place in range(count):
+        if when[place] <= bound:
+            could[kept], when[kept] = could[place], when[place]
+            kept += 1
+    return kept
