@@ -34,7 +34,7 @@ from dardis.model.errors import INTERRUPTED, DardisError
 # Typer brings its own copy of click from some version on; a usage mistake is the parent of both copies' BadParameter.
 UsageMistake: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 
-OBJECTS_BETWEEN_COLLECTIONS = 100_000
+OBJECTS_BETWEEN_COLLECTIONS = 250_000
 """A run makes millions of objects and hardly a cycle: to look for one after every 700 took 6 % of the CPU, and the
 same of loading its modules."""
 
