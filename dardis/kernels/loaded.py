@@ -3,15 +3,17 @@
 Before Numba loads a kernel it gets everything ready that one may be compiled from, SciPy's linear algebra and Python's
 texts among it, and it parses the intermediate code of each for those that will call it. That took 0.42 of the 1.3 CPU s
 of a small run, which compiles nothing. Here it waits until something is compiled: whoever compiles gets all ready
-then, whatever has been loaded before.
+then, whatever has been loaded before. A Numba that is made otherwise inside loads kernels as it does by itself.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from numba.core.caching import FunctionCache
-from numba.core.codegen import CPUCodegen, JITCodeLibrary, ll  # type: ignore[attr-defined]
+from numba.core.codegen import CPUCodegen, CPUCodeLibrary, JITCodeLibrary, ll  # type: ignore[attr-defined]
 from numba.core.compiler import CompileResult
 from numba.core.cpu import CPUContext
 from numba.core.runtime.nrt import rtsys
@@ -38,8 +40,21 @@ class _Library(JITCodeLibrary):
         return self._shared_module
 
     def get_pointer_to_function(self, name: str) -> int:
-        """Where it lies: asked for what is called from Python, which is there."""
-        return self._codegen._engine.get_function_address(name)  # noqa: SLF001 (which is told no names of what it holds)
+        """Where it lies. Raises ValueError where it is not: what Python calls is."""
+        address: int = self._codegen._engine.get_function_address(name)  # noqa: SLF001 (it has not been told the names)
+        if not address:
+            raise ValueError(f"{self.name} holds no {name}")
+        return address
+
+
+@contextmanager
+def _loading_into(codegen: CPUCodegen, library: type[CPUCodeLibrary]) -> Iterator[None]:
+    """Let what is loaded meanwhile become such a library; nobody compiles then, as whoever loads holds Numba's lock."""
+    codegen._library_class = library  # type: ignore[attr-defined]  # noqa: SLF001 (that of its class stays)
+    try:
+        yield
+    finally:
+        del codegen._library_class  # type: ignore[attr-defined]  # noqa: SLF001
 
 
 class KernelCache(FunctionCache):
@@ -47,10 +62,9 @@ class KernelCache(FunctionCache):
 
     def load_overload(self, sig: object, target_context: CPUContext) -> CompileResult | None:
         """The kernel for arguments of these types, if it is there."""
-        rtsys.initialize(target_context)
-        codegen = target_context.codegen()
-        codegen._library_class = _Library  # noqa: SLF001 (while nobody else loads or compiles: Numba holds its lock)
         try:
-            return self._load_overload(sig, target_context)
-        finally:
-            del codegen._library_class  # noqa: SLF001
+            rtsys.initialize(target_context)
+            with _loading_into(target_context.codegen(), _Library):
+                return self._load_overload(sig, target_context)
+        except (AttributeError, TypeError, ValueError):
+            return super().load_overload(sig, target_context)
