@@ -19,7 +19,7 @@ from dardis.model.numbers import LARGEST_INT64, LEAST_INT64
 class Table(BaseModel):
     """A TOML table or JSON object: unknown keys and values of another type are refused."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
 TableT = TypeVar("TableT", bound=Table)

@@ -11,29 +11,14 @@ if TYPE_CHECKING:
     from dardis.dispatch.setups import CENTRAL_SETUPS, CentralSetUp, QueueSetUp
 
 __all__ = [
-    "ASKING_SETUPS",
-    "CENTRAL_SETUPS",
-    "REPLAN_SETUPS",
-    "AskingSetUp",
-    "CentralDispatcher",
-    "CentralSetUp",
+    "ASKING_SETUPS", "CENTRAL_SETUPS", "REPLAN_SETUPS", "AskingSetUp", "CentralDispatcher", "CentralSetUp",
     "QueueSetUp",
-]
+]  # fmt: skip
 
 if not TYPE_CHECKING:  # else type checkers would take any name for one
-    __getattr__ = found_when_used(
-        __name__,
-        {
-            "central": ("CentralDispatcher",),
-            "setups": (
-                "CENTRAL_SETUPS",
-                "CentralSetUp",
-                "QueueSetUp",
-            ),
-            "replan.setups": ("REPLAN_SETUPS",),
-            "asking_setups": (
-                "ASKING_SETUPS",
-                "AskingSetUp",
-            ),
-        },
-    )
+    __getattr__ = found_when_used(__name__, {
+        "asking_setups": ("ASKING_SETUPS", "AskingSetUp"),
+        "central": ("CentralDispatcher",),
+        "replan.setups": ("REPLAN_SETUPS",),
+        "setups": ("CENTRAL_SETUPS", "CentralSetUp", "QueueSetUp"),
+    })  # fmt: skip

@@ -11,10 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["NodePool", "RelayingHost"]
 
 if not TYPE_CHECKING:  # else type checkers would take any name for one
-    __getattr__ = found_when_used(
-        __name__,
-        {
-            "pool": ("NodePool",),
-            "relay": ("RelayingHost",),
-        },
-    )
+    __getattr__ = found_when_used(__name__, {
+        "pool": ("NodePool",),
+        "relay": ("RelayingHost",),
+    })  # fmt: skip

@@ -11,31 +11,14 @@ if TYPE_CHECKING:
     from dardis.task_manager.setups import EVERY_HOST, LATE_SETUPS, SETUPS, LateSetUp, Reach, SetUp
 
 __all__ = [
-    "EVERY_HOST",
-    "LATE_SETUPS",
-    "SETUPS",
-    "LateByTimers",
-    "LateByTurns",
-    "LateSetUp",
-    "PlannedManager",
-    "Reach",
+    "EVERY_HOST", "LATE_SETUPS", "SETUPS", "LateByTimers", "LateByTurns", "LateSetUp", "PlannedManager", "Reach",
     "SetUp",
-]
+]  # fmt: skip
 
 if not TYPE_CHECKING:  # else type checkers would take any name for one
-    __getattr__ = found_when_used(
-        __name__,
-        {
-            "setups": (
-                "EVERY_HOST",
-                "LATE_SETUPS",
-                "SETUPS",
-                "LateSetUp",
-                "Reach",
-                "SetUp",
-            ),
-            "planned": ("PlannedManager",),
-            "late.turns": ("LateByTurns",),
-            "late.timers": ("LateByTimers",),
-        },
-    )
+    __getattr__ = found_when_used(__name__, {
+        "late.timers": ("LateByTimers",),
+        "late.turns": ("LateByTurns",),
+        "planned": ("PlannedManager",),
+        "setups": ("EVERY_HOST", "LATE_SETUPS", "SETUPS", "LateSetUp", "Reach", "SetUp"),
+    })  # fmt: skip

@@ -15,17 +15,11 @@ if TYPE_CHECKING:
 __all__ = ["CentralTurns", "LateTurns", "OverlappedTurns", "PlannedTurns", "Turn", "Turns", "TurnsByMessage"]
 
 if not TYPE_CHECKING:  # else type checkers would take any name for one
-    __getattr__ = found_when_used(
-        __name__,
-        {
-            "turn": (
-                "Turn",
-                "Turns",
-            ),
-            "planned": ("PlannedTurns",),
-            "late": ("LateTurns",),
-            "central": ("CentralTurns",),
-            "overlapped": ("OverlappedTurns",),
-            "by_message": ("TurnsByMessage",),
-        },
-    )
+    __getattr__ = found_when_used(__name__, {
+        "by_message": ("TurnsByMessage",),
+        "central": ("CentralTurns",),
+        "late": ("LateTurns",),
+        "overlapped": ("OverlappedTurns",),
+        "planned": ("PlannedTurns",),
+        "turn": ("Turn", "Turns"),
+    })  # fmt: skip

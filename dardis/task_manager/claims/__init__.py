@@ -12,15 +12,8 @@ if TYPE_CHECKING:
 __all__ = ["AgreedClaims", "Claims", "FinalClaims", "Pace", "Retry"]
 
 if not TYPE_CHECKING:  # else type checkers would take any name for one
-    __getattr__ = found_when_used(
-        __name__,
-        {
-            "base": ("Claims",),
-            "final": ("FinalClaims",),
-            "agreed": (
-                "AgreedClaims",
-                "Pace",
-                "Retry",
-            ),
-        },
-    )
+    __getattr__ = found_when_used(__name__, {
+        "agreed": ("AgreedClaims", "Pace", "Retry"),
+        "base": ("Claims",),
+        "final": ("FinalClaims",),
+    })  # fmt: skip
