@@ -18,29 +18,7 @@ from typing import Final, TypeVar, cast
 import numba
 import numpy as np
 
-from dardis.kernels import (
-    at_once,
-    chosen,
-    day_profit,
-    late,
-    offers,
-    passes,
-    positions,
-    postpone,
-    profile,
-    queue,
-    ranked,
-    rebuild,
-    relaxed,
-    replan,
-    sample,
-    search,
-    selection,
-    shapes,
-    sums,
-    view,
-)  # fmt: skip
-from dardis.kernels.ahead import make_ahead, schedule_or_postpone
+from dardis.kernels import offers, profile, queue, selection
 from dardis.kernels.jit import TELLER, compiled_by_one
 from dardis.kernels.openings import NO_CHANGES, NO_OPENINGS
 from dardis.kernels.rows import Rows, make_rows
@@ -120,6 +98,8 @@ def warm_pool() -> None:
 @_by_one
 def warm_at_once() -> None:
     """The same for rounds that a host with all nodes holds by itself, beside `warm_pool`."""
+    from dardis.kernels import at_once
+
     rows, zero, one = _two_nodes(), np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.int64)
     question, books = _question(rows, FIRST, 1), make_rows(2, 1, 4, np.int64)
     at = np.array([0, 1], dtype=np.int64)
@@ -131,6 +111,8 @@ def warm_at_once() -> None:
 @_by_one
 def warm_reach() -> None:
     """The same for task managers that sum offers up a tree, or ask some nodes only, beside `warm_pool`."""
+    from dardis.kernels import ranked, sample, sums
+
     question = _question(_two_nodes(), FIRST, 1)
     node, one = np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.int64)
     steps, best = np.zeros((64, STEP_COLUMNS), np.int64), np.ones((64, BEST_COLUMNS), np.int64)
@@ -159,6 +141,8 @@ def _two_wait(strict: bool) -> tuple[Rows, Ints, queue.Queue, queue.Rules, queue
 
 def _warm_wishes(rows: Rows, group: Ints, waiting: queue.Queue, rules: queue.Rules, room: queue.Room) -> None:
     """Call what looks at who waits beside a desired profile."""
+    from dardis.kernels import passes, search
+
     search.find(rows, group, waiting, rules, room, 1, queue.UNBOUND, 0, FOREVER, 0)
     passes.withdraw(rows, waiting, 1, 0)
 
@@ -166,12 +150,16 @@ def _warm_wishes(rows: Rows, group: Ints, waiting: queue.Queue, rules: queue.Rul
 @_by_one
 def warm_pass() -> None:
     """The same for a pass over a queue, by which the past is replayed that a plan looks at."""
+    from dardis.kernels import passes
+
     passes.pass_over(*_two_wait(strict=True), 0)
 
 
 @_by_one
 def warm_queue(*, wished: bool = True) -> None:
     """The same for a run of a central dispatcher, with what only a desired profile needs if one is `wished`."""
+    from dardis.kernels import passes, shapes
+
     nodes_and_jobs = _two_wait(strict=True)
     passes.pass_over(*nodes_and_jobs, 0)
     shapes.holds_alone(*nodes_and_jobs, 1, 0)
@@ -182,6 +170,9 @@ def warm_queue(*, wished: bool = True) -> None:
 @_by_one
 def warm_replan(*, wished: bool = True) -> None:
     """The same for a run of a dispatcher that plans who waits anew."""
+    from dardis.kernels import replan
+    from dardis.kernels.ahead import make_ahead
+
     nodes_and_jobs = _two_wait(strict=False)
     base = np.array([NO_TIME], dtype=np.int64), np.array([[8]], dtype=np.int64)
     ahead = make_ahead(*base, 2, 2)
@@ -194,6 +185,9 @@ def warm_replan(*, wished: bool = True) -> None:
 @_by_one
 def warm_asking(*, wished: bool = True) -> None:
     """The same for a run of a dispatcher that asks models: the pass, and the answers that come first."""
+    from dardis.kernels import chosen, passes, search
+    from dardis.kernels.ahead import schedule_or_postpone
+
     nodes_and_jobs = _two_wait(strict=False)
     rows, _, waiting, rules, room = nodes_and_jobs
     chosen.open_pass(*nodes_and_jobs, 0)
@@ -218,6 +212,8 @@ def warm_asking(*, wished: bool = True) -> None:
 @_by_one
 def warm_late() -> None:
     """The same for a run that binds late, beside `warm_pool`."""
+    from dardis.kernels import late, passes, search, view
+
     rows, group = _two_nodes(), np.zeros(2, dtype=np.int64)
     waiting = queue.make_queue(2, 1)
     room = queue.make_room(1, offers.make_scratch(8, rows, 0, 0), 16, 2)
@@ -236,6 +232,8 @@ def warm_late() -> None:
 @_by_one
 def warm_planner() -> None:
     """The same for the planner: placing jobs, and rebuilding a plan."""
+    from dardis.kernels import day_profit, rebuild, search
+
     rows, group = _two_nodes(), np.zeros(2, dtype=np.int64)
     jobs = queue.make_queue(1, 1)
     room = queue.make_room(1, offers.make_scratch(8, rows, 0, 0), 16, 1)
@@ -252,6 +250,8 @@ def warm_planner() -> None:
 
 def warm_first() -> None:
     """The same for a dispatcher that asks a constraint solver: the answer that comes first."""
+    from dardis.kernels import postpone
+
     rows, group = _two_nodes(), np.zeros(2, dtype=np.int64)
     node, one = np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.int64)
     postpone.take_all(rows, node, 0 * one, 7 * one, one.reshape(1, 1), 0)
@@ -269,6 +269,8 @@ def warm_first() -> None:
 
 def warm_positions() -> None:
     """The same for a dispatcher that gives units positions: two jobs, one after the other beside one that runs."""
+    from dardis.kernels import positions
+
     two, none = np.full(2, 4, dtype=np.int64).reshape(2, 1), np.zeros(2, dtype=np.int64)
     pool = positions.make_pool(2, 1, 3)
     node, end = none[:1], np.array([5], dtype=np.int64)
@@ -283,6 +285,8 @@ def warm_positions() -> None:
 @_by_one
 def warm_known() -> None:
     """The same for the bound on what could have been done with all jobs known."""
+    from dardis.kernels import relaxed
+
     job, need, prices = np.ones(1), np.ones((1, 1)), np.zeros((2, 1))
     relaxed.relaxed_starts(job, job, need, job, prices, 1.0, job.copy())
     relaxed.add_use(job, job, need, 1.0, prices)

@@ -66,10 +66,10 @@ def power_terms(platform: Platform, offset: int | None, first: int, last: int) -
 
     `offset` is Unix time less trace time, where it is known. Raises InputError for files that are no good for it.
     """
+    if not platform.says_of_power:
+        return None
     around = platform.facility
     machine = MachinePower.of_platform(platform)
-    if not around.stated and all(group.power is None for group in platform.groups):
-        return None
     warnings = []
     if not machine.stated:
         warnings.append(

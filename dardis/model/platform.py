@@ -168,6 +168,11 @@ class Platform:
             names.update(dict.fromkeys(group.resources))
         return tuple(names)
 
+    @property
+    def says_of_power(self) -> bool:
+        """Whether it says anything of power or money."""
+        return self.facility.stated or any(group.power is not None for group in self.groups)
+
     @cached_property
     def node_count(self) -> int:
         """Number of nodes."""

@@ -1,24 +1,26 @@
-"""How the three kinds of dispatchers are built: task managers that plan, those that bind late, and one queue."""
+"""How the three kinds of dispatchers are built: task managers that plan, those that bind late, and one queue.
+
+What a kind is built of is imported by what builds it: a run loads no dispatcher but its own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dardis.config.set_up import AnySetUp
-from dardis.dispatch import CentralDispatcher
-from dardis.dispatch.apart import Apart
-from dardis.dispatch.base import Decider
-from dardis.kernels.warm import warm_asking, warm_at_once, warm_late, warm_pool, warm_queue, warm_replan
 from dardis.model.errors import InputError
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.registry.dispatcher import Builder, Cluster
-from dardis.task_manager import LateByTimers, LateByTurns, LateSetUp, PlannedManager, SetUp
-from dardis.task_manager.claims import AgreedClaims, Pace
-from dardis.task_manager.setups import EVERY_HOST
-from dardis.turns import CentralTurns, LateTurns, OverlappedTurns, PlannedTurns, Turns, TurnsByMessage
+
+if TYPE_CHECKING:
+    from dardis.dispatch import QueueSetUp
+    from dardis.dispatch.base import Decider
+    from dardis.task_manager import LateSetUp, SetUp
+    from dardis.task_manager.claims import Pace
+    from dardis.turns import OverlappedTurns, Turns, TurnsByMessage
 
 
 class Planned(Builder):
@@ -26,11 +28,16 @@ class Planned(Builder):
 
     def warm(self, *, wished: bool) -> None:  # noqa: ARG002 (its kernels are the same)
         """Compile what node managers need."""
+        from dardis.kernels.warm import warm_at_once, warm_pool
+
         warm_pool()
         warm_at_once()
 
     def turns(self, setup: SetUp, cluster: Cluster) -> Turns:
         """In the order of submission; a host that has all nodes holds whole rounds."""
+        from dardis.task_manager import EVERY_HOST, PlannedManager
+        from dardis.turns import PlannedTurns
+
         alone = (
             len(cluster.bounds) == 2 and cluster.reach == EVERY_HOST and cluster.switching is None and cluster.at_once
         )
@@ -39,10 +46,17 @@ class Planned(Builder):
 
     def overlapped(self, setup: SetUp, cluster: Cluster, overlap: int) -> OverlappedTurns:
         """In waves, each of which begins where the last one ended."""
+        from dardis.task_manager import PlannedManager
+        from dardis.turns import OverlappedTurns
+
         return OverlappedTurns(cluster.each(partial(PlannedManager, setup)), overlap)
 
     def turns_by_message(self, setup: SetUp, cluster: Cluster, pace: Pace) -> TurnsByMessage:
         """With claims that are agreed on in two phases."""
+        from dardis.task_manager import PlannedManager
+        from dardis.task_manager.claims import AgreedClaims
+        from dardis.turns import TurnsByMessage
+
         levels = cluster.reach.levels(len(cluster.bounds) - 1)
         agreed = partial(AgreedClaims, pace, cluster.seed, levels=levels, questions=cluster.reach.questions)
         return TurnsByMessage(cluster.each(partial(PlannedManager, setup, make_claims=agreed)))
@@ -53,16 +67,24 @@ class Late(Builder):
 
     def warm(self, *, wished: bool) -> None:  # noqa: ARG002 (its kernels are the same)
         """Compile what node managers and turns need."""
+        from dardis.kernels.warm import warm_late, warm_pool
+
         warm_pool()
         warm_late()
 
     def turns(self, setup: LateSetUp, cluster: Cluster) -> Turns:
         """In the agreed order."""
+        from dardis.task_manager import LateByTurns
+        from dardis.turns import LateTurns
+
         managers = cluster.each(partial(LateByTurns, setup))
         return LateTurns(setup.event_order, managers, cluster.bounds, cluster.new_switcher())
 
     def turns_by_message(self, setup: LateSetUp, cluster: Cluster, pace: Pace) -> TurnsByMessage:
         """By delays that grow with the key."""
+        from dardis.task_manager import LateByTimers
+        from dardis.turns import TurnsByMessage
+
         return TurnsByMessage(cluster.each(partial(LateByTimers, setup, pace=pace)))
 
 
@@ -73,11 +95,36 @@ class Warm(Protocol):
         """With what only a desired profile needs if one is `wished`."""
 
 
+def _central(setup: QueueSetUp, platform: Platform, desired: DesiredProfile | None, seed: int) -> Decider:
+    """The central dispatcher of ours, whose set-up says how it goes over the queue."""
+    from dardis.dispatch import CentralDispatcher
+
+    return CentralDispatcher(setup, platform, desired, seed)
+
+
+def _warm_queue(*, wished: bool) -> None:
+    from dardis.kernels.warm import warm_queue
+
+    warm_queue(wished=wished)
+
+
+def _warm_replan(*, wished: bool) -> None:
+    from dardis.kernels.warm import warm_replan
+
+    warm_replan(wished=wished)
+
+
+def _warm_asking(*, wished: bool) -> None:
+    from dardis.kernels.warm import warm_asking
+
+    warm_asking(wished=wished)
+
+
 class Central(Builder):
     """One queue, one view of all nodes; its set-up is an `AnySetUp` that asks no nodes."""
 
     def __init__(
-        self, make: Callable[[Any, Platform, DesiredProfile | None, int], Decider], warm: Warm = warm_queue
+        self, make: Callable[[Any, Platform, DesiredProfile | None, int], Decider], warm: Warm = _warm_queue
     ) -> None:
         """`make` is called with set-up, platform, the desired profile that decides, if any, and seed.
 
@@ -92,6 +139,8 @@ class Central(Builder):
 
     def turns(self, setup: AnySetUp, cluster: Cluster) -> Turns:
         """When anything has happened."""
+        from dardis.dispatch.apart import Apart
+        from dardis.turns import CentralTurns
 
         def make(platform: Platform) -> Decider:
             return self._make(setup, platform, cluster.desired, cluster.seed)
@@ -104,5 +153,5 @@ class Central(Builder):
         return CentralTurns(setup.event_order, dispatcher, cluster.new_switcher())
 
 
-PLANNED, LATE, CENTRAL = Planned(), Late(), Central(CentralDispatcher)
-REPLAN, ASKING = Central(CentralDispatcher, warm_replan), Central(CentralDispatcher, warm_asking)
+PLANNED, LATE, CENTRAL = Planned(), Late(), Central(_central)
+REPLAN, ASKING = Central(_central, _warm_replan), Central(_central, _warm_asking)

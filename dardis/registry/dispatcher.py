@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from dardis.config.set_up import AnySetUp
 from dardis.config.settings import with_settings
@@ -13,12 +13,14 @@ from dardis.model.addresses import address_of
 from dardis.model.errors import InputError
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile, Switching
-from dardis.node_manager import NodePool
-from dardis.node_manager.switching import Switcher
-from dardis.task_manager import EVERY_HOST, Reach
-from dardis.task_manager.claims import Pace
 from dardis.task_manager.layout import Layout, layout_of
-from dardis.turns import OverlappedTurns, Turns, TurnsByMessage
+from dardis.task_manager.setups import EVERY_HOST, Reach
+
+if TYPE_CHECKING:
+    from dardis.node_manager import NodePool
+    from dardis.node_manager.switching import Switcher
+    from dardis.task_manager.claims import Pace
+    from dardis.turns import OverlappedTurns, Turns, TurnsByMessage
 
 Manager = TypeVar("Manager")
 
@@ -54,7 +56,11 @@ class Cluster:
 
     def new_switcher(self) -> Switcher | None:
         """Who shuts nodes down and boots them; None where nobody may be shut down."""
-        return None if self.switching is None else Switcher(self.platform, self.switching, self.begin)
+        if self.switching is None:
+            return None
+        from dardis.node_manager.switching import Switcher
+
+        return Switcher(self.platform, self.switching, self.begin)
 
 
 class Builder(Protocol):
@@ -81,6 +87,8 @@ class Builder(Protocol):
 
     def pool(self, setup: Any) -> Callable[..., NodePool]:  # noqa: ANN401, ARG002 (what is asked says all)
         """What makes the node managers of a host; it is called as `NodePool` is."""
+        from dardis.node_manager import NodePool
+
         return NodePool
 
 

@@ -2,33 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
 from dardis.config.set_up import AnySetUp
-from dardis.dispatch import ASKING_SETUPS, CENTRAL_SETUPS, REPLAN_SETUPS
 from dardis.model.errors import InputError
 from dardis.model.suggestion import meant
 from dardis.registry.builders import ASKING, CENTRAL, LATE, PLANNED, REPLAN
-from dardis.registry.dispatcher import Dispatcher
+from dardis.registry.dispatcher import Builder, Dispatcher
 from dardis.registry.loaded import is_of_module, loaded, of_class, of_module, origin_of
-from dardis.task_manager import LATE_SETUPS, SETUPS
 
 GROUP: Final = "dardis.dispatchers"
 """The group of entry points; each is a `Dispatcher`, and its name is that of the entry point."""
-_KINDS = (
-    (SETUPS, PLANNED),
-    (LATE_SETUPS, LATE),
-    (CENTRAL_SETUPS, CENTRAL),
-    (REPLAN_SETUPS, REPLAN),
-    (ASKING_SETUPS, ASKING),
-)
-OURS: Final[dict[str, Dispatcher]] = {
-    name: Dispatcher(name, setup, builder) for setups, builder in _KINDS for name, setup in setups.items()
-}
+_KINDS: Final[tuple[tuple[str, str, Builder, tuple[str, ...]], ...]] = (
+    (
+        "dardis.task_manager", "SETUPS", PLANNED,
+        ("dardis-throughput", "dardis-profile", "dardis-balance", "dardis-conservative"),
+    ),
+    (
+        "dardis.task_manager", "LATE_SETUPS", LATE,
+        ("dardis-late",),
+    ),
+    (
+        "dardis.dispatch", "CENTRAL_SETUPS", CENTRAL,
+        (
+            "rules-fcfs", "rules-df", "rules-wt", "rules-ljf", "rules-profit", "easy", "conservative", "pbs-fifo",
+            "pbs-walltime",
+        ),
+    ),
+    (
+        "dardis.dispatch", "REPLAN_SETUPS", REPLAN,
+        ("replan",),
+    ),
+    (
+        "dardis.dispatch", "ASKING_SETUPS", ASKING,
+        ("pcp14", "pcp19", "hcp19", "pcp20", "cp-eurora", "portfolio", "aucsched"),
+    ),
+)  # fmt: skip
+"""Where the set-ups of a kind are, how its dispatchers are built, and their names, in that order."""
+
+
+class _Ours(Mapping[str, Dispatcher]):
+    """Our own dispatchers by name: the set-ups of a kind are loaded when one of that kind is wanted."""
+
+    def __init__(self) -> None:
+        self._kind_of = {name: kind[:3] for kind in _KINDS for name in kind[3]}
+        self._found: dict[str, Dispatcher] = {}
+
+    def __getitem__(self, name: str) -> Dispatcher:
+        if name not in self._found:
+            module, setups, builder = self._kind_of[name]
+            setup = getattr(import_module(module), setups)[name]
+            self._found[name] = Dispatcher(name, setup, builder)
+        return self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kind_of)
+
+    def __len__(self) -> int:
+        return len(self._kind_of)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._kind_of
+
+
+OURS: Final[Mapping[str, Dispatcher]] = _Ours()
 
 
 def dispatcher_names() -> tuple[str, ...]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dardis.model.addresses import HostId
 from dardis.model.platform import Platform
 from dardis.model.platform_dict import platform_from_dict, platform_to_dict
 from dardis.model.profile import StepFunction
 from dardis.model.target import DesiredProfile, Split
-from dardis.node_manager import NodePool, RelayingHost
+
+if TYPE_CHECKING:
+    from dardis.node_manager import NodePool, RelayingHost
 
 
 def even_bounds(nodes: int, hosts: int) -> tuple[int, ...]:
@@ -32,6 +34,8 @@ def host_plan(platform: Platform, desired: DesiredProfile | None, bounds: tuple[
 
 def host_from_plan(plan: dict[str, Any], host: HostId, make_pool: Callable[..., NodePool]) -> RelayingHost:
     """The node managers of one host, with its place in the tree of hosts; `make_pool` is called as NodePool is."""
+    from dardis.node_manager import RelayingHost
+
     platform = platform_from_dict(plan["platform"])
     desired = None
     if plan["desired"] is not None:

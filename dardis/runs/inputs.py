@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from dardis.config.events import SiteStory, load_events
 from dardis.config.reservations import check_reservations, places_of
 from dardis.config.set_up import AnySetUp
 from dardis.config.target import read_profile
-from dardis.metrics.power import PowerTerms, power_terms
 from dardis.metrics.system import trim_window
 from dardis.model.choices import Expecting, ProfileRule
 from dardis.model.errors import InputError
@@ -42,6 +41,9 @@ from dardis.workload.stated import told_of
 from dardis.workload.summary import skipped_lines
 from dardis.workload.trace import Trace
 from dardis.workload.units import groups_of
+
+if TYPE_CHECKING:
+    from dardis.metrics.power import PowerTerms
 
 LONGEST_CLOSED_S = 366 * 86_400
 STARTS_ONLY: Final = "profile=hard is tested when a job starts, not after (profile_check=instant)"
@@ -113,13 +115,22 @@ def prepared(request: RunRequest, given: Given) -> Inputs:
     target = _target(request, story, setup, warnings, jobs[-1].submit)
     see_shapes(request.trace, jobs, request.dispatcher, setup, target)
     warnings += check_reach(request, setup)
-    power = power_terms(platform, unix_start, jobs[0].submit, jobs[-1].submit)
+    power = _power(platform, unix_start, jobs)
     warnings += power.warnings if power else ()
     events = _with_groups(request, story.events, part, lay_out(platform).machine)
     return Inputs(
         platform, dispatcher, jobs, request.deadlines or setup.deadlines, request.deadlines is None, target, unix_start,
         skipped, warnings, given, asked, trim, workload.rounded, power, events,
     )  # fmt: skip
+
+
+def _power(platform: Platform, unix_start: int | None, jobs: Sequence[Actual]) -> PowerTerms | None:
+    """What the platform says of power and money; None where that is nothing. Raises InputError."""
+    if not platform.says_of_power:
+        return None
+    from dardis.metrics.power import power_terms
+
+    return power_terms(platform, unix_start, jobs[0].submit, jobs[-1].submit)
 
 
 def _target(request: RunRequest, story: SiteStory, setup: AnySetUp, warnings: list[str], last_submit: int) -> Target:

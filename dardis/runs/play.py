@@ -23,7 +23,7 @@ from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
 from dardis.sim.recorder import Keep, Recorder
 from dardis.sim.simulation import NO_HOSTS, Progress, Simulation
 from dardis.sim.site import Site
-from dardis.task_manager import EVERY_HOST, Reach
+from dardis.task_manager.setups import EVERY_HOST, Reach
 from dardis.transport.base import Hosts
 from dardis.transport.local import LocalHosts
 

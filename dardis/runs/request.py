@@ -14,7 +14,7 @@ from dardis.model.choices import Overrun, Resources
 from dardis.model.files import sha256_of
 from dardis.model.platform import Platform
 from dardis.registry import dispatcher_origin
-from dardis.task_manager import Reach
+from dardis.task_manager.setups import Reach
 
 _OPTIONS: Final = {"start": "--from", "end": "--to", "settings": "--set"}
 """Options that are not called as their field."""

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from dardis.metrics.cores import core_sets
 from dardis.metrics.downtime import DOWNTIME_FILE, switching_metrics, write_downtime
 from dardis.metrics.expectations import EXPECTATIONS_FILE, Expectations, expectation_metrics, write_expectations
 from dardis.metrics.jobs import makespan, write_metrics_by
-from dardis.metrics.power import PowerReport, power_metrics, power_report, write_power
 from dardis.metrics.system import schedule_metrics, trimmed, write_profile
 from dardis.metrics.table import write_jobs
 from dardis.metrics.violation import Violation
@@ -37,6 +36,9 @@ from dardis.runs.play import Played
 from dardis.runs.request import RunRequest
 from dardis.runs.solved import SOLVER_FILE, solver_figures, write_solved
 from dardis.sim.recorder import Recorder
+
+if TYPE_CHECKING:
+    from dardis.metrics.power import PowerReport
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,8 @@ class Results:
         write_profile(folder / "profile.csv", schedule, platform, self.inputs.target.desired)
         write_metrics_by(folder / "metrics_by.csv", schedule, platform, trimmed(schedule, self.inputs.trim)[0])
         if self.power and self.power.account and self.power.conditions:
+            from dardis.metrics.power import write_power
+
             write_power(folder / "power.csv", self.power.account, self.power.conditions)
         write_json(folder / "metrics.json", self.metrics)
         write_decisions(folder / "decisions.csv", recorder.decision_ns)
@@ -170,7 +174,12 @@ def results_of(request: RunRequest, inputs: Inputs, played: Played) -> Results:
     recorder, schedule, platform = played.recorder, played.schedule, played.site.as_it_became
     counted, window = trimmed(schedule, inputs.trim)
     downtime = recorder.downtime() if inputs.target.switching else None
-    power = power_report(inputs.power, schedule, window, downtime) if inputs.power else None
+    power, drawn = None, {}
+    if inputs.power:
+        from dardis.metrics.power import power_metrics, power_report
+
+        power = power_report(inputs.power, schedule, window, downtime)
+        drawn = power_metrics(power)
     expected = _expectations(inputs, recorder, schedule)
     more: dict[str, Any] = decision_figures(recorder.decision_ns, recorder.upkeep_ns) | played.figures
     if downtime:
@@ -184,7 +193,7 @@ def results_of(request: RunRequest, inputs: Inputs, played: Played) -> Results:
     span = makespan(schedule, np.arange(len(schedule.number)))  # of all jobs, as the decisions are
     metrics: dict[str, Any] = schedule_metrics(schedule, platform, inputs.target.desired, inputs.trim)
     metrics["rounded_up_cores"] = inputs.rounded.cores
-    metrics |= (power_metrics(power) if power else {}) | more
+    metrics |= drawn | more
     metrics |= {"overhead_share": more["decision_cpu_s"] / span if span else None, "schedule_digest": schedule.digest()}
     warnings = (*inputs.warnings, *played.site.notes, *(power.warnings if power else ()))
     return Results(request, inputs, played, schedule, metrics, warnings, downtime, power, expected)

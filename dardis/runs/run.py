@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dardis.kernels.jit import TELLER
-from dardis.kernels.warm import warm_reach
 from dardis.model.addresses import FIRST_HOST, HostId
 from dardis.model.folders import RUN_FOLDER
 from dardis.model.laid_out import lay_out
@@ -20,7 +18,6 @@ from dardis.runs.blamed import blamed
 from dardis.runs.given import NOTHING, Objects, read_given
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
 from dardis.runs.inputs import Inputs, prepared
-from dardis.runs.instances import check_folder, keeper
 from dardis.runs.outputs import RUN_FILE, Report
 from dardis.runs.play import Hosting, heeded, play, play_over
 from dardis.runs.request import RunRequest
@@ -113,6 +110,8 @@ def run_over_ranks(
         return plan, lead
 
     def be_host(plan: dict[str, Any]) -> int:
+        from dardis.kernels.jit import TELLER
+
         dispatcher = find_dispatcher(*plan["dispatcher"])
         TELLER.quiet = True  # the first rank, which has compiled already, says so for all
         with blamed(dispatcher):
@@ -134,6 +133,8 @@ def _warn(line: str) -> None:
 
 def _prepare(request: RunRequest, objects: Objects = NOTHING, tell: Tell = _warn) -> Inputs:
     if request.save_instances is not None:
+        from dardis.runs.instances import check_folder
+
         check_folder(request.save_instances, request.dispatcher, request.out, force=request.force)
     inputs = prepared(request, read_given(request, objects))
     for warning in inputs.warnings:
@@ -147,6 +148,8 @@ def _warm(dispatcher: Dispatcher, reach: Reach, *, wished: bool) -> None:
     """Compile what the run needs, before anything is measured."""
     dispatcher.warm(wished=wished)
     if reach != EVERY_HOST:
+        from dardis.kernels.warm import warm_reach
+
         warm_reach()
 
 
@@ -154,6 +157,8 @@ def _keeper(request: RunRequest) -> Keep | None:
     """What keeps the decisions of models, if they are asked for."""
     if request.save_instances is None:
         return None
+    from dardis.runs.instances import keeper
+
     return keeper(request.save_instances)
 
 

@@ -1,11 +1,24 @@
 """Task managers: each serves some jobs, asks all node managers, and decides when and where its jobs run."""
 
-from dardis.task_manager.late.timers import LateByTimers
-from dardis.task_manager.late.turns import LateByTurns
-from dardis.task_manager.planned import PlannedManager
-from dardis.task_manager.setups import EVERY_HOST, LATE_SETUPS, SETUPS, LateSetUp, Reach, SetUp
+from typing import TYPE_CHECKING
+
+from dardis.model.faces import found_when_used
+
+if TYPE_CHECKING:
+    from dardis.task_manager.late.timers import LateByTimers
+    from dardis.task_manager.late.turns import LateByTurns
+    from dardis.task_manager.planned import PlannedManager
+    from dardis.task_manager.setups import EVERY_HOST, LATE_SETUPS, SETUPS, LateSetUp, Reach, SetUp
 
 __all__ = [
     "EVERY_HOST", "LATE_SETUPS", "SETUPS", "LateByTimers", "LateByTurns", "LateSetUp", "PlannedManager", "Reach",
     "SetUp",
 ]  # fmt: skip
+
+if not TYPE_CHECKING:  # else type checkers would take any name for one
+    __getattr__ = found_when_used(__name__, {
+        "late.timers": ("LateByTimers",),
+        "late.turns": ("LateByTurns",),
+        "planned": ("PlannedManager",),
+        "setups": ("EVERY_HOST", "LATE_SETUPS", "SETUPS", "LateSetUp", "Reach", "SetUp"),
+    })  # fmt: skip

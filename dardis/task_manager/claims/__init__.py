@@ -1,7 +1,19 @@
 """How a claim becomes a reservation: final at once, or agreed in two phases where messages and hosts may be lost."""
 
-from dardis.task_manager.claims.agreed import AgreedClaims, Pace, Retry
-from dardis.task_manager.claims.base import Claims
-from dardis.task_manager.claims.final import FinalClaims
+from typing import TYPE_CHECKING
+
+from dardis.model.faces import found_when_used
+
+if TYPE_CHECKING:
+    from dardis.task_manager.claims.agreed import AgreedClaims, Pace, Retry
+    from dardis.task_manager.claims.base import Claims
+    from dardis.task_manager.claims.final import FinalClaims
 
 __all__ = ["AgreedClaims", "Claims", "FinalClaims", "Pace", "Retry"]
+
+if not TYPE_CHECKING:  # else type checkers would take any name for one
+    __getattr__ = found_when_used(__name__, {
+        "agreed": ("AgreedClaims", "Pace", "Retry"),
+        "base": ("Claims",),
+        "final": ("FinalClaims",),
+    })  # fmt: skip

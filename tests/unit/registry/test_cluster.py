@@ -57,6 +57,6 @@ def test_who_has_rounds_can_overlap_them(name):
 )  # fmt: skip
 def test_a_host_holds_whole_rounds_if_it_has_all_nodes_and_nobody_is_switched(more, at_once):
     cluster = replace(CLUSTER, **({"bounds": (0, 2), "reach": Reach()} | more))
-    with patch("dardis.registry.builders.PlannedManager") as made:
+    with patch("dardis.task_manager.PlannedManager") as made:
         find_dispatcher("dardis-throughput").turns(cluster)
     assert made.call_args.kwargs["at_once"] is at_once

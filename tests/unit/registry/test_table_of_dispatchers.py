@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from dardis.dispatch import ASKING_SETUPS
 from dardis.registry import find_dispatcher
-from dardis.registry.names import OURS
+from dardis.registry.names import _KINDS, OURS
 
 FORMATS = Path(__file__).parents[3] / "docs" / "formats.md"
 
@@ -32,3 +33,8 @@ def test_each_dispatcher_is_in_one_row_that_says_what_its_set_up_does(name: str)
     assert (solve != "–") == (name in ASKING_SETUPS)
     if name in ASKING_SETUPS:
         assert closed.startswith("planned" if ASKING_SETUPS[name].keeps_closed else "not considered")
+
+
+@pytest.mark.parametrize(("module", "setups", "names"), [(row[0], row[1], row[3]) for row in _KINDS])
+def test_the_names_of_a_kind_are_those_of_its_set_ups(module: str, setups: str, names: tuple[str, ...]) -> None:
+    assert [*names] == [*getattr(import_module(module), setups)]

@@ -193,3 +193,34 @@ def test_help_loads_no_heavy_library():
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert "simulate" in done.stdout
     assert done.stderr.strip() == "[]"
+
+
+OF_OTHERS = (
+    "dardis.config.records", "dardis.dispatch.auction", "dardis.dispatch.cp", "dardis.dispatch.replan",
+    "dardis.kernels.positions", "dardis.kernels.postpone", "dardis.kernels.rebuild", "dardis.kernels.replan",
+    "dardis.metrics.power", "dardis.report", "dardis.scale", "matplotlib", "mpi4py", "offline", "ortools", "pandas",
+    "scipy.linalg", "sklearn",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("dispatcher", "of_others"),
+    [
+        ("dardis-throughput", ("dardis.dispatch.central", "dardis.kernels.passes", "dardis.task_manager.late")),
+        ("dardis-late", ("dardis.dispatch.central", "dardis.kernels.at_once", "dardis.task_manager.planned")),
+        ("easy", ("dardis.kernels.at_once", "dardis.node_manager.pool", "dardis.task_manager.planned")),
+    ],
+)
+def test_a_run_loads_nothing_that_only_others_need(request_for, dispatcher, of_others):
+    """Its kernels are on disk: who compiles needs more."""
+    words = [
+        "simulate", request_for.trace, "--platform", request_for.platform, "--dispatcher", dispatcher, "--out",
+        request_for.out, "--no-report", "--force",
+    ]  # fmt: skip
+    program = (
+        f"import sys\nfrom dardis.cli.main import run\nassert run({[*map(str, words)]}) == 0\n"
+        f"print([name for name in {(*OF_OTHERS, *of_others)} if name in sys.modules])"
+    )
+    for _ in range(2):  # the first compiles what is missing
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

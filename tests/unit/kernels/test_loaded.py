@@ -1,0 +1,54 @@
+"""Kernels that are loaded without what only compiling needs: who compiles afterwards has all that it takes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+
+def said(*program):
+    """What a fresh interpreter prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(program)], capture_output=True, text=True, check=False, timeout=300
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+DRAW = "import sys\nfrom dardis.kernels.chance import below\nprint(below(7, 1, 100))\n"
+WHETHER = "print('scipy.linalg' in sys.modules)\n"
+COMPILE = """
+import numba
+import numpy as np
+
+@numba.njit
+def drawn_and_solved(matrix):
+    return below(7, 1, 100), np.linalg.solve(matrix, np.ones(2))
+
+drawn, solved = drawn_and_solved(np.diag([2.0, 4.0]))
+print(drawn, *solved)
+"""
+
+
+def test_a_kernel_on_disk_is_loaded_without_what_compiles():
+    drawn = said(DRAW)
+    assert said(DRAW, WHETHER) == [*drawn, "False"]
+
+
+def test_who_compiles_a_caller_of_a_loaded_kernel_has_linear_algebra_and_the_kernel():
+    (drawn,) = said(DRAW)
+    assert said(DRAW, WHETHER, COMPILE, WHETHER) == [drawn, "False", drawn, "0.5", "0.25", "True"]
+
+
+@pytest.mark.parametrize(
+    "otherwise",
+    [
+        "loaded._Library._unserialize = classmethod(lambda cls, codegen: None)",  # of other arguments
+        "loaded._Library.enable_object_caching = property(lambda self: self.nothing)",  # without such an attribute
+        "loaded._Library._set_compiled_object = lambda self, code: (_ for _ in ()).throw(ValueError)",
+    ],
+)
+def test_where_numba_is_made_otherwise_it_loads_kernels_itself(otherwise):
+    assert said("from dardis.kernels import loaded", otherwise, DRAW, WHETHER) == [*said(DRAW), "True"]
