@@ -29,7 +29,7 @@ def comparisons(folder: Path, workloads: Sequence[tuple[Path, Path]], one_job: S
         name, _, setting = one.partition(":")
         lines.append(f'[[dispatchers]]\nname = "{name}"\nlabel = "{one.replace(":", " ")}"\n' + _settings(setting))
     spec.write_text("\n".join(lines))
-    command = [sys.executable, "-m", "scripts.bench_peers.without_report", str(spec), str(out)]
+    command = [sys.executable, "-m", "scripts.bench_peers.without_report", str(spec)]
     costs = in_turns({"compare": command, "one job": one_job}, repeats)
     requests = [planned.request() for planned in plan(load_comparison(spec), out)]
     own = [sum(_cpu_of(request) for request in requests) for _ in range(repeats + 1)][1:]  # the first loads kernels
