@@ -14,6 +14,7 @@ import gc  # noqa: E402 (the rest takes a while)
 import json  # noqa: E402
 import os  # noqa: E402
 import sys  # noqa: E402
+from pathlib import Path  # noqa: E402
 
 from dardis.cli.main import OBJECTS_BETWEEN_COLLECTIONS, run  # noqa: E402
 from dardis.model.errors import INTERRUPTED  # noqa: E402
@@ -22,7 +23,7 @@ from dardis.model.errors import INTERRUPTED  # noqa: E402
 def main() -> int:
     """Do what is asked until nothing more is."""
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
-    with os.fdopen(os.dup(1), "w") as answers, open(os.devnull, "w") as nowhere:
+    with os.fdopen(os.dup(1), "w") as answers, Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), 1)
         try:
             for line in sys.stdin:

@@ -114,10 +114,11 @@ def run_all(runs: Sequence[PlannedRun], state: State, processes: int, watch: Onl
                     run = waiting.popleft()
                     state.begin(run)
                     children.append(Child.start(run, progress))
-                for child, error in [(child, child.ended()) for child in children]:
-                    if error is None:
+                for child, failure in [(child, child.ended()) for child in children]:
+                    if failure is None:
                         continue
-                    ended, error = child.run, state.settle(child.run, error)
+                    ended = child.run
+                    error = state.settle(ended, failure)
                     if waiting and child.process.poll() is None:
                         run = _next(waiting, ended)
                         state.begin(run)

@@ -16,10 +16,11 @@ from scripts.growth_curves.queues import over_waiting
 from scripts.kit import busy_pool
 from scripts.kit.command import ROOT
 from scripts.kit.page import markdown, publish, table
+from scripts.kit.spread import Spread
 
 PICTURE: Final = ROOT / "docs" / "images" / "growth"
 HEAD: Final = (
-    "CPU µs a job over", "of", "from", "to", "exponent", "of its upper two decades", "farthest point off the line",
+    "CPU µs a job over", "of", "first", "last", "exponent", "in the upper two decades", "farthest off the line",
 )  # fmt: skip
 
 
@@ -37,17 +38,15 @@ ALL: Final = Sizes(
     (100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000), (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512),
     (10, 30, 100, 300, 1_000, 3_000, 10_000), 3, 500,
 )  # fmt: skip
-QUICK: Final = Sizes((100, 1_000, 10_000), (0, 1, 8), (10, 100), 1, 50)
+QUICK: Final = Sizes((100, 1_000), (0, 1, 8), (10, 30), 1, 30)
 
 
 def measured(sizes: Sizes) -> list[Point]:
     """All points; the largest pool last, when nothing else is in memory."""
     busy_pool.warm()
-    return [
-        *over_waiting(sizes.waiting, sizes.turns, sizes.ends),
-        *over_reservations(sizes.reservations, sizes.turns),
-        *over_nodes(sizes.nodes, sizes.turns),
-    ]
+    waiting = over_waiting(sizes.waiting, sizes.turns, sizes.ends)
+    reservations = over_reservations(sizes.reservations, sizes.turns)
+    return [*over_nodes(sizes.nodes, sizes.turns), *reservations, *waiting]
 
 
 def page(points: Sequence[Point]) -> str:
@@ -56,10 +55,16 @@ def page(points: Sequence[Point]) -> str:
     for over, curves in curves_of(points).items():
         for what, curve in curves.items():
             whole, last = law_of(curve), law_of(upper(curve))
-            ends = [f"{one.cost_us} at {one.size:,.0f}" for one in (curve[0], curve[-1])]
+            ends = [f"{told(one.cost_us)} at {one.size:,.0f}" for one in (curve[0], curve[-1])]
             laws = [str(whole or ""), str(last or ""), f"× {whole.off:.2g}" if whole else ""]
             rows.append([over, what, *ends, *laws])
     return markdown([table(HEAD, rows, left=len(HEAD), blank=" ")])
+
+
+def told(cost: Spread) -> str:
+    """Median and range, three digits each, thousands apart."""
+    median, least, most = (f"{float(f'{value:.3g}'):,.7g}" for value in (cost.median, cost.least, cost.most))
+    return f"{median} ({least}–{most})"
 
 
 def main() -> int:

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from dardis.model.arrays import Floats
 from scripts.growth_curves.points import Point
 
 UPPER: Final = 100.0
@@ -16,20 +17,15 @@ UPPER: Final = 100.0
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """Its exponent, and by how much (a factor) the farthest point is off the straight line; where it begins and ends.
-
-    `least` and `most`: the exponents if the first and the last point had the other ends of their spreads.
-    """
+    """Its exponent, what that could be within the points' spreads, and by which factor a point is `off` at most."""
 
     exponent: float
     least: float
     most: float
     off: float
-    low: float
-    high: float
 
     def __str__(self) -> str:
-        """The exponent, and what it could be."""
+        """The exponent, and its range."""
         return f"{self.exponent:.2f} ({self.least:.2f}–{self.most:.2f})"
 
 
@@ -39,14 +35,15 @@ def law_of(points: Sequence[Point]) -> Law | None:
     if len({one.size for one in some}) < 2:
         return None
     x = np.log([one.size for one in some])
-    exponent, constant = _line(x, np.log([one.cost_us.median for one in some]))
-    off = np.exp(np.abs(np.log([one.cost_us.median for one in some]) - exponent * x - constant).max())
-    ends = []
-    for first, last in (("most", "least"), ("least", "most")):
-        middle = (len(some) - 1) / 2
-        tilted = [getattr(one.cost_us, first if place < middle else last) for place, one in enumerate(some)]
-        ends.append(_line(x, np.log(tilted))[0])
-    return Law(exponent, *ends, off=float(off), low=some[0].size, high=some[-1].size)
+    y = np.log([one.cost_us.median for one in some])
+    exponent, constant = _line(x, y)
+    off = np.exp(np.abs(y - exponent * x - constant).max())
+    # The ends of the spreads that tilt the line most.
+    half = len(some) / 2
+    flat = [one.cost_us.most if place < half else one.cost_us.least for place, one in enumerate(some)]
+    steep = [one.cost_us.least if place < half else one.cost_us.most for place, one in enumerate(some)]
+    least, most = (_line(x, np.log(costs))[0] for costs in (flat, steep))
+    return Law(exponent, least, most, float(off))
 
 
 def upper(points: Sequence[Point]) -> list[Point]:
@@ -54,6 +51,6 @@ def upper(points: Sequence[Point]) -> list[Point]:
     return [one for one in points if one.size * UPPER >= points[-1].size]
 
 
-def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+def _line(x: Floats, y: Floats) -> tuple[float, float]:
     slope, constant = np.polyfit(x, y, 1)
     return float(slope), float(constant)

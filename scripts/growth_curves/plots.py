@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LABELS: Final = {
-    "nodes": "nodes, 4 reservations each", "reservations a node": "reservations a node, 10,000 nodes",
-    "waiting jobs": "jobs that wait, 100 nodes",
-}  # fmt: skip
-"""What stands below each panel."""
+    "nodes": ("dardis-throughput, rounds in one call", "nodes, 4 reservations each"),
+    "reservations a node": ("dardis-throughput, rounds in one call", "reservations a node, 10,000 nodes"),
+    "waiting jobs": ("decisions in whole runs", "jobs that wait, 100 nodes"),
+}
+"""What stands above and below each panel."""
 
 
 def draw(path: Path, points: Sequence[Point]) -> None:
@@ -34,7 +35,9 @@ def draw(path: Path, points: Sequence[Point]) -> None:
                 look = chart.line_look(place, marked=True) | {"linewidth": 1.6}
                 axes.errorbar(sizes, medians, yerr=(below, above), label=what, capsize=2, elinewidth=1, **look)
             _dress(axes, [one for curve in curves.values() for one in curve])
-            axes.set_xlabel(LABELS[over])
+            title, label = LABELS[over]
+            axes.set_title(title)
+            axes.set_xlabel(label)
             axes.legend(loc="upper left")
         row[0].set_ylabel("CPU time a job, µs")
         save(drawing, path)

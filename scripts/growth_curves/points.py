@@ -51,8 +51,8 @@ def read(path: Path) -> list[Point]:
 
 
 def curves_of(points: Sequence[Point]) -> dict[str, dict[str, list[Point]]]:
-    """The points by what grows and by kind, each in the order of its sizes."""
+    """The points by what grows and by kind, each as it was measured: small sizes first."""
     curves: dict[str, dict[str, list[Point]]] = {}
-    for one in sorted(points, key=lambda point: point.size):
+    for one in points:
         curves.setdefault(one.over, {}).setdefault(one.what, []).append(one)
     return curves
