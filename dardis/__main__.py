@@ -1,9 +1,5 @@
-"""`python -m dardis` is the `dardis` command, and ends with the process that started it where that wants it so."""
+"""`python -m dardis` is the `dardis` command."""
 
-from dardis.comparison.end_with_parent import end_with_parent
-
-end_with_parent()
-
-from dardis.cli.main import main  # noqa: E402 (all that it imports takes a while)
+from dardis.cli.main import main
 
 main()

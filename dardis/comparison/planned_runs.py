@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -83,9 +82,9 @@ class PlannedRun:
             dispatcher=own.dispatcher, settings=own.settings, seed=self.seed, out=self.out, force=True, **common
         )
 
-    def command(self) -> list[str]:
-        """The command of a process that does it."""
-        return [sys.executable, "-m", "dardis", "simulate", "--no-report", *self.request().arguments()]
+    def arguments(self) -> list[str]:
+        """The arguments of the command that does it."""
+        return ["simulate", "--no-report", *self.request().arguments()]
 
 
 def plan(comparison: Comparison, out: Path, draws: Mapping[str, Draws] = NO_DRAWS) -> list[PlannedRun]:

@@ -1,15 +1,21 @@
-"""Runs of a comparison side by side in processes of their own: one that fails does not take the others with it."""
+"""Runs of a comparison side by side, in processes that do one after the other.
+
+One that fails does not take the others with it: who dies in a run is followed by another process.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+import select
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
@@ -23,43 +29,70 @@ from dardis.runs import progress_file
 TICK_S: Final = 0.1
 GRACES_S: Final = (10.0, 5.0)
 """What a process that is asked to end may take to put its files in order, before it is asked afresh, then killed."""
+WORKER: Final = (sys.executable, "-m", "dardis.cli.worker")
+"""What does the commands that it is told."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Child:
-    """A run that is under way in a process."""
+    """A process that does runs, and the one that is under way in it."""
 
-    run: PlannedRun
     process: subprocess.Popen[bytes]
     said: IO[bytes]
     progress: Path
+    run: PlannedRun
+    _heard: int = 0
+    """Bytes of what it said before this run."""
 
     @classmethod
     def start(cls, run: PlannedRun, progress: Path) -> Child:
         """Start the process: in a session of its own, so that Ctrl-C reaches it through us, and once."""
         said = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the process)
         process = subprocess.Popen(
-            run.command(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said, start_new_session=True,
+            WORKER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, start_new_session=True, bufsize=0,
             env=os.environ | {progress_file.VARIABLE: str(progress), end_with_parent.VARIABLE: str(os.getpid())},
         )  # fmt: skip
-        return cls(run, process, said, progress)
+        child = cls(process, said, progress, run)
+        child.go_on_with(run)
+        return child
+
+    def go_on_with(self, run: PlannedRun) -> None:
+        """Let it do another run."""
+        self.run = run
+        self._heard = self.said.seek(0, os.SEEK_END)
+        self.progress.unlink(missing_ok=True)
+        assert self.process.stdin is not None
+        with suppress(BrokenPipeError):  # it is dead, as will be seen
+            self.process.stdin.write(json.dumps(run.arguments()).encode() + b"\n")
 
     @property
     def done(self) -> tuple[int, int] | None:
         """Jobs settled and jobs in all; None before the first is."""
         return progress_file.read(self.progress)
 
-    def error(self) -> str:
-        """Why it failed, in one line; empty when it ended well."""
-        status = self.process.returncode
-        self.said.seek(0)
+    def ended(self) -> str | None:
+        """Why its run failed, in one line, empty where it ended well; None while it is under way."""
+        assert self.process.stdout is not None
+        if select.select([self.process.stdout], [], [], 0)[0]:
+            told = self.process.stdout.readline()
+        elif self.process.poll() is None:
+            return None
+        else:
+            told = b""
+        status = int(told) if told else self.process.wait()
+        self.said.seek(self._heard)
         lines = self.said.read().decode("utf-8", errors="replace").strip().splitlines()
-        self.said.close()
-        if status == 0:
+        if told and status == 0:
             return ""
         if status < 0:
             return f"killed by {signal.Signals(-status).name}"
         return lines[-1].removeprefix("dardis: ") if lines else f"ended with exit status {status}"
+
+    def close(self) -> None:
+        """Let it end that has nothing more to do, or is dead."""
+        for end in (self.process.stdin, self.process.stdout, self.said):
+            assert end is not None
+            end.close()
 
 
 Onlooker = Callable[[Sequence[Child], PlannedRun | None, str], None]
@@ -81,14 +114,31 @@ def run_all(runs: Sequence[PlannedRun], state: State, processes: int, watch: Onl
                     run = waiting.popleft()
                     state.begin(run)
                     children.append(Child.start(run, progress))
-                for child in [child for child in children if child.process.poll() is not None]:
-                    error = state.settle(child.run, child.error())
-                    children.remove(child)
-                    watch(children, child.run, error)
+                for child, failure in [(child, child.ended()) for child in children]:
+                    if failure is None:
+                        continue
+                    ended = child.run
+                    error = state.settle(ended, failure)
+                    if waiting and child.process.poll() is None:
+                        run = _next(waiting, ended)
+                        state.begin(run)
+                        child.go_on_with(run)
+                    else:
+                        children.remove(child)
+                        _end([child])
+                    watch(children, ended, error)
                 watch(children, None, "")
                 time.sleep(TICK_S)
         finally:
             _end(children)
+
+
+def _next(waiting: deque[PlannedRun], last: PlannedRun) -> PlannedRun:
+    """Take a run for a process that did this one: of the same dispatcher if there is any, as its kernels are loaded."""
+    alike = (run for run in waiting if run.contender.dispatcher == last.contender.dispatcher)
+    run = next(alike, waiting[0])
+    waiting.remove(run)
+    return run
 
 
 def _end(children: Sequence[Child]) -> None:
@@ -96,7 +146,7 @@ def _end(children: Sequence[Child]) -> None:
 
     One that stays is asked afresh: an interrupt within a callback from C, as when kernels are loaded, is lost.
     """
-    left = list(children)
+    left = [child for child in children if child.process.poll() is None]
     for grace_s in GRACES_S:
         for child in left:
             child.process.send_signal(signal.SIGINT)
@@ -106,7 +156,7 @@ def _end(children: Sequence[Child]) -> None:
         child.process.kill()
         child.process.wait()
     for child in children:
-        child.said.close()
+        child.close()
 
 
 def _ends(process: subprocess.Popen[bytes], deadline: float) -> bool:

@@ -7,11 +7,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from dardis.clairvoyant.schedule import Progress
-from dardis.comparison.clairvoyant import check as check_known
-from dardis.comparison.clairvoyant import known_of
 from dardis.comparison.draws import write_draws
 from dardis.comparison.planned_runs import PlannedRun, check, plan
 from dardis.comparison.processes import Onlooker, run_all
@@ -22,6 +19,9 @@ from dardis.metrics.comparison import Compared, Known, RunResult
 from dardis.model.errors import InputError
 from dardis.model.folders import COMPARISON_FOLDER
 from dardis.transport.mpi import launched_by_mpi
+
+if TYPE_CHECKING:
+    from dardis.clairvoyant.schedule import Progress
 
 Draw: TypeAlias = Callable[[Path, Compared, Path], object]
 """Called with a folder to write tables and report into, what they are of, and the comparison's folder."""
@@ -67,6 +67,8 @@ def compare(
     if clairvoyant:
         if comparison.replicates:
             raise InputError("--clairvoyant", "replicates", "traces as they are")
+        from dardis.comparison.clairvoyant import check as check_known
+
         check_known(comparison)
     with COMPARISON_FOLDER.held(out, force=True):
         state = State(out)
@@ -114,6 +116,8 @@ def _once(comparison: Comparison, runs: list[PlannedRun]) -> list[str]:
 
 def _known(comparison: Comparison, results: list[RunResult], out: Path, shown: Shown) -> tuple[Known, ...]:
     """What could have been done had all jobs been known, trace by trace."""
+    from dardis.comparison.clairvoyant import known_of  # searches, and so needs kernels, which nothing else here does
+
     known = []
     for workload in comparison.workloads:
         with shown.search(workload.name) as progress:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import Field, field, fields, replace
 from enum import StrEnum
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from dardis.model.errors import InputError
@@ -35,13 +36,19 @@ def setting(
     return field(default=default, metadata={"key": key, "zero": zero, "least": least, "values": values, "parse": parse})
 
 
+@cache
+def _hints(kind: type[DataclassInstance]) -> dict[str, Any]:
+    """What each field is; to find that out takes milliseconds."""
+    return get_type_hints(kind)
+
+
 def _keys(kind: type[DataclassInstance]) -> dict[str, Field[Any]]:
     return {f.name: f for f in fields(kind) if f.metadata.get("key", True)}
 
 
 def known_settings(kind: type[DataclassInstance]) -> dict[str, str]:
     """Every key of `--set` for set-ups of this kind, with the values it takes, for people."""
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     known = {}
     for name, f in _keys(kind).items():
         zero = f.metadata.get("zero")
@@ -65,7 +72,7 @@ def plain_settings(setup: DataclassInstance) -> dict[str, Any]:
 def with_settings(setup: SetUpKind, settings: Iterable[str]) -> SetUpKind:
     """Return the set-up with `KEY=VALUE` settings applied; InputError lists the known keys or values."""
     known = known_settings(type(setup))
-    hints = get_type_hints(type(setup))
+    hints = _hints(type(setup))
     keys = _keys(type(setup))
     for text in settings:
         key, equals, value = text.partition("=")

@@ -19,6 +19,7 @@ import pandas as pd
 from scripts.bench_peers.asks import asks
 from scripts.bench_peers.auctions import auctions
 from scripts.bench_peers.bare_easy import read_jobs
+from scripts.bench_peers.comparisons import JOBS, comparisons
 from scripts.bench_peers.from_python import from_python
 from scripts.bench_peers.measure import Cost, in_turns, output_of, run_once
 from scripts.bench_peers.planning import planning
@@ -30,7 +31,7 @@ from scripts.kit.spread import Spread
 
 PEERS = Path(__file__).parent
 ACCASIM = "accasim==1.1.3"
-HPC2N = "HPC2N-2002-2.2-cln.swf.gz"
+HPC2N, KTH = "HPC2N-2002-2.2-cln.swf.gz", "KTH-SP2-1996.swf.gz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +169,38 @@ def easy_on(bench: Bench, name: str, machine: tuple[int, int], goal: str) -> lis
     return rows
 
 
+def late_beside_easy(bench: Bench) -> list[Row]:
+    """The first 50,000 jobs of HPC2N on 120 nodes of 2 cores: `dardis-late` beside `easy`."""
+    case = prepare(bench, "hpc2n-50k-120x2", HPC2N, (120, 2), "dardis-late", limit=50_000)
+    costs = in_turns({name: case.dardis(dispatcher=name) for name in ("easy", "dardis-late")}, bench.repeats)
+    theirs, ours = (row(case, name, runs) for name, runs in costs.items())
+    times = ratio(costs["dardis-late"], costs["easy"])
+    return [theirs, replace(ours, ratio=times, ratio_of="CPU time / easy's", goal="<= 3")]
+
+
+def ten_jobs(bench: Bench) -> list[Row]:
+    """Ten jobs of HPC2N under three dispatchers, where start-up is all there is, beside Python that imports NumPy."""
+    case = prepare(bench, "hpc2n-10", HPC2N, (120, 2), limit=10)
+    numpy = "python -c 'import numpy'"
+    commands = {numpy: [sys.executable, "-c", "import numpy"]}
+    for name in ("easy", "dardis-throughput", "dardis-late"):
+        commands[name] = case.dardis(dispatcher=name)
+        run_once(commands[name])
+    costs = in_turns(commands, bench.repeats)
+    theirs, *ours = (row(case, name, runs) for name, runs in costs.items())
+    times = [ratio(costs[one.program], costs[numpy]) for one in ours]
+    name_of = "CPU time / that of importing NumPy"
+    return [replace(theirs, jobs=0), *(replace(a, ratio=b, ratio_of=name_of) for a, b in zip(ours, times, strict=True))]
+
+
+def compared(bench: Bench) -> list[Row]:
+    """`dardis compare` on the first jobs of HPC2N and KTH."""
+    machines = {"hpc2n-500": (HPC2N, (120, 2)), "kth-500": (KTH, (100, 1))}
+    cases = [prepare(bench, name, source, machine, "easy", limit=JOBS) for name, (source, machine) in machines.items()]
+    workloads = [(case.trace, case.platform) for case in cases]
+    return [comparisons(bench.folder, workloads, cases[0].dardis(1, "easy"), bench.repeats)]
+
+
 def reports(bench: Bench) -> list[Row]:
     """The first 200,000 jobs of HPC2N under EASY, and the report of that run, drawn from its files."""
     case = prepare(bench, "hpc2n-200k-120x2", HPC2N, (120, 2), "easy", limit=200_000)
@@ -185,7 +218,7 @@ def replan_beside_easy(bench: Bench) -> list[Row]:
     """
     machines: dict[str, tuple[str, tuple[int, int], dict[str, int]]] = {
         "hpc2n-5k": (HPC2N, (120, 2), {}),
-        "kth-5k": ("KTH-SP2-1996.swf.gz", (100, 1), {}),
+        "kth-5k": (KTH, (100, 1), {}),
         "blue-5k": ("SDSC-BLUE-2000-4.2-cln.swf.gz", (144, 8), {}),
         "curie-partition-4-5k": ("CEA-Curie-2012-slice36k.swf.gz", (300, 32), {"partition": 4}),
     }
@@ -221,7 +254,7 @@ def constraint_solvers(bench: Bench) -> list[Row]:
     eurora = Case("eurora", trace, bench.folder / "eurora.toml", 3000, 64, 16)
     cases = [
         (prepare(bench, "hpc2n-1k", HPC2N, (120, 2), "hcp19", limit=1000), "hcp19", 50),
-        (prepare(bench, "kth-1k", "KTH-SP2-1996.swf.gz", (100, 1), "hcp19", limit=1000), "hcp19", 50),
+        (prepare(bench, "kth-1k", KTH, (100, 1), "hcp19", limit=1000), "hcp19", 50),
         (eurora, "pcp19", 20),
         (eurora, "pcp20", 20),
     ]
@@ -308,6 +341,9 @@ PARTS: dict[str, Callable[[Bench], list[Row]]] = {
     "easy": against_bare_loop,
     "easy-pool": lambda bench: easy_on(bench, "hpc2n-50k-1x240", (1, 240), "<= 5"),
     "easy-nodes": lambda bench: easy_on(bench, "hpc2n-50k-120x2", (120, 2), "<= 10"),
+    "late-easy": late_beside_easy,
+    "ten-jobs": ten_jobs,
+    "compare": compared,
     "reports": reports,
     "replan": replan_beside_easy,
     "solvers": constraint_solvers,

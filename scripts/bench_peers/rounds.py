@@ -1,12 +1,16 @@
 """What rounds cost on a million nodes: full ones beside a NumPy pass over the pool's arrays, sampled ones at 10,000.
 
-Each node holds four reservations, laid out as `dardis scale` does it; jobs of 1 to 8 units, as there.
+Each node holds four reservations, laid out as `dardis scale` does it; jobs of 1 to 8 units, as there. Rounds that the
+pool holds in one call are measured on busy nodes (`scripts.kit.busy_pool`), for jobs that can start now and others.
 """
 
 from __future__ import annotations
 
+import os
 import resource
+import sys
 import time
+from dataclasses import replace
 
 from dardis.kernels.warm import warm_pool, warm_reach
 from dardis.model.addresses import Address
@@ -20,11 +24,20 @@ from dardis.transport.lockstep import Lockstep
 from dardis.turns.turn import talk
 from dardis.wire.effects import Deed
 from scripts.bench_peers.rows import Row
+from scripts.kit import busy_pool
+from scripts.kit.busy_pool import BusyPool
 from scripts.kit.spread import Spread
 
 WINDOW_S, RESERVATIONS, SEED = 86_400, 4, 1
 FULL_JOBS, SAMPLED_JOBS = 20, 500
 MANY, FEW = 1_000_000, 10_000
+MOST, MOST_GIB = 10_000_000, 16
+"""Nodes of the largest pool, and memory of a machine that can hold it."""
+MOST_TIMES = 3
+"""A job that can start now may cost so many times as much there as at a tenth of the nodes."""
+ONE_CALL_JOBS = 10
+ONE_CALL = {"a job that can start now": (busy_pool.NOW, 3), "a job that can't": (busy_pool.LATER, 30)}
+"""What jobs ask for, and ns a node and job that are the goal."""
 SAMPLE = 4
 """Nodes that a job asks for each of its units."""
 
@@ -70,6 +83,11 @@ class Machine:
 
 
 def rounds(repeats: int) -> list[Row]:
+    """Rounds by messages, then those in one call; each kind has its pools."""
+    return [*by_messages(repeats), *in_one_call(repeats)]
+
+
+def by_messages(repeats: int) -> list[Row]:
     """Two rows for full rounds, flat and through a tree, and one for sampled ones; all in turns on the same pools."""
     warm_pool()
     warm_reach()
@@ -87,7 +105,7 @@ def rounds(repeats: int) -> list[Row]:
             full[name].append(many.rounds(reach, FULL_JOBS))
         at_few.append(few.rounds(sample, SAMPLED_JOBS))
         at_many.append(many.rounds(sample, SAMPLED_JOBS))
-    peak = Spread.of([resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024])
+    peak = _peak()
     rows = [
         Row(
             "rounds", f"{MANY} nodes, all asked, {name}", FULL_JOBS, Spread.of(taken), peak,
@@ -105,3 +123,35 @@ def rounds(repeats: int) -> list[Row]:
         )
     )  # fmt: skip
     return rows
+
+
+def in_one_call(repeats: int) -> list[Row]:
+    """A row for each kind of job, and one for what ten times the nodes cost who can start now, if memory holds them."""
+    busy_pool.warm()
+    fits = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >= MOST_GIB << 30
+    if not fits:
+        sys.stderr.write(f"{MOST} nodes are left out: they take a machine of {MOST_GIB} GiB\n")
+    pools = {nodes: BusyPool(nodes, RESERVATIONS) for nodes in (MANY, MOST)[: 1 + fits]}
+    taken: dict[tuple[int, str], list[float]] = {(nodes, name): [] for nodes in pools for name in ONE_CALL}
+    for turn in range(repeats + 1):
+        for (nodes, name), costs in taken.items():
+            cost = pools[nodes].cpu_of(ONE_CALL[name][0], ONE_CALL_JOBS)
+            if turn:  # the first touches what has not been touched yet
+                costs.append(cost)
+    now, peak = next(iter(ONE_CALL)), _peak()
+    rows = []
+    for (nodes, name), costs in taken.items():
+        per_node = round(Spread.of(costs).median * 1e9 / nodes, 2)
+        row = Row("rounds", f"{nodes} nodes in one call, {name}", ONE_CALL_JOBS, Spread.of(costs), peak,
+                  goal=f"<= {ONE_CALL[name][1]} ns", notes={"ns_a_node": per_node})  # fmt: skip
+        if nodes == MOST:
+            times = Spread.of([a / b for a, b in zip(costs, taken[MANY, name], strict=True)])
+            goal = f"<= {MOST_TIMES}" if name == now else ""
+            row = replace(row, ratio=times, ratio_of=f"CPU a job / at {MANY} nodes", goal=goal)
+        rows.append(row)
+    return rows
+
+
+def _peak() -> Spread:
+    """Of this process, MiB."""
+    return Spread.of([resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024])

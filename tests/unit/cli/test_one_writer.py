@@ -248,7 +248,7 @@ def test_a_child_whose_parent_is_gone_before_it_can_say_so_ends(tmp_path):
 
 @pytest.mark.parametrize("parent", ["abc", "1.5", "9" * 5000])
 def test_a_parent_that_is_no_process_is_told_in_a_line(parent):
-    words = [sys.executable, "-m", "dardis", "dispatchers"]
+    words = [sys.executable, "-m", "dardis.cli.worker"]
     done = subprocess.run(
         words, env=os.environ | {"DARDIS_PARENT": parent}, capture_output=True, text=True, check=False
     )

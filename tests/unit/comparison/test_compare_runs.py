@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dardis.comparison import processes
 from dardis.comparison.planned_runs import PlannedRun, plan
 from dardis.comparison.processes import run_all
 from dardis.comparison.state import State
@@ -26,16 +27,34 @@ def comparison(tmp_path):
     return Comparison("here", (workload,), tuple(Contender(name, name, ("x=1",)) for name in "abc"), (1, 2))
 
 
+WORKER = """
+import json, sys
+for line in sys.stdin:
+    script, *sys.argv[1:] = json.loads(line)
+    status = 0
+    try:
+        exec(script)
+    except SystemExit as end:
+        status = end.code
+    if status == 130:
+        sys.exit(status)
+    if isinstance(status, str):
+        print(status, file=sys.stderr, flush=True)
+        status = 1
+    print(status, flush=True)
+"""
+
+
 @pytest.fixture
 def scripted(monkeypatch):
     """Give every run the Python script that its label names instead of a simulation."""
 
     def give(scripts):
-        def command(run):
-            record = json.dumps(run.request().record())
-            return [sys.executable, "-c", scripts[run.contender.label], str(run.out), str(run.seed), record]
+        def arguments(run):
+            return [scripts[run.contender.label], str(run.out), str(run.seed), json.dumps(run.request().record())]
 
-        monkeypatch.setattr(PlannedRun, "command", command)
+        monkeypatch.setattr(processes, "WORKER", (sys.executable, "-c", WORKER))
+        monkeypatch.setattr(PlannedRun, "arguments", arguments)
 
     return give
 
@@ -64,8 +83,8 @@ def begun(out):
 def test_the_plan_is_in_order_and_says_all_to_the_process(comparison, tmp_path):
     runs = plan(comparison, tmp_path / "o")
     assert [run.key for run in runs] == ["t/a/1", "t/a/2", "t/b/1", "t/b/2", "t/c/1", "t/c/2"]
-    assert runs[1].command()[1:] == [
-        "-m", "dardis", "simulate", "--no-report", f"--platform={tmp_path / 'p.toml'}", "--dispatcher=a",
+    assert runs[1].arguments() == [
+        "simulate", "--no-report", f"--platform={tmp_path / 'p.toml'}", "--dispatcher=a",
         f"--out={tmp_path / 'o' / 'runs' / 't' / 'a' / '2'}", "--seed=2", "--deadlines=factor:2", "--set=x=1",
         "--trim=1,2", "--strict", "--force", "--", str(tmp_path / "t.swf"),
     ]  # fmt: skip
@@ -99,8 +118,25 @@ def test_one_that_says_nothing_has_an_error_all_the_same(comparison, tmp_path, s
     assert state.result(runs[0]).error == "ended with exit status 3"
 
 
-@pytest.mark.parametrize("processes", [1, 3])
-def test_no_more_than_so_many_at_once(comparison, tmp_path, scripted, processes):
+def test_a_process_goes_on_with_the_next_run_and_one_that_died_does_not(comparison, tmp_path, scripted):
+    tells = "import os, sys; sys.exit(f'dardis: process {os.getpid()}')"
+    scripted({"a": tells, "b": tells, "c": DIES})
+    state, (a1, a2, b1, _, c1, _) = begun(tmp_path / "o"), plan(comparison, tmp_path / "o")
+    run_all([a1, a2, c1, b1], state, 1, lambda *_: None)
+    first, second, died, last = (state.result(run).error for run in (a1, a2, c1, b1))
+    assert first == second != last
+    assert died == "killed by SIGKILL"
+
+
+def test_a_process_takes_runs_of_its_dispatcher_first(comparison, tmp_path, scripted):
+    scripted(dict.fromkeys("abc", WRITES))
+    order, (a1, a2, b1, b2, c1, c2) = [], plan(comparison, tmp_path / "o")
+    run_all([a1, b1, c1, c2, a2, b2], begun(tmp_path / "o"), 1, lambda _, run, __: order.append(run) if run else None)
+    assert order == [a1, a2, b1, b2, c1, c2]
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_no_more_than_so_many_at_once(comparison, tmp_path, scripted, most):
     go = tmp_path / "go"
     # None ends before all that may run at once have been started and counted.
     scripted(
@@ -113,8 +149,8 @@ def test_no_more_than_so_many_at_once(comparison, tmp_path, scripted, processes)
         go.touch()
 
     runs = plan(comparison, tmp_path / "o")
-    run_all(runs, begun(tmp_path / "o"), processes, watch)
-    assert max(seen) == processes
+    run_all(runs, begun(tmp_path / "o"), most, watch)
+    assert max(seen) == most
 
 
 def test_progress_of_a_run_reaches_us(comparison, tmp_path, scripted):
@@ -137,7 +173,7 @@ except KeyboardInterrupt:
     me.write_text("interrupted"); sys.exit(130)
 """
     scripted({"b": WRITES, "a": waits, "c": waits})
-    state, (a1, a2, b1, b2, *_) = begun(tmp_path / "o"), plan(comparison, tmp_path / "o")
+    state, (a1, a2, b1, _, c1, _) = begun(tmp_path / "o"), plan(comparison, tmp_path / "o")
     folder = tmp_path / "o" / "runs" / "t"
 
     def stop(children, _run, _error):
@@ -146,11 +182,11 @@ except KeyboardInterrupt:
 
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        run_all([b1, a1, a2, b2], state, 2, stop)
+        run_all([b1, a1, a2, c1], state, 2, stop)
     assert time.monotonic() - began < 30
     assert [(folder / f"{n}.state").read_text() for n in (1, 2)] == ["interrupted"] * 2
     later = State(tmp_path / "o")
-    assert [later.is_done(run, force=False) for run in (a1, a2, b1, b2)] == [False, False, True, False]
+    assert [later.is_done(run, force=False) for run in (a1, a2, b1, c1)] == [False, False, True, False]
 
 
 @pytest.fixture

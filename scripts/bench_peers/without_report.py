@@ -1,0 +1,36 @@
+"""Does the comparison of a file as `dardis compare` does it, into a new folder, with a table of its runs and no report.
+
+Its own process, so that all CPU of the comparison is its own or its children's.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from dardis.cli.comparison_progress import shown
+from dardis.cli.progress import bar
+from dardis.comparison.whole import Shown, compare
+from dardis.config.comparison_file import load_comparison
+from dardis.metrics.comparison import Compared
+from dardis.metrics.comparison_tables import write_runs
+
+
+def write(part: Path, compared: Compared, _folder: Path) -> None:
+    """Write what each run came to."""
+    write_runs(part / "compare.csv", compared.results)
+
+
+def main(spec: str) -> None:
+    """Compare what the file says, and keep nothing of it."""
+    comparison = load_comparison(Path(spec))
+    label = comparison.contenders[0].label
+    who = Shown(print, shown, bar)
+    with TemporaryDirectory() as out:
+        if compare(comparison, Path(out) / "compare", (label, label), write, who).failed:
+            raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
