@@ -96,6 +96,8 @@ class NodePool:
             case say.Look():
                 self._publishes = self._report_every > 0
                 return [self._publish(now)]
+            case say.Bind():
+                return [self._bind(message, now)]
             case say.Announce() | say.Backlog():
                 return self._announced(message, now)
             case say.Switch() | say.Closures():
@@ -198,6 +200,25 @@ class NodePool:
             numbers[0], moved, found.start[moved], np.array(offset, dtype=np.int64), np.concatenate(nodes),
             np.concatenate(units),
         ))  # fmt: skip
+
+    def _bind(self, bind: say.Bind, now: int) -> Effect:
+        told = 0
+        if bind.dropped >= 0:
+            told = self.state.tell(now)
+            self._take_back(bind.dropped, self._claims[bind.dropped], now)
+        bound = self.state.bind(bind, told, self._seed, now)
+        low = 0
+        rows = zip(bound.place.tolist(), bound.start.tolist(), bound.count.tolist(), strict=True)
+        local = bound.nodes - self.state.first
+        for place, start, count in rows:
+            high = low + count
+            number, _, walltime, *_ = bind.jobs[place, : say.BIND_COLUMNS].tolist()
+            request = bind.jobs[place, say.BIND_COLUMNS :]
+            self._claims[number] = Claim(
+                0, local[low:high], bound.units[low:high], request, start, start + walltime, committed=True
+            )
+            low = high
+        return TellAll(bound)
 
     def _announced(self, news: say.Announce | say.Backlog, now: int) -> list[Effect]:
         if isinstance(news, say.Backlog):

@@ -11,13 +11,13 @@ from dardis.dispatch import CentralDispatcher
 from dardis.dispatch.apart import Apart
 from dardis.dispatch.base import Decider
 from dardis.kernels.warm import warm_asking, warm_at_once, warm_late, warm_pool, warm_queue, warm_replan
+from dardis.model.choices import EventOrder
 from dardis.model.errors import InputError
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.registry.dispatcher import Builder, Cluster
 from dardis.task_manager import LateByTimers, LateByTurns, LateSetUp, PlannedManager, SetUp
 from dardis.task_manager.claims import AgreedClaims, Pace
-from dardis.task_manager.setups import EVERY_HOST
 from dardis.turns import CentralTurns, LateTurns, OverlappedTurns, PlannedTurns, Turns, TurnsByMessage
 
 
@@ -31,10 +31,7 @@ class Planned(Builder):
 
     def turns(self, setup: SetUp, cluster: Cluster) -> Turns:
         """In the order of submission; a host that has all nodes holds whole rounds."""
-        alone = (
-            len(cluster.bounds) == 2 and cluster.reach == EVERY_HOST and cluster.switching is None and cluster.at_once
-        )
-        managers = cluster.each(partial(PlannedManager, setup, at_once=alone))
+        managers = cluster.each(partial(PlannedManager, setup, at_once=cluster.is_one_host))
         return PlannedTurns(setup, managers, cluster.bounds, cluster.new_switcher())
 
     def overlapped(self, setup: SetUp, cluster: Cluster, overlap: int) -> OverlappedTurns:
@@ -57,8 +54,13 @@ class Late(Builder):
         warm_late()
 
     def turns(self, setup: LateSetUp, cluster: Cluster) -> Turns:
-        """In the agreed order."""
-        managers = cluster.each(partial(LateByTurns, setup))
+        """In the agreed order; a host that has all nodes gives the jobs of an only task manager their turns.
+
+        Where events are taken one by one, nodes may publish before all that ends in an instant has: then messages tell.
+        """
+        batched = setup.event_order is EventOrder.BATCHED
+        at_once = cluster.is_one_host and cluster.task_managers == 1 and batched
+        managers = cluster.each(partial(LateByTurns, setup, at_once=at_once))
         return LateTurns(setup.event_order, managers, cluster.bounds, cluster.new_switcher())
 
     def turns_by_message(self, setup: LateSetUp, cluster: Cluster, pace: Pace) -> TurnsByMessage:

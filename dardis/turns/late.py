@@ -71,20 +71,21 @@ class LateTurns:
 
     def ended(self, jobs: Sequence[JobId], now: int) -> Iterable[Turn]:
         """Their nodes are told; all that wait are to have a turn."""
-        for job in jobs:
-            yield Turn(self._free(job, now))
+        yield Turn(self._free(jobs, now))
         self._whole = True
         if not self.batched:
             yield from self._turns_of_all(now, whole=True)
 
-    def _free(self, job: JobId, now: int) -> Talk:
-        """End a job on its nodes."""
-        self._switches.ended(job, now)
-        manager = self._homes.pop(job)
-        hosts = manager.hosts(job)
-        manager.ended(job, now)
+    def _free(self, jobs: Sequence[JobId], now: int) -> Talk:
+        """End jobs on their nodes."""
+        told: list[Effect] = []
+        for job in jobs:
+            self._switches.ended(job, now)
+            manager = self._homes.pop(job)
+            told += [Send(host, Ended(job, 0)) for host in manager.hosts(job)]
+            manager.ended(job, now)
         self._news = True
-        yield [Send(host, Ended(job, 0)) for host in hosts]
+        yield told
 
     def changed(self, change: Change, now: int) -> Iterable[Turn]:
         """Jobs wait no more: all that wait are to have a turn."""
@@ -95,7 +96,7 @@ class LateTurns:
         for job in change.jobs:
             manager = self._homes[job]
             if manager.hosts(job) and not manager.waits(job):
-                yield Turn(self._free(job, now))
+                yield Turn(self._free([job], now))
             else:
                 del self._homes[job]
                 yield Turn(talk(manager, manager.withdraw(job), self._heed, now))
@@ -121,26 +122,44 @@ class LateTurns:
         for manager in managers:
             manager.open(now, whole=whole, oldest=first)
         yield from self._date(now)
-        if self._news and any(manager.next_key() for manager in managers):
+        if managers[0].at_once:
+            yield from self._bind(managers[0], now, whole=whole)
+        else:
+            yield from self._take_turns(now, whole=whole)
+        for manager in managers:
+            manager.close()
+
+    def _bind(self, manager: LateByTurns, now: int, *, whole: bool) -> Iterator[Turn]:
+        """Let the only host give the jobs of the only task manager their turns."""
+        drop = whole or manager.overtakes(now)
+        if drop:
+            manager.give_all_turns()
+        while manager.has_turns:
+            yield Turn(talk(manager, manager.bind(drop=drop), self._heed, now))
+            drop = False
+
+    def _take_turns(self, now: int, *, whole: bool) -> Iterator[Turn]:
+        """Give turns by key; nodes publish between two of them."""
+        managers = self._managers
+        self._news |= any(manager.knows_old(now) for manager in managers)
+        if self._news and any(manager.has_turns for manager in managers):
             yield Turn(self._publish(now))
         if not whole and any(manager.overtakes(now) for manager in managers):
             whole = True
             for manager in managers:
-                manager.open(now, whole=True, oldest=first)
-        if whole and any(manager.next_key() for manager in managers):
+                manager.give_all_turns()
+        if whole and any(manager.has_turns for manager in managers):
             for manager in managers:
                 yield Turn(talk(manager, manager.drop_reservations(), self._heed, now))
         while True:
             keys = sorted((key, m) for m, manager in enumerate(managers) if (key := manager.next_key()))
             if not keys:
-                break
+                return
             if self._news:
                 yield Turn(self._publish(now))
             until = keys[1][0] if len(keys) > 1 else None
             best = managers[keys[0][1]]
             yield Turn(talk(best, best.turn(until, now), self._heed, now))
-        for manager in managers:
-            manager.close()
 
     def _date(self, now: int) -> Iterator[Turn]:
         """Fix from when on new jobs are old, by the work of all; who is alone need not tell."""
