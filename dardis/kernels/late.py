@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from math import sqrt
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from dardis.kernels.jit import Fields, bare, folded, inlined, kernel
 from dardis.kernels.offers import Scratch
-from dardis.kernels.passes import BEGUN, begin, count_free, hopeless
+from dardis.kernels.passes import BEGUN, STAYS, begin, count_free, hopeless
 from dardis.kernels.profile import DONE, FULL, book
 from dardis.kernels.queue import (
     FRESH,
@@ -49,8 +49,7 @@ BOOKS_FULL, NODES_FULL = 32, 33
 HEAD_START_S = 86_400
 """Added to every wait, so that short jobs do not begin with a key of 0."""
 SAID: Final = LATEST + 1
-"""How many columns of the table are said of a job with a turn, in front. Then come its `START` and what a unit asks for.
-"""
+"""Columns of the table, from the first on, that are said of a job with a turn; then its `START`, and its request."""
 
 # ----------------------------------------------------------------------------------------------------------------------
 # The order.
@@ -71,11 +70,11 @@ def goes_before(table: Ints, keys: Floats, a: int, b: int, oldest: int) -> bool:
 
 
 @bare
-def put_in_order(table: Ints, slots: Ints, keys: Floats, cores: int, now: int, oldest: int, spare: Ints) -> None:
-    """Put waiting jobs in order, `oldest` first, and write their keys; `cores` says where cores stand among the kinds.
+def put_in_order(table: Ints, slots: Ints, keys: Floats, cores: int, now: int, oldest: int, spare: Ints) -> int:
+    """Put waiting jobs in order, `oldest` first, and write their keys; return the place of the first new one.
 
-    The key is `(wait + 24 h) / (walltime · √cores)`. They are nearly in order already: runs that are one after the
-    other stay as they are.
+    The key is `(wait + 24 h) / (walltime · √cores)`; `cores` says where these stand among the kinds. Most are in order
+    already: runs that are one after the other stay as they are.
     """
     count = len(slots)
     for slot in slots:
@@ -99,6 +98,10 @@ def put_in_order(table: Ints, slots: Ints, keys: Floats, cores: int, now: int, o
                         left += 1
                     place += 1
         width *= 2
+    for place in range(count):
+        if table[slots[place], FRESH] != 0:
+            return place
+    return count
 
 
 @bare
@@ -199,10 +202,29 @@ def take_turn(
 # ----------------------------------------------------------------------------------------------------------------------
 # All turns of an instant at once, on the nodes themselves.
 
+GOT_PLACE, GOT_NUMBER, GOT_START, GOT_END, GOT_COUNT = range(5)
+"""Columns of what jobs have got: place in the question, number, from when to when, on how many nodes."""
 AT, USED, BOOKED, TOLD, HEAD, ROUNDS, LONGEST, OPENED, SHOWN = range(9)
 """Entries of what `bind` goes on from: the next job, entries of nodes that jobs have got, jobs of which books know,
 nodes that would have published something, who has reserved (less than 0: nobody) after how many rounds, the most
 breakpoints of a node, whether it has begun, and whether others have seen what was reserved."""
+
+
+class Wanted(NamedTuple):
+    """What `bind` is to do, and where it writes what it does.
+
+    The reservations of nodes; which nodes have changed since they last published, at `since`; what it goes on from, and
+    what jobs have got; how many there are, who reserves, and whether others are behind them, who have no turn.
+    """
+
+    books: Rows
+    changed: Bools
+    at: Ints
+    got: Ints
+    since: int
+    count: int
+    reserves: int
+    behind: bool
 
 
 @inlined
@@ -237,84 +259,83 @@ def _reserve(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, roo
 
 
 @bare
-def note_taken(rows: Rows, books: Rows, changed: Bools, queue: Queue, room: Room, at: Ints, now: int) -> int:
-    """Let books, and who looks at nodes that have changed, know of who has got nodes. Answers DONE or BOOKS_FULL."""
-    table = queue.table
+def note_taken(rows: Rows, queue: Queue, room: Room, wanted: Wanted, now: int) -> int:
+    """Write who has got nodes, for books, and for who looks at nodes that have changed. Answers DONE or BOOKS_FULL."""
+    table, at = queue.table, wanted.at
     while at[BOOKED] < room.state[STARTED]:
         slot = room.started[at[BOOKED]]
         mine = queue.hold_node[table[slot, HOLD] : table[slot, HOLD] + table[slot, HELD]]
-        if book(books, mine, table[slot, NUMBER], table[slot, START], now) == FULL:
+        if book(wanted.books, mine, table[slot, NUMBER], table[slot, START], now) == FULL:
             return BOOKS_FULL
         for node in mine:
-            changed[node] = True
+            wanted.changed[node] = True
             at[LONGEST] = max(at[LONGEST], rows.size[node])
-        at[USED] += table[slot, HELD]
+        row = wanted.got[at[BOOKED]]
+        row[GOT_PLACE], row[GOT_NUMBER], row[GOT_COUNT] = slot, table[slot, NUMBER], len(mine)
+        row[GOT_START], row[GOT_END] = table[slot, START], table[slot, START] + table[slot, SPAN]
+        at[USED] += len(mine)
         at[BOOKED] += 1
     return DONE
 
 
 @folded
-def _bind(
-    rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, books: Rows, changed: Bools, at: Ints, now: int,
-    since: int, count: int, reserving: int, behind: bool,
-) -> int:  # fmt: skip
-    """Go on over the first `count` rows of the table: who fits starts, the first that doesn't reserves.
+def _start(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room: Room, now: int) -> int:
+    """Start a job if it fits. Answers BEGUN or STAYS, or FULL or ROOM."""
+    if hopeless(queue.table, slot, room):
+        return STAYS
+    if fits_now(rows, group, queue.table, slot, rules, now, AT_ONCE):
+        return begin(rows, group, queue, slot, rules, room, now)
+    room.failed[room.state[LOOKED_AT] % REMEMBERED] = slot
+    room.state[LOOKED_AT] += 1
+    return STAYS
+
+
+@folded
+def _bind(rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, wanted: Wanted, now: int) -> int:
+    """Go on over the first rows of the table: who fits starts, the first that doesn't reserves.
 
     Answers DONE, BLOCKED where whoever asks is to reserve, NOTHING (a defect), or FULL, ROOM, BOOKS_FULL or NODES_FULL:
     then call it again. Nodes publish when it begins, and, where others come after it, when somebody has reserved.
     """
-    table, state = queue.table, room.state
+    table, at, count = queue.table, wanted.at, wanted.count
     if at[OPENED] == 0:
         at[OPENED] = 1
-        at[TOLD] += tell(rows, since, now, changed)
+        at[TOLD] += tell(rows, wanted.since, now, wanted.changed)
         count_free(rows, room.free, now)
-        state[STARTED] = state[LOOKED_AT] = 0
+        room.state[STARTED] = room.state[LOOKED_AT] = 0
     while True:
-        if note_taken(rows, books, changed, queue, room, at, now) == BOOKS_FULL:
+        if note_taken(rows, queue, room, wanted, now) == BOOKS_FULL:
             return BOOKS_FULL
         if at[HEAD] >= 0 and at[SHOWN] == 0:
             at[SHOWN] = 1
-            at[TOLD] += tell(rows, now, now, changed) if behind or at[AT] < count else 0
+            at[TOLD] += tell(rows, now, now, wanted.changed) if wanted.behind or at[AT] < count else 0
         if at[AT] == count:
             return DONE
         slot = at[AT]
         if at[USED] + min(table[slot, UNITS], len(group)) > len(queue.hold_node):
             return NODES_FULL
         table[slot, HOLD] = at[USED]
-        starts = not hopeless(table, slot, room)
-        if starts and not fits_now(rows, group, table, slot, rules, now, AT_ONCE):
-            room.failed[state[LOOKED_AT] % REMEMBERED] = slot
-            state[LOOKED_AT] += 1
-            starts = False
-        if starts:
-            outcome = begin(rows, group, queue, slot, rules, room, now)
-            if outcome != BEGUN:
-                return outcome
-        elif reserving == ASKER_RESERVES:
+        outcome = _start(rows, group, queue, slot, rules, room, now)
+        if outcome == STAYS and wanted.reserves == ASKER_RESERVES:
             return BLOCKED
-        elif reserving == HOST_RESERVES and at[HEAD] < 0:
+        if outcome == STAYS and wanted.reserves == HOST_RESERVES and at[HEAD] < 0:
             outcome = _reserve(rows, group, queue, slot, rules, room, at, now)
-            if outcome != DONE:
-                return outcome
+        if outcome not in (BEGUN, STAYS, DONE):
+            return outcome
         at[AT] += 1
 
 
 @kernel
 def _bind_all(
     rows: Fields, group: Ints, queue: Fields, rules: Fields, room: Fields, scratch: Fields, books: Fields,
-    changed: Bools, at: Ints, now: int, since: int, count: int, reserving: int, behind: bool,
+    wanted: Fields, now: int,
 ) -> int:  # fmt: skip
     fields = room + (Scratch(*scratch),)  # noqa: RUF005 (Numba adds tuples, but can't unpack two into one)
-    return _bind(
-        Rows(*rows), group, Queue(*queue), Rules(*rules), Room(*fields), Rows(*books), changed, at, now, since, count,
-        reserving, behind,
-    )  # fmt: skip
+    rest = (Rows(*books),) + wanted  # noqa: RUF005
+    return _bind(Rows(*rows), group, Queue(*queue), Rules(*rules), Room(*fields), Wanted(*rest), now)
 
 
-def bind(
-    rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, books: Rows, changed: Bools, at: Ints, now: int,
-    since: int, count: int, reserving: int, behind: bool,
-) -> int:  # fmt: skip
+def bind(rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, wanted: Wanted, now: int) -> int:
     """`_bind`, from Python."""
-    plain = tuple(rows), group, tuple(queue), tuple(rules), room[:-1], tuple(room.scratch), tuple(books)
-    return _bind_all(*plain, changed, at, now, since, count, reserving, behind)
+    plain = tuple(rows), group, tuple(queue), tuple(rules), room[:-1], tuple(room.scratch)
+    return _bind_all(*plain, tuple(wanted.books), wanted[1:], now)

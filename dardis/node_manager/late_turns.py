@@ -1,6 +1,7 @@
-"""The turns of jobs that bind late, where a pool has all nodes and one task manager has all jobs: on the nodes themselves.
+"""The turns of jobs that bind late, on the nodes themselves: where one pool has all and one task manager all jobs.
 
-Who starts, where, and what the first that can't start reserves is what the task manager would find by what nodes publish.
+Who starts, where, and what the first that can't start reserves is what the task manager would find by what nodes
+publish.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import numpy as np
 
 from dardis.kernels import late, queue
 from dardis.kernels.placer import Placer
+from dardis.kernels.profile import DONE
 from dardis.kernels.rows import Rows
 from dardis.model.arrays import Bools, Ints
 from dardis.model.errors import ProtocolError
@@ -39,25 +41,12 @@ class TurnsOfLate:
     def __init__(self, pool: Pool, kinds: int) -> None:
         """Make room for some jobs."""
         self._pool = pool
-        self._kinds = kinds
         self._queue = queue.make_queue(FIRST_JOBS, kinds)
+        self._how: tuple[bool, bool, bool, int] | None = None
+        """How the last question wants jobs to be put on nodes."""
         self._placer = Placer(pool, queue.Rules(False, False, 1, queue.UNBOUND, False, False, 0, 0), kinds, FIRST_JOBS)
         self._at: Ints = np.zeros(9, dtype=np.int64)
-
-    @property
-    def rounds(self) -> int:
-        """How many questions the reservation stands for."""
-        return int(self._at[late.ROUNDS])
-
-    @property
-    def told(self) -> int:
-        """How many nodes would have published something."""
-        return int(self._at[late.TOLD])
-
-    @property
-    def longest(self) -> int:
-        """The most breakpoints of a node on which anything has been taken."""
-        return int(self._at[late.LONGEST])
+        self._got: Ints = np.zeros((FIRST_JOBS, 5), dtype=np.int64)
 
     def take(self, question: Bind, changed: Bools, since: int, seed: int, now: int) -> int:
         """Give all jobs their turn, or those before the first that whoever asks is to reserve for; its place, else -1.
@@ -67,27 +56,31 @@ class TurnsOfLate:
         jobs, pool, placer = question.jobs, self._pool, self._placer
         if len(jobs) > len(self._queue.table):
             self._queue = queue.wider_queue(self._queue, 2 * len(jobs))
+            self._got = np.zeros((2 * len(jobs), 5), dtype=np.int64)
             placer.see_slots(2 * len(jobs))
         late.write_tried(self._queue.table, jobs)
-        binding = queue.BOUND_THROUGHOUT if question.binds else queue.UNBOUND
-        placer.rules = placer.rules._replace(
-            binding=binding, soft=question.soft, distinct=question.distinct, choice=question.choice, seed=seed
-        )
+        how = question.binds, question.soft, question.distinct, question.choice
+        if how != self._how:
+            self._how = how
+            binding = queue.BOUND_THROUGHOUT if question.binds else queue.UNBOUND
+            placer.rules = queue.Rules(
+                False, False, 1, binding, question.soft, question.distinct, question.choice, seed
+            )
         at = self._at
         at[:] = 0
         at[late.HEAD] = -1
         while True:
-            outcome = placer.run(
-                late.bind, self._queue, pool.books, changed, at, now, since, len(jobs), question.reserves,
-                question.behind,
-            )  # fmt: skip
+            wanted = late.Wanted(
+                pool.books, changed, at, self._got, since, len(jobs), question.reserves, question.behind
+            )
+            outcome = placer.run(late.bind, self._queue, wanted, now)
             if outcome == late.BOOKS_FULL:
                 pool.grow_books()
             elif outcome == late.NODES_FULL:
                 self._make_room_for_nodes()
             elif outcome == late.BLOCKED:
                 return int(at[late.AT])
-            elif outcome == late.DONE:
+            elif outcome == DONE:
                 return -1
             else:
                 raise ProtocolError(
@@ -100,9 +93,11 @@ class TurnsOfLate:
         node, units = (np.resize(one, 2 * len(one) + len(self._pool.group)) for one in (old.hold_node, old.hold_units))
         self._queue = old._replace(hold_node=node, hold_units=units)
 
-    def taken(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-        """Who has got nodes, by place, from when on, how many, and which, with the units on each."""
-        room, used = self._placer.room, self._at[late.USED]
-        place = room.started[: room.state[queue.STARTED]].copy()
-        start, count = self._queue.table[place, queue.START], self._queue.table[place, queue.HELD]
-        return place, start, count, self._queue.hold_node[:used].copy(), self._queue.hold_units[:used].copy()
+    def outcome(self) -> tuple[Ints, Ints, Ints, int, int, int]:
+        """What jobs have got, as `Bound` says it, in local numbers: rows, nodes, units, rounds and who would have told.
+
+        Then the most breakpoints of a node on which anything has been taken.
+        """
+        _, used, booked, told, _, rounds, longest, *_ = self._at.tolist()
+        node, units = self._queue.hold_node[:used].copy(), self._queue.hold_units[:used].copy()
+        return self._got[:booked].copy(), node, units, rounds, told, longest

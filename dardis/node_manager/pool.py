@@ -207,17 +207,12 @@ class NodePool:
             told = self.state.tell(now)
             self._take_back(bind.dropped, self._claims[bind.dropped], now)
         bound = self.state.bind(bind, told, self._seed, now)
-        low = 0
-        rows = zip(bound.place.tolist(), bound.start.tolist(), bound.count.tolist(), strict=True)
-        local = bound.nodes - self.state.first
-        for place, start, count in rows:
-            high = low + count
-            number, _, walltime, *_ = bind.jobs[place, : say.BIND_COLUMNS].tolist()
+        nodes, low = bound.nodes - self.state.first, 0
+        for place, number, start, end, count in bound.jobs.tolist():
+            mine = slice(low, low + count)
             request = bind.jobs[place, say.BIND_COLUMNS :]
-            self._claims[number] = Claim(
-                0, local[low:high], bound.units[low:high], request, start, start + walltime, committed=True
-            )
-            low = high
+            self._claims[number] = Claim(0, nodes[mine], bound.units[mine], request, start, end, committed=True)
+            low += count
         return TellAll(bound)
 
     def _announced(self, news: say.Announce | say.Backlog, now: int) -> list[Effect]:

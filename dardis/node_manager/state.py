@@ -177,12 +177,9 @@ class PoolState(NodeProfiles):
         since, self._published = self._published, now
         turns = self._turns
         blocked = turns.take(question, self._changed, since, seed, now)
-        self._longest_seen = max(self._longest_seen, turns.longest)
-        place, start, count, nodes, units = turns.taken()
-        return Bound(
-            place, start, count, nodes + self.first, units, turns.rounds, blocked, told + turns.told,
-            self.next_change(now),
-        )  # fmt: skip
+        jobs, nodes, units, rounds, more_told, longest = turns.outcome()
+        self._longest_seen = max(self._longest_seen, longest)
+        return Bound(jobs, nodes + self.first, units, rounds, blocked, told + more_told, self.next_change(now))
 
     def next_change(self, now: int) -> int:
         """When capacity or what is wished changes by itself next."""

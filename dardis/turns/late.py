@@ -183,16 +183,16 @@ class LateTurns:
                 manager.handle(answer, now)
 
     def _heed(self, effects: list[Effect]) -> list[Effect]:
-        """Take note of what is said; what of it is to be carried out."""
-        self._news |= any(isinstance(effect, (Send, SendAll)) for effect in effects)
-        self._drop(effects)
-        return [effect for effect in effects if self._is_final(effect)]
+        """Take note of what is said; what of it is to be carried out.
 
-    def _drop(self, effects: Sequence[Effect]) -> None:
-        """Take note of what is given back, before what is taken instead."""
+        First of what is given back, then of what is taken instead.
+        """
         for effect in effects:
-            if isinstance(effect, Send) and isinstance(effect.message, Release):
-                self._switches.dropped(effect.message.job)
+            if isinstance(effect, (Send, SendAll)):
+                self._news = True
+                if isinstance(effect.message, Release):
+                    self._switches.dropped(effect.message.job)
+        return [effect for effect in effects if self._is_final(effect)]
 
     def _is_final(self, effect: Effect) -> bool:
         """Take note of an effect; whether it is one to carry out: a reservation may be given back, a start not."""

@@ -442,14 +442,12 @@ class Bind:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The only host's answer: what jobs have got, by their places in the question: `place`, `start` of (jobs,)."""
+    """The only host's answer: what jobs have got."""
 
-    place: Ints
-    start: Ints
-    """Now, or later of the one that has reserved."""
-    count: Ints
-    """How many nodes each has; those of one come after those of the one before."""
+    jobs: Ints
+    """Rows (place in the question, number, start, end by its walltime, nodes): who starts now, and who has reserved."""
     nodes: Ints
+    """Those of one job after those of the one before."""
     units: Ints
     rounds: int
     """For how many questions of the one that has reserved it stands."""

@@ -40,7 +40,7 @@ class Alone:
         """Where the jobs of the last question stand in the order."""
 
     def ask(self, begin: int, count: int, dropped: JobId, *, whole: bool, reserves: bool) -> Bind:
-        """A question for the first `count` that wait, from place `begin` on: all of them if it is `whole`, or new ones."""
+        """A question for the first `count` that wait, from place `begin` on: all if it is `whole`, or new ones."""
         queue, rules = self._view.waiting.queue, self._view.rules
         if len(self._places) < count:
             self._places = np.zeros(2 * count, dtype=np.int64)
@@ -57,13 +57,10 @@ class Alone:
         """Where the job at a place of the last question stands in the order."""
         return int(self._places[place])
 
-    def slot_of(self, place: int) -> int:
-        """The slot of the job at a place of the last question."""
-        return int(self._view.waiting.queue.lists[columns.RULE, self._places[place]])
 
-    def picks(self, bound: Bound) -> Iterator[Pick]:
-        """Who has got nodes, by place in the question."""
-        low = 0
-        for place, start, count in zip(bound.place.tolist(), bound.start.tolist(), bound.count.tolist(), strict=True):
-            yield Pick(place, start, bound.nodes[low : low + count], bound.units[low : low + count])
-            low += count
+def picks(bound: Bound) -> Iterator[tuple[JobId, Pick]]:
+    """Who has got nodes, by number."""
+    low = 0
+    for place, number, start, _, count in bound.jobs.tolist():
+        yield number, Pick(place, start, bound.nodes[low : low + count], bound.units[low : low + count])
+        low += count

@@ -6,6 +6,8 @@ a time that is fixed when it arrives, may go before all of them: one, whose time
 
 from __future__ import annotations
 
+from math import sqrt
+
 import numpy as np
 
 from dardis.kernels import queue as columns
@@ -20,9 +22,9 @@ Key = tuple[bool, int, float, int, JobId]
 """The least goes first: whether not the oldest, minus the level of priority, minus the key, submission, number."""
 
 
-def key_of(wait: Ints, walltime: Ints, cores: Ints) -> np.ndarray:
-    """The key of jobs that have waited `wait` s: `(wait + 24 h) / (walltime · √cores)`, the largest goes first."""
-    return np.asarray((wait + HEAD_START_S) / (walltime * np.sqrt(np.maximum(cores, 1))))
+def key_of(wait: int, walltime: int, cores: int) -> float:
+    """The key of a job that has waited `wait` s: `(wait + 24 h) / (walltime · √cores)`, the largest goes first."""
+    return (wait + HEAD_START_S) / (walltime * sqrt(max(cores, 1)))
 
 
 class Order:
@@ -42,21 +44,20 @@ class Order:
     def key(self, head: Ints, now: int, *, aged: bool) -> Key:
         """The key of a job by what is announced of it, and whether it is the one that goes before all others."""
         number, submit, walltime, cores, level, _ = head.tolist()
-        key = 0.0 if aged else float(-key_of(np.array(now - submit), np.array(walltime), np.array(cores)))
+        key = 0.0 if aged else -key_of(now - submit, walltime, cores)
         return (not aged, 0 if aged else -level, key, submit, number)
 
-    def sort(self, queue: Queue, count: int, now: int, oldest: JobId | None) -> None:
-        """Put the first `count` of those who wait in order, `oldest` first if it is among them."""
+    def sort(self, queue: Queue, count: int, now: int, oldest: JobId | None) -> int:
+        """Put the first `count` of those who wait in order, `oldest` first; return the place of the first new one."""
         if len(self._spare) < count:
             self._spare = np.zeros(2 * count, dtype=np.int64)
         first = -1 if oldest is None else oldest
-        put_in_order(queue.table, queue.lists[columns.RULE, :count], queue.keys, self._cores, now, first, self._spare)
+        slots = queue.lists[columns.RULE, :count]
+        return put_in_order(queue.table, slots, queue.keys, self._cores, now, first, self._spare)
 
     def key_at(self, queue: Queue, place: int, oldest: JobId | None) -> Key:
         """The key of the job at a place of the order, by which it was put there."""
         slot = queue.lists[columns.RULE, place]
-        row = queue.table[slot]
-        number = int(row[columns.NUMBER])
+        number, submit, _, _, _, _, level, *_ = queue.table[slot].tolist()
         aged = number == oldest
-        level, key = (0, 0.0) if aged else (-int(row[columns.LEVEL]), -float(queue.keys[slot, 0]))
-        return (not aged, level, key, int(row[columns.SUBMIT]), JobId(number))
+        return (not aged, 0 if aged else -level, 0.0 if aged else -float(queue.keys[slot, 0]), submit, number)

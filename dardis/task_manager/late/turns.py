@@ -21,7 +21,7 @@ from dardis.model.addresses import FIRST_HOST, ONLY_MANAGER, HostId, JobId, Mana
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.task_manager.claims import FinalClaims
-from dardis.task_manager.late.alone import NOBODY, Alone
+from dardis.task_manager.late.alone import NOBODY, Alone, picks
 from dardis.task_manager.late.backlog import Backlog
 from dardis.task_manager.late.order import Key, Order
 from dardis.task_manager.late.view import View
@@ -77,6 +77,8 @@ class LateByTurns:
         """Who holds the reservation, as announced."""
         self._count = 0
         """How many of its waiting jobs have turns since the last opening, first in the list."""
+        self._fresh = 0
+        """The place of the first new one among them; as many as they are: there is none."""
         self._opened_at = NO_TIME
 
     @property
@@ -133,7 +135,8 @@ class LateByTurns:
         self._negotiation.forget(number)
         self._backlog.gone(number)
         self._old_at.pop(number, None)
-        self._undated = [job for job in self._undated if job.number != number]
+        if self._undated:
+            self._undated = [job for job in self._undated if job.number != number]
 
     def withdraw(self, number: JobId) -> list[Effect]:
         """Let a job that has not bound itself wait no more, and give back what it holds."""
@@ -235,7 +238,7 @@ class LateByTurns:
             slots[:] = np.concatenate([slots[~closed], slots[closed]])
             count -= int(closed.sum())
         self._count = count
-        self._order.sort(queue, count, now, oldest)
+        self._fresh = self._order.sort(queue, count, now, oldest)
 
     def _is_closed(self, slot: int, now: int) -> bool:
         """Whether the queue of a waiting job lets it not start now."""
@@ -253,13 +256,11 @@ class LateByTurns:
 
     def overtakes(self, now: int) -> bool:
         """Whether a new job goes before one that holds a reservation, so that all must have their turn again."""
-        heads = self._heads.items()
-        worst = max((self._order.key(head, now, aged=number == self._oldest) for number, head in heads), default=None)
-        if worst is None:
+        if not self._heads or self._fresh >= self._count:
             return False
-        queue = self._view.waiting.queue
-        fresh = queue.table[queue.lists[columns.RULE, : self._count], columns.FRESH] != 0
-        return bool(fresh.any()) and self._key_at(int(np.argmax(fresh))) < worst
+        heads = self._heads.items()
+        worst = max(self._order.key(head, now, aged=number == self._oldest) for number, head in heads)
+        return self._key_at(self._fresh) < worst
 
     def _key_at(self, place: int) -> Key:
         return self._order.key_at(self._view.waiting.queue, place, self._oldest)
@@ -365,36 +366,36 @@ class LateByTurns:
     def _take_bound(self, bound: say.Bound, now: int) -> list[Effect]:
         """Take note of who has started or reserved; see to the reservation of who is blocked."""
         assert self._alone is not None
-        negotiation, alone, waiting = self._negotiation, self._alone, self._view.waiting
+        negotiation = self._negotiation
         negotiation.messages += bound.told
         self._view.next_change[FIRST_HOST] = bound.next_change
         effects: list[Effect] = []
-        for pick in alone.picks(bound):
-            slot = alone.slot_of(pick.place)
-            job = waiting.jobs[slot]
-            state = negotiation.states[job.number]
+        for number, pick in picks(bound):
+            state = negotiation.states[number]
             if pick.start > now:
                 negotiation.count_rounds(state, bound.rounds, bound.rounds * negotiation.nodes)
                 negotiation.hold(state, pick)
-                self._note_reserved(job, slot, pick.start)
+                self._note_reserved(state.job, pick.start)
             else:
                 state.asks += 1  # names the claim
                 negotiation.hold(state, pick)
-                self._bind(job.number)
-                self._backlog.bound(job.number, now)
-                effects.append(Placed(job.number, now, pick.nodes, pick.units))
-        state = self._placer.room.state
+                self._bind(number)
+                self._backlog.bound(number, now)
+                effects.append(Placed(number, now, pick.nodes, pick.units))
+        at = self._placer.room.state
         if bound.blocked < 0:
-            state[columns.PLACE] = self._count
+            at[columns.PLACE] = self._count
             return effects
-        state[columns.PLACE] = alone.place_of(bound.blocked) + 1
-        job = waiting.jobs[alone.slot_of(bound.blocked)]
+        place = self._alone.place_of(bound.blocked)
+        at[columns.PLACE] = place + 1
+        waiting = self._view.waiting
+        job = waiting.jobs[int(waiting.queue.lists[columns.RULE, place])]
         return effects + self._reserve(negotiation.states[job.number], now)
 
-    def _note_reserved(self, job: Job, slot: int, start: int) -> None:
+    def _note_reserved(self, job: Job, start: int) -> None:
         """Take note of who has reserved."""
         self._heads[job.number] = self._order.head(job, start)
-        self._view.waiting.queue.table[slot, columns.START] = start
+        self._view.waiting.queue.table[self._view.slots[job.number], columns.START] = start
 
     # ------------------------------------------------------------------------------------------------------------------
 
