@@ -124,13 +124,17 @@ def list_tried(table: Ints, slots: Ints, begin: int, whole: bool, rows: Ints, pl
     return count
 
 
+@bare
 def write_tried(table: Ints, rows: Ints) -> None:
     """Write rows of `list_tried` as the first of another table."""
-    count = len(rows)
-    table[:count, :SAID] = rows[:, :SAID]
-    table[:count, SAID:REQUEST] = 0
-    table[:count, START] = rows[:, SAID]
-    table[:count, REQUEST:] = rows[:, SAID + 1 :]
+    for place in range(len(rows)):
+        for c in range(SAID):
+            table[place, c] = rows[place, c]
+        for c in range(SAID, REQUEST):
+            table[place, c] = 0
+        table[place, START] = rows[place, SAID]
+        for k in range(table.shape[1] - REQUEST):
+            table[place, REQUEST + k] = rows[place, SAID + 1 + k]
 
 
 @bare
@@ -214,7 +218,7 @@ class Wanted(NamedTuple):
     """What `bind` is to do, and where it writes what it does.
 
     The reservations of nodes; which nodes have changed since they last published, at `since`; what it goes on from, and
-    what jobs have got; how many there are, who reserves, and whether others are behind them, who have no turn.
+    what jobs have got; rows of these jobs, who reserves, and whether others are behind them, who have no turn.
     """
 
     books: Rows
@@ -222,7 +226,7 @@ class Wanted(NamedTuple):
     at: Ints
     got: Ints
     since: int
-    count: int
+    jobs: Ints
     reserves: int
     behind: bool
 
@@ -292,14 +296,15 @@ def _start(rows: Rows, group: Ints, queue: Queue, slot: int, rules: Rules, room:
 
 @folded
 def _bind(rows: Rows, group: Ints, queue: Queue, rules: Rules, room: Room, wanted: Wanted, now: int) -> int:
-    """Go on over the first rows of the table: who fits starts, the first that doesn't reserves.
+    """Go on over jobs, whose rows are the first of the table: who fits starts, the first that doesn't reserves.
 
     Answers DONE, BLOCKED where whoever asks is to reserve, NOTHING (a defect), or FULL, ROOM, BOOKS_FULL or NODES_FULL:
     then call it again. Nodes publish when it begins, and, where others come after it, when somebody has reserved.
     """
-    table, at, count = queue.table, wanted.at, wanted.count
+    table, at, count = queue.table, wanted.at, len(wanted.jobs)
     if at[OPENED] == 0:
         at[OPENED] = 1
+        write_tried(table, wanted.jobs)
         at[TOLD] += tell(rows, wanted.since, now, wanted.changed)
         count_free(rows, room.free, now)
         room.state[STARTED] = room.state[LOOKED_AT] = 0

@@ -230,7 +230,7 @@ def warm_late() -> None:
     books, at, changed = make_rows(2, 1, 4, np.int64), np.zeros(9, dtype=np.int64), np.zeros(2, dtype=np.bool_)
     at[late.HEAD] = -1
     got = np.zeros((2, 5), dtype=np.int64)
-    wanted = late.Wanted(books, changed, at, got, 0, 1, HOST_RESERVES, False)
+    wanted = late.Wanted(books, changed, at, got, 0, tried, HOST_RESERVES, False)
     late.bind(rows, group, waiting, rules, room, wanted, 0)
     view.tell(rows, 0, 0, changed)
     late.take_turn(rows, group, waiting, rules, room, group, 0, 1, 1)

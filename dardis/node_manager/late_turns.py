@@ -58,7 +58,6 @@ class TurnsOfLate:
             self._queue = queue.wider_queue(self._queue, 2 * len(jobs))
             self._got = np.zeros((2 * len(jobs), 5), dtype=np.int64)
             placer.see_slots(2 * len(jobs))
-        late.write_tried(self._queue.table, jobs)
         how = question.binds, question.soft, question.distinct, question.choice
         if how != self._how:
             self._how = how
@@ -70,9 +69,7 @@ class TurnsOfLate:
         at[:] = 0
         at[late.HEAD] = -1
         while True:
-            wanted = late.Wanted(
-                pool.books, changed, at, self._got, since, len(jobs), question.reserves, question.behind
-            )
+            wanted = late.Wanted(pool.books, changed, at, self._got, since, jobs, question.reserves, question.behind)
             outcome = placer.run(late.bind, self._queue, wanted, now)
             if outcome == late.BOOKS_FULL:
                 pool.grow_books()

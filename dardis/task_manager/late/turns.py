@@ -237,8 +237,9 @@ class LateByTurns:
             closed = np.array([self._is_closed(slot, now) for slot in slots.tolist()], dtype=np.bool_)
             slots[:] = np.concatenate([slots[~closed], slots[closed]])
             count -= int(closed.sum())
-        self._count = count
-        self._fresh = self._order.sort(queue, count, now, oldest)
+        self._count = self._fresh = count
+        if count:
+            self._fresh = self._order.sort(queue, count, now, oldest)
 
     def _is_closed(self, slot: int, now: int) -> bool:
         """Whether the queue of a waiting job lets it not start now."""
@@ -402,7 +403,8 @@ class LateByTurns:
     def close(self) -> None:
         """End a wake-up: what has been tried is not new any more, what has started waits no more."""
         queue = self._view.waiting.queue
-        queue.size[columns.RULE] = kernel.end_turns(queue.table, queue.lists[columns.RULE, : queue.size[columns.RULE]])
+        if count := int(queue.size[columns.RULE]):
+            queue.size[columns.RULE] = kernel.end_turns(queue.table, queue.lists[columns.RULE, :count])
         self._count = 0
 
     def wake(self) -> int:
@@ -412,9 +414,11 @@ class LateByTurns:
         if not queue.size[0]:
             return soonest
         # Where the queues of all that wait are closed, nodes do not publish what changes next.
-        changes = [change for change in self._view.next_change.values() if change > self._opened_at]
-        soonest = min([soonest, *changes])
-        soonest = min([soonest, *(starts.changes(self._opened_at) for starts in self._rules.hours.values())])
+        for change in self._view.next_change.values():
+            if self._opened_at < change < soonest:
+                soonest = change
+        for starts in self._rules.hours.values():
+            soonest = min(soonest, starts.changes(self._opened_at))
         soonest = min(soonest, self._view.next_up(self._opened_at))
         for number in self._heads:
             state = self._negotiation.states.get(number)
