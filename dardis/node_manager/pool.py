@@ -202,16 +202,17 @@ class NodePool:
         ))  # fmt: skip
 
     def _bind(self, bind: say.Bind, now: int) -> Effect:
+        """Let jobs that bind late have their turns; it is the only host, whose nodes are numbered from 0 on."""
         told = 0
         if bind.dropped >= 0:
             told = self.state.tell(now)
             self._take_back(bind.dropped, self._claims[bind.dropped], now)
         bound = self.state.bind(bind, told, self._seed, now)
-        nodes, low = bound.nodes - self.state.first, 0
+        low = 0
         for place, number, start, end, count in bound.jobs.tolist():
             mine = slice(low, low + count)
             request = bind.jobs[place, say.BIND_COLUMNS :]
-            self._claims[number] = Claim(0, nodes[mine], bound.units[mine], request, start, end, committed=True)
+            self._claims[number] = Claim(0, bound.nodes[mine], bound.units[mine], request, start, end, committed=True)
             low += count
         return TellAll(bound)
 

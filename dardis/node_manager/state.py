@@ -179,7 +179,7 @@ class PoolState(NodeProfiles):
         blocked = turns.take(question, self._changed, since, seed, now)
         jobs, nodes, units, rounds, more_told, longest = turns.outcome()
         self._longest_seen = max(self._longest_seen, longest)
-        return Bound(jobs, nodes + self.first, units, rounds, blocked, told + more_told, self.next_change(now))
+        return Bound(jobs, nodes, units, rounds, blocked, told + more_told, self.next_change(now))
 
     def next_change(self, now: int) -> int:
         """When capacity or what is wished changes by itself next."""
