@@ -19,6 +19,17 @@ def mark_passed(rows: Rows, since: int, now: int, changed: Bools) -> None:
 
 
 @bare
+def tell(rows: Rows, since: int, now: int, changed: Bools) -> int:
+    """How many nodes have changed since they last published, at `since`; from now on none has."""
+    mark_passed(rows, since, now, changed)
+    count = np.int64(0)
+    for node in range(len(changed)):
+        count += changed[node]
+        changed[node] = False
+    return count
+
+
+@bare
 def publish(rows: Rows, nodes: Ints, now: int, offset: Ints, time: Ints, value: Ints) -> int:
     """Write of each node from when on how much is free (and wished) without a break since now; return the steps.
 

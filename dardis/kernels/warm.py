@@ -24,7 +24,7 @@ from dardis.kernels.openings import NO_CHANGES, NO_OPENINGS
 from dardis.kernels.rows import Rows, make_rows
 from dardis.model.arrays import Ints
 from dardis.model.asks import Asks
-from dardis.model.codes import BEST_FIT, FIRST, FIRST_FIT, MIN_START, UNIFORM
+from dardis.model.codes import BEST_FIT, FIRST, FIRST_FIT, HOST_RESERVES, MIN_START, UNIFORM
 from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.offer_rows import BEST_COLUMNS, OFFER_COLUMNS, STEP_COLUMNS
 
@@ -214,13 +214,23 @@ def warm_late() -> None:
     """The same for a run that binds late, beside `warm_pool`."""
     from dardis.kernels import late, passes, search, view
 
-    rows, group = _two_nodes(), np.zeros(2, dtype=np.int64)
+    rows, group, node = _two_nodes(), np.zeros(2, dtype=np.int64), np.zeros(1, dtype=np.int64)
     waiting = queue.make_queue(2, 1)
     room = queue.make_room(1, offers.make_scratch(8, rows, 0, 0), 16, 2)
     rules = queue.Rules(False, False, 1, queue.UNBOUND, False, False, BEST_FIT, 1)
     waiting.table[0] = (0, 0, 5, 2, 1, FOREVER, 0, 0, 0, 1, NO_TIME, 0, 0, 0, 0, 0, 0, 0, 1)
     passes.count_free(rows, room.free, 0)
     search.fits_now(rows, group, waiting.table, 0, rules, 0, 0)
+    late.put_in_order(waiting.table, waiting.lists[queue.RULE, :1], waiting.keys, 0, 0, -1, node.copy())
+    tried = np.empty((1, late.SAID + 2), dtype=np.int64)
+    late.list_tried(waiting.table, waiting.lists[queue.RULE, :1], 0, True, tried, node)
+    late.end_turns(waiting.table, waiting.lists[queue.RULE, :1])
+    books, at, changed = make_rows(2, 1, 4, np.int64), np.zeros(9, dtype=np.int64), np.zeros(2, dtype=np.bool_)
+    at[late.HEAD] = -1
+    got = np.zeros((2, 5), dtype=np.int64)
+    wanted = late.Wanted(books, changed, at, got, 0, tried, HOST_RESERVES, False)
+    late.bind(rows, group, waiting, rules, room, wanted, 0)
+    view.tell(rows, 0, 0, changed)
     late.take_turn(rows, group, waiting, rules, room, group, 0, 1, 1)
     offset, time, value = np.empty(3, dtype=np.int64), np.empty(8, dtype=np.int64), np.empty((8, 1), dtype=np.int64)
     nodes = np.arange(2)

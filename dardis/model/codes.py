@@ -14,3 +14,5 @@ NODE_CHOICES = {
     NodeChoice.FIRST_FIT: FIRST_FIT, NodeChoice.CONTIGUOUS: CONTIGUOUS,
 }  # fmt: skip
 """Which of the nodes that offer a start are taken."""
+NOBODY_RESERVES, HOST_RESERVES, ASKER_RESERVES = range(3)
+"""Who sees to a reservation for the first job that can't start now."""

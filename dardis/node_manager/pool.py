@@ -96,6 +96,8 @@ class NodePool:
             case say.Look():
                 self._publishes = self._report_every > 0
                 return [self._publish(now)]
+            case say.Bind():
+                return [self._bind(message, now)]
             case say.Announce() | say.Backlog():
                 return self._announced(message, now)
             case say.Switch() | say.Closures():
@@ -198,6 +200,21 @@ class NodePool:
             numbers[0], moved, found.start[moved], np.array(offset, dtype=np.int64), np.concatenate(nodes),
             np.concatenate(units),
         ))  # fmt: skip
+
+    def _bind(self, bind: say.Bind, now: int) -> Effect:
+        """Let jobs that bind late have their turns; it is the only host, whose nodes are numbered from 0 on."""
+        told = 0
+        if bind.dropped >= 0:
+            told = self.state.tell(now)
+            self._take_back(bind.dropped, self._claims[bind.dropped], now)
+        bound = self.state.bind(bind, told, self._seed, now)
+        low = 0
+        for place, number, start, end, count in bound.jobs.tolist():
+            mine = slice(low, low + count)
+            request = bind.jobs[place, say.BIND_COLUMNS :]
+            self._claims[number] = Claim(0, bound.nodes[mine], bound.units[mine], request, start, end, committed=True)
+            low += count
+        return TellAll(bound)
 
     def _announced(self, news: say.Announce | say.Backlog, now: int) -> list[Effect]:
         if isinstance(news, say.Backlog):

@@ -28,8 +28,9 @@ from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.offer_rows import BEST_COLUMNS, OFFER_COLUMNS, STEP_COLUMNS
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
+from dardis.node_manager.late_turns import TurnsOfLate
 from dardis.node_manager.open_nodes import OpenNodes
-from dardis.wire.messages import Ask, Improve, Seek, Switch
+from dardis.wire.messages import Ask, Bind, Bound, Improve, Seek, Switch
 
 _ALL_UP: Ints = np.zeros(0, dtype=np.int64)
 _NONE: Ints = np.zeros(0, dtype=np.int64)
@@ -106,6 +107,8 @@ class PoolState(NodeProfiles):
         """Rows that virtual hosts sent for the last question that was added up, and most of one to the root."""
         self._child_counts: Ints = np.zeros(0, dtype=np.int64)
         self._published = NO_TIME
+        self._turns: TurnsOfLate | None = None
+        """Who starts jobs that bind late; made for the first."""
 
     def take_over(self, profiles: Rows, books: Rows) -> None:
         """Hold these profiles and lists of reservations of its nodes in place of its own."""
@@ -167,18 +170,35 @@ class PoolState(NodeProfiles):
                 return nodes + self.first, offset, time[:count], value[:count], ready, boot
             steps = -count
 
+    def tell(self, now: int) -> int:
+        """How many nodes would publish something; from now on none would."""
+        last, self._published = self._published, now
+        return view.tell(self.profiles, last, now, self._changed)
+
+    def bind(self, question: Bind, told: int, seed: int, now: int) -> Bound:
+        """Let jobs that bind late start, in order, and the first that can't reserve; `told` nodes have published."""
+        if self._turns is None:
+            self._turns = TurnsOfLate(self, self.capacity.shape[1])
+        since, self._published = self._published, now
+        turns = self._turns
+        blocked = turns.take(question, self._changed, since, seed, now)
+        jobs, nodes, units, rounds, more_told, longest = turns.outcome()
+        self._longest_seen = max(self._longest_seen, longest)
+        return Bound(jobs, nodes, units, rounds, blocked, told + more_told, self.next_change(now))
+
     def next_change(self, now: int) -> int:
         """When capacity or what is wished changes by itself next."""
         place = bisect_right(self.changes, now)
         return self.changes[place] if place < len(self.changes) else FOREVER
 
-    def _grow_books(self) -> None:
+    def grow_books(self) -> None:
+        """Make room for more reservations of each node."""
         self.books = grown(self.books)
 
     def book(self, nodes: Ints, job: JobId, start: int, now: int) -> None:
         """Note the job's start on its nodes."""
         while profile.book(self.books, nodes, job, start, now) == profile.FULL:
-            self._grow_books()
+            self.grow_books()
 
     def unbook(self, nodes: Ints, job: JobId, start: int) -> None:
         """Strike the job from its nodes' lists."""
@@ -258,7 +278,7 @@ class PoolState(NodeProfiles):
             elif outcome == at_once.PROFILES_FULL:
                 self.grow()
             elif outcome == at_once.BOOKS_FULL:
-                self._grow_books()
+                self.grow_books()
             elif outcome == profile.REFUSED:
                 raise ProtocolError("a start that all its nodes offer does not fit")
             else:

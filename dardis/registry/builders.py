@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dardis.config.set_up import AnySetUp
+from dardis.model.choices import EventOrder
 from dardis.model.errors import InputError
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
@@ -35,13 +36,10 @@ class Planned(Builder):
 
     def turns(self, setup: SetUp, cluster: Cluster) -> Turns:
         """In the order of submission; a host that has all nodes holds whole rounds."""
-        from dardis.task_manager import EVERY_HOST, PlannedManager
+        from dardis.task_manager import PlannedManager
         from dardis.turns import PlannedTurns
 
-        alone = (
-            len(cluster.bounds) == 2 and cluster.reach == EVERY_HOST and cluster.switching is None and cluster.at_once
-        )
-        managers = cluster.each(partial(PlannedManager, setup, at_once=alone))
+        managers = cluster.each(partial(PlannedManager, setup, at_once=cluster.is_one_host))
         return PlannedTurns(setup, managers, cluster.bounds, cluster.new_switcher())
 
     def overlapped(self, setup: SetUp, cluster: Cluster, overlap: int) -> OverlappedTurns:
@@ -73,11 +71,16 @@ class Late(Builder):
         warm_late()
 
     def turns(self, setup: LateSetUp, cluster: Cluster) -> Turns:
-        """In the agreed order."""
+        """In the agreed order; a host that has all nodes gives the jobs of an only task manager their turns.
+
+        Where events are taken one by one, nodes may publish before all that ends in an instant has: then messages tell.
+        """
         from dardis.task_manager import LateByTurns
         from dardis.turns import LateTurns
 
-        managers = cluster.each(partial(LateByTurns, setup))
+        batched = setup.event_order is EventOrder.BATCHED
+        at_once = cluster.is_one_host and cluster.task_managers == 1 and batched
+        managers = cluster.each(partial(LateByTurns, setup, at_once=at_once))
         return LateTurns(setup.event_order, managers, cluster.bounds, cluster.new_switcher())
 
     def turns_by_message(self, setup: LateSetUp, cluster: Cluster, pace: Pace) -> TurnsByMessage:

@@ -49,6 +49,12 @@ class Cluster:
         """What task managers know of it."""
         return layout_of(self.platform, self.bounds, self.desired)
 
+    @property
+    def is_one_host(self) -> bool:
+        """Whether one host, which may hold whole rounds by itself, has all nodes, and nobody switches any."""
+        flat = self.reach == EVERY_HOST
+        return self.at_once and flat and len(self.bounds) == 2 and self.switching is None
+
     def each(self, make: Callable[..., Manager]) -> list[Manager]:
         """Its task managers: `make` is called with layout and seed, and with `reach` and `address`."""
         layout = self.layout

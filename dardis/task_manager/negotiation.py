@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from dardis.model.addresses import HostId, JobId, ManagerAddress
+from dardis.model.addresses import FIRST_HOST, HostId, JobId, ManagerAddress
 from dardis.model.capacity import could_hold, outside_desired, too_large
 from dardis.model.choices import ProfileRule, UnitsPerNode
 from dardis.model.job import Job
@@ -271,6 +271,12 @@ class Negotiation:
         if self.sampling is not None:
             self.sampling.place(state)
         return self._claims.claim(state, confirms, now)
+
+    def hold(self, state: JobState, has: Pick) -> None:
+        """Let a job have what the only host has given it."""
+        self.count_claim(state, len(has.nodes))
+        state.start, state.nodes, state.units, state.fills = has.start, has.nodes, has.units, None
+        state.hosts, state.claim = (FIRST_HOST,), state.asks
 
     # ------------------------------------------------------------------------------------------------------------------
     # What is counted.

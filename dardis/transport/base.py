@@ -8,7 +8,7 @@ from typing import Protocol
 
 from dardis.model.addresses import HostId, all_hosts
 from dardis.wire.effects import Effect, Send, ToHosts
-from dardis.wire.messages import Ask, Ended, Improve, Look, Message, Relay, Seek
+from dardis.wire.messages import Ask, Bind, Ended, Improve, Look, Message, Relay, Seek
 
 
 class Machine(Protocol):
@@ -39,7 +39,7 @@ def receivers(said: ToHosts, hosts: int) -> Sequence[HostId]:
 
 def awaits_answer(message: Message) -> bool:
     """Whether a host always answers this, with exactly one message."""
-    return isinstance(message, Ask | Seek | Improve | Look | Relay) or (
+    return isinstance(message, Ask | Seek | Improve | Bind | Look | Relay) or (
         isinstance(message, Ended) and message.depth != 0
     )
 

@@ -38,6 +38,8 @@ class LateTurns:
         self._switches = Switches(switcher, np.array(bounds))
         self._homes: dict[JobId, LateByTurns] = {}
         """Whose each job in the system is."""
+        self._ends: list[Effect] = []
+        """Ends of which nodes are to be told before anything else."""
         self._news = True
         """Whether nodes may have something to publish."""
         self._whole = self._is_woken = False
@@ -72,30 +74,43 @@ class LateTurns:
     def ended(self, jobs: Sequence[JobId], now: int) -> Iterable[Turn]:
         """Their nodes are told; all that wait are to have a turn."""
         for job in jobs:
-            yield Turn(self._free(job, now))
+            self._free(job, now)
         self._whole = True
-        if not self.batched:
-            yield from self._turns_of_all(now, whole=True)
+        return () if self.batched else self._turns_of_all(now, whole=True)
 
-    def _free(self, job: JobId, now: int) -> Talk:
-        """End a job on its nodes."""
+    def _free(self, job: JobId, now: int) -> None:
+        """End a job on its nodes: these are told when somebody speaks with them next."""
         self._switches.ended(job, now)
         manager = self._homes.pop(job)
-        hosts = manager.hosts(job)
+        self._ends += [Send(host, Ended(job, 0)) for host in manager.hosts(job)]
         manager.ended(job, now)
         self._news = True
-        yield [Send(host, Ended(job, 0)) for host in hosts]
+
+    def _tell_ends(self) -> Iterator[Turn]:
+        """Tell nodes of ends now, if there are any."""
+        if self._ends:
+            yield Turn(self._say(self._all_ends()))
+
+    def _all_ends(self) -> list[Effect]:
+        """The ends of which nodes have not been told; they are told by whoever asks."""
+        ends, self._ends = self._ends, []
+        return ends
+
+    @staticmethod
+    def _say(effects: list[Effect]) -> Talk:
+        yield effects
 
     def changed(self, change: Change, now: int) -> Iterable[Turn]:
         """Jobs wait no more: all that wait are to have a turn."""
         self._whole = self._news = True
+        yield from self._tell_ends()
         if isinstance(change, LaidOutAnew):
             yield lay_out_anew(change.machine)
             return
         for job in change.jobs:
             manager = self._homes[job]
             if manager.hosts(job) and not manager.waits(job):
-                yield Turn(self._free(job, now))
+                self._free(job, now)
             else:
                 del self._homes[job]
                 yield Turn(talk(manager, manager.withdraw(job), self._heed, now))
@@ -108,11 +123,34 @@ class LateTurns:
         self._whole = self._is_woken = False
         if self.batched or is_woken:
             yield from self._turns_of_all(now, whole=whole)
-        yield from self.switch(now)
+        yield from self._tell_ends()
+        if self._switches.due(now):
+            yield from self.switch(now)
 
     def _turns_of_all(self, now: int, *, whole: bool) -> Iterator[Turn]:
         """Give all waiting jobs their turn, or, where nothing was freed, the new ones."""
+        if self._managers[0].at_once:
+            return self._bind(self._managers[0], now, whole=whole)
+        return self._take_turns(now, whole=whole)
+
+    def _bind(self, manager: LateByTurns, now: int, *, whole: bool) -> Iterator[Turn]:
+        """Let the only host give the jobs of the only task manager their turns."""
+        manager.admit(now)
+        oldest = manager.oldest(now)
+        manager.open(now, whole=whole, oldest=None if oldest is None else oldest[-1])
+        manager.date(now)
+        drop = whole or manager.overtakes(now)
+        if drop:
+            manager.give_all_turns()
+        while manager.has_turns:
+            yield Turn(talk(manager, [*self._all_ends(), *manager.bind(drop=drop)], self._heed, now))
+            drop = False
+        manager.close()
+
+    def _take_turns(self, now: int, *, whole: bool) -> Iterator[Turn]:
+        """Give turns by key; nodes publish between two of them."""
         managers = self._managers
+        yield from self._tell_ends()
         for manager in managers:
             manager.admit(now)
         # Who is old speaks at once, and whoever hears of an older one gives way.
@@ -121,26 +159,32 @@ class LateTurns:
         for manager in managers:
             manager.open(now, whole=whole, oldest=first)
         yield from self._date(now)
-        if self._news and any(manager.next_key() for manager in managers):
+        yield from self._take_turns_by_key(now, whole=whole)
+        for manager in managers:
+            manager.close()
+
+    def _take_turns_by_key(self, now: int, *, whole: bool) -> Iterator[Turn]:
+        """Let whoever has the best key speak, until all that are to have had their turn."""
+        managers = self._managers
+        self._news |= any(manager.knows_old(now) for manager in managers)
+        if self._news and any(manager.has_turns for manager in managers):
             yield Turn(self._publish(now))
         if not whole and any(manager.overtakes(now) for manager in managers):
             whole = True
             for manager in managers:
-                manager.open(now, whole=True, oldest=first)
-        if whole and any(manager.next_key() for manager in managers):
+                manager.give_all_turns()
+        if whole and any(manager.has_turns for manager in managers):
             for manager in managers:
                 yield Turn(talk(manager, manager.drop_reservations(), self._heed, now))
         while True:
             keys = sorted((key, m) for m, manager in enumerate(managers) if (key := manager.next_key()))
             if not keys:
-                break
+                return
             if self._news:
                 yield Turn(self._publish(now))
             until = keys[1][0] if len(keys) > 1 else None
             best = managers[keys[0][1]]
             yield Turn(talk(best, best.turn(until, now), self._heed, now))
-        for manager in managers:
-            manager.close()
 
     def _date(self, now: int) -> Iterator[Turn]:
         """Fix from when on new jobs are old, by the work of all; who is alone need not tell."""
@@ -164,16 +208,16 @@ class LateTurns:
                 manager.handle(answer, now)
 
     def _heed(self, effects: list[Effect]) -> list[Effect]:
-        """Take note of what is said; what of it is to be carried out."""
-        self._news |= any(isinstance(effect, (Send, SendAll)) for effect in effects)
-        self._drop(effects)
-        return [effect for effect in effects if self._is_final(effect)]
+        """Take note of what is said; what of it is to be carried out.
 
-    def _drop(self, effects: Sequence[Effect]) -> None:
-        """Take note of what is given back, before what is taken instead."""
+        First of what is given back, then of what is taken instead.
+        """
         for effect in effects:
-            if isinstance(effect, Send) and isinstance(effect.message, Release):
-                self._switches.dropped(effect.message.job)
+            if isinstance(effect, (Send, SendAll)):
+                self._news = True
+                if isinstance(effect.message, Release):
+                    self._switches.dropped(effect.message.job)
+        return [effect for effect in effects if self._is_final(effect)]
 
     def _is_final(self, effect: Effect) -> bool:
         """Take note of an effect; whether it is one to carry out: a reservation may be given back, a start not."""

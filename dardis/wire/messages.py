@@ -355,6 +355,8 @@ class Later:
 
 HEAD_COLUMNS, BACKLOG_COLUMNS = 6, 12
 """Columns of what hosts publish of reservations and of task managers' backlogs."""
+BIND_COLUMNS = 7
+"""Columns of a job in a `Bind` before what a unit asks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,6 +414,49 @@ class Published:
     """When each node is up at the soonest; empty where all of the host are up, and have always been."""
     boot: Ints
     """How long it takes from now on until each node is up, where it is off and nobody has had it booted; else 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """The only task manager to the only host: let these jobs start now, in this order, where they fit.
+
+    The first that doesn't fit reserves its earliest start, if anybody may. It stands for what nodes publish meanwhile,
+    for questions in windows that double, and for claims. Answered by `Bound`.
+    """
+
+    jobs: Ints
+    """Rows (number, submission, walltime, units, groups, deadline, start that it reserved last), then what a unit asks
+    for."""
+    dropped: JobId
+    """Who gives back what it has reserved before anybody has a turn; less than 0: nobody."""
+    reserves: int
+    """Code of who sees to the reservation."""
+    behind: bool
+    """Whether others wait behind the last of these, who have no turn."""
+    choice: int
+    distinct: bool
+    binds: bool
+    """Whether the desired profile binds, and whether it gives way to deadlines."""
+    soft: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The only host's answer: what jobs have got."""
+
+    jobs: Ints
+    """Rows (place in the question, number, start, end by its walltime, nodes): who starts now, and who has reserved."""
+    nodes: Ints
+    """Those of one job after those of the one before."""
+    units: Ints
+    rounds: int
+    """For how many questions of the one that has reserved it stands."""
+    blocked: int
+    """Place of the first that can't start, if whoever asked is to reserve for it; less than 0: there is none."""
+    told: int
+    """How many nodes would have published something."""
+    next_change: int
+    """When capacity or what is wished changes by itself next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -483,7 +528,7 @@ class Reminder:
 Message = (
     Ask | Offers | JointAsk | JointOffers | Sums | Candidates | Relay | Gathered | Confirm | Reserved | Refused | Commit
     | Committed | Release | Released | Ended | Later | Announce | Backlog | Look | Published | Switch | Closures
-    | Finished | Noted | HostDown | Timer | Reminder | Seek | Sought | Improve | Improved
+    | Finished | Noted | HostDown | Timer | Reminder | Seek | Sought | Improve | Improved | Bind | Bound
 )  # fmt: skip
 Parcel = tuple[HostId, int, Message]
 """A message that travels with another: its host, its time, itself."""

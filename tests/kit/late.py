@@ -76,6 +76,7 @@ def run_late(
     encoded: bool = True,
     watch: Watch | None = None,
     arity: int = 0,
+    at_once: bool = False,
 ) -> LateRun:
     """Run the jobs, in (submit, number) order, with the machine split over hosts at the node numbers `cuts`.
 
@@ -87,7 +88,9 @@ def run_late(
         for host, (first, last) in enumerate(pairwise(bounds))
     ]
     layout, reach = layout_of(platform, bounds, desired), Reach(arity)
-    agents = [LateByTurns(setup, layout, seed, reach, address_of(manager)) for manager in range(managers)]
+    agents = [
+        LateByTurns(setup, layout, seed, reach, address_of(manager), at_once=at_once) for manager in range(managers)
+    ]
     hosts = LocalHosts([RelayingHost(pool) for pool in pools], encoded=encoded)
     turns = Watched(setup.event_order, agents, bounds)
     turns.pools, turns.watch = pools, watch

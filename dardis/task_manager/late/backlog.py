@@ -64,10 +64,13 @@ class Backlog:
         """What others have told last: number, totals, and when that was heard."""
         self._jobs: dict[JobId, tuple[Job, int | None]] = {}
         """Jobs, and since when those that are bound are."""
-        self.totals = Totals()
+        self._waits = self._ends = self._cores_bound = self._asked = self._used = 0
+        """What is in `totals`."""
 
-    def _add(self, waits: int = 0, ends: int = 0, cores: int = 0, asked: int = 0, used: int = 0) -> None:
-        self.totals = Totals.of((self.totals, (waits, ends, cores, asked, used)))
+    @property
+    def totals(self) -> Totals:
+        """What is told of its jobs."""
+        return Totals(self._waits, self._ends, self._cores_bound, self._asked, self._used)
 
     def _cores(self, job: Job) -> int:
         return job.units * job.request[self._place]
@@ -88,9 +91,10 @@ class Backlog:
         """Count a job that waits (None) or runs, or (-1) count it no more."""
         cores = sign * self._cores(job)
         if start is None:
-            self._add(cores * job.walltime)
+            self._waits += cores * job.walltime
         else:
-            self._add(0, cores * (start + job.walltime), cores)
+            self._ends += cores * (start + job.walltime)
+            self._cores_bound += cores
 
     def ended(self, number: JobId, now: int) -> None:
         """A job is over."""
@@ -98,7 +102,8 @@ class Backlog:
         self._count(job, start, -1)
         if start is not None:
             cores, used = self._cores(job), min(max(now - start, 0), job.walltime)
-            self._add(asked=cores * job.walltime, used=cores * used)
+            self._asked += cores * job.walltime
+            self._used += cores * used
 
     def tell(self) -> SendAll:
         """Tell all nodes, which tell all task managers."""
@@ -116,6 +121,8 @@ class Backlog:
 
     def seconds(self, now: int) -> int:
         """In what time the machine does all that waits and runs, as far as it is known here."""
+        if not self._others:
+            return self.totals.seconds(now, self._machine)
         told = (totals if at == now else totals.run_out(now) for _, totals, at in self._others.values())
         every = Totals.of((self.totals, *told))
         return every.seconds(now, self._machine)

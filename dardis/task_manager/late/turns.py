@@ -17,10 +17,11 @@ from dardis.kernels import late as kernel
 from dardis.kernels import passes
 from dardis.kernels import queue as columns
 from dardis.kernels.placer import Placer
-from dardis.model.addresses import ONLY_MANAGER, HostId, JobId, ManagerAddress
+from dardis.model.addresses import FIRST_HOST, ONLY_MANAGER, HostId, JobId, ManagerAddress
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.task_manager.claims import FinalClaims
+from dardis.task_manager.late.alone import NOBODY, Alone, picks
 from dardis.task_manager.late.backlog import Backlog
 from dardis.task_manager.late.order import Key, Order
 from dardis.task_manager.late.view import View
@@ -30,7 +31,7 @@ from dardis.task_manager.rounds import JobState, Pick, Round
 from dardis.task_manager.search import Search, in_hours, open_window
 from dardis.task_manager.setups import EVERY_HOST, LateSetUp, Reach
 from dardis.wire import messages as say
-from dardis.wire.effects import Effect, Rejected, SendAll, ToHosts
+from dardis.wire.effects import Effect, Placed, Rejected, Send, SendAll, ToHosts
 
 Old = tuple[int, int, JobId]
 """Since when a job has been old, when it was submitted, and its number: the least is the oldest."""
@@ -46,8 +47,13 @@ class LateByTurns:
         seed: int,
         reach: Reach = EVERY_HOST,
         address: ManagerAddress = ONLY_MANAGER,
+        *,
+        at_once: bool = False,
     ) -> None:
-        """Hold no jobs; `address` is where hosts of a tree send their answers, less than 0."""
+        """Hold no jobs; `address` is where hosts of a tree send their answers, less than 0.
+
+        `at_once`: there is no other task manager and one host, which lets jobs have their turns by itself.
+        """
         self._negotiation = Negotiation(setup.search, layout, seed, reach, address, FinalClaims(), self._conclude)
         self._rules = self._negotiation.rules
         self._order = Order(layout)
@@ -62,15 +68,23 @@ class LateByTurns:
         """Of all jobs of the system the one that goes first."""
         self._view = view = View(setup, self._rules, layout, seed)
         self._placer = Placer(view, view.rules, len(layout.kinds), view.waiting.slots)
+        self._alone = Alone(setup, self._rules, view) if at_once else None
         self._later: list[tuple[int, JobId, Job]] = []
         """From when on jobs have turns that may not start yet, or find no start before the profile changes."""
         self._waking: set[JobId] = set()
         """Jobs that ask for a start at which nodes that are down are up."""
         self._heads: dict[JobId, Ints] = {}
         """Who holds the reservation, as announced."""
-        self._keys: list[Key] = []
-        """The keys of its waiting jobs at the last opening, best first."""
+        self._count = 0
+        """How many of its waiting jobs have turns since the last opening, first in the list."""
+        self._fresh = 0
+        """The place of the first new one among them; as many as they are: there is none."""
         self._opened_at = NO_TIME
+
+    @property
+    def at_once(self) -> bool:
+        """Whether the only host gives its jobs their turns."""
+        return self._alone is not None
 
     @property
     def messages(self) -> int:
@@ -121,7 +135,8 @@ class LateByTurns:
         self._negotiation.forget(number)
         self._backlog.gone(number)
         self._old_at.pop(number, None)
-        self._undated = [job for job in self._undated if job.number != number]
+        if self._undated:
+            self._undated = [job for job in self._undated if job.number != number]
 
     def withdraw(self, number: JobId) -> list[Effect]:
         """Let a job that has not bound itself wait no more, and give back what it holds."""
@@ -141,10 +156,22 @@ class LateByTurns:
     def _called_off(self, number: JobId) -> list[Effect]:
         """Tell all nodes that a job holds no reservation any more, if it does by what was announced."""
         head = self._heads.get(number)
-        return [] if head is None else [SendAll(say.Announce(head, standing=False))]
+        return [] if head is None else self._announce(head, standing=False)
+
+    def _announce(self, head: Ints, *, standing: bool) -> list[Effect]:
+        """Tell all nodes of a reservation, and by them all others; who is alone notes it himself."""
+        if self._alone is None:
+            return [SendAll(say.Announce(head, standing))]
+        if standing:
+            self._heads[JobId(int(head[0]))] = head
+        else:
+            del self._heads[JobId(int(head[0]))]
+        return []
 
     def handle(self, message: say.Message, now: int) -> list[Effect]:
         """Take a message at time `now`; return what is to be done."""
+        if isinstance(message, say.Bound):
+            return self._take_bound(message, now)
         if not isinstance(message, say.Published):
             return self._negotiation.handle(message, now)
         self._view.see(message)
@@ -203,32 +230,41 @@ class LateByTurns:
         queue, state = self._view.waiting.queue, self._placer.room.state
         count = int(queue.size[0])
         self._opened_at, self._oldest = now, oldest
-        self._keys = []
         state[columns.PLACE] = state[columns.LOOKED_AT] = 0
         state[columns.WHOLE] = whole
-        if count == 0:
-            return
-        slots = queue.lists[columns.RULE, :count]
-        closed = np.array([self._is_closed(slot, now) for slot in slots.tolist()]) if self._rules.hours else None
-        if closed is not None:  # they have no turns, and give back what they hold with the others
-            slots = np.concatenate([slots[~closed], slots[closed]])
+        if self._rules.hours:  # who may not start now has no turn, and gives back what it holds with the others
+            slots = queue.lists[columns.RULE, :count]
+            closed = np.array([self._is_closed(slot, now) for slot in slots.tolist()], dtype=np.bool_)
+            slots[:] = np.concatenate([slots[~closed], slots[closed]])
             count -= int(closed.sum())
-        order, self._keys = self._order.sort(queue.table[slots[:count]], now, oldest)
-        queue.lists[columns.RULE, : len(slots)] = np.concatenate([slots[:count][order], slots[count:]])
+        self._count = self._fresh = count
+        if count:
+            self._fresh = self._order.sort(queue, count, now, oldest)
 
     def _is_closed(self, slot: int, now: int) -> bool:
         """Whether the queue of a waiting job lets it not start now."""
         return self._rules.starts_of(self._view.waiting.jobs[slot]).opens(now) > now
 
+    def give_all_turns(self) -> None:
+        """Let all that wait be tried in this wake-up, not only new ones."""
+        state = self._placer.room.state
+        state[columns.WHOLE] = True
+        state[columns.LOOKED_AT] = 0
+
+    def knows_old(self, now: int) -> bool:
+        """Whether something has changed by itself since nodes published."""
+        return any(change <= now for change in self._view.next_change.values())
+
     def overtakes(self, now: int) -> bool:
         """Whether a new job goes before one that holds a reservation, so that all must have their turn again."""
-        heads = self._heads.items()
-        worst = max((self._order.key(head, now, aged=number == self._oldest) for number, head in heads), default=None)
-        if worst is None:
+        if not self._heads or self._fresh >= self._count:
             return False
-        queue = self._view.waiting.queue
-        fresh = queue.table[queue.lists[columns.RULE, : len(self._keys)], columns.FRESH] != 0
-        return bool(fresh.any()) and self._keys[int(np.argmax(fresh))] < worst
+        heads = self._heads.items()
+        worst = max(self._order.key(head, now, aged=number == self._oldest) for number, head in heads)
+        return self._key_at(self._fresh) < worst
+
+    def _key_at(self, place: int) -> Key:
+        return self._order.key_at(self._view.waiting.queue, place, self._oldest)
 
     def waits(self, number: JobId) -> bool:
         """Whether the job has not bound itself yet: what it holds it may give back."""
@@ -241,12 +277,16 @@ class LateByTurns:
 
     def next_key(self) -> Key | None:
         """The key of the job whose turn is next; None when all have had theirs."""
-        place = int(self._placer.room.state[columns.PLACE])
-        return self._keys[place] if place < len(self._keys) else None
+        return self._key_at(int(self._placer.room.state[columns.PLACE])) if self.has_turns else None
+
+    @property
+    def has_turns(self) -> bool:
+        """Whether not all have had theirs."""
+        return bool(self._placer.room.state[columns.PLACE] < self._count)
 
     def turn(self, until: Key | None, now: int) -> list[Effect]:
         """Let jobs start, in order, while they go before `until`; stop at one that reserves or wakes nodes."""
-        stop = len(self._keys) if until is None else bisect_left(self._keys, until)
+        stop = self._count if until is None else bisect_left(range(self._count), until, key=self._key_at)
         reserving = 0 if self._heads else stop
         state, waiting = self._placer.room.state, self._view.waiting
         passes.count_free(self._view.profiles, self._placer.room.free, now)
@@ -303,17 +343,69 @@ class LateByTurns:
         self._view.remove(number)
         self._waking.discard(number)
 
+    # ------------------------------------------------------------------------------------------------------------------
+    # Turns of one who is alone.
+
+    def bind(self, *, drop: bool) -> list[Effect]:
+        """Let the host give all that have not had theirs a turn; first, to `drop`, the reservation is given back."""
+        assert self._alone is not None
+        dropped = self._drop() if drop else NOBODY
+        state = self._placer.room.state
+        place, whole = int(state[columns.PLACE]), bool(state[columns.WHOLE])
+        return [Send(FIRST_HOST, self._alone.ask(place, self._count, dropped, whole=whole, reserves=not self._heads))]
+
+    def _drop(self) -> JobId:
+        """Hold no reservation any more; who had one."""
+        for number in self._heads:
+            state = self._negotiation.states[number]
+            if state.nodes is not None:
+                state.give_back()
+                self._heads = {}
+                return number
+        return NOBODY
+
+    def _take_bound(self, bound: say.Bound, now: int) -> list[Effect]:
+        """Take note of who has started or reserved; see to the reservation of who is blocked."""
+        assert self._alone is not None
+        negotiation = self._negotiation
+        negotiation.messages += bound.told
+        self._view.next_change[FIRST_HOST] = bound.next_change
+        effects: list[Effect] = []
+        for number, pick in picks(bound):
+            state = negotiation.states[number]
+            if pick.start > now:
+                negotiation.count_rounds(state, bound.rounds, bound.rounds * negotiation.nodes)
+                negotiation.hold(state, pick)
+                self._note_reserved(state.job, pick.start)
+            else:
+                state.asks += 1  # names the claim
+                negotiation.hold(state, pick)
+                self._bind(number)
+                self._backlog.bound(number, now)
+                effects.append(Placed(number, now, pick.nodes, pick.units))
+        at = self._placer.room.state
+        if bound.blocked < 0:
+            at[columns.PLACE] = self._count
+            return effects
+        place = self._alone.place_of(bound.blocked)
+        at[columns.PLACE] = place + 1
+        waiting = self._view.waiting
+        job = waiting.jobs[int(waiting.queue.lists[columns.RULE, place])]
+        return effects + self._reserve(negotiation.states[job.number], now)
+
+    def _note_reserved(self, job: Job, start: int) -> None:
+        """Take note of who has reserved."""
+        self._heads[job.number] = self._order.head(job, start)
+        self._view.waiting.queue.table[self._view.slots[job.number], columns.START] = start
+
+    # ------------------------------------------------------------------------------------------------------------------
+
     def close(self) -> None:
         """End a wake-up: what has been tried is not new any more, what has started waits no more."""
         queue = self._view.waiting.queue
-        count = int(queue.size[0])
-        slots = queue.lists[columns.RULE, :count]
-        table = queue.table
-        table[slots, columns.FRESH] = 0
-        kept = slots[table[slots, columns.GONE] == 0]
-        queue.lists[columns.RULE, : len(kept)] = kept
-        queue.size[0] = len(kept)
-        self._keys = []
+        if count := int(queue.size[columns.RULE]):
+            queue.size[columns.RULE] = kernel.end_turns(queue.table, queue.lists[columns.RULE, :count])
+        self._count = 0
 
     def wake(self) -> int:
         """The next time at which a waiting job's turn may come without an event (FOREVER: never)."""
@@ -322,9 +414,11 @@ class LateByTurns:
         if not queue.size[0]:
             return soonest
         # Where the queues of all that wait are closed, nodes do not publish what changes next.
-        changes = [change for change in self._view.next_change.values() if change > self._opened_at]
-        soonest = min([soonest, *changes])
-        soonest = min([soonest, *(starts.changes(self._opened_at) for starts in self._rules.hours.values())])
+        for change in self._view.next_change.values():
+            if self._opened_at < change < soonest:
+                soonest = change
+        for starts in self._rules.hours.values():
+            soonest = min(soonest, starts.changes(self._opened_at))
         soonest = min(soonest, self._view.next_up(self._opened_at))
         for number in self._heads:
             state = self._negotiation.states.get(number)
@@ -362,7 +456,7 @@ class LateByTurns:
             self._backlog.bound(job.number, chosen.start)
             return effects
         self._heads[job.number] = self._order.head(job, chosen.start)
-        return [*effects, SendAll(say.Announce(self._heads[job.number], standing=True))]
+        return [*effects, *self._announce(self._heads[job.number], standing=True)]
 
     def _wait_for_change(self, this: Round, now: int) -> list[Effect]:
         """Have no turns until the profile or capacity changes; be rejected if they never will."""

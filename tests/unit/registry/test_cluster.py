@@ -5,6 +5,7 @@ from unittest.mock import patch
 
 import pytest
 
+from dardis.model.choices import EventOrder
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.model.target import Switching
@@ -59,4 +60,19 @@ def test_a_host_holds_whole_rounds_if_it_has_all_nodes_and_nobody_is_switched(mo
     cluster = replace(CLUSTER, **({"bounds": (0, 2), "reach": Reach()} | more))
     with patch("dardis.task_manager.PlannedManager") as made:
         find_dispatcher("dardis-throughput").turns(cluster)
+    assert made.call_args.kwargs["at_once"] is at_once
+
+
+@pytest.mark.parametrize(
+    ("more", "settings", "at_once"),
+    [
+        ({}, [], True), ({"bounds": (0, 1, 2)}, [], False), ({"task_managers": 2}, [], False),
+        ({"switching": SWITCHED.switching}, [], False), ({"at_once": False}, [], False),
+        ({}, [f"event_order={EventOrder.PER_EVENT}"], False),
+    ],
+)  # fmt: skip
+def test_a_host_gives_late_jobs_their_turns_if_it_has_all_nodes_and_one_task_manager_all_jobs(more, settings, at_once):
+    cluster = replace(CLUSTER, **({"bounds": (0, 2), "reach": Reach(), "task_managers": 1} | more))
+    with patch("dardis.registry.builders.LateByTurns") as made:
+        find_dispatcher("dardis-late", settings).turns(cluster)
     assert made.call_args.kwargs["at_once"] is at_once

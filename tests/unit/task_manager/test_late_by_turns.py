@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from kit.actual import actual, asking
 from kit.late import run_late
@@ -45,8 +44,7 @@ def watched(*jobs: Actual, setup: LateSetUp = LATE) -> list[tuple[int, dict[int,
 
 
 def test_the_key():
-    wait, walltime, cores = np.array([0, 3600, 0]), np.array([100, 100, 100]), np.array([4, 4, 0])
-    assert key_of(wait, walltime, cores).tolist() == [432.0, 450.0, 864.0]
+    assert [key_of(*job) for job in ((0, 100, 4), (3600, 100, 4), (0, 100, 0))] == [432.0, 450.0, 864.0]
 
 
 def test_short_and_narrow_goes_first():

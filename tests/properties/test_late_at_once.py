@@ -1,0 +1,123 @@
+"""A host that gives all waiting jobs their turns does what publishing and claims by messages would bring."""
+
+from dataclasses import replace
+from unittest.mock import PropertyMock, patch
+
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+from kit.actual import actual
+from kit.effort import examples
+from kit.late import LateRun
+from kit.machine import busy_hours
+from kit.site_events import stopped_crowds, stories
+from properties.test_late import LATE, Case, cases, crowds, rivals, setups, where
+
+from dardis.kernels import job_table, placer
+from dardis.model.choices import EventOrder, NodeChoice
+from dardis.model.platform import NodeGroup, Platform
+from dardis.node_manager import NodePool, late_turns
+from dardis.registry import Cluster
+
+
+def both(case: Case) -> tuple[LateRun, LateRun]:
+    return case.run(at_once=True), case.run()
+
+
+def assert_alike(at_once: LateRun, told: LateRun) -> None:
+    """The same starts on the same nodes, for the same reasons none, and as many messages and second thoughts."""
+    assert at_once.schedule.digest() == told.schedule.digest()
+    assert at_once.schedule.attempts.tolist() == told.schedule.attempts.tolist()
+    assert at_once.reasons == told.reasons
+    assert at_once.renegotiations == told.renegotiations
+    assert at_once.messages == told.messages
+
+
+@given(cases(event_order=EventOrder.BATCHED))
+@examples(6)
+def test_it_is_what_messages_bring(case):
+    at_once, told = both(case)
+    event("wished" if case.desired else "free")
+    assert_alike(at_once, told)
+    assert where(case, at_once) == where(case, told)
+
+
+@given(crowds() | rivals())
+@examples(3)
+def test_it_is_so_in_a_crowd(case):
+    case.setup = replace(case.setup, event_order=EventOrder.BATCHED)
+    assert_alike(*both(case))
+
+
+@given(busy_hours(), setups(event_order=EventOrder.BATCHED), st.booleans())
+@examples(1)
+def test_it_is_so_in_busy_hours(hours, setup, wished):
+    platform, queue, desired = hours
+    assert_alike(*both(Case(platform, queue, setup, desired if wished else None)))
+
+
+@given(stories() | stopped_crowds())
+@examples(1)
+def test_it_is_so_whatever_happens_at_a_site(case):
+    """Nodes fail, queues stop, jobs are changed; events one by one go by messages in any case."""
+    case.order = EventOrder.BATCHED
+    at_once = case.play("dardis-late")
+    with patch.object(Cluster, "is_one_host", new_callable=PropertyMock, return_value=False):
+        told = case.play("dardis-late")
+    assert at_once.schedule.digest() == told.schedule.digest()
+    assert at_once.recorder.reasons == told.recorder.reasons
+    assert at_once.figures == told.figures
+
+
+def queue_of(count: int) -> list:
+    return [
+        actual(number, number, number, None, 500 + 7 * (number % 11), 1 + number % 5, (1 + number % 7,), 1,
+               runtime=(500, 20, 300)[number % 3])
+        for number in range(1, count)
+    ]  # fmt: skip
+
+
+TWO = Platform("two", (NodeGroup("n", 4, {"cores": 8}),))
+
+
+def test_nothing_is_published():
+    """Else the tests above would compare messages with messages."""
+    case = Case(TWO, queue_of(60), LATE, None)
+    with patch.object(NodePool, "_publish", side_effect=AssertionError("published")):
+        assert_alike(case.run(at_once=True), case.run(at_once=True))
+        with pytest.raises(AssertionError, match="published"):
+            case.run()
+
+
+@pytest.mark.parametrize("choice", NodeChoice)
+def test_a_host_reserves_unless_nodes_are_drawn(choice):
+    case = Case(TWO, queue_of(60), replace(LATE, node_choice=choice), None)
+    at_once, told = both(case)
+    assert_alike(at_once, told)
+    with patch.object(NodePool, "_offer", side_effect=AssertionError("asked")):
+        if choice is NodeChoice.RANDOM:
+            with pytest.raises(AssertionError, match="asked"):
+                case.run(at_once=True)
+        else:
+            case.run(at_once=True)
+
+
+@given(st.data(), st.integers(1, 3))
+@examples(1)
+def test_room_at_the_beginning_decides_nothing(data, slots):
+    """Turns that stop for want of room, of each sort, go on as if there had been enough."""
+    case = data.draw(crowds() | cases(event_order=EventOrder.BATCHED))
+    expected = case.run(at_once=True)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(job_table, "FIRST_SLOTS", slots)
+        patched.setattr(late_turns, "FIRST_JOBS", 1)
+        patched.setattr(placer, "FIRST_LONGEST", 1)
+        make_room = placer.make_room
+        patched.setattr(placer, "make_room", lambda kinds, scratch, _, count: make_room(kinds, scratch, 1, count))
+        narrow = case.run(at_once=True)
+    assert_alike(narrow, expected)
+
+
+def test_profiles_and_lists_outgrow_their_room():
+    """Hundreds run and wait on few nodes, and the first that can't start reserves far ahead."""
+    assert_alike(*both(Case(TWO, queue_of(400), LATE, None)))
