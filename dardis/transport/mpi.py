@@ -20,7 +20,7 @@ from dardis.model.addresses import FIRST_HOST, Address, HostId, all_hosts
 from dardis.model.errors import INTERRUPTED, DardisError, ProtocolError
 from dardis.transport.base import Machine, Outbox, awaits_answer, receivers
 from dardis.transport.interpreter import Interpreter
-from dardis.wire.codec import NOTHING_SPENT, Spent, decode, encode, pack, unpack
+from dardis.wire.codec import NOTHING_SPENT, Spent, decode, encode, opened, pack, unpack
 from dardis.wire.effects import Return, ToHosts, ToManagers
 from dardis.wire.messages import Gathered, Message, Relay
 
@@ -157,7 +157,7 @@ class Rank:
         """Take an answer of the machine's, or those that it has gathered."""
         match said:
             case Return(message=Gathered(answers=gathered)):
-                self._gathered = gathered
+                self._gathered = [*map(opened, gathered)]
             case _:
                 self._said.append(said.message)
 
