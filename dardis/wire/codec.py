@@ -358,15 +358,16 @@ class _Form:
         numbers = [name for name, said in types.items() if said in (int, bool)]
         arrays = [name for name, said in types.items() if said == Ints]
         carried = [name for name, said in types.items() if said in _CARRIED]
-        order = [*numbers, *arrays, *carried]
-        if unknown := types.keys() - order:
+        self.names = (*numbers, *arrays, *carried)
+        """Its fields as they are written."""
+        if unknown := types.keys() - self.names:
             raise TypeError(f"{kind.__name__} has a field of a type that is not written: {', '.join(sorted(unknown))}")
         self.kind = kind
         self.numbers, self.arrays = len(numbers), len(arrays)
         self.yes_or_no = [place for place, name in enumerate(numbers) if types[name] is bool]
         self.numbers_of, self.arrays_of = _getter(numbers), _getter(arrays)
         self.carried = [(name, *_CARRIED[types[name]]) for name in carried]
-        self.in_order: Callable[[list[Any]], Any] = itemgetter(*map(order.index, types)) if len(types) > 1 else tuple
+        self.in_order: Callable[[list[Any]], Any] = itemgetter(*map(self.names.index, types)) if len(types) > 1 else tuple
         """From what was written to the order of the fields."""
 
 
