@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from dardis.kernels.offers import Held
-from dardis.kernels.relayed import adds_up, jobs_of
+from dardis.kernels.relayed import jobs_of
 from dardis.kernels.selection import NONE
 from dardis.model.addresses import FIRST_HOST, HostId, JobId, ManagerAddress
 from dardis.model.arrays import Ints
@@ -104,13 +104,9 @@ class NodePool:
             case _:
                 raise ProtocolError(f"a node manager got {type(message).__name__}")
 
-    def answer_unread(self, ask: say.Written, now: int) -> say.Written | None:
-        """What its nodes answer to an ask that others answer as well, as it is on the wire; None: it is to be read."""
-        if not adds_up(ask.block):
-            return None
-        held = self._held(jobs_of(ask.block))
-        block = self.state.answer_block(ask.block, held, self._seed, now, self.incarnation)
-        return say.Written(block) if len(block) else None
+    def answer_unread(self, ask: Ints, now: int) -> Ints:
+        """What its nodes answer to an ask that adds up, both as they are on the wire; empty: the ask is to be read."""
+        return self.state.answer_block(ask, self._held(jobs_of(ask)), self._seed, now, self.incarnation)
 
     def _answer(self, message: say.Ask | say.JointAsk | say.Seek | say.Improve, now: int) -> Effect:
         match message:

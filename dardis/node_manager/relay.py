@@ -88,9 +88,10 @@ class RelayingHost:
         for host, at, parcel in relay.parcels:
             if host == self._host:
                 effects += self.pool.handle(parcel, at)
-        unread = self.pool.answer_unread(relay.message, now) if isinstance(relay.message, say.Written) else None
-        if unread is not None:
-            return [*effects, self._up(relay, self._for_all(relay, [unread]))]
+        if isinstance(relay.message, say.Written) and adds_up(relay.message.block):
+            answer = self.pool.answer_unread(relay.message.block, now)
+            if len(answer):
+                return [*effects, self._up(relay, self._for_all(relay, [say.Written(answer)]))]
         own = self.pool.handle(opened(relay.message), now)
         effects += [effect for effect in own if not isinstance(effect, (Tell, TellAll))]
         said = [effect.message for effect in own if isinstance(effect, (Tell, TellAll))]
@@ -98,6 +99,8 @@ class RelayingHost:
 
     def _left_out(self, relay: say.Relay, parts: Sequence[tuple[HostId, int]]) -> list[HostId]:
         """The dead hosts whose places in the tree others take: one of them may be back."""
+        if not len(relay.gone):
+            return []
         gone = [host for host in relay.gone.tolist() if self._host < host < relay.last]
         return [host for host in gone if not any(first <= host < last for first, last in parts)]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from operator import attrgetter, itemgetter
 from typing import Any, NewType, Union, get_args, get_origin, get_type_hints
@@ -17,6 +17,7 @@ import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
+from dardis.model.addresses import HostId
 from dardis.model.arrays import Ints
 from dardis.model.blocks import LENGTH, NUMBERS
 from dardis.model.errors import ProtocolError
@@ -37,8 +38,8 @@ _INT64 = np.dtype(np.int64)
 _HEAD = 6
 """The version, what the sender has spent, and how many messages there are."""
 Array = NDArray[Any]
-Piece = Union[bytes, "array[int]", Array]
-"""Of a payload, to be joined."""
+Piece = Any
+"""Of a payload, to be joined: whatever holds bytes. (Of arrays, type checkers don't know that before Python 3.12.)"""
 _TYPES: tuple[type[Any], ...] = (
     messages.Ask, messages.Offers, messages.Confirm, messages.Reserved, messages.Refused, messages.Commit,
     messages.Committed, messages.Release, messages.Released, messages.Ended, messages.Later, messages.Finished,
@@ -132,7 +133,7 @@ class Spent:
 
     def take(self) -> Spent:
         """What has not been told, which counts as told from now on."""
-        taken = replace(self)
+        taken = Spent(self.cpu_ns, self.codec_ns, self.payloads, self.got_bytes)
         self.cpu_ns = self.codec_ns = self.payloads = self.got_bytes = 0
         return taken
 
@@ -159,7 +160,7 @@ def decode(payload: bytes | bytearray) -> tuple[Spent, list[tuple[int, Message]]
     if len(payload) < 8 * _HEAD or len(payload) % 8:
         raise ProtocolError("a payload that is no batch of messages")
     values = np.frombuffer(payload if type(payload) is bytearray else bytearray(payload), dtype=np.int64)
-    ints = memoryview(values)
+    ints = values.data
     version, *figures, count = ints[:_HEAD].tolist()
     if version != VERSION:
         raise ProtocolError(f"a message of protocol version {version}, this is version {VERSION}")
@@ -191,7 +192,7 @@ def opened(message: Message | Written) -> Message:
         return message
     block = message.block
     try:
-        found, end = _message(memoryview(block), block, 0, DEEPEST)
+        found, end = _message(block.data, block, 0, DEEPEST)
     except IndexError:
         end = -1
     if end != len(block):
@@ -262,10 +263,10 @@ def _arrays(ints: memoryview, values: Ints, at: int, count: int, fields: list[An
             shapes.append((ints[at + 1], None))
             at += 2
             continue
-        shape = ints[at + 1 : at + 1 + dimensions].tolist()
-        if len(shape) != dimensions:
+        lengths = ints[at + 1 : at + 1 + dimensions].tolist()
+        if len(lengths) != dimensions:
             raise ProtocolError("an array without a shape")
-        shapes.append((_count(shape), shape))
+        shapes.append((_count(lengths), lengths))
         at += 1 + dimensions
     for size, shape in shapes:
         if not 0 <= size <= len(values) - at:
@@ -306,7 +307,8 @@ def _unread(ints: memoryview, values: Ints, at: int, _: int) -> tuple[Written, i
 
 
 def _all_unread(ints: memoryview, values: Ints, at: int, levels: int) -> tuple[list[Written], int]:
-    found, count, at = [], ints[at], at + 1
+    found: list[Written] = []
+    count, at = ints[at], at + 1
     while len(found) < count:
         message, at = _unread(ints, values, at, levels)
         found.append(message)
@@ -314,11 +316,12 @@ def _all_unread(ints: memoryview, values: Ints, at: int, levels: int) -> tuple[l
 
 
 def _parcels(ints: memoryview, values: Ints, at: int, levels: int) -> tuple[list[messages.Parcel], int]:
-    found, count, at = [], ints[at], at + 1
+    found: list[messages.Parcel] = []
+    count, at = ints[at], at + 1
     while len(found) < count:
         host, now = ints[at], ints[at + 1]
         message, at = _message(ints, values, at + 2, levels)
-        found.append((host, now, message))
+        found.append((HostId(host), now, message))
     return found, _past(at, count)
 
 
@@ -367,7 +370,9 @@ class _Form:
         self.yes_or_no = [place for place, name in enumerate(numbers) if types[name] is bool]
         self.numbers_of, self.arrays_of = _getter(numbers), _getter(arrays)
         self.carried = [(name, *_CARRIED[types[name]]) for name in carried]
-        self.in_order: Callable[[list[Any]], Any] = itemgetter(*map(self.names.index, types)) if len(types) > 1 else tuple
+        self.in_order: Callable[[list[Any]], Any] = (
+            itemgetter(*map(self.names.index, types)) if len(types) > 1 else tuple
+        )
         """From what was written to the order of the fields."""
 
 

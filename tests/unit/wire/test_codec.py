@@ -125,10 +125,10 @@ def test_kernels_find_what_the_codec_has_written():
         "round", "generator", "grain", "desired_binds", "held_only", "as_if_up", "want", "policy", "choice", "distinct",
     )  # fmt: skip
     assert ask.names[: ask.numbers] == numbers
-    assert [
+    assert [*range(2, 12)] == [
         blocks.ROUND, blocks.GENERATOR, blocks.GRAIN, blocks.BINDS, blocks.HELD_ONLY, blocks.AS_IF_UP, blocks.WANT,
         blocks.POLICY, blocks.CHOICE, blocks.DISTINCT,
-    ] == [*range(2, 12)]  # fmt: skip
+    ]  # fmt: skip
     arrays = (
         "job", "draw_key", "first", "last", "walltime", "units", "quota", "groups", "request", "sample_offset",
         "sample", "needed", "start",
