@@ -58,7 +58,7 @@ def find_arrays(block: Ints, begin: Ints, size: Ints) -> int:
     return asks if at == len(block) and asks > 0 else -1
 
 
-@inlined
+@folded
 def part(block: Ints, begin: Ints, length: Ints, array: int) -> Ints:
     """One of an ask's arrays."""
     return block[begin[array] : begin[array] + length[array]]
