@@ -30,7 +30,7 @@ Fields = tuple[Any, ...]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-CONSTANTS = ("asks", "codes", "job", "offer_rows")
+CONSTANTS = ("asks", "blocks", "codes", "job", "offer_rows")
 """Modules beside these that are compiled in."""
 
 

@@ -121,9 +121,21 @@ def warm_reach() -> None:
     sums.choose_of_sums(steps, question.offset, one, MIN_START, 1, one, one, node.copy())
     ranked.rank_nodes(question, tree, _CHOICE, one, 0, best)
     ranked.take_best(best[:1], 1, BEST_FIT, node.copy(), one.copy())
-    sums.add_up(steps, 0, 1, 1, True)
-    ranked.best_of(best, 0, 1, 1, BEST_FIT)
+    _warm_relayed(question, tree, steps)
     sample.draw_sample(1, 1, 1, np.full(2, 4, dtype=np.int64), 1, np.zeros(8, dtype=np.int64), node.copy())
+
+
+def _warm_relayed(question: offers.Question, tree: sums.Tree, steps: Ints) -> None:
+    """The same for what is handed on in blocks."""
+    from dardis.kernels import relayed
+
+    block = np.zeros(8, dtype=np.int64)
+    nodes, held = question.nodes, question.batch.held
+    relayed.answer_block(
+        block, *nodes.rows, nodes.group, 0, nodes.ready, nodes.boot, nodes.group.reshape(2, 1), *question.scratch,
+        question.out, steps, tree.children, tree.counted, tree.block, *held, False, 1, 0, 0, 0,
+    )  # fmt: skip
+    relayed.join_blocks(block, block)
 
 
 def _two_wait(strict: bool) -> tuple[Rows, Ints, queue.Queue, queue.Rules, queue.Room]:

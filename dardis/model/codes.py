@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dardis.model.choices import NodeChoice
 
+ROWS, SUMS, CANDIDATES = range(3)
+"""What an ask wants: what each node offers; sums over nodes; the best nodes for starts that are named."""
 FIRST, UNIFORM, EXPONENTIAL = range(3)
 """Start-time generators: the first instants, or draws as likely as the index, or as that times an exponential decay."""
 MIN_START, MAX_PROBABILITY, RANDOM = range(3)

@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from dardis.kernels.offers import Held
+from dardis.kernels.relayed import jobs_of
 from dardis.kernels.selection import NONE
 from dardis.model.addresses import FIRST_HOST, HostId, JobId, ManagerAddress
 from dardis.model.arrays import Ints
@@ -104,6 +105,10 @@ class NodePool:
                 return self._nodes_change(message, now)
             case _:
                 raise ProtocolError(f"a node manager got {type(message).__name__}")
+
+    def answer_unread(self, ask: Ints, now: int) -> Ints:
+        """What its nodes answer to an ask that adds up, both as they are on the wire; empty: the ask is to be read."""
+        return self.state.answer_block(ask, self._held(jobs_of(ask)), self._seed, now, self.incarnation)
 
     def _answer(self, message: say.Ask | say.JointAsk | say.Seek | say.Improve, now: int) -> Effect:
         match message:

@@ -13,13 +13,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dardis.kernels.ranked import best_of
-from dardis.kernels.sums import add_up
+from dardis.kernels.relayed import adds_up, join_blocks
 from dardis.model.addresses import HostId, ManagerAddress
-from dardis.model.codes import MIN_START
 from dardis.model.host_tree import parts_of
 from dardis.node_manager.pool import NodePool
 from dardis.wire import messages as say
+from dardis.wire.codec import opened, written
 from dardis.wire.effects import Effect, Return, Send, SetTimer, Tell, TellAll
 
 Key = tuple[ManagerAddress, int]
@@ -35,7 +34,7 @@ class Question:
     """When patience ends."""
     missing: dict[HostId, int]
     """The end of each part that has not answered, by its first host."""
-    answers: dict[HostId, list[say.Message]]
+    answers: dict[HostId, list[say.Message | say.Written]]
     answer: say.Gathered | None = None
     """What was answered for all."""
 
@@ -76,7 +75,8 @@ class RelayingHost:
         ]
         if not parts:
             return effects + self._own_share(relay, now)
-        # Others first: they work meanwhile.
+        # Others first: they work meanwhile. All of them are asked in the same words, which are written once.
+        relay = replace(relay, message=written(relay.message))
         until = min(now + relay.patience, relay.expires)
         question = Question(relay, until, dict([*parts, (self._host, self._host + 1)]), {})
         self._open[relay.origin, relay.serial] = question
@@ -88,13 +88,19 @@ class RelayingHost:
         for host, at, parcel in relay.parcels:
             if host == self._host:
                 effects += self.pool.handle(parcel, at)
-        own = self.pool.handle(relay.message, now)
+        if isinstance(relay.message, say.Written) and adds_up(relay.message.block):
+            answer = self.pool.answer_unread(relay.message.block, now)
+            if len(answer):
+                return [*effects, self._up(relay, self._for_all(relay, [say.Written(answer)]))]
+        own = self.pool.handle(opened(relay.message), now)
         effects += [effect for effect in own if not isinstance(effect, (Tell, TellAll))]
         said = [effect.message for effect in own if isinstance(effect, (Tell, TellAll))]
         return [*effects, self._up(relay, self._for_all(relay, said))]
 
     def _left_out(self, relay: say.Relay, parts: Sequence[tuple[HostId, int]]) -> list[HostId]:
         """The dead hosts whose places in the tree others take: one of them may be back."""
+        if not len(relay.gone):
+            return []
         gone = [host for host in relay.gone.tolist() if self._host < host < relay.last]
         return [host for host in gone if not any(first <= host < last for first, last in parts)]
 
@@ -112,10 +118,11 @@ class RelayingHost:
 
     def _share(self, relay: say.Relay, first: HostId, last: int, patience: int, expires: int) -> say.Relay:
         """What the hosts `[first, last)` are to take of it."""
-        parcels = [parcel for parcel in relay.parcels if first <= parcel[0] < last]
-        return replace(
-            relay, parent=self._host, first=first, last=last, parcels=parcels, patience=patience, expires=expires
-        )
+        parcels = relay.parcels and [parcel for parcel in relay.parcels if first <= parcel[0] < last]
+        return say.Relay(
+            relay.serial, relay.origin, self._host, first, last, relay.arity, patience, relay.step, relay.resend,
+            relay.gone, parcels, relay.message, expires,
+        )  # fmt: skip
 
     @staticmethod
     def _remind(relay: say.Relay, at: int) -> SetTimer:
@@ -155,37 +162,16 @@ class RelayingHost:
         """Give an answer to whoever has asked: the task manager, or the host above."""
         return Return(relay.origin, answer) if relay.parent == relay.origin else Send(HostId(relay.parent), answer)
 
-    def _for_all(self, relay: say.Relay, answers: list[say.Message]) -> say.Gathered:
-        return say.Gathered(relay.serial, relay.origin, self._host, self.pool.incarnation, answers)
+    def _for_all(self, relay: say.Relay, answers: Sequence[say.Message | say.Written]) -> say.Gathered:
+        return say.Gathered(relay.serial, relay.origin, self._host, self.pool.incarnation, list(answers))
 
 
-def joined_answers(asked: say.Message, said: Sequence[say.Message]) -> list[say.Message]:
+def joined_answers(
+    asked: say.Message | say.Written, said: Sequence[say.Message | say.Written]
+) -> Sequence[say.Message | say.Written]:
     """What several hosts have said to a question, added up where it can be."""
-    if not isinstance(asked, say.Ask) or len(said) < 2:
-        return list(said)
-    if asked.want == say.SUMS:
-        return [_sum_of(asked, [one for one in said if isinstance(one, say.Sums)])]
-    if asked.want == say.CANDIDATES:
-        return [_best_of(asked, [one for one in said if isinstance(one, say.Candidates)])]
-    return list(said)
-
-
-def _sum_of(ask: say.Ask, sums: Sequence[say.Sums]) -> say.Sums:
-    blocks, offset = [], np.zeros(len(ask.job) + 1, dtype=np.int64)
-    for i, units in enumerate(ask.units.tolist()):
-        steps = np.concatenate([one.rows[one.offset[i] : one.offset[i + 1]] for one in sums])
-        blocks.append(steps[: add_up(steps, 0, len(steps), units, ask.policy == MIN_START)])
-        offset[i + 1] = offset[i] + len(blocks[i])
-    return say.Sums(
-        ask.round, sum(one.hosts for one in sums), max(one.horizon for one in sums),
-        max(one.last_end for one in sums), max(one.down_until for one in sums), offset, np.concatenate(blocks),
-    )  # fmt: skip
-
-
-def _best_of(ask: say.Ask, ranked: Sequence[say.Candidates]) -> say.Candidates:
-    blocks, offset = [], np.zeros(len(ask.job) + 1, dtype=np.int64)
-    for i, units in enumerate(ask.units.tolist()):
-        rows = np.concatenate([one.rows[one.offset[i] : one.offset[i + 1]] for one in ranked])
-        blocks.append(rows[: best_of(rows, 0, len(rows), units, ask.choice)])
-        offset[i + 1] = offset[i] + len(blocks[i])
-    return say.Candidates(ask.round, offset, np.concatenate(blocks), sum(one.hosts for one in ranked))
+    question = written(asked).block
+    if len(said) < 2 or not adds_up(question):
+        return said
+    together = join_blocks(question, np.concatenate([written(one).block for one in said]))
+    return [say.Written(together)] if len(together) else said

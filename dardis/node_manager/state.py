@@ -14,13 +14,15 @@ from dardis.kernels.offers import Asked, Batch, Held, Nodes, OfferRules, Questio
 from dardis.kernels.openings import NO_CHANGES, NO_OPENINGS, Changes, Openings
 from dardis.kernels.placer import FEWEST_OFFERS, FIRST_LONGEST
 from dardis.kernels.profiles import NodeProfiles
+from dardis.kernels.relayed import answer_block
 from dardis.kernels.rows import Rows, grown, make_rows
 from dardis.kernels.selection import Choice
 from dardis.kernels.sums import Tree
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.asks import Asks
-from dardis.model.codes import FIRST, MIN_START
+from dardis.model.blocks import WANT
+from dardis.model.codes import FIRST, MIN_START, SUMS
 from dardis.model.downtime import boot_and_shutdown
 from dardis.model.errors import ProtocolError
 from dardis.model.host_tree import child_counts
@@ -294,6 +296,25 @@ class PoolState(NodeProfiles):
         choice = Choice(ask.policy, ask.choice, ask.distinct, ask.grain, seed)
         more = self._tree(), choice, ask.start, incarnation
         return self._put(ask, held, seed, now, ranked.rank_nodes, self._best, *more)
+
+    def answer_block(self, block: Ints, held: Held, seed: int, now: int, incarnation: int) -> Ints:
+        """What `sums` or `candidates` say, from block to block; empty where the block is to be read first."""
+        rows = self.profiles
+        tree, scratch = self._tree(), self._scratch_as_long()
+        into = self._steps if block[WANT] == SUMS else self._best
+        down_until = self.down_until(_NONE, now)
+        while True:
+            answer = answer_block(
+                block, rows.base, rows.slots, rows.head, rows.size, rows.tail, rows.time, rows.value, self.group,
+                self.first, self._ready, self._boot, self.capacity, scratch.pieces, scratch.weights, scratch.queue,
+                scratch.chosen, scratch.next_free, scratch.time, scratch.value, self._out.rows, into.rows,
+                tree.children, tree.counted, tree.block, held.offset, held.node, held.units, held.start, held.end,
+                self.has_desired, seed, now, incarnation, down_until,
+            )  # fmt: skip
+            if len(answer) != 1:
+                return answer
+            for space in (self._out, into):
+                space.double()
 
     def _tree(self) -> Tree:
         """Its virtual hosts, and how many children each has."""

@@ -34,6 +34,7 @@ from dardis.task_manager.sampling import Sampling, only
 from dardis.task_manager.search import Search, SearchRules, advance, begin, first_search, in_hours
 from dardis.task_manager.setups import BackfillScope, Reach, SetUp
 from dardis.wire import messages as say
+from dardis.wire.codec import opened
 from dardis.wire.effects import Effect, Rejected, SetTimer, ToHosts
 
 Conclude = Callable[[Round, int], list[Effect]]
@@ -188,7 +189,7 @@ class Negotiation:
                 return [] if self._asking.awaits(this) else self._over(this, now)
             case say.Gathered():
                 self._claims.hear(message.first, message.incarnation)
-                return [effect for answer in message.answers for effect in self.handle(answer, now)]
+                return [effect for answer in message.answers for effect in self.handle(opened(answer), now)]
             case say.Sums() | say.Candidates():
                 this = self._rounds.get(message.round)
                 if this is None:

@@ -9,7 +9,7 @@ from dardis.engine.clock import cpu_ns
 from dardis.model.addresses import Address, HostId
 from dardis.transport.base import Machine, receivers
 from dardis.transport.interpreter import Interpreter
-from dardis.wire.codec import decode, encode
+from dardis.wire.codec import decode, encode, opened
 from dardis.wire.effects import Return, ToHosts, ToManagers
 from dardis.wire.messages import Gathered, Message
 
@@ -57,7 +57,7 @@ class LocalHosts:
         """Take what a host says: an answer, or those that it has gathered."""
         match said:
             case Return(message=Gathered(answers=gathered)):
-                self._answers.setdefault(who, []).extend(gathered)
+                self._answers.setdefault(who, []).extend(map(opened, gathered))
             case _:
                 self._answers.setdefault(who, []).append(said.message)
 

@@ -20,7 +20,7 @@ from dardis.model.addresses import FIRST_HOST, Address, HostId, all_hosts
 from dardis.model.errors import INTERRUPTED, DardisError, ProtocolError
 from dardis.transport.base import Machine, Outbox, awaits_answer, receivers
 from dardis.transport.interpreter import Interpreter
-from dardis.wire.codec import NOTHING_SPENT, Spent, decode, encode, pack, unpack
+from dardis.wire.codec import NOTHING_SPENT, Spent, decode, encode, opened, pack, unpack
 from dardis.wire.effects import Return, ToHosts, ToManagers
 from dardis.wire.messages import Gathered, Message, Relay
 
@@ -119,7 +119,10 @@ class Rank:
 
     def __init__(self, comm: Communicator, machine: Machine) -> None:
         """Nothing has been spent yet."""
+        from mpi4py import MPI
+
         self._comm = comm
+        self._status = MPI.Status()
         self._host = HostId(comm.rank)
         self._machine = machine
         self.spent = Spent()
@@ -157,7 +160,7 @@ class Rank:
         """Take an answer of the machine's, or those that it has gathered."""
         match said:
             case Return(message=Gathered(answers=gathered)):
-                self._gathered = gathered
+                self._gathered = [*map(opened, gathered)]
             case _:
                 self._said.append(said.message)
 
@@ -173,31 +176,36 @@ class Rank:
         self.largest_message = max(self.largest_message, len(payload))
         return self._comm.Isend(payload, dest=host, tag=tag)
 
-    def next_of(self, hosts: Iterable[HostId | None]) -> Iterator[tuple[int, list[tuple[int, Message]]]]:
-        """The next payload of each host (None: of any), in their order, decoded: its tag, and (time, message) pairs.
+    def next(self) -> tuple[int, list[tuple[int, Message]]]:
+        """The next payload of any host, decoded: its tag, and (time, message) pairs."""
+        message = self._comm.Mprobe(status=self._status)
+        payload = bytearray(self._status.count)
+        tag = self._status.tag
+        message.Recv(payload)
+        return tag, self._read(payload)
 
-        Long payloads are under way side by side.
-        """
-        from mpi4py import MPI
-
-        coming: deque[tuple[MPI.Request, int, bytearray]] = deque()
+    def next_of(self, hosts: Iterable[HostId]) -> Iterator[list[tuple[int, Message]]]:
+        """The next payload of each host, in their order, decoded. Long ones are under way side by side."""
+        coming: deque[tuple[MPI.Request, bytearray]] = deque()
         for host in hosts:
-            status = MPI.Status()
-            source = MPI.ANY_SOURCE if host is None else host
-            message = self._comm.Mprobe(source=source, tag=MPI.ANY_TAG, status=status)
-            payload = bytearray(status.Get_count(MPI.BYTE))
-            coming.append((message.Irecv(payload), status.Get_tag(), payload))
+            message = self._comm.Mprobe(source=host, status=self._status)
+            payload = bytearray(self._status.count)
+            coming.append((message.Irecv(payload), payload))
         while coming:  # what has been read is let go
-            request, tag, payload = coming.popleft()
+            request, payload = coming.popleft()
             request.Wait()
-            self.largest_message = max(self.largest_message, len(payload))
-            begun = cpu_ns()
-            told, batch = decode(payload)
-            self.spent.codec_ns += cpu_ns() - begun
-            self.spent.payloads += 1
-            self.spent.got_bytes += len(payload)
-            self.spent.add(told)
-            yield tag, batch
+            yield self._read(payload)
+
+    def _read(self, payload: bytearray) -> list[tuple[int, Message]]:
+        begun = cpu_ns()
+        told, batch = decode(payload)
+        spent = self.spent
+        spent.codec_ns += cpu_ns() - begun
+        spent.payloads += 1
+        spent.got_bytes += len(payload)
+        spent.add(told)
+        self.largest_message = max(self.largest_message, len(payload))
+        return batch
 
     def hand_on(self, batch: Sequence[tuple[int, Message]]) -> list[Message] | None:
         """Take what came through the tree, and send on what others are to take; what the task manager is answered."""
@@ -262,7 +270,7 @@ class MpiHosts:
         """Let this rank's machine and the hosts that are asked take what there is for them; what they answer."""
         waiting = self._post_batches(sorted(asked))
         answers = self._answers_of(own, now)
-        answers += [message for _, batch in self._own.next_of(sorted(asked)) for _, message in batch]
+        answers += [message for batch in self._own.next_of(sorted(asked)) for _, message in batch]
         for request in waiting:
             request.Wait()
         return answers
@@ -287,7 +295,7 @@ class MpiHosts:
         """Ask all hosts down the tree, and wait until this rank's machine has everybody's answer."""
         answers = self._own.hand_on([(now, self._outbox.load(relay))])
         while answers is None:
-            ((_, batch),) = self._own.next_of([None])
+            _, batch = self._own.next()
             answers = self._own.hand_on(batch)
         return answers
 
@@ -308,7 +316,7 @@ def serve(comm: Communicator, machine: Machine) -> None:
     """Be a host: take messages from rank 0, or what others hand on, and answer until told to stop."""
     own = Rank(comm, machine)
     while True:
-        ((tag, batch),) = own.next_of([None])
+        tag, batch = own.next()
         if tag == TAG_TREE:
             if own.hand_on(batch) is not None:
                 raise ProtocolError("a host that is not the task manager's was to answer it")

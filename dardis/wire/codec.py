@@ -1,4 +1,4 @@
-"""Messages to MessagePack and back, exactly; a payload opens with the protocol's version.
+"""Messages to blocks of integers and back, exactly; a payload opens with the protocol's version.
 
 Whatever the bytes, what is read is what could have been written, or a ProtocolError; and to find out takes time in
 proportion to the payload's length, and at most `MEMORY_FACTOR` times its bytes and `MEMORY_BASE` more.
@@ -6,34 +6,40 @@ proportion to the payload's length, and at most `MEMORY_FACTOR` times its bytes 
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain
+from dataclasses import dataclass
 from math import prod
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NewType, Union, get_args, get_origin, get_type_hints
 
 import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
+from dardis.model.addresses import HostId
 from dardis.model.arrays import Ints
+from dardis.model.blocks import LENGTH, NUMBERS
 from dardis.model.errors import ProtocolError
 from dardis.wire import messages
-from dardis.wire.messages import Message
+from dardis.wire.messages import Message, Written
 
-VERSION = 8
+VERSION = 9
 MEMORY_FACTOR, MEMORY_BASE = 128, 1 << 20
 """What decoding takes, in bytes: so often the payload's, and so many more. A list of one byte is 72 in memory."""
 SHORT = 512
 """Bytes of a payload of which msgpack may make as much as it says there is: 8 for each byte, on a level each 3."""
 DEEPEST = 8
 """Levels of messages within messages. (A question down the tree carries others, which carry none.)"""
-LARGEST = (1 << 63) - 1
 LONGEST, MOST_DIMENSIONS = 1 << 40, 8
 """Values of a table, and its dimensions."""
-_INTS, _LISTS = {int}, {list}
+_INTS, _YES_OR_NO = {int}, (0, 1)
+_INT64 = np.dtype(np.int64)
+_HEAD = 6
+"""The version, what the sender has spent, and how many messages there are."""
 Array = NDArray[Any]
+Piece = Any
+"""Of a payload, to be joined: whatever holds bytes. (Of arrays, type checkers don't know that before Python 3.12.)"""
 _TYPES: tuple[type[Any], ...] = (
     messages.Ask, messages.Offers, messages.Confirm, messages.Reserved, messages.Refused, messages.Commit,
     messages.Committed, messages.Release, messages.Released, messages.Ended, messages.Later, messages.Finished,
@@ -47,53 +53,25 @@ _TAG = {cls: tag for tag, cls in enumerate(_TYPES)}
 _ARRAY = 1
 
 
-def _write(value: object) -> object:
-    """A message is its tag, its plain fields, the shapes of its arrays, and what these hold, one after the other."""
-    tag = _TAG.get(type(value))
-    if tag is not None:
-        form = _FORMS[tag]
-        plain = [getattr(value, name) for name in form.plain]
-        arrays = [getattr(value, name) for name in form.arrays]
-        return [tag, plain, [array.shape for array in arrays], _joined(arrays)] if arrays else [tag, plain]
+def _write_array(value: object) -> object:
+    """What msgpack does not know: arrays, and NumPy's numbers."""
     if isinstance(value, np.ndarray):
-        return msgpack.ExtType(_ARRAY, msgpack.packb([value.shape, _joined([value])]))
+        _see_numbers(value)
+        return msgpack.ExtType(_ARRAY, msgpack.packb([value.shape, value.astype("<i8", copy=False).tobytes()]))
     if isinstance(value, np.integer):
         return int(value)
     raise TypeError(f"{type(value).__name__} is no part of a message")
 
 
-def _joined(arrays: Sequence[Array]) -> memoryview:
-    try:
-        values = np.concatenate([array.ravel() for array in arrays], dtype=np.int64, casting="no")
-    except TypeError as error:
-        raise TypeError(f"what is not 64-bit integers is no part of a message: {error}") from None
-    return values.astype("<i8", copy=False).data
-
-
-def _split(shapes: object, data: object, count: int) -> list[Array]:
-    """So many arrays of these shapes, one after the other, which the data fill exactly; they may be written to."""
-    if type(shapes) is not list or type(data) is not bytes or len(data) % 8:
-        raise ProtocolError("arrays without shapes, or of something else than 64-bit integers")
-    if len(shapes) != count or {*map(type, shapes)} != _LISTS:
-        raise ProtocolError(f"{len(shapes)} shapes for {count} arrays")
-    lengths = [*chain.from_iterable(shapes)]
-    if lengths and ({*map(type, lengths)} != _INTS or min(lengths) < 0):
-        raise ProtocolError("an array whose length is no length")
-    sizes = [shape[0] if len(shape) == 1 else _count(shape) for shape in shapes]
-    values = np.frombuffer(data, dtype="<i8").astype(np.int64)
-    if sum(sizes) != len(values):
-        raise ProtocolError(f"arrays that need {sum(sizes)} values, and have {len(values)}")
-    arrays, begin = [], 0
-    for shape, size in zip(shapes, sizes, strict=True):
-        array = values[begin : begin + size]
-        arrays.append(array if len(shape) == 1 else array.reshape(shape))
-        begin += size
-    return arrays
+def _see_numbers(values: object) -> None:
+    if not isinstance(values, np.ndarray) or values.dtype != _INT64:
+        kind = values.dtype if isinstance(values, np.ndarray) else type(values).__name__
+        raise TypeError(f"what is not 64-bit integers is no part of a message: {kind}")
 
 
 def _count(shape: list[int]) -> int:
     """How many values a table has; one that has none is not to seem large."""
-    if len(shape) > MOST_DIMENSIONS or prod(length or 1 for length in shape) > LONGEST:
+    if len(shape) > MOST_DIMENSIONS or (shape and min(shape) < 0) or prod(length or 1 for length in shape) > LONGEST:
         raise ProtocolError("an array that no memory holds")
     return prod(shape)
 
@@ -101,8 +79,13 @@ def _count(shape: list[int]) -> int:
 def _read_array(code: int, data: bytes) -> Array:
     if code != _ARRAY:
         raise ProtocolError(f"unknown extension {code} in a message")
-    shape, values = _parsed(data)
-    return _split([shape], values, 1)[0]
+    written = _parsed(data)
+    if type(written) is not list or [*map(type, written)] != [list, bytes] or len(written[1]) % 8:
+        raise ProtocolError("an array without a shape, or of something else than 64-bit integers")
+    shape, values = written
+    if {*map(type, shape)} - _INTS or _count(shape) * 8 != len(values):
+        raise ProtocolError("an array that its values do not fill")
+    return np.frombuffer(values, dtype="<i8").astype(np.int64).reshape(shape)
 
 
 def _parsed(payload: bytes | bytearray, **options: object) -> Any:  # noqa: ANN401 (any plain value)
@@ -119,13 +102,13 @@ def _parsed(payload: bytes | bytearray, **options: object) -> Any:  # noqa: ANN4
 
 
 def pack(value: object) -> bytes:
-    """Pack plain values, int64 arrays, and messages, nested as they like."""
-    packed: bytes = msgpack.packb(value, default=_write)
+    """Pack plain values and int64 arrays, nested as they like."""
+    packed: bytes = msgpack.packb(value, default=_write_array)
     return packed
 
 
 def unpack(payload: bytes | bytearray) -> Any:  # noqa: ANN401 (any plain value)
-    """Unpack what `pack` packed; messages and tuples come as lists (see `decode`). Raises ProtocolError."""
+    """Unpack what `pack` packed; tuples come as lists. Raises ProtocolError."""
     return _parsed(payload, ext_hook=_read_array, strict_map_key=False)
 
 
@@ -151,7 +134,7 @@ class Spent:
 
     def take(self) -> Spent:
         """What has not been told, which counts as told from now on."""
-        taken = replace(self)
+        taken = Spent(self.cpu_ns, self.codec_ns, self.payloads, self.got_bytes)
         self.cpu_ns = self.codec_ns = self.payloads = self.got_bytes = 0
         return taken
 
@@ -161,80 +144,206 @@ NOTHING_SPENT = Spent()
 
 def encode(batch: Sequence[tuple[int, Message]], spent: Spent = NOTHING_SPENT) -> bytes:
     """Encode (time, message) pairs that travel together, with what their sender has spent."""
-    return pack([VERSION, [spent.cpu_ns, spent.codec_ns, spent.payloads, spent.got_bytes], batch])
+    head = (VERSION, spent.cpu_ns, spent.codec_ns, spent.payloads, spent.got_bytes, len(batch))
+    pieces: list[Piece] = [array("q", head)]
+    for now, message in batch:
+        pieces.append(array("q", (now,)))
+        _put(message, pieces)
+    return b"".join(pieces)
 
 
 def decode(payload: bytes | bytearray) -> tuple[Spent, list[tuple[int, Message]]]:
     """Return (spent, pairs) of a payload. Raises ProtocolError for one of another version, or that nobody has encoded.
 
-    Takes time in proportion to the payload's length, and memory as `MEMORY_FACTOR` says.
+    Arrays are views of the payload, or of its copy if that can't be written to. Takes time in proportion to the
+    payload's length, and memory as `MEMORY_FACTOR` says.
     """
-    written = _parsed(payload, max_map_len=0, max_str_len=0, max_ext_len=0)
-    if type(written) is not list or not written:
+    if len(payload) < 8 * _HEAD or len(payload) % 8:
         raise ProtocolError("a payload that is no batch of messages")
-    if written[0] != VERSION:
-        other = written[0] if type(written[0]) is int else "?"
-        raise ProtocolError(f"a message of protocol version {other}, this is version {VERSION}")
-    if len(written) != 3 or not _are_ints(written[1], 4) or type(written[2]) is not list:
-        raise ProtocolError("a payload that is no batch of messages")
-    _, spent, batch = written
-    return Spent(*spent), [(_time(pair), _message(pair[1], DEEPEST)) for pair in batch]
+    values = np.frombuffer(payload if type(payload) is bytearray else bytearray(payload), dtype=np.int64)
+    ints = values.data
+    version, *figures, count = ints[:_HEAD].tolist()
+    if version != VERSION:
+        raise ProtocolError(f"a message of protocol version {version}, this is version {VERSION}")
+    batch, at = [], _HEAD
+    try:
+        while at < len(ints):
+            now = ints[at]
+            message, at = _message(ints, values, at + 1, DEEPEST)
+            batch.append((now, message))
+    except IndexError:
+        raise ProtocolError("a message that is longer than its payload") from None
+    if len(batch) != count:
+        raise ProtocolError(f"a payload of {len(batch)} messages that says it has {count}")
+    return Spent(*figures), batch
 
 
-def _time(pair: object) -> int:
-    if type(pair) is not list or len(pair) != 2 or type(pair[0]) is not int or pair[0] > LARGEST:
-        raise ProtocolError("a message without a time")
-    now: int = pair[0]
-    return now
+def written(message: Message | Written) -> Written:
+    """A message as it is on the wire, for others to carry."""
+    if isinstance(message, Written):
+        return message
+    pieces: list[Piece] = []
+    _put(message, pieces)
+    return Written(np.frombuffer(bytearray().join(pieces), dtype=np.int64))
 
 
-def _are_ints(values: object, count: int) -> bool:
-    """Whether that is a list of so many 64-bit integers."""
-    return type(values) is list and len(values) == count and {*map(type, values)} == _INTS and max(values) <= LARGEST
+def opened(message: Message | Written) -> Message:
+    """Read a message that was carried by another. Raises ProtocolError for one that nobody has written."""
+    if not isinstance(message, Written):
+        return message
+    block = message.block
+    try:
+        found, end = _message(block.data, block, 0, DEEPEST)
+    except IndexError:
+        end = -1
+    if end != len(block):
+        raise ProtocolError("a message that is longer or shorter than what carried it")
+    return found
 
 
-def _message(written: object, levels: int) -> Message:
-    """The message that was written, with those that it carries, on at most so many levels."""
-    if type(written) is not list or not written or type(written[0]) is not int or not 0 <= written[0] < len(_FORMS):
+def _put(message: Message | Written, pieces: list[Piece]) -> int:
+    """Append what a message is on the wire (`dardis.model.blocks`), and what it carries; return its length."""
+    if isinstance(message, Written):
+        pieces.append(message.block)
+        return len(message.block)
+    tag = _TAG.get(type(message))
+    if tag is None:
+        raise TypeError(f"{type(message).__name__} is no part of a message")
+    form = _FORMS[tag]
+    head = [tag, 0, *form.numbers_of(message)]
+    place, size = len(pieces), 0
+    pieces.append(b"")
+    for values in form.arrays_of(message):
+        _see_numbers(values)
+        head += (values.ndim, *values.shape)
+        size += values.size
+        pieces.append(values if values.flags.c_contiguous else values.tobytes())
+    for name, put, _ in form.carried:
+        size += put(getattr(message, name), pieces)
+    head[LENGTH] = length = len(head) + size
+    pieces[place] = array("q", head)
+    return length
+
+
+def _message(ints: memoryview, values: Ints, at: int, levels: int) -> tuple[Message, int]:
+    """The message that was written from there on, with those that it carries, on so many levels; and where it ends.
+
+    Raises IndexError where nothing is.
+    """
+    tag, end = ints[at], at + ints[at + LENGTH]
+    if not 0 <= tag < len(_FORMS):
         raise ProtocolError("a message of no known kind")
-    form = _FORMS[written[0]]
-    if len(written) != form.parts or type(written[1]) is not list or tuple(map(type, written[1])) != form.types:
+    form = _FORMS[tag]
+    at += NUMBERS
+    begin = at + form.numbers
+    if not begin <= end <= len(ints):
         raise ProtocolError(f"a {form.kind.__name__} whose fields are not what they should be")
-    values: list[Any] = written[1]
-    if form.numbers and max(values[: form.numbers]) > LARGEST:
-        raise ProtocolError(f"a {form.kind.__name__} with a number of more than 64 bits")
-    for place, read in form.carried:
+    fields: list[Any] = ints[at:begin].tolist()
+    for place in form.yes_or_no:
+        if fields[place] not in _YES_OR_NO:
+            raise ProtocolError(f"a {form.kind.__name__} with a number where yes or no was due")
+        fields[place] = fields[place] == 1
+    if form.arrays:
+        begin = _arrays(ints, values, begin, form.arrays, fields)
+    for _, _, read in form.carried:
         if not levels:
             raise ProtocolError(f"messages within messages, more than {DEEPEST} levels")
-        values[place] = read(values[place], levels - 1)
-    if form.arrays:
-        values = form.in_order([*values, *_split(written[2], written[3], len(form.arrays))])
-    message: Message = form.kind(*values)
-    return message
+        value, begin = read(ints, values, begin, levels - 1)
+        fields.append(value)
+    if begin != end:
+        raise ProtocolError(f"a {form.kind.__name__} whose fields do not fill it")
+    return form.kind(*form.in_order(fields)), end
 
 
-def _ask(written: object, levels: int) -> messages.Ask:
-    message = _message(written, levels)
+def _arrays(ints: memoryview, values: Ints, at: int, count: int, fields: list[Any]) -> int:
+    """Append so many arrays to a message's fields; return where they end."""
+    shapes: list[tuple[int, list[int] | None]] = []
+    for _ in range(count):
+        dimensions = ints[at]
+        if dimensions == 1:
+            shapes.append((ints[at + 1], None))
+            at += 2
+            continue
+        lengths = ints[at + 1 : at + 1 + dimensions].tolist()
+        if len(lengths) != dimensions:
+            raise ProtocolError("an array without a shape")
+        shapes.append((_count(lengths), lengths))
+        at += 1 + dimensions
+    for size, shape in shapes:
+        if not 0 <= size <= len(values) - at:
+            raise ProtocolError("an array that its values do not fill")
+        part = values[at : at + size]
+        fields.append(part if shape is None else part.reshape(shape))
+        at += size
+    return at
+
+
+def _put_all(carried: Sequence[Message | Written], pieces: list[Piece]) -> int:
+    pieces.append(array("q", (len(carried),)))
+    return 1 + sum(_put(message, pieces) for message in carried)
+
+
+def _put_parcels(parcels: Sequence[messages.Parcel], pieces: list[Piece]) -> int:
+    pieces.append(array("q", (len(parcels),)))
+    size = 1
+    for host, now, message in parcels:
+        pieces.append(array("q", (host, now)))
+        size += 2 + _put(message, pieces)
+    return size
+
+
+def _ask(ints: memoryview, values: Ints, at: int, levels: int) -> tuple[messages.Ask, int]:
+    message, end = _message(ints, values, at, levels)
     if type(message) is not messages.Ask:
         raise ProtocolError(f"a {type(message).__name__} where an Ask was due")
-    return message
+    return message, end
 
 
-def _messages(written: list[object], levels: int) -> list[Message]:
-    return [_message(message, levels) for message in written]
+def _unread(ints: memoryview, values: Ints, at: int, _: int) -> tuple[Written, int]:
+    """A message that whoever carries it need not read: only its length is looked at."""
+    end = at + ints[at + LENGTH]
+    if not at + NUMBERS <= end <= len(ints):
+        raise ProtocolError("a message that is longer than what carries it")
+    return Written(values[at:end]), end
 
 
-def _parcels(written: list[Any], levels: int) -> list[messages.Parcel]:
-    for parcel in written:
-        if type(parcel) is not list or len(parcel) != 3 or not _are_ints(parcel[:2], 2):
-            raise ProtocolError("a parcel without a host and a time")
-    return [(host, now, _message(message, levels)) for host, now, message in written]
+def _all_unread(ints: memoryview, values: Ints, at: int, levels: int) -> tuple[list[Written], int]:
+    found: list[Written] = []
+    count, at = ints[at], at + 1
+    while len(found) < count:
+        message, at = _unread(ints, values, at, levels)
+        found.append(message)
+    return found, _past(at, count)
 
 
-_CARRIED: dict[object, Callable[[Any, int], Any]] = {
-    Message: _message, messages.Ask: _ask, list[Message]: _messages, list[messages.Parcel]: _parcels,
+def _parcels(ints: memoryview, values: Ints, at: int, levels: int) -> tuple[list[messages.Parcel], int]:
+    found: list[messages.Parcel] = []
+    count, at = ints[at], at + 1
+    while len(found) < count:
+        host, now = ints[at], ints[at + 1]
+        message, at = _message(ints, values, at + 2, levels)
+        found.append((HostId(host), now, message))
+    return found, _past(at, count)
+
+
+def _past(at: int, count: int) -> int:
+    if count < 0:
+        raise ProtocolError("fewer than no messages")
+    return at
+
+
+_CARRIED: dict[object, tuple[Callable[..., int], Callable[..., tuple[Any, int]]]] = {
+    messages.Ask: (_put, _ask), Message | Written: (_put, _unread), list[Message | Written]: (_put_all, _all_unread),
+    list[messages.Parcel]: (_put_parcels, _parcels),
 }  # fmt: skip
-"""How to read fields that hold messages, by their types."""
+"""How to write and to read fields that hold messages, by their types."""
+
+
+def _getter(names: Sequence[str]) -> Callable[[object], tuple[Any, ...]]:
+    """What gets these attributes, as a tuple however few they are."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    return (lambda message: (getattr(message, names[0]),)) if names else lambda _: ()
 
 
 def _plain(said: object) -> object:
@@ -251,19 +360,20 @@ class _Form:
     def __init__(self, kind: type[Any]) -> None:
         types = {name: _plain(said) for name, said in get_type_hints(kind).items()}
         numbers = [name for name, said in types.items() if said in (int, bool)]
+        arrays = [name for name, said in types.items() if said == Ints]
         carried = [name for name, said in types.items() if said in _CARRIED]
-        self.kind = kind
-        self.plain = (*numbers, *carried)
-        self.arrays = tuple(name for name, said in types.items() if said == Ints)
-        written = [*self.plain, *self.arrays]
-        if unknown := types.keys() - written:
+        self.names = (*numbers, *arrays, *carried)
+        """Its fields as they are written."""
+        if unknown := types.keys() - self.names:
             raise TypeError(f"{kind.__name__} has a field of a type that is not written: {', '.join(sorted(unknown))}")
-        self.numbers = len(numbers)
-        self.types = (*(types[name] for name in numbers), *(list for _ in carried))
-        """Of the plain fields, as they are unpacked."""
-        self.carried = [(len(numbers) + place, _CARRIED[types[name]]) for place, name in enumerate(carried)]
-        self.parts = 4 if self.arrays else 2
-        self.in_order: Callable[[list[Any]], Any] = itemgetter(*map(written.index, types)) if len(types) > 1 else tuple
+        self.kind = kind
+        self.numbers, self.arrays = len(numbers), len(arrays)
+        self.yes_or_no = [place for place, name in enumerate(numbers) if types[name] is bool]
+        self.numbers_of, self.arrays_of = _getter(numbers), _getter(arrays)
+        self.carried = [(name, *_CARRIED[types[name]]) for name in carried]
+        self.in_order: Callable[[list[Any]], Any] = (
+            itemgetter(*map(self.names.index, types)) if len(types) > 1 else tuple
+        )
         """From what was written to the order of the fields."""
 
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dardis.model import codes
 from dardis.model.addresses import Address, HostId, JobId, ManagerAddress
 from dardis.model.arrays import Ints
 from dardis.model.asks import Asks
 from dardis.model.job import FOREVER, NO_TIME
 
-ROWS, SUMS, CANDIDATES = range(3)
-"""What an `Ask` wants: what each node offers; sums over nodes; the best nodes for starts that are named."""
+ROWS, SUMS, CANDIDATES = codes.ROWS, codes.SUMS, codes.CANDIDATES
 _NONE: Ints = np.zeros(0, dtype=np.int64)
 
 
@@ -212,6 +212,13 @@ class Candidates:
 
 
 @dataclass(frozen=True, slots=True)
+class Written:
+    """A message that another carries, as it is on the wire: whoever hands it on need not read it."""
+
+    block: Ints
+
+
+@dataclass(frozen=True, slots=True)
 class Relay:
     """To a host: take this, pass it on to the hosts [first, last), your part of the tree, and answer for all of them.
 
@@ -238,7 +245,7 @@ class Relay:
     """Hosts that are known to be dead, ascending."""
     parcels: list[Parcel]
     """What nobody answers, for single hosts of the part, each host's in order."""
-    message: Message
+    message: Message | Written
     """What all hosts of the part are to answer, after that."""
     expires: int = FOREVER
     """From then on nobody waits for the answer, and it is not asked."""
@@ -253,7 +260,7 @@ class Gathered:
     first: HostId
     """The host that answers."""
     incarnation: int
-    answers: list[Message]
+    answers: list[Message | Written]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from dardis.model.job import FOREVER
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.wire import messages as say
+from dardis.wire.codec import opened
 from dardis.wire.effects import Effect, Launch, Return, Send, SetTimer
 
 HOSTS, STEP, RESEND = 7, 10, 4
@@ -66,7 +67,7 @@ def timer(effects: list[Effect]) -> SetTimer:
 
 def units_offered(gathered: say.Gathered) -> int:
     """How many units the hosts that are in it offer at the first instant of all."""
-    (sums,) = gathered.answers
+    (sums,) = map(opened, gathered.answers)
     assert isinstance(sums, say.Sums)
     return int(sums.rows[0, 1])
 
@@ -129,7 +130,7 @@ class TestWhereNothingIsLost:
         talk.send(0, question(ask(), patience=0), 0)
         ((_, gathered),) = talk.said
         assert units_offered(gathered) == 4 * HOSTS
-        (sums,) = gathered.answers
+        (sums,) = map(opened, gathered.answers)
         assert sums.hosts == HOSTS
         assert sums.offset.tolist() == [0, 2]
         assert not any(each._open for each in talk.hosts.values())
@@ -139,14 +140,14 @@ class TestWhereNothingIsLost:
         talk = Talk()
         wanted = replace(ask(units=9, want=say.CANDIDATES), start=np.array([7]))
         talk.send(0, question(wanted, patience=0), 0)
-        (best,) = talk.said[0][1].answers
+        (best,) = map(opened, talk.said[0][1].answers)
         assert best.rows[:, 1].tolist() == [0, 1, 2]
         assert best.rows[:, 2].tolist() == [4, 4, 4]
 
     def test_what_is_not_added_comes_host_by_host(self):
         talk = Talk()
         talk.send(0, question(say.Look(), patience=0), 3)
-        assert [published.host for published in talk.said[0][1].answers] == list(range(HOSTS))
+        assert [opened(published).host for published in talk.said[0][1].answers] == list(range(HOSTS))
 
     def test_parcels_are_taken_before_the_question_with_their_own_time(self):
         one = np.array([1])
@@ -244,13 +245,13 @@ class TestAnInnerHostThatDies:
         assert talk.said == []
         talk.until(120)
         ((when, gathered),) = talk.said
-        assert (when, units_offered(gathered), gathered.answers[0].hosts) == (120, 16, 4)
+        assert (when, units_offered(gathered), opened(gathered.answers[0]).hosts) == (120, 16, 4)
 
     def test_a_question_that_names_it_dead_reaches_those_below_it(self, talk):
         talk.send(0, question(ask(), gone=[4], serial=2), 105)
         ((when, gathered),) = talk.said
         assert (when, gathered.serial) == (105, 2)
-        assert (units_offered(gathered), gathered.answers[0].hosts) == (24, 6)
+        assert (units_offered(gathered), opened(gathered.answers[0]).hosts) == (24, 6)
 
     def test_if_it_is_back_in_time_it_is_asked_again_and_asks_again(self, talk):
         talk.hosts[4] = host(4, incarnation=1)
