@@ -22,13 +22,18 @@ from properties import test_late, test_simulation, test_switching
 from properties.test_pool_against_arrays import SEED, World, asks, worlds
 
 from dardis.kernels import ranked, selection, sums
+from dardis.kernels.relayed import adds_up, join_blocks
+from dardis.model import blocks as blocks_of
 from dardis.model import codes, offer_rows
 from dardis.model.choices import OnOff
+from dardis.model.errors import ProtocolError
+from dardis.model.job import NO_TIME
 from dardis.model.platform import Platform
 from dardis.node_manager import state
 from dardis.node_manager.state import VirtualHosts
 from dardis.task_manager.setups import BackfillScope
 from dardis.wire import messages as say
+from dardis.wire.codec import opened, written
 
 POLICIES = (codes.MIN_START, codes.MAX_PROBABILITY, codes.RANDOM)
 INCARNATION = 3
@@ -181,6 +186,111 @@ def test_candidates_hold_the_nodes_that_the_offers_hold(question, data):
             ask.choice, key,
         )  # fmt: skip
     assert world.state.sent.tolist() == [sum(sent), max(longest)]
+
+
+# ------------------------------------------------------------------------------------------------- from block to block
+
+
+@given(questions(), st.booleans())
+@examples(1)
+def test_an_ask_that_is_not_read_is_answered_like_one_that_is(question, first_starts):
+    ask, world = replace(question.ask, generator=0) if first_starts else question.ask, question.world
+    held = held_of(ask)
+    for want in (say.SUMS, say.CANDIDATES):
+        asked = replace(ask, want=want, start=ask.first if want == say.CANDIDATES else ask.start)
+        block = world.state.answer_block(written(asked).block, held, SEED, world.now, INCARNATION)
+        if ask.generator != codes.FIRST:
+            assert len(block) == 0
+            continue
+        answer = opened(say.Written(block))
+        if want == say.SUMS:
+            rows, offset = world.state.sums(asked, held, SEED, world.now)
+            ends = world.state.ends()
+            assert (answer.horizon, answer.last_end, answer.down_until) == (*ends, NO_TIME)
+        else:
+            rows, offset = world.state.candidates(asked, held, SEED, world.now, INCARNATION)
+        assert type(answer) is (say.Sums if want == say.SUMS else say.Candidates)
+        assert (answer.round, answer.hosts) == (ask.round, 1)
+        assert answer.offset.tolist() == offset.tolist()
+        assert answer.rows.tolist() == rows.tolist()
+
+
+def answer_of(parts: list[np.ndarray], columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """Offsets and rows of one answer to several asks."""
+    ends = np.cumsum([0, *map(len, parts)])
+    return ends, np.concatenate([np.reshape(part, (-1, columns)) for part in parts]).astype(np.int64)
+
+
+def joined_of(asked: say.Ask, said: list[say.Message]) -> say.Message:
+    """What hosts have said, as one answer; also of a single one."""
+    return opened(say.Written(join_blocks(written(asked).block, np.concatenate([written(one).block for one in said]))))
+
+
+@given(questions())
+@examples(1)
+def test_answers_that_are_not_read_are_added_up_like_those_that_are(question):
+    """Each virtual host answers by itself, and all of them are joined at once."""
+    world = question.world
+    asked = replace(question.ask, want=say.SUMS)
+    rows, offset = world.state.sums(asked, held_of(asked), SEED, world.now)
+    hosts = len(question.blocks(question.offers[0]))
+    cut = asked.policy == codes.MIN_START
+    said = []
+    for host in range(hosts):
+        parts = []
+        for i, units in enumerate(asked.units.tolist()):
+            steps = [
+                (edge, sign * question.units_of(index), sign * index)
+                for _, low, high, index, *_ in question.blocks(question.offers[i])[host].tolist()
+                for edge, sign in ((low, 1), (high, -1))
+            ]
+            parts.append(np.array(joined_steps(steps, units, cut=cut), dtype=np.int64))
+        said.append(say.Sums(asked.round, 1, host, 7 - host, host * host, *answer_of(parts, 3)))
+    joined = joined_of(asked, said)
+    assert (joined.round, joined.hosts) == (asked.round, hosts)
+    assert (joined.horizon, joined.last_end, joined.down_until) == (hosts - 1, 7, (hosts - 1) ** 2)
+    assert (joined.offset.tolist(), joined.rows.tolist()) == (offset.tolist(), rows.tolist())
+
+    asked = replace(question.ask, want=say.CANDIDATES, start=question.ask.first)
+    best, offset = world.state.candidates(asked, held_of(asked), SEED, world.now, INCARNATION)
+    many = replace(asked, units=np.full(len(asked.units), 999))
+    every, edges = world.state.candidates(many, held_of(asked), SEED, world.now, INCARNATION)
+    said = [
+        say.Candidates(asked.round, *answer_of([part[part[:, 1] // question.tree.block == host] for part in parts], 4))
+        for parts in [[every[low:high] for low, high in pairwise(edges)]]
+        for host in range(hosts)
+    ]
+    joined = joined_of(asked, said)
+    assert getattr(joined, "hosts", None) == hosts
+    assert (joined.offset.tolist(), joined.rows.tolist()) == (offset.tolist(), best.tolist())
+
+
+@given(questions(), st.integers(0, 2**32 - 1))
+@examples(1)
+def test_a_block_that_makes_no_sense_is_left_to_be_read(question, seed):
+    """Whatever stands in it, kernels look at nothing beyond its end; a pool's answer is one, or nothing."""
+    rng, world = np.random.default_rng(seed), question.world
+    ask = replace(question.ask, generator=0, want=int(rng.choice([say.SUMS, say.CANDIDATES])))
+    block = written(replace(ask, start=ask.first)).block
+    heads = blocks_of.NUMBERS + blocks_of.ASK_NUMBERS + 2 * blocks_of.ASK_ARRAYS + 1
+    place = int(rng.integers(blocks_of.NUMBERS + blocks_of.ASK_NUMBERS, heads))
+    wrong = block.copy()
+    wrong[place] = rng.choice([-1, 0, 1, 2, 9, 2**40, -(2**40)])
+    for damaged in (wrong, block[: int(rng.integers(len(block)))], np.append(block, 0)):
+        if not adds_up(damaged) or np.array_equal(damaged, block):
+            continue
+        answer = world.state.answer_block(damaged, held_of(ask), SEED, world.now, INCARNATION)
+        try:
+            read = opened(say.Written(damaged))
+        except ProtocolError:
+            assert len(answer) == 0
+        else:
+            assert len(answer) == 0 or len(read.job) == len(ask.job)
+    whole = world.state.answer_block(block, held_of(ask), SEED, world.now, INCARNATION)
+    said = np.concatenate([whole, whole])
+    said[int(rng.integers(len(said)))] = rng.choice([-1, 0, 2**40, -(2**40)])
+    assert len(join_blocks(block, said)) >= 0
+    assert len(join_blocks(block, said[:-1])) == 0
 
 
 # -------------------------------------------------------------------------------------------------------- whole runs
