@@ -99,7 +99,7 @@ def _take_at(question: Question, i: int, count: int, instant: int, choice: Choic
     start = Start(instant, asks.first[i], asks.walltime[i], asks.units[i], asks.job[i], asks.draw_key[i])
     nodes, node_units = found.nodes[found.at[i] : found.at[i + 1]], found.units[found.at[i] : found.at[i + 1]]
     found.count[i] = choose_nodes(question.out[:count], start, choice, nodes, node_units)
-    found.start[i] = asks.first[i] + instant * choice.grain
+    found.start[i] = asks.first[i] + instant
 
 
 @folded

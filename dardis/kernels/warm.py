@@ -13,7 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import wraps
 from inspect import signature
 from multiprocessing.synchronize import Lock
-from typing import Final, TypeVar, cast
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import numba
 import numpy as np
@@ -27,6 +27,9 @@ from dardis.model.asks import Asks
 from dardis.model.codes import BEST_FIT, FIRST, FIRST_FIT, HOST_RESERVES, MIN_START, UNIFORM
 from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.offer_rows import BEST_COLUMNS, OFFER_COLUMNS, STEP_COLUMNS
+
+if TYPE_CHECKING:
+    from dardis.kernels.sums import Tree
 
 Warmed = TypeVar("Warmed", bound=Callable[..., None])
 
@@ -125,7 +128,7 @@ def warm_reach() -> None:
     sample.draw_sample(1, 1, 1, np.full(2, 4, dtype=np.int64), 1, np.zeros(8, dtype=np.int64), node.copy())
 
 
-def _warm_relayed(question: offers.Question, tree: sums.Tree, steps: Ints) -> None:
+def _warm_relayed(question: offers.Question, tree: Tree, steps: Ints) -> None:
     """The same for what is handed on in blocks."""
     from dardis.kernels import relayed
 

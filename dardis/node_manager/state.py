@@ -265,8 +265,8 @@ class PoolState(NodeProfiles):
         openings: Openings,
     ) -> int:  # fmt: skip
         """Let the kernel do its work, with as much room as it needs. Answers DONE or NOTHING."""
-        rules = OfferRules(binds=False, kind=FIRST, grain=how.grain, seed=seed)
-        choice = Choice(MIN_START, how.choice, how.distinct, how.grain, seed)
+        rules = OfferRules(binds=False, kind=FIRST, grain=1, seed=seed)
+        choice = Choice(MIN_START, how.choice, how.distinct, 1, seed)
         offset = np.empty(len(found.start) + 1, dtype=np.int64)
         while True:
             nodes = Nodes(self.profiles, self.group, self.first, self._ready, self._boot)

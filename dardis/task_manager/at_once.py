@@ -28,7 +28,6 @@ class AtOnce:
 
     def __init__(self, setup: SetUp, negotiation: Negotiation) -> None:
         """Work on the jobs of a negotiation, and count as it does."""
-        self._setup = setup
         self._negotiation = negotiation
         rules = negotiation.rules
         self._serves = (
@@ -53,7 +52,7 @@ class AtOnce:
         span = max(job.walltime, SHORTEST_WINDOW_S)
         seek = say.Seek(
             job.number, state.asks + 1, max(job.earliest, now), span, job.walltime, job.units, job.groups, request,
-            self._setup.grain, self._choice, self._distinct,
+            self._choice, self._distinct,
         )  # fmt: skip
         return [Send(FIRST_HOST, seek)]
 
@@ -83,9 +82,7 @@ class AtOnce:
         ]  # fmt: skip
         job, attempt, first, last, units, groups = np.array(rows, dtype=np.int64).T.copy()
         request = np.array([state.job.request for state in asking], dtype=np.int64)
-        improve = say.Improve(
-            job, attempt, first, last, units, groups, request, self._setup.grain, self._choice, self._distinct
-        )
+        improve = say.Improve(job, attempt, first, last, units, groups, request, self._choice, self._distinct)
         return [Send(FIRST_HOST, improve)]
 
     def improved(self, found: say.Improved) -> list[Effect]:

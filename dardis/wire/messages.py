@@ -106,7 +106,6 @@ class Seek:
     units: int
     groups: int
     request: Ints
-    grain: int
     choice: int
     distinct: bool
 
@@ -139,7 +138,6 @@ class Improve:
     units: Ints
     groups: Ints
     request: Ints
-    grain: int
     choice: int
     distinct: bool
 

@@ -93,7 +93,7 @@ class BusyPool:
         for walltime, wide in zip(walltimes, units, strict=True):
             self._placed += 1
             seek = say.Seek(
-                JobId(self._placed), 1, 0, max(walltime, SHORTEST_WINDOW_S), walltime, wide, 1, request, _SET_UP.grain,
+                JobId(self._placed), 1, 0, max(walltime, SHORTEST_WINDOW_S), walltime, wide, 1, request,
                 codes.NODE_CHOICES[_SET_UP.node_choice], _SET_UP.units_per_node is UnitsPerNode.DISTINCT,
             )  # fmt: skip
             begun = time.process_time()

@@ -96,7 +96,7 @@ def test_room_grows_with_what_it_is_for():
     none, ones = np.zeros(count, dtype=np.int64), np.ones(count, dtype=np.int64)
     held = Held(np.arange(count + 1), none, ones, 5000 + none, 9000 + none)
     first = 100 + 3 * jobs
-    improve = say.Improve(jobs, ones, first, held.start - 1, ones, ones, ones.reshape(-1, 1), 1, 0, False)
+    improve = say.Improve(jobs, ones, first, held.start - 1, ones, ones, ones.reshape(-1, 1), 0, False)
     before = len(state._out.rows)
     assert (state.improve(improve, held, -ones, 1, 0).start == first).all()
     assert len(state._out.rows) == before

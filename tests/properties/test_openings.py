@@ -46,7 +46,7 @@ class Pair:
         self.job += 1
         seek = say.Seek(
             self.job, 1, now if first is None else first, max(walltime, 60), walltime, units, groups,
-            np.array(request, dtype=np.int64), 1, codes.NODE_CHOICES[choice], distinct,
+            np.array(request, dtype=np.int64), codes.NODE_CHOICES[choice], distinct,
         )  # fmt: skip
         ours, theirs = (effects[0].message for effects in self.handle(seek, now))
         assert (ours.start, ours.rounds) == (theirs.start, theirs.rounds)
