@@ -207,7 +207,7 @@ OF_OTHERS = (
     ("dispatcher", "of_others"),
     [
         ("dardis-throughput", ("dardis.dispatch.central", "dardis.kernels.passes", "dardis.task_manager.late")),
-        ("dardis-late", ("dardis.dispatch.central", "dardis.kernels.at_once", "dardis.task_manager.planned")),
+        ("dardis-late", ("dardis.dispatch.central", "dardis.turns.planned", "dardis.task_manager.planned")),
         ("easy", ("dardis.kernels.at_once", "dardis.node_manager.pool", "dardis.task_manager.planned")),
     ],
 )
