@@ -23,7 +23,10 @@ import numba
 from numba.core import caching, event
 from numba.core.registry import CPUDispatcher, cpu_target
 
-from dardis.kernels.loaded import KernelCache
+try:
+    from dardis.kernels.loaded import KernelCache
+except ImportError:  # a Numba that is made otherwise inside
+    KernelCache = caching.FunctionCache  # type: ignore[misc]
 
 Fields = tuple[Any, ...]
 """A named tuple's fields as a plain tuple."""

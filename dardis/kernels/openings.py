@@ -24,7 +24,7 @@ from dardis.model.job import FOREVER
 from dardis.model.offer_rows import INDEX_BITS
 
 Small = NDArray[np.int32]
-"""Units, and numbers of nodes."""
+"""Numbers of nodes."""
 NODE_BITS, UNTIL_BITS, LEVEL_BITS = 24, 28, 11
 """Bits of an entry's key: the node, below until when it holds a unit (s from the base on), below how many at least."""
 MOST_NODES: Final = 1 << NODE_BITS
@@ -32,13 +32,15 @@ OPEN_END: Final = (1 << UNTIL_BITS) - 1
 """Until for ever; whatever ends comes before, eight years and more as one."""
 MOST_LEVEL: Final = (1 << LEVEL_BITS) - 1
 CHUNK: Final = 256
-"""Keys that lie together; half as many when they are laid out."""
+"""Keys that lie together; a quarter of it is free when they are laid out."""
 BLOCK: Final = 64
 """Nodes, and blocks of them, of which one number is kept."""
 LATER: Final = np.int64(1) << 40
 """More seconds than anybody looks ahead."""
 ANY_UNITS: Final = np.int64(1) << 40
+"""Units where nothing is asked for."""
 MOST_UNITS: Final = (1 << 31) - 1
+"""No node holds more, as amounts are 32-bit integers."""
 UNKNOWN: Final = -1
 """What `nodes_now` answers where it would need more room; and 0: it can't start now."""
 HEAP: Final = 1024

@@ -186,6 +186,7 @@ class PoolState(NodeProfiles):
         blocked = turns.take(question, self._changed, since, seed, now)
         jobs, nodes, units, rounds, more_told, longest = turns.outcome()
         self._longest_seen = max(self._longest_seen, longest)
+        self._open_nodes.touch(nodes)
         return Bound(jobs, nodes, units, rounds, blocked, told + more_told, self.next_change(now))
 
     def next_change(self, now: int) -> int:
