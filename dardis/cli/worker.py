@@ -23,10 +23,14 @@ from dardis.model.errors import INTERRUPTED  # noqa: E402
 def main() -> int:
     """Do what is asked until nothing more is."""
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
-    with os.fdopen(os.dup(1), "w") as answers, Path(os.devnull).open("w") as nowhere:
+    with (
+        os.fdopen(os.dup(0)) as commands, os.fdopen(os.dup(1), "w") as answers, Path(os.devnull).open("r+") as nowhere
+    ):  # fmt: skip
+        # What a run or its children read and print is nothing of this.
+        os.dup2(nowhere.fileno(), 0)
         os.dup2(nowhere.fileno(), 1)
         try:
-            for line in sys.stdin:
+            for line in commands:
                 status = run(json.loads(line))
                 if status == INTERRUPTED:
                     return INTERRUPTED

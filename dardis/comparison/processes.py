@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
@@ -24,6 +24,7 @@ from dardis.comparison import end_with_parent
 from dardis.comparison.planned_runs import PlannedRun
 from dardis.comparison.state import State
 from dardis.engine.clock import monotonic_s
+from dardis.registry import dispatcher_origin
 from dardis.runs import progress_file
 
 TICK_S: Final = 0.1
@@ -53,17 +54,18 @@ class Child:
             env=os.environ | {progress_file.VARIABLE: str(progress), end_with_parent.VARIABLE: str(os.getpid())},
         )  # fmt: skip
         child = cls(process, said, progress, run)
-        child.go_on_with(run)
+        child.go_on_with(run)  # who is dead already will be seen to be
         return child
 
-    def go_on_with(self, run: PlannedRun) -> None:
-        """Let it do another run."""
-        self.run = run
-        self._heard = self.said.seek(0, os.SEEK_END)
-        self.progress.unlink(missing_ok=True)
+    def go_on_with(self, run: PlannedRun) -> bool:
+        """Let it do another run; False where it is dead."""
         assert self.process.stdin is not None
-        with suppress(BrokenPipeError):  # it is dead, as will be seen
+        try:
             self.process.stdin.write(json.dumps(run.arguments()).encode() + b"\n")
+        except BrokenPipeError:
+            return False
+        self.run = run
+        return True
 
     @property
     def done(self) -> tuple[int, int] | None:
@@ -80,8 +82,10 @@ class Child:
         else:
             told = b""
         status = int(told) if told else self.process.wait()
+        self.progress.unlink(missing_ok=True)
         self.said.seek(self._heard)
         lines = self.said.read().decode("utf-8", errors="replace").strip().splitlines()
+        self._heard = self.said.tell()
         if told and status == 0:
             return ""
         if status < 0:
@@ -119,10 +123,10 @@ def run_all(runs: Sequence[PlannedRun], state: State, processes: int, watch: Onl
                         continue
                     ended = child.run
                     error = state.settle(ended, failure)
-                    if waiting and child.process.poll() is None:
-                        run = _next(waiting, ended)
-                        state.begin(run)
-                        child.go_on_with(run)
+                    following = _next(waiting, ended)
+                    if following is not None and child.go_on_with(following):
+                        waiting.remove(following)
+                        state.begin(following)
                     else:
                         children.remove(child)
                         _end([child])
@@ -133,12 +137,16 @@ def run_all(runs: Sequence[PlannedRun], state: State, processes: int, watch: Onl
             _end(children)
 
 
-def _next(waiting: deque[PlannedRun], last: PlannedRun) -> PlannedRun:
-    """Take a run for a process that did this one: of the same dispatcher if there is any, as its kernels are loaded."""
-    alike = (run for run in waiting if run.contender.dispatcher == last.contender.dispatcher)
-    run = next(alike, waiting[0])
-    waiting.remove(run)
-    return run
+def _next(waiting: deque[PlannedRun], last: PlannedRun) -> PlannedRun | None:
+    """A run for a process that did this one: of the same dispatcher if there is any, as its kernels are loaded.
+
+    Nothing where one of them is under a dispatcher of somebody else's, of which something may stay from run to run.
+    """
+    if dispatcher_origin(last.contender.dispatcher):
+        return None
+    ours = [run for run in waiting if not dispatcher_origin(run.contender.dispatcher)]
+    alike = (run for run in ours if run.contender.dispatcher == last.contender.dispatcher)
+    return next(alike, ours[0] if ours else None)
 
 
 def _end(children: Sequence[Child]) -> None:

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from dardis.kernels.jit import Fields, bare, folded, inlined, kernel
+from dardis.kernels.jit import Fields, bare, folded, kernel
 from dardis.kernels.offers import (
     OUT_OF_SPACE,
     Asked,
@@ -41,7 +41,7 @@ from dardis.kernels.openings import (
 )
 from dardis.kernels.profile import DONE, FULL, REFUSED, book, release, reserve, unbook
 from dardis.kernels.rows import Rows, make_room
-from dardis.kernels.search import last_change
+from dardis.kernels.search import last_change, rounds_until
 from dardis.kernels.selection import NONE, Choice, Start, choose_nodes, choose_start
 from dardis.model.arrays import Ints
 from dardis.model.asks import Asks
@@ -114,16 +114,6 @@ def _start_now(question: Question, pool: Pool, found: Found) -> int:
     return nodes_now(nodes, pool.changes, pool.openings, start, asks.request[0], pool.choice, taken)
 
 
-@inlined
-def windows_until(start: int, earliest: int, span: int) -> int:
-    """Which of the windows that double has the start; the first has `span` starts from `earliest` on."""
-    first, last, rounds = earliest, earliest + span - 1, 1
-    while start > last:
-        first, last = last + 1, last + 2 * (last + 1 - first)
-        rounds += 1
-    return rounds
-
-
 @folded
 def _start_later(question: Question, pool: Pool, found: Found, span: int) -> int:
     """Look for the earliest start, whatever windows it is found in; answers DONE, NOTHING or OUT_OF_SPACE.
@@ -167,7 +157,7 @@ def _start_later(question: Question, pool: Pool, found: Found, span: int) -> int
             break
         instant = _instant_of(question, 0, count, choice)
         if instant != NONE:
-            found.rounds[0] = windows_until(first + instant, earliest, span)
+            found.rounds[0] = rounds_until(first + instant, earliest, span)
             asks.draw_key[0] = attempt + found.rounds[0] - 1
             _take_at(question, 0, count, instant, choice, found)
             outcome = DONE

@@ -21,7 +21,7 @@ from typing import Any, Final, Protocol, TypeVar, cast
 
 import numba
 from numba.core import caching, event
-from numba.core.registry import CPUDispatcher, cpu_target
+from numba.core.registry import cpu_target
 
 try:
     from dardis.kernels.loaded import KernelCache
@@ -176,7 +176,7 @@ def _compiled(function: Function, **options: object) -> Function:
 def _called_from_python(function: Function, **options: object) -> Function:
     """The same, cached on disk."""
     made = _compiled(function, **options)
-    if isinstance(made, CPUDispatcher):
+    if hasattr(made, "enable_caching"):  # it is compiled
         made._cache = KernelCache(function)  # type: ignore[attr-defined]  # noqa: SLF001 (Numba has but one kind of cache to choose)
     return made
 

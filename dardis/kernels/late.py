@@ -36,7 +36,7 @@ from dardis.kernels.queue import (
     Rules,
 )
 from dardis.kernels.rows import Rows
-from dardis.kernels.search import AT_ONCE, FOUND, find, fits_now, take
+from dardis.kernels.search import AT_ONCE, FOUND, find, fits_now, rounds_until, take
 from dardis.kernels.view import tell
 from dardis.model.arrays import Bools, Floats, Ints
 from dardis.model.codes import ASKER_RESERVES, HOST_RESERVES
@@ -229,17 +229,6 @@ class Wanted(NamedTuple):
     jobs: Ints
     reserves: int
     behind: bool
-
-
-@inlined
-def rounds_until(start: int, first: int, span: int) -> int:
-    """In how many windows from `first` on a start lies, of which the first has `span` starts and each twice as many."""
-    rounds, end = 1, first + span
-    while start >= end:
-        span *= 2
-        end += span
-        rounds += 1
-    return rounds
 
 
 @folded

@@ -55,7 +55,12 @@ def find_arrays(block: Ints, begin: Ints, size: Ints) -> int:
         as_many = array <= blocks.GROUPS or (array == blocks.START and block[blocks.WANT] == CANDIDATES)
         if as_many and size[array] != asks:
             return -1
-    return asks if at == len(block) and asks > 0 else -1
+    if at != len(block) or asks <= 0:
+        return -1
+    for i in range(asks):
+        if block[begin[blocks.UNITS] + i] < 1 or block[begin[blocks.WALLTIME] + i] < 1:
+            return -1
+    return asks
 
 
 @folded

@@ -188,6 +188,17 @@ def closes(queue: Queue, slot: int, time: int) -> int:
 
 
 @inlined
+def rounds_until(start: int, first: int, span: int) -> int:
+    """In how many windows from `first` on a start lies, of which the first has `span` starts and each twice as many."""
+    rounds, end = 1, first + span
+    while start >= end:
+        span *= 2
+        end += span
+        rounds += 1
+    return rounds
+
+
+@inlined
 def last_change(rows: Rows) -> int:
     """When anything changes on any node for the last time."""
     last = np.int64(NO_TIME)

@@ -42,7 +42,7 @@ class TurnsOfLate:
         """Make room for some jobs."""
         self._pool = pool
         self._queue = queue.make_queue(FIRST_JOBS, kinds)
-        self._how: tuple[bool, bool, bool, int] | None = None
+        self._how: tuple[bool, bool, bool, int, int] | None = None
         """How the last question wants jobs to be put on nodes."""
         self._placer = Placer(pool, queue.Rules(False, False, 1, queue.UNBOUND, False, False, 0, 0), kinds, FIRST_JOBS)
         self._at: Ints = np.zeros(9, dtype=np.int64)
@@ -58,7 +58,7 @@ class TurnsOfLate:
             self._queue = queue.wider_queue(self._queue, 2 * len(jobs))
             self._got = np.zeros((2 * len(jobs), 5), dtype=np.int64)
             placer.see_slots(2 * len(jobs))
-        how = question.binds, question.soft, question.distinct, question.choice
+        how = question.binds, question.soft, question.distinct, question.choice, seed
         if how != self._how:
             self._how = how
             binding = queue.BOUND_THROUGHOUT if question.binds else queue.UNBOUND

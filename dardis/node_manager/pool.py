@@ -22,6 +22,7 @@ from dardis.model.job import FOREVER
 from dardis.model.platform import Maintenance, Platform
 from dardis.model.ragged import offsets_of
 from dardis.model.target import DesiredProfile
+from dardis.node_manager.sound import Question, see_sound
 from dardis.node_manager.state import Claim, PoolState, VirtualHosts
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Kill, Launch, SetTimer, Tell, TellAll
@@ -142,7 +143,13 @@ class NodePool:
         for job, claim in claims.items():
             self._hold(job, replace(claim, start=max(claim.start, now)), now)
 
+    def _see_sound(self, question: Question) -> None:
+        """Raise ProtocolError for a question that makes no sense here."""
+        state = self.state
+        see_sound(question, state.first, state.first + state.count, state.capacity.shape[1])
+
     def _offer(self, ask: say.Ask, now: int) -> Effect:
+        self._see_sound(ask)
         held = self._held(ask.job)
         answer: say.Message
         if ask.want == say.CANDIDATES:
@@ -161,6 +168,7 @@ class NodePool:
 
     def _offer_jointly(self, asks: say.JointAsk, now: int) -> Effect:
         ask = asks.ask
+        self._see_sound(ask)
         rows, offset = self.state.offers(ask, self._held(ask.job), self._seed, now)
         about = []
         for low, high in pairwise(ask.sample_offset.tolist()):
@@ -172,6 +180,7 @@ class NodePool:
         return Tell(JobId(int(ask.job[0])), answer)
 
     def _seek(self, seek: say.Seek, now: int) -> Effect:
+        self._see_sound(seek)
         start, nodes, units, rounds = self.state.seek(seek, self._seed, now)
         if len(nodes):
             attempt = seek.attempt + rounds - 1
@@ -180,7 +189,10 @@ class NodePool:
         return Tell(seek.job, say.Sought(seek.job, start, nodes, units, rounds))
 
     def _improve(self, improve: say.Improve, now: int) -> Effect:
+        self._see_sound(improve)
         numbers, attempts = improve.job.tolist(), improve.attempt.tolist()
+        if not self._claims.keys() >= set(numbers):
+            raise ProtocolError("a job that holds nothing is to start earlier on its nodes")
         refuser = np.array([self._refusers.get(number, -1) for number in numbers], dtype=np.int64)
         found = self.state.improve(improve, self._held(improve.job), refuser, self._seed, now)
         moved = np.flatnonzero(found.start != NONE)
@@ -208,9 +220,12 @@ class NodePool:
 
     def _bind(self, bind: say.Bind, now: int) -> Effect:
         """Let jobs that bind late have their turns; it is the only host, whose nodes are numbered from 0 on."""
+        self._see_sound(bind)
         told = 0
         if bind.dropped >= 0:
             told = self.state.tell(now)
+            if bind.dropped not in self._claims:
+                raise ProtocolError(f"job {bind.dropped}: it is to give back what it does not hold")
             self._take_back(bind.dropped, self._claims[bind.dropped], now)
         bound = self.state.bind(bind, told, self._seed, now)
         low = 0

@@ -122,7 +122,7 @@ class PoolState(NodeProfiles):
         """Note that what these nodes hold has changed."""
         self._changed[nodes] = True
         self._open_nodes.touch(nodes)
-        self._longest_seen = max(self._longest_seen, int(self.profiles.size[nodes].max()))
+        self._longest_seen = max(self._longest_seen, int(np.maximum.reduce(self.profiles.size.take(nodes))))
 
     def switch(self, switch: Switch) -> None:
         """Note that nodes are shut down or booted."""

@@ -1,7 +1,7 @@
 """Node managers spread over MPI ranks, in virtual time: rank 0 drives, every rank holds a host.
 
-Payloads are MessagePack in byte buffers. Messages that nobody answers wait for the next one that is answered and
-travel with it. An error on one rank ends all of them with that rank's message.
+Payloads are blocks of integers in byte buffers (`wire/codec.py`). Messages that nobody answers wait for the next one
+that is answered and travel with it. An error on one rank ends all of them with that rank's message.
 """
 
 from __future__ import annotations

@@ -362,6 +362,8 @@ HEAD_COLUMNS, BACKLOG_COLUMNS = 6, 12
 """Columns of what hosts publish of reservations and of task managers' backlogs."""
 BIND_COLUMNS = 7
 """Columns of a job in a `Bind` before what a unit asks for."""
+BIND_WALLTIME, BIND_UNITS = 2, 3
+"""Two of these."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,71 @@
+"""Processes of a comparison that do several runs: what a run leaves behind is nothing to the next."""
+
+import json
+
+import pytest
+
+from dardis.cli.main import run
+
+PLATFORM = 'name = "small"\n[[nodes]]\ncount = 4\nprefix = "n"\nresources = { cores = 8 }\n'
+MINE = """
+import random
+import subprocess
+
+import dardis
+
+DRAWS = random.Random(1)
+
+
+class Drawn(dardis.Rule):
+    "whoever is drawn, by what stays from run to run in a process"
+
+    def key(self, job, now):
+        return DRAWS.random()
+
+
+class Asks(dardis.Rule):
+    "asks a program that reads all there is to read"
+
+    def key(self, job, now):
+        return len(subprocess.run(["cat"], capture_output=True, check=True).stdout), input_is_over(), job.submit
+
+
+def input_is_over():
+    try:
+        return input()
+    except EOFError:
+        return ""
+"""
+
+
+@pytest.fixture
+def compared(tmp_path, monkeypatch):
+    """Compare dispatchers on two short traces; the digests of all runs."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.toml").write_text(PLATFORM)
+    (tmp_path / "mine.py").write_text(MINE)
+    for name, runtime in (("a", 50), ("b", 70)):
+        jobs = [f"{n} {n} 0 {runtime + n} 9 -1 -1 9 200 -1 1 1 1 -1 1 1 -1 -1\n" for n in range(1, 12)]
+        (tmp_path / f"{name}.swf").write_text("".join(jobs))
+
+    def compare(dispatchers, processes):
+        out = tmp_path / f"out{processes}"
+        status = run([
+            "compare", "a.swf", "b.swf", "--platform", "p.toml", "--dispatchers", dispatchers,
+            "--processes", str(processes), "--out", str(out), "--no-recorded",
+        ])  # fmt: skip
+        assert status == 0
+        found = {path.parent: json.loads(path.read_text()) for path in (out / "runs").glob("*/*/*/metrics.json")}
+        return {str(place.relative_to(out)): figures["schedule_digest"] for place, figures in found.items()}
+
+    return compare
+
+
+def test_who_keeps_something_does_so_for_one_run(compared):
+    alone, beside = compared("mine:Drawn,easy", 1), compared("mine:Drawn,easy", 2)
+    assert alone == beside
+    assert len(alone) == 4
+
+
+def test_whoever_reads_finds_nothing(compared):
+    assert len(compared("mine:Asks", 1)) == 2
