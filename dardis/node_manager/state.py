@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,9 +31,11 @@ from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.offer_rows import BEST_COLUMNS, OFFER_COLUMNS, STEP_COLUMNS
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
-from dardis.node_manager.late_turns import TurnsOfLate
 from dardis.node_manager.open_nodes import OpenNodes
 from dardis.wire.messages import Ask, Bind, Bound, Improve, Seek, Switch
+
+if TYPE_CHECKING:
+    from dardis.node_manager.late_turns import TurnsOfLate
 
 _ALL_UP: Ints = np.zeros(0, dtype=np.int64)
 _NONE: Ints = np.zeros(0, dtype=np.int64)
@@ -180,6 +183,8 @@ class PoolState(NodeProfiles):
     def bind(self, question: Bind, told: int, seed: int, now: int) -> Bound:
         """Let jobs that bind late start, in order, and the first that can't reserve; `told` nodes have published."""
         if self._turns is None:
+            from dardis.node_manager.late_turns import TurnsOfLate
+
             self._turns = TurnsOfLate(self, self.capacity.shape[1])
         since, self._published = self._published, now
         turns = self._turns

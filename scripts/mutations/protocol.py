@@ -74,8 +74,8 @@ PROTOCOL = (
         "        self._changed |= whole\n", "", OF_POOL[1:],
     ),
     Mutation(
-        "a tree tells that nothing changes from when that holds of one of its hosts", RELAY,
-        "max(one.horizon for one in sums)", "min(one.horizon for one in sums)",
+        "a tree tells that nothing changes from when that holds of one of its hosts", "dardis/kernels/relayed.py",
+        "answer[place] = max(answer[place], said[at + place])", "answer[place] = said[at + place]",
         (*TREES[:1], "tests/properties/test_tree.py"),
     ),
     Mutation(
@@ -134,9 +134,8 @@ PROTOCOL = (
         "        assert state.units is not None\n", ("tests/unit/task_manager/test_sampling.py",),
     ),
     Mutation(
-        "of equals the one with the lower number goes first, whenever it was submitted", f"{TASKS}/late/order.py",
-        "(table[:, columns.NUMBER], table[:, columns.SUBMIT], key, level, ~aged)",
-        "(table[:, columns.SUBMIT], table[:, columns.NUMBER], key, level, ~aged)", LATE,
+        "of equals the one with the lower number goes first, whenever it was submitted", "dardis/kernels/late.py",
+        "    if table[a, SUBMIT] != table[b, SUBMIT]:\n        return table[a, SUBMIT] < table[b, SUBMIT]\n", "", LATE,
     ),
     Mutation(
         "more than one job that can't start holds a reservation", f"{TASKS}/late/turns.py",
@@ -160,7 +159,8 @@ PROTOCOL = (
     ),
     Mutation(
         "a job that waits has no turn when the profile changes", f"{TASKS}/late/turns.py",
-        "        soonest = min([soonest, *changes])\n", "", LATE,
+        "            if self._opened_at < change < soonest:\n                soonest = change\n",
+        "            pass\n", LATE,
     ),
     Mutation(
         "what a host published before, and comes late, replaces what is known of it", f"{TASKS}/late/timers.py",

@@ -38,9 +38,9 @@ QUEUES = (
     ),
     Mutation(
         "late jobs know no priority",
-        "dardis/task_manager/late/order.py",
-        "level = np.where(aged, 0, -table[:, columns.LEVEL])",
-        "level = np.where(aged, 0, 0)",
+        "dardis/kernels/late.py",
+        "    if table[a, LEVEL] != table[b, LEVEL]:\n        return table[a, LEVEL] > table[b, LEVEL]\n",
+        "",
         COMMAND,
     ),
     Mutation(

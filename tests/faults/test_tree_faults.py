@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,7 @@ from faults.seeds import check, judge, run_seed
 from kit.actual import actual
 from kit.dispatchers import dispatcher_of
 
+from dardis.model.blocks import CANDIDATES_TAG, SUMS_TAG
 from dardis.model.errors import InputError
 from dardis.model.host_tree import child_counts
 from dardis.model.job import Actual
@@ -284,6 +286,8 @@ def test_where_jobs_bind_late_sums_and_candidates_are_asked_for_too():
 
     def note(_: int, text: str) -> None:
         seen.update(kind for kind in ("Sums", "Candidates", "Offers") if f"{kind}(" in text)
+        tags = {int(tag) for tag in re.findall(r"Written\(block=array\(\[ *(-?\d+)", text)}
+        seen.update(kind for kind, tag in (("Sums", SUMS_TAG), ("Candidates", CANDIDATES_TAG)) if tag in tags)
 
     judge(draw_scenario(3, tree=True, late=True), log=note)
     assert seen == {"Sums", "Candidates"}

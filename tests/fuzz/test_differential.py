@@ -22,7 +22,6 @@ from dardis.config.settings import known_settings
 from dardis.model.choices import ProfileRule
 from dardis.node_manager import NodePool
 from dardis.registry import OURS
-from dardis.registry import dispatcher as registered
 from dardis.wire import messages as say
 
 FEW, MANY, BLOCK = range(500, 550), range(550, 2550), 100
@@ -128,7 +127,7 @@ class ShortHold(NodePool):
     ],
 )
 def test_a_node_manager_that_is_wrong_is_found_out(monkeypatch, pool, rule):
-    monkeypatch.setattr(registered, "NodePool", pool)
+    monkeypatch.setattr("dardis.node_manager.NodePool", pool)
     assert any(text.startswith(rule) for seed in MANY for text in judge(seed).violations)
 
 
@@ -142,7 +141,7 @@ def test_whatever_a_job_has_in_another_arrangement_is_found_out(name):
 
 
 def test_a_failing_seed_says_how_to_see_it_again(monkeypatch):
-    monkeypatch.setattr(registered, "NodePool", NoFitTest)
+    monkeypatch.setattr("dardis.node_manager.NodePool", NoFitTest)
     outcomes = [judge(seed) for seed in FEW[:10]]
     with pytest.raises(AssertionError, match=r"capacity: node \d+ at \d+ holds(.|\n)*scripts/replay_instance \d+"):
         assert_sound(outcomes, SCRIPT)

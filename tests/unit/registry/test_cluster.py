@@ -73,6 +73,6 @@ def test_a_host_holds_whole_rounds_if_it_has_all_nodes_and_nobody_is_switched(mo
 )  # fmt: skip
 def test_a_host_gives_late_jobs_their_turns_if_it_has_all_nodes_and_one_task_manager_all_jobs(more, settings, at_once):
     cluster = replace(CLUSTER, **({"bounds": (0, 2), "reach": Reach(), "task_managers": 1} | more))
-    with patch("dardis.registry.builders.LateByTurns") as made:
+    with patch("dardis.task_manager.LateByTurns") as made:
         find_dispatcher("dardis-late", settings).turns(cluster)
     assert made.call_args.kwargs["at_once"] is at_once

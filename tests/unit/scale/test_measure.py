@@ -18,6 +18,7 @@ from dardis.scale.row import predicted_s
 from dardis.scale.tally import depth_of, size_of
 from dardis.sim.simulation import Simulation
 from dardis.transport.local import LocalHosts
+from dardis.wire.codec import opened
 from dardis.wire.effects import Send, Tell
 from dardis.wire.messages import Confirm, Gathered, Offers, Relay
 
@@ -41,7 +42,7 @@ class Heard:
         for effect in effects:
             match effect:
                 case Send(to=to, message=Gathered(answers=answers) as up) if to != host:
-                    self.traffic["rows"] += sum(len(answer.rows) for answer in answers)
+                    self.traffic["rows"] += sum(len(opened(answer).rows) for answer in answers)
                     self.traffic["bytes"] += size_of(up)
                     self.traffic["most"] = max(self.traffic["most"], size_of(up) if to == 0 else 0)
                 case Send(to=to, message=Relay() as down) if to != host:
