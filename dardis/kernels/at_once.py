@@ -36,6 +36,7 @@ from dardis.kernels.openings import (
     Openings,
     Taken,
     catch_up,
+    latest_of,
     nodes_now,
     who_could,
 )
@@ -143,8 +144,8 @@ def _start_later(question: Question, pool: Pool, found: Found, span: int) -> int
             able = who_could(
                 nodes.rows, openings, asks.request[0], asks.walltime[0], first, last, question.now, soonest, could, when
             )
-            if soonest > 0:
-                last = when[:able].max() if able >= needed else last
+            if soonest > 0 and able >= needed:
+                last = latest_of(when, able)
             asked = Asked(np.array([0, able if able >= needed else 0]), could[:able], none)
         asks.first[0], asks.last[0] = first, last
         some = Question(

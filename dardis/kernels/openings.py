@@ -581,6 +581,15 @@ def sink(values: Ints, size: int) -> None:
         place = child
 
 
+@inlined
+def latest_of(when: Ints, count: int) -> int:
+    """The latest of the first times. Not by the array's method, which loads much else."""
+    latest = when[0]
+    for place in range(count):
+        latest = max(latest, when[place])
+    return latest
+
+
 @bare
 def who_could(
     rows: Rows, openings: Openings, request: Ints, walltime: int, first: int, last: int, now: int, needed: int,
