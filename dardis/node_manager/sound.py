@@ -44,4 +44,5 @@ def _ask(ask: say.Ask, first: int, last: int, kinds: int) -> bool:
         sound = len(offset) == jobs + 1 and offset[0] == 0 and offset[-1] == len(sample)
         sound = sound and bool((offset[1:] >= offset[:-1]).all())
         sound = sound and (len(sample) == 0 or (sample.min() >= first and sample.max() < last))
-    return sound and len(ask.needed) in (0, jobs)
+    # Whoever asks on for some of the jobs says it of all.
+    return sound and (len(ask.needed) == 0 or len(ask.needed) >= jobs)

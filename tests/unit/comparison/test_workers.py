@@ -1,13 +1,14 @@
 """Processes of a comparison that do several runs: what a run leaves behind is nothing to the next."""
 
 import json
+import sys
 
 import pytest
 
 from dardis.cli.main import run
 
 PLATFORM = 'name = "small"\n[[nodes]]\ncount = 4\nprefix = "n"\nresources = { cores = 8 }\n'
-MINE = """
+OF_WORKERS = """
 import random
 import subprocess
 
@@ -43,7 +44,8 @@ def compared(tmp_path, monkeypatch):
     """Compare dispatchers on two short traces; the digests of all runs."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "p.toml").write_text(PLATFORM)
-    (tmp_path / "mine.py").write_text(MINE)
+    monkeypatch.delitem(sys.modules, "of_workers", raising=False)
+    (tmp_path / "of_workers.py").write_text(OF_WORKERS)
     for name, runtime in (("a", 50), ("b", 70)):
         jobs = [f"{n} {n} 0 {runtime + n} 9 -1 -1 9 200 -1 1 1 1 -1 1 1 -1 -1\n" for n in range(1, 12)]
         (tmp_path / f"{name}.swf").write_text("".join(jobs))
@@ -62,10 +64,10 @@ def compared(tmp_path, monkeypatch):
 
 
 def test_who_keeps_something_does_so_for_one_run(compared):
-    alone, beside = compared("mine:Drawn,easy", 1), compared("mine:Drawn,easy", 2)
+    alone, beside = compared("of_workers:Drawn,easy", 1), compared("of_workers:Drawn,easy", 2)
     assert alone == beside
     assert len(alone) == 4
 
 
 def test_whoever_reads_finds_nothing(compared):
-    assert len(compared("mine:Asks", 1)) == 2
+    assert len(compared("of_workers:Asks", 1)) == 2

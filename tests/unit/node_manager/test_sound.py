@@ -41,7 +41,7 @@ def asked(column, value):
         replace(ASK, want=say.CANDIDATES, start=ints()),
         replace(ASK, sample_offset=ints(0, 3), sample=ints(0, 1)),
         replace(ASK, sample_offset=ints(0, 2), sample=ints(0, 3)),
-        replace(ASK, needed=ints(1, 1)),
+        replace(asked("job", ints(1, 2)), needed=ints(1)),
         replace(ASK, grain=0),
         *(replace(SEEK, **{field: wrong}) for field in ("units", "walltime", "span") for wrong in (0, -1)),
         replace(SEEK, request=ints(-1)),
