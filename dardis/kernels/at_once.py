@@ -38,6 +38,7 @@ from dardis.kernels.openings import (
     catch_up,
     latest_of,
     nodes_now,
+    units_of_empty,
     who_could,
 )
 from dardis.kernels.profile import DONE, FULL, REFUSED, book, release, reserve, unbook
@@ -46,7 +47,6 @@ from dardis.kernels.search import last_change, rounds_until
 from dardis.kernels.selection import NONE, Choice, Start, choose_nodes, choose_start
 from dardis.model.arrays import Ints
 from dardis.model.asks import Asks
-from dardis.model.job import FOREVER
 
 PROFILES_FULL, BOOKS_FULL, NOTHING = 20, 21, 22
 """Answers beside DONE, OUT_OF_SPACE and REFUSED (a defect): make room in these rows and call again; no start."""
@@ -137,7 +137,6 @@ def _start_later(question: Question, pool: Pool, found: Found, span: int) -> int
             last = openings.about[BASE] + LATER - 1
     outcome = np.int64(NOTHING)
     while True:
-        count = np.int64(0)
         asked = question.batch.asked
         if knows:
             soonest = needed if limit == NONE and needed <= HEAP else np.int64(0)
@@ -204,10 +203,7 @@ def needs_all(question: Question, pool: Pool, i: int) -> bool:
     asks, held = question.batch.asks, question.batch.held
     most = np.int64(0)
     for place in range(held.offset[i], held.offset[i + 1]):
-        whole = FOREVER
-        for k in range(asks.request.shape[1]):
-            if asks.request[i, k] > 0:
-                whole = min(whole, pool.capacity[held.node[place], k] // asks.request[i, k])
+        whole = units_of_empty(pool.capacity, held.node[place], asks.request[i])
         most += min(whole, 1) if pool.choice.distinct else whole
     return most == asks.units[i]
 

@@ -1,6 +1,6 @@
 """Who can hold a unit from now on, and until when: kept by node and size of unit, worked out where it changed.
 
-A node's entry changes when somebody reserves there or gives back, and when its next breakpoint has come; nobody else is
+A node's entry is worked out anew when somebody has reserved there or given back, and when it is over; nobody else is
 visited. Entries that hold a unit are kept in the order in which best fit takes nodes, as far as that is the same for
 all walltimes: by the fewest units that the node holds before it holds none, then until when it holds one, then number.
 """
