@@ -96,7 +96,11 @@ def main() -> None:
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     # Nothing here multiplies matrices of a size that threads would help; to start them takes 0.07 s CPU on two cores.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    sys.exit(run(sys.argv[1:]))
+    status = run(sys.argv[1:])
+    # CPython remembers an interrupt that met `exec` of a text, as where a dataclass is made, until the next one, and
+    # `python -m` would end by a signal though it was caught.
+    exec("")  # noqa: S102
+    sys.exit(status)
 
 
 def run(arguments: list[str]) -> int:
