@@ -17,13 +17,16 @@ if TYPE_CHECKING:
 @contextmanager
 def shown(total: int) -> Iterator[Onlooker]:
     """Yield what `run_all` tells; `total` runs are to be done."""
+    if not sys.stdout.isatty() or not total:
+        yield _quiet
+        return
     from rich.console import Console
     from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     console = Console()
-    if not sys.stdout.isatty() or console.is_dumb_terminal or not total:
-        yield lambda _children, _ended, _error: None
+    if console.is_dumb_terminal:
+        yield _quiet
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bars:
@@ -45,3 +48,7 @@ def shown(total: int) -> Iterator[Onlooker]:
                 console.print(f"  {escape(ended.key)} " + (f"[red]failed:[/red] {escape(error)}" if error else "done"))
 
         yield watch
+
+
+def _quiet(_children: Sequence[Child], _ended: PlannedRun | None, _error: str) -> None:
+    """Draw nothing."""

@@ -18,12 +18,15 @@ PERIOD_S = 0.2
 @contextmanager
 def bar(doing: str = "scheduling", what: str = "jobs") -> Iterator[Progress | None]:
     """Yield a function to tell progress to: how many are done, and how many there are in all; None in a pipe."""
+    if not sys.stdout.isatty():  # what draws takes longer to load than a small run to decide
+        yield None
+        return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
     console = Console()
-    if console.is_dumb_terminal or not sys.stdout.isatty():
+    if console.is_dumb_terminal:
         yield None
         return
     columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TextColumn(what), TimeRemainingColumn())

@@ -29,6 +29,11 @@ def end_with_parent() -> None:
         mistake = InputError(VARIABLE, f"{asked!r} is no process", "the id of the one that this one is to end with")
         sys.stderr.write(f"dardis: {mistake}\n")
         sys.exit(mistake.exit_status)
+    end_with(parent)
+
+
+def end_with(parent: int) -> None:
+    """The same, of the process that has just started this one."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), 0, 0, 0):
         error = ctypes.get_errno()

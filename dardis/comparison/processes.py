@@ -9,18 +9,16 @@ import json
 import os
 import select
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
-from dardis.comparison import end_with_parent
+from dardis.comparison.nursery import Forked, Nursery, ended_by
 from dardis.comparison.planned_runs import PlannedRun
 from dardis.comparison.state import State
 from dardis.engine.clock import monotonic_s
@@ -30,15 +28,17 @@ from dardis.runs import progress_file
 TICK_S: Final = 0.1
 GRACES_S: Final = (10.0, 5.0)
 """What a process that is asked to end may take to put its files in order, before it is asked afresh, then killed."""
-WORKER: Final = (sys.executable, "-m", "dardis.cli.worker")
-"""What does the commands that it is told."""
 
 
 @dataclass
 class Child:
     """A process that does runs, and the one that is under way in it."""
 
-    process: subprocess.Popen[bytes]
+    process: Forked
+    commands: int
+    """Where it reads what to do: the end of a pipe …"""
+    answers: int
+    """… as is this, where it says how that ended."""
     said: IO[bytes]
     progress: Path
     run: PlannedRun
@@ -46,22 +46,26 @@ class Child:
     """Bytes of what it said before this run."""
 
     @classmethod
-    def start(cls, run: PlannedRun, progress: Path) -> Child:
-        """Start the process: in a session of its own, so that Ctrl-C reaches it through us, and once."""
+    def start(cls, nursery: Nursery, run: PlannedRun, progress: Path) -> Child:
+        """Start the process, with this run. Raises OSError, and DardisError where no process can be had."""
+        (told, commands), (answers, telling) = os.pipe(), os.pipe()
         said = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the process)
-        process = subprocess.Popen(
-            WORKER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, start_new_session=True, bufsize=0,
-            env=os.environ | {progress_file.VARIABLE: str(progress), end_with_parent.VARIABLE: str(os.getpid())},
-        )  # fmt: skip
-        child = cls(process, said, progress, run)
+        try:
+            process = nursery.start(progress, (told, telling, said.fileno()))
+        except BaseException:
+            said.close()
+            raise
+        finally:
+            os.close(told)
+            os.close(telling)
+        child = cls(process, commands, answers, said, progress, run)
         child.go_on_with(run)  # who is dead already will be seen to be
         return child
 
     def go_on_with(self, run: PlannedRun) -> bool:
         """Let it do another run; False where it is dead."""
-        assert self.process.stdin is not None
         try:
-            self.process.stdin.write(json.dumps(run.arguments()).encode() + b"\n")
+            os.write(self.commands, json.dumps(run.arguments()).encode() + b"\n")
         except BrokenPipeError:
             return False
         self.run = run
@@ -74,9 +78,8 @@ class Child:
 
     def ended(self) -> str | None:
         """Why its run failed, in one line, empty where it ended well; None while it is under way."""
-        assert self.process.stdout is not None
-        if select.select([self.process.stdout], [], [], 0)[0]:
-            told = self.process.stdout.readline()
+        if select.select([self.answers], [], [], 0)[0]:
+            told = os.read(self.answers, 1 << 10)
         elif self.process.poll() is None:
             return None
         else:
@@ -88,15 +91,13 @@ class Child:
         self._heard = self.said.tell()
         if told and status == 0:
             return ""
-        if status < 0:
-            return f"killed by {signal.Signals(-status).name}"
-        return lines[-1].removeprefix("dardis: ") if lines else f"ended with exit status {status}"
+        return lines[-1].removeprefix("dardis: ") if lines and status >= 0 else ended_by(status)
 
     def close(self) -> None:
         """Let it end that has nothing more to do, or is dead."""
-        for end in (self.process.stdin, self.process.stdout, self.said):
-            assert end is not None
-            end.close()
+        os.close(self.commands)
+        os.close(self.answers)
+        self.said.close()
 
 
 Onlooker = Callable[[Sequence[Child], PlannedRun | None, str], None]
@@ -110,14 +111,17 @@ def run_all(runs: Sequence[PlannedRun], state: State, processes: int, watch: Onl
     """
     waiting = deque(runs)
     children: list[Child] = []
-    with tempfile.TemporaryDirectory(prefix="dardis-") as folder, _stopped_by_signals():
+    nursery: Nursery | None = None
+    with tempfile.TemporaryDirectory(prefix="dardis-") as folder, _stopped_by_signals(), ExitStack() as nurseries:
         try:
             while waiting or children:
                 while waiting and len(children) < processes:
                     progress = Path(folder) / str(len(waiting))
                     run = waiting.popleft()
                     state.begin(run)
-                    children.append(Child.start(run, progress))
+                    if nursery is None or nursery.is_gone:
+                        nursery = nurseries.enter_context(closing(Nursery()))
+                    children.append(Child.start(nursery, run, progress))
                 for child, failure in [(child, child.ended()) for child in children]:
                     if failure is None:
                         continue
@@ -159,21 +163,12 @@ def _end(children: Sequence[Child]) -> None:
         for child in left:
             child.process.send_signal(signal.SIGINT)
         deadline = monotonic_s() + grace_s
-        left = [child for child in left if not _ends(child.process, deadline)]
+        left = [child for child in left if not child.process.ends(deadline)]
     for child in left:
-        child.process.kill()
+        child.process.send_signal(signal.SIGKILL)
         child.process.wait()
     for child in children:
         child.close()
-
-
-def _ends(process: subprocess.Popen[bytes], deadline: float) -> bool:
-    """Whether the process is over by then, on `monotonic_s`."""
-    try:
-        process.wait(max(deadline - monotonic_s(), 0.1))
-    except subprocess.TimeoutExpired:
-        return False
-    return True
 
 
 @contextmanager

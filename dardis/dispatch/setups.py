@@ -10,17 +10,19 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from dardis.config.set_up import AnySetUp
 from dardis.config.settings import setting
 from dardis.dispatch.clocked import MULTIFACTOR, Weights
-from dardis.dispatch.gone_over import InOrder, Pass
 from dardis.dispatch.orders import KNOWN, order_name, order_of
 from dardis.model.choices import Expecting, NodeChoice, OnOff, ProfileRule
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER
 from dardis.model.platform import Platform
+
+if TYPE_CHECKING:
+    from dardis.dispatch.gone_over import InOrder, Pass
 
 SAME_AS_RULE = "rule"
 
@@ -120,6 +122,8 @@ class CentralSetUp(QueueSetUp):
 
     def new_pass(self, platform: Platform, seed: int) -> InOrder:  # noqa: ARG002 (nothing is drawn)
         """Job by job."""
+        from dardis.dispatch.gone_over import InOrder  # calls kernels, which nobody needs who only reads settings
+
         return InOrder(
             keys=(
                 order_of(self.rule, platform, self._weights),

@@ -21,7 +21,9 @@ NO_READERS_OF_FILES = {
     ("dardis/scale/command.py", "process_age_s"): "what the system says of the process",
     ("dardis/model/files.py", "sha256_of"): "bytes of which nothing is understood",
     ("dardis/runs/progress_file.py", "read"): "what another process of ours is writing",
-    ("dardis/cli/worker.py", "main"): "the system's file in which nothing is",
+    ("dardis/cli/worker.py", "main"): "what the command that has started it says",
+    ("dardis/cli/worker.py", "_do_commands"): "the system's file in which nothing is",
+    ("dardis/comparison/nursery.py", "_ask"): "what a process of ours answers",
     ("dardis/comparison/state.py", "__init__"): "tests/unit/comparison/test_compare_runs.py",
     ("offline/apply/redfish.py", "_object"): "tests/unit/offline/apply/test_answers.py",
 }

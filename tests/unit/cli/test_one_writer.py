@@ -217,14 +217,15 @@ def test_a_child_ends_with_its_parent_and_nothing_of_it_is_counted(folder, capsy
     assert run([*compare(folder, "--jobs", "20")]) == 0
     before = json.loads((slow / "metrics.json").read_text())["schedule_digest"]
     with started(compare(folder, "--force", platform="large.toml")) as parent:
-        waited(lambda: children(parent.pid))
-        (child,) = children(parent.pid)
+        waited(lambda: children(parent.pid) and children(*children(parent.pid)))
+        (nursery,) = children(parent.pid)
+        (child,) = children(nursery)
         if late:
             waited((slow / LOCK_FILE).exists)
             time.sleep(1)
         parent.send_signal(signal.SIGKILL)
         parent.wait(60)
-    waited(lambda: not runs(child), 2.0)
+    waited(lambda: not runs(nursery) and not runs(child), 2.0)
     waited(lambda: is_free(slow), 2.0)
     told_of = json.loads((folder / "o" / "compare.json").read_text())["runs"]["long/dardis-balance/1"]
     assert told_of["status"] == "begun"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dardis.comparison import processes
+from dardis.comparison import nursery
 from dardis.comparison.planned_runs import PlannedRun, plan
 from dardis.comparison.processes import run_all
 from dardis.comparison.state import State
@@ -28,20 +28,22 @@ def comparison(tmp_path):
 
 
 WORKER = """
-import json, sys
-for line in sys.stdin:
-    script, *sys.argv[1:] = json.loads(line)
-    status = 0
+import sys
+from dardis.cli import worker
+
+def run(arguments):
+    script, *sys.argv[1:] = arguments
     try:
         exec(script)
     except SystemExit as end:
-        status = end.code
-    if status == 130:
-        sys.exit(status)
-    if isinstance(status, str):
-        print(status, file=sys.stderr, flush=True)
-        status = 1
-    print(status, flush=True)
+        if not isinstance(end.code, str):
+            return end.code
+        print(end.code, file=sys.stderr, flush=True)
+        return 1
+    return 0
+
+worker.run, worker._load = run, lambda: None
+sys.exit(worker.main())
 """
 
 
@@ -53,7 +55,7 @@ def scripted(monkeypatch):
         def arguments(run):
             return [scripts[run.contender.label], str(run.out), str(run.seed), json.dumps(run.request().record())]
 
-        monkeypatch.setattr(processes, "WORKER", (sys.executable, "-c", WORKER))
+        monkeypatch.setattr(nursery, "WORKER", (sys.executable, "-c", WORKER))
         monkeypatch.setattr(PlannedRun, "arguments", arguments)
 
     return give
@@ -126,6 +128,14 @@ def test_a_process_goes_on_with_the_next_run_and_one_that_died_does_not(comparis
     first, second, died, last = (state.result(run).error for run in (a1, a2, c1, b1))
     assert first == second != last
     assert died == "killed by SIGKILL"
+
+
+def test_a_nursery_that_dies_takes_what_runs_and_another_follows(comparison, tmp_path, scripted):
+    scripted({"a": "import os, signal, time; os.kill(os.getppid(), signal.SIGKILL); time.sleep(60)", "b": WRITES})
+    state, (a1, _, b1, *_) = begun(tmp_path / "o"), plan(comparison, tmp_path / "o")
+    run_all([a1, b1], state, 1, lambda *_: None)
+    assert state.result(a1).error == "killed by SIGKILL"
+    assert state.result(b1).metrics == {"jobs": 7}
 
 
 def test_a_process_takes_runs_of_its_dispatcher_first(comparison, tmp_path, scripted):

@@ -184,6 +184,17 @@ def test_units_of_a_number_of_cores(tmp_path, request_for):
     assert (single.units.tolist(), single.request[:, 0].tolist()) == ([10], [1])
 
 
+def test_whoever_only_reads_settings_loads_no_kernels():
+    """As `dardis compare` does, whose runs are in other processes."""
+    program = (
+        "import sys\nfrom dardis.comparison import whole\nfrom dardis.registry import find_dispatcher\n"
+        "for name in ('easy', 'rules-fcfs', 'dardis-throughput', 'dardis-late'): find_dispatcher(name)\n"
+        "print('numba' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "False"
+
+
 def test_help_loads_no_heavy_library():
     heavy = ("numba", "numpy", "pandas", "matplotlib", "mpi4py", "pydantic")
     program = (
