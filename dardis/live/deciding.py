@@ -5,6 +5,7 @@ The same `Happened`, in the same order, bring the same starts: `dardis journal r
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -16,6 +17,7 @@ from dardis.model.changes import LaidOutAnew, Withdrawn
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, Job
 from dardis.model.platform import NOBODY_KNOWS, Maintenance, Platform
+from dardis.model.platform_dict import platform_from_dict, platform_to_dict
 from dardis.registry import Cluster, find_dispatcher
 from dardis.runs.hosts import host_from_plan, host_plan
 from dardis.transport.local import LocalHosts
@@ -111,6 +113,30 @@ class Start:
 
     job: JobId
     nodes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """What had happened, and who was started by it; of the first since a start of the service, on what machine."""
+
+    happened: Happened
+    starts: tuple[Start, ...]
+    machine: Platform | None = None
+
+    def text(self) -> str:
+        """For the journal."""
+        told = self.happened.as_dict() | {"starts": [[start.job, start.nodes] for start in self.starts]}
+        if self.machine is not None:
+            told["machine"] = platform_to_dict(self.machine)
+        return json.dumps(told)
+
+    @classmethod
+    def from_text(cls, text: str) -> Instant:
+        """What `text` has told."""
+        told = json.loads(text)
+        starts = tuple(Start(JobId(job), tuple(nodes)) for job, nodes in told["starts"])
+        machine = platform_from_dict(told["machine"]) if "machine" in told else None
+        return cls(Happened.from_dict(told), starts, machine)
 
 
 class Decider:

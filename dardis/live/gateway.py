@@ -6,13 +6,12 @@ may be ordered, nor acknowledged, before what was taken with it is in the journa
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dardis.live.deciding import Asks, Decider, Happened, Runs
+from dardis.live.deciding import Asks, Decider, Happened, Instant, Runs
 from dardis.live.jobs import LiveJob, State, Submission, new_jobs
 from dardis.live.journal import Batch
 from dardis.live.machine import Free, Machine
@@ -377,8 +376,8 @@ class Gateway:
         )  # fmt: skip
         self._anew = False
         starts, refused = self._decider.decide(happened)
-        told = happened.as_dict() | {"starts": [[start.job, start.nodes] for start in starts]}
-        self._instants.append(json.dumps(told))
+        machine = self.machine.platform if happened.anew else None
+        self._instants.append(Instant(happened, tuple(starts), machine).text())
         for start in starts:
             self._order(self._jobs[start.job], start.nodes)
         for number, why in refused.items():

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 from dardis.model.errors import DardisError, InputError
 
@@ -173,10 +174,6 @@ class Journal:
         """Why nodes are drained."""
         return dict(self._reads.execute("SELECT node, why FROM drains WHERE why <> ''"))
 
-    def instants(self) -> Iterator[str]:
-        """What was told to those who decide, and what they said, in order."""
-        yield from (value for (value,) in self._reads.execute("SELECT value FROM instants ORDER BY number"))
-
     def _submissions(self, where: str, *values: int) -> Sequence[SubmissionRow]:
         columns = "first, count, asker, key, over, value"
         rows = self._reads.execute(f"SELECT {columns} FROM submissions {where}", values).fetchall()  # noqa: S608
@@ -209,3 +206,19 @@ def network_file_system(folder: Path) -> str:
         if (place == mount or place.startswith(mount.rstrip("/") + "/")) and len(mount) >= best:
             best, kind = len(mount), after.split()[0]
     return kind if kind in _NETWORK else ""
+
+
+def told_instants(folder: Path) -> Iterator[str]:
+    """What was told to those who decide, and what they said, in order, of a service that may be running.
+
+    Raises InputError where there is no journal that can be read.
+    """
+    path = folder / FILE
+    if not path.is_file():
+        raise InputError(path, "is not there", "the folder of a service (dardis serve)")
+    try:
+        db = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=10)
+        yield from (value for (value,) in db.execute("SELECT value FROM instants ORDER BY number"))
+        db.close()
+    except sqlite3.DatabaseError as error:
+        raise InputError(path, f"can't be read ({error})", "a journal of dardis") from None
