@@ -32,7 +32,7 @@ def serve(
     without it.
     """
     from dardis.config.platform import load_platform
-    from dardis.live.client import folder_of
+    from dardis.live.client import place_of
     from dardis.live.serve import serve as serve_folder
 
     described = None if platform is None else load_platform(platform)
@@ -41,4 +41,4 @@ def serve(
         jobs = f"{service.gateway.queued} jobs wait, {service.gateway.running} run"
         typer.echo(f"dardis serves {service.folder}: {len(service.machine.names)} nodes; {jobs}", err=True)
 
-    serve_folder(folder_of(folder), described, users=users, begun=begun)
+    serve_folder(place_of(folder), described, users=users, begun=begun)

@@ -38,17 +38,19 @@ class Api:
     def app(self) -> web.Application:
         """What answers requests."""
         app = web.Application(client_max_size=MOST_BYTES, middlewares=[self._guard])
-        app.add_routes([
-            web.post("/jobs", self._submit),
-            web.get("/jobs", self._list),
-            web.get("/jobs/{id}", self._show),
-            web.get("/jobs/{id}/wait", self._wait),
-            web.post("/jobs/{id}/{do:cancel|hold|release}", self._change),
-            web.get("/nodes", self._nodes),
-            web.post("/nodes/{name}/{do:drain|resume}", self._drain),
-            web.get("/status", self._status),
-            web.post("/stop", self._stop),
-        ])
+        app.add_routes(
+            [
+                web.post("/jobs", self._submit),
+                web.get("/jobs", self._list),
+                web.get("/jobs/{id}", self._show),
+                web.get("/jobs/{id}/wait", self._wait),
+                web.post("/jobs/{id}/{do:cancel|hold|release}", self._change),
+                web.get("/nodes", self._nodes),
+                web.post("/nodes/{name}/{do:drain|resume}", self._drain),
+                web.get("/status", self._status),
+                web.post("/stop", self._stop),
+            ]
+        )
         return app
 
     @web.middleware

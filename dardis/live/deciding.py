@@ -1,4 +1,4 @@
-"""When and where live jobs start: late binding's turns, told what has happened at an instant. Pure: time is an argument.
+"""When and where live jobs start: late binding's turns, told what has happened at an instant. Pure: told the time.
 
 The same `Happened`, in the same order, bring the same starts: `dardis journal replay` relies on it.
 """

@@ -487,7 +487,7 @@ def _ended_how(job: LiveJob, why: str) -> tuple[State, str]:
     """State and reason of a job whose last run is over."""
     if why == "walltime":
         return State.TIMEOUT, f"was killed at its walltime of {job.of.asked.walltime_s} s"
-    if why == "cancelled" or why == NEVER_BEGUN or (job.cancelled and job.code != 0):
+    if why in ("cancelled", NEVER_BEGUN) or (job.cancelled and job.code != 0):
         return State.CANCELLED, "cancelled"
     if why != "exit":
         return State.FAILED, why

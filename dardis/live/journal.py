@@ -17,10 +17,10 @@ from dardis.model.errors import DardisError, InputError
 
 FILE: Final = "journal.db"
 VERSION: Final = 1
-_NETWORK: Final = frozenset(
-    "9p afs beegfs ceph cifs coda fuse.glusterfs fuse.sshfs gfs2 glusterfs gpfs lustre ncpfs nfs nfs4 ocfs2 orangefs "
-    "panfs pvfs2 smb3 smbfs virtiofs wekafs".split()
-)
+_NETWORK: Final = frozenset({
+    "9p", "afs", "beegfs", "ceph", "cifs", "coda", "fuse.glusterfs", "fuse.sshfs", "gfs2", "glusterfs", "gpfs",
+    "lustre", "nfs", "nfs4", "ocfs2", "orangefs", "panfs", "pvfs2", "smb3", "smbfs", "virtiofs", "wekafs",
+})  # fmt: skip
 """File systems on which the shared memory of a write-ahead log doesn't work, or that others may write."""
 _TABLES: Final = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -85,7 +85,7 @@ class Journal:
             raise InputError(folder, f"is on a file system of another machine ({kind})", "a folder on a local disk")
         try:
             self._db = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, timeout=10)
-            os.chmod(self._path, 0o600)
+            self._path.chmod(0o600)
             self._prepare()
             self._reads = sqlite3.connect(self._path, isolation_level=None, timeout=10)
         except sqlite3.DatabaseError as error:
@@ -145,8 +145,9 @@ class Journal:
 
     def find(self, asker: int, key: str) -> tuple[int, int] | None:
         """First number and count of what somebody has handed in under a key."""
-        found = self._reads.execute("SELECT first, count FROM submissions WHERE asker = ? AND key = ?", (asker, key))
-        return found.fetchone()
+        select = "SELECT first, count FROM submissions WHERE asker = ? AND key = ?"
+        found: tuple[int, int] | None = self._reads.execute(select, (asker, key)).fetchone()
+        return found
 
     def unfinished(self) -> Iterator[tuple[SubmissionRow, dict[int, str]]]:
         """What is not over, as it was handed in, with what has become of its jobs."""

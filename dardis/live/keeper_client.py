@@ -28,7 +28,10 @@ class KeeperClient:
     """A connection to the keeper of a folder."""
 
     def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, heard: Callable[[Mapping[str, Any] | None], None]
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        heard: Callable[[Mapping[str, Any] | None], None],
     ) -> None:
         """`heard` is called with the record of each run that is over, and with None when the connection is."""
         self._reader, self._writer, self._heard = reader, writer, heard
@@ -87,7 +90,7 @@ class KeeperClient:
         self._last += 1
         waiting = self._asked[self._last] = asyncio.get_running_loop().create_future()
         self._writer.write(json.dumps({"id": self._last, "do": do, **more}).encode() + b"\n")
-        told = await waiting
+        told: dict[str, Any] = await waiting
         if "error" in told:
             raise KeeperError(f"the keeper refuses to {do}: {told['error']}")
         return told
@@ -116,7 +119,7 @@ def start_keeper(folder: Path) -> subprocess.Popen[bytes]:
 
 def _path() -> str:
     """Where Python finds this package, from the folder `/` too."""
-    return os.pathsep.join(os.path.abspath(place or ".") for place in sys.path)
+    return os.pathsep.join(str(Path(place).absolute()) for place in sys.path)
 
 
 def _said(folder: Path) -> str:

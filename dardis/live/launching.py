@@ -57,7 +57,6 @@ def run_of(job: LiveJob, machine: Machine, folder: Path, *, as_root: bool) -> di
     words = list(asked.argv)
     if submission.script:
         words = [str(put_script(folder, submission.script, asker)), *words]
-    first = job.shares[0]
     array = None if job.index is None else submission.first
     chdir, output, error = paths_of(asked, job.number, array, job.index, asker.name, submission.cwd)
     grace = GRACE_S if asked.grace_s is None else asked.grace_s

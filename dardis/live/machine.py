@@ -8,8 +8,8 @@ from typing import Final
 
 from dardis.live.asked import JobAsked
 from dardis.live.jobs import Share
-from dardis.model.capacity import could_hold, too_large
 from dardis.model.addresses import JobId
+from dardis.model.capacity import could_hold, too_large
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.resources import CORES

@@ -10,26 +10,22 @@ import stat
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
 
 from aiohttp import web
 
 from dardis.live.api import Api
+from dardis.live.client import SOCKET, socket_of
 from dardis.live.journal import Journal
 from dardis.live.machine import Machine, many_nodes, one_node
-from dardis.live.service import Service
+from dardis.live.service import KEEPER, Service
 from dardis.model.errors import InputError
 from dardis.model.folder_lock import locked
 from dardis.model.platform import Platform
 
-SOCKET: Final = "gateway.sock"
-LONGEST_PATH: Final = 107
-"""The longest path of a Unix socket, in bytes."""
-
 
 def prepare_folder(folder: Path, *, users: bool) -> Path:
     """The folder, made if it isn't there, for nobody else to read. Raises InputError where it can't be used."""
-    folder = Path(os.path.abspath(folder))
+    folder = folder.absolute()
     if not folder.parent.exists() and not folder.exists():
         with suppress(OSError):
             folder.parent.mkdir(parents=True, mode=0o700)
@@ -45,16 +41,14 @@ def prepare_folder(folder: Path, *, users: bool) -> Path:
         folder.chmod(mode)
     if not os.access(folder, os.W_OK | os.X_OK):
         raise InputError(folder, "can't be written", "a folder that you may write")
-    for name in (SOCKET, "keeper/keeper.sock"):
-        if len(os.fsencode(folder / name)) > LONGEST_PATH:
-            raise InputError(folder, f"is too long a path for the socket {name}", f"at most {LONGEST_PATH} bytes in all")
+    socket_of(folder / KEEPER)  # the longer one
     return folder
 
 
 def this_machine() -> Machine:
     """This host, with the processors that this process may use, its memory and its NVIDIA GPUs."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
-    gpus = sum(1 for path in Path("/dev").glob("nvidia[0-9]*"))
+    gpus = sum(1 for _ in Path("/dev").glob("nvidia[0-9]*"))
     return one_node(socket.gethostname(), os.sched_getaffinity(0), memory, gpus)
 
 

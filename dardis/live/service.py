@@ -26,6 +26,8 @@ AGAIN_S: Final = 1.0
 """How long after a failure it tries again, s."""
 MOST_STARTS: Final = 256
 """How many runs a keeper is told to start in one message."""
+KEEPER: Final = "keeper"
+"""The keeper's folder in the service's."""
 LONGEST_SLEEP_S: Final = 3600.0
 
 
@@ -192,7 +194,7 @@ class Service:
     async def _serve(self) -> None:
         """Bring what happens to the gateway, and what it decides to journal and keeper."""
         loop = asyncio.get_running_loop()
-        keeper = self._keeper = await KeeperClient.connect(self.folder / "keeper", self._hear)
+        keeper = self._keeper = await KeeperClient.connect(self.folder / KEEPER, self._hear)
         now_ms = _now_ms()
         records = await keeper.hello(self.journal.epoch)
         for record in records:
@@ -216,12 +218,12 @@ class Service:
             self._acknowledge(taken, unwritten)
             self._order(keeper, taken.orders)
             if not (self._due.is_set() or self._records):
-                await self._sleep(keeper)
+                await self._sleep()
             self._due.clear()
             if keeper.lost.is_set():
                 raise KeeperError("the keeper is gone")
 
-    async def _sleep(self, keeper: KeeperClient) -> None:
+    async def _sleep(self) -> None:
         """Until something has happened."""
         patience = min(max(self.gateway.wake() - unix_now(), 0.0), LONGEST_SLEEP_S)
         with suppress(TimeoutError):
