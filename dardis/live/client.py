@@ -51,10 +51,10 @@ def place_of(folder: Path | None, environment: Mapping[str, str] = os.environ) -
 def socket_of(folder: Path) -> Path:
     """The socket of the folder's service. InputError for a path that no socket can have."""
     path = folder / SOCKET
-    length = len(os.fsencode(path))
-    if length > MOST_SOCKET_BYTES:
+    over = len(os.fsencode(path)) - MOST_SOCKET_BYTES
+    if over > 0:
         most = MOST_SOCKET_BYTES - len(SOCKET) - 1
-        raise InputError(folder, f"too long for a socket by {length - MOST_SOCKET_BYTES} bytes", f"at most {most}")
+        raise InputError(folder, f"too long for a socket by {over} bytes", f"at most {most} bytes")
     return path
 
 

@@ -38,7 +38,7 @@ def test_a_path_that_is_too_long_for_a_socket(tmp_path):
     room = 107 - len("/gateway.sock")
     fits = Path("/" + "x" * (room - 1))
     Client(fits)
-    with pytest.raises(InputError, match=f"^{fits}x: too long for a socket by 1 bytes; expected at most {room}$"):
+    with pytest.raises(InputError, match=f"^{fits}x: too long for a socket by 1 bytes; expected at most {room} bytes$"):
         Client(fits.with_name(fits.name + "x"))
 
 
