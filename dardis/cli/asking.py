@@ -78,9 +78,18 @@ def waited_for(service: Client, numbers: Iterable[int], as_json: bool) -> JobSta
         if as_json:
             print_json(job)
         elif job["state"] != "completed":
-            typer.echo(f"dardis: job {number} {job['state']}" + (f": {job['why']}" if job["why"] else ""), err=True)
+            typer.echo(f"dardis: job {number} {job['state']}{_how(job)}", err=True)
         highest = max(highest, status_of(job))
     return highest
+
+
+def _how(job: Mapping[str, Any]) -> str:
+    """How it ended, as far as the name of its state doesn't say so."""
+    if job["why"] and job["why"] != job["state"]:
+        return f": {job['why']}"
+    if job["state"] != "failed":
+        return ""
+    return f": signal {job['signal']}" if job["code"] is None else f": exit code {job['code']}"
 
 
 def print_json(answer: Mapping[str, Any]) -> None:

@@ -168,12 +168,12 @@ def test_what_the_service_refuses_is_told_in_its_words(fake, capsys):
     [
         ({"state": "completed", "code": 0}, 0, ""),
         ({"state": "failed", "code": 3, "why": "exit code 3"}, 3, "dardis: job 12 failed: exit code 3\n"),
-        ({"state": "failed", "code": 130}, 130, "dardis: job 12 failed\n"),
-        ({"state": "failed", "signal": 9}, 137, "dardis: job 12 failed\n"),
-        ({"state": "failed", "signal": 2}, 130, "dardis: job 12 failed\n"),
+        ({"state": "failed", "code": 130}, 130, "dardis: job 12 failed: exit code 130\n"),
+        ({"state": "failed", "signal": 9}, 137, "dardis: job 12 failed: signal 9\n"),
+        ({"state": "failed", "signal": 2}, 130, "dardis: job 12 failed: signal 2\n"),
         ({"state": "failed", "why": "failed to start"}, 126, "dardis: job 12 failed: failed to start\n"),
         ({"state": "timeout", "signal": 15}, 124, "dardis: job 12 timeout\n"),
-        ({"state": "cancelled"}, 143, "dardis: job 12 cancelled\n"),
+        ({"state": "cancelled", "why": "cancelled"}, 143, "dardis: job 12 cancelled\n"),
         ({"state": "unknown", "why": "its host went down"}, 125, "dardis: job 12 unknown: its host went down\n"),
     ],
 )  # fmt: skip
