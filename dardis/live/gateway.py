@@ -14,6 +14,7 @@ from typing import Any, Final
 from dardis.live.deciding import Asks, Decider, Happened, Instant, Runs
 from dardis.live.jobs import LiveJob, State, Submission, new_jobs
 from dardis.live.journal import Batch
+from dardis.live.keeper.fates import NEVER_BEGUN
 from dardis.live.machine import Free, Machine
 from dardis.model.addresses import JobId
 from dardis.model.errors import InputError
@@ -22,8 +23,6 @@ GRACE_S: Final = 10
 """How long a job has from SIGTERM to SIGKILL, if it doesn't say, s."""
 LAG_S: Final = 2
 """How long after it was ordered a job may begin, and its nodes be empty after it was killed, s."""
-NEVER_BEGUN: Final = "never begun"
-"""Why a run is over that is proven not to have begun."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,17 +25,8 @@ class Live:
         self.ran.touch()
         self.service = None
 
-    def start(self, wait=True):
-        words = [
-            sys.executable,
-            "-m",
-            "dardis",
-            "serve",
-            "--folder",
-            str(self.folder),
-            "--platform",
-            str(self.platform),
-        ]
+    def start(self, *more, wait=True):
+        words = [sys.executable, "-m", "dardis", "serve", "--folder", self.folder, "--platform", self.platform, *more]
         with (self.ran.parent / "service.err").open("ab") as said:
             self.service = subprocess.Popen(words, stdout=said, stderr=said)
         if wait:
