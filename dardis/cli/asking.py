@@ -14,7 +14,6 @@ from dardis.config.option_texts import whole_of
 if TYPE_CHECKING:
     from dardis.live.client import Client
 
-LARGEST_ID: Final = 1 << 53
 MOST_IDS: Final = 1_000_000
 TIMED_OUT, UNKNOWN, NOT_STARTED, CANCELLED = 124, 125, 126, 143
 """Exit statuses for jobs that have no exit code; `dardis wait --help` tells them."""
@@ -46,11 +45,15 @@ def asked_service(folder: Path | None) -> Client:
 
 def id_of(text: str) -> int:
     """The id that a word is. Raises InputError."""
+    from dardis.live.asked import LARGEST_ID
+
     return whole_of("ID", text, 1, LARGEST_ID, "the number of a job")
 
 
 def ids_of(words: Iterable[str]) -> list[int]:
     """The ids that words are, or the first and last of many. Raises InputError."""
+    from dardis.live.asked import LARGEST_ID
+
     found: list[int] = []
     for word in words:
         first, dash, last = word.partition("-")
