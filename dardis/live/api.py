@@ -99,13 +99,7 @@ class Api:
     # ------------------------------------------------------------------------------------------------------------------
 
     async def _submit(self, request: web.Request) -> web.Response:
-        told = await request.json()
-        asked = JobAsked.from_dict(told["jobs"])
-        environment = {str(name): str(value) for name, value in told.get("environment", {}).items()}
-        submission = Submission(
-            0, request["asker"], asked, str(told.get("script", "")), environment, str(told["cwd"]),
-            int(unix_now() * 1000), told.get("key"),
-        )  # fmt: skip
+        submission = _submission(await request.json(), request["asker"])
         numbers = await self._service.submit(submission)
         return web.json_response({"ids": list(numbers), "warnings": []})
 
@@ -191,6 +185,35 @@ class Api:
         running = self._service.gateway.running
         await self._service.stop(kill=bool(told.get("kill", False)))
         return web.json_response({"running": running})
+
+
+def _submission(told: dict[str, Any], asker: Asker) -> Submission:
+    """What somebody asks for, whoever wrote the client. Raises InputError."""
+    asked = JobAsked.from_dict(told.get("jobs"))
+    script, key, cwd = told.get("script", ""), told.get("key"), told.get("cwd")
+    environment = told.get("environment", {})
+    if not isinstance(environment, dict):
+        raise InputError("environment", "is no object", "names and values")
+    for place, text in [("script", script), ("key", "" if key is None else key), ("cwd", cwd), *environment.items()]:
+        if not isinstance(text, str) or "\0" in text or not _is_unicode(text):
+            raise InputError(place, "is no text", "one without zero bytes")
+    if not (cwd or "").startswith("/"):
+        raise InputError("cwd", repr(cwd), "an absolute path")
+    if not (asked.argv or script):
+        raise InputError("jobs", "there is no command", "argv, or a script")
+    for name in environment:
+        if not name or "=" in name or "\0" in name or not _is_unicode(name):
+            raise InputError("environment", f"a variable can't be called {name!r}")
+    return Submission(0, asker, asked, script, environment, str(cwd), int(unix_now() * 1000), key)
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether it has no halves of characters."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 _PAST: Final = {"cancel": "cancelled", "hold": "held", "release": "released"}

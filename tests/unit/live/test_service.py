@@ -147,9 +147,15 @@ def test_what_no_node_can_hold_is_refused_in_a_line(live, capsys):
 
 
 def test_nonsense_is_refused_and_harms_nobody(live):
-    for body in ({}, {"jobs": 3}, {"jobs": {"argv": []}}, {"jobs": {"argv": ["x"], "cpus": -1}, "cwd": "/"}):
-        with pytest.raises(DardisError):
-            live.client.post("/jobs", body)
+    good = {"jobs": {"argv": ["x"]}, "cwd": "/"}
+    bad: list[dict[str, object]] = [
+        {"jobs": 3}, {"jobs": None}, {"jobs": {"argv": []}}, {"jobs": {"argv": ["x"], "cpus": -1}}, {"cwd": "here"},
+        {"cwd": None}, {"key": 3}, {"script": 3}, {"environment": []}, {"environment": {"": "x"}},
+        {"environment": {"a=b": "x"}}, {"environment": {"a": "x\0"}}, {"environment": {"a": "\ud800"}},
+    ]  # fmt: skip
+    for one in bad:
+        with pytest.raises(InputError):
+            live.client.post("/jobs", good | one)
     for path in ("/jobs/x", "/jobs/0", "/jobs?state=no", "/nodes/none"):
         with pytest.raises(DardisError):
             live.client.get(path)
