@@ -12,6 +12,14 @@ from contextlib import suppress
 from pathlib import Path
 
 PATIENCE_S = 20.0
+OPEN: list[socket.socket] = []
+"""Connections that a test has opened, for its end to close."""
+
+
+def close_all() -> None:
+    """Close all connections."""
+    while OPEN:
+        OPEN.pop().close()
 
 
 class Keeper:
@@ -60,10 +68,11 @@ class Asker:
                 self.socket.connect(str(path))
                 return True
             self.socket.close()
-            assert process is None or process.poll() is None, "the keeper has ended"
+            assert process is None or process.poll() is None, f"the keeper has ended: {process.returncode}"
             return False
 
         until(connected)
+        OPEN.append(self.socket)
         self.socket.settimeout(PATIENCE_S)
 
     def ask(self, do: str, **more) -> dict:
@@ -71,8 +80,7 @@ class Asker:
         self.tell(do, **more)
         while True:
             told = self.line()
-            if "id" in told:
-                assert told["id"] in {self._last, None}
+            if told.get("id", 0) in {self._last, None}:
                 return told
 
     def tell(self, do: str, **more) -> None:
@@ -134,7 +142,7 @@ def lives(pid: int) -> bool:
 
 def end_all(folder: Path) -> None:
     """Kill what a test may have left of its keeper's runs: whoever has the folder in its command line."""
-    for name in os.listdir("/proc"):
-        with suppress(OSError, ValueError):
-            if str(folder).encode() in Path(f"/proc/{name}/cmdline").read_bytes() and int(name) != os.getpid():
-                os.kill(int(name), signal.SIGKILL)
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if str(folder).encode() in (place / "cmdline").read_bytes() and int(place.name) != os.getpid():
+                os.kill(int(place.name), signal.SIGKILL)

@@ -38,7 +38,7 @@ def main(words: list[str]) -> int:
     try:
         folder, foreground, setting = _read(words)
         folder.mkdir(mode=0o700, exist_ok=True)
-        kernel.close_from(3)
+        kernel.close_files()
         if foreground:
             _keep(folder, setting, None)
             return 0

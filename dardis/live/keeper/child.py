@@ -7,15 +7,14 @@ import os
 import resource
 import signal
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from dardis.live.keeper import groups
 from dardis.live.keeper.asked import Start, User
-from dardis.live.keeper.fates import Begun, failure_text
+from dardis.live.keeper.fates import begun_text, failure_text
 from dardis.live.keeper.forest import start_of
-from dardis.live.keeper.kernel import close_from
+from dardis.live.keeper.kernel import close_files, rename_new
 
 CANT_START: Final = 127
 """The exit code of a child that could not become the job; why stands in what it wrote of itself."""
@@ -40,7 +39,8 @@ class Setting:
 class Place:
     """What a run is put into."""
 
-    folder: str
+    begun: str
+    """The file that says that it has begun."""
     joins: Sequence[str]
     """Cgroups that it isn't in from the beginning."""
     address_space: int | None
@@ -50,10 +50,10 @@ class Place:
 
 
 def become(start: Start, place: Place, setting: Setting) -> NoReturn:
-    """Become the job, or end."""
+    """Become the job, or end. Each page that is written to here is copied first: few things are done, in plain ways."""
     code = errno.EINVAL
     try:
-        close_from(3)  # the keeper's lock and its connections among them
+        close_files()  # the keeper's lock and its connections among them
         os.setsid()
         for number in setting.to_default:
             signal.signal(number, signal.SIG_DFL)
@@ -62,8 +62,9 @@ def become(start: Start, place: Place, setting: Setting) -> NoReturn:
         code = CANT_START
         try:
             _set_up(start, place, setting)
-            environment = start.env | {"DARDIS_RUN": f"{start.run}@{setting.keeper}"}
-            os.execvpe(start.argv[0], start.argv, environment)  # noqa: S606 (that is what it is for)
+            start.env["DARDIS_RUN"] = f"{start.run}@{setting.keeper}"
+            program = start.argv[0]
+            (os.execve if "/" in program else os.execvpe)(program, start.argv, start.env)
         except BaseException as error:
             os.write(file, failure_text(_words(error, start)))
             raise
@@ -79,10 +80,15 @@ def _begin(place: Place, boot: str) -> int:
     pid = os.getpid()
     start = start_of(pid)
     assert start is not None
-    new = f"{place.folder}/begun.new"
+    name = place.begun.encode()
+    new = name + b".new"
     file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    os.write(file, Begun(pid, start, boot, place.unix_ms, place.boot_ms).text())
-    os.link(new, f"{place.folder}/begun")
+    try:
+        os.write(file, begun_text(pid, start, boot, place.unix_ms, place.boot_ms))
+        rename_new(new, name)
+    except OSError:
+        os.unlink(new)
+        raise
     return file
 
 
@@ -95,7 +101,8 @@ def _set_up(start: Start, place: Place, setting: Setting) -> None:
         except OSError as error:
             raise OSError(error.errno, f"cores {start.cores}: {error.strerror}") from error
     os.umask(_JOB_UMASK)
-    resource.setrlimit(resource.RLIMIT_NOFILE, setting.files)
+    if setting.files[0] != setting.files[1]:
+        resource.setrlimit(resource.RLIMIT_NOFILE, setting.files)
     if start.user is not None:
         _become_user(start.user)
     os.chdir(start.chdir)
@@ -127,11 +134,3 @@ def _words(error: BaseException, start: Start) -> str:
         place = start.argv[0]
     said = error.strerror or str(error)
     return " ".join(f"{place}: {said}".split()) if place is not None else said
-
-
-def made_folder(folder: str) -> bool:
-    """Make a run's folder; whether it has begun before."""
-    with suppress(FileExistsError):
-        os.mkdir(folder, 0o700)
-        return False
-    return os.path.exists(f"{folder}/begun")

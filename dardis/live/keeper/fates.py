@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
@@ -26,11 +26,13 @@ class Begun:
     failed: str | None = None
     """Why it could not become the job."""
 
-    def text(self) -> bytes:
-        """What is written."""
-        said = asdict(self)
-        del said["failed"]
-        return json.dumps(said).encode() + b"\n"
+
+_FORM: Final = '{"pid": %d, "start": %d, "boot": "%s", "unix_ms": %d, "boot_ms": %d}\n'
+
+
+def begun_text(pid: int, start: int, boot: str, unix_ms: int, boot_ms: int) -> bytes:
+    """What is written."""
+    return (_FORM % (pid, start, boot, unix_ms, boot_ms)).encode()
 
 
 def failure_text(why: str) -> bytes:

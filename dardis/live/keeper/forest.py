@@ -113,7 +113,12 @@ def send(pids: Iterable[int], number: signal.Signals) -> None:
 def _stat(pid: int) -> list[bytes] | None:
     """What /proc says of a process, from its state on."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()
+        file = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
+    try:
+        return os.read(file, 4096).rpartition(b")")[2].split()
+    except OSError:  # it has just gone
+        return None
+    finally:
+        os.close(file)

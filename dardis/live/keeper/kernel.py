@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import os
 import signal
@@ -12,6 +13,8 @@ from typing import Final
 _C: Final = ctypes.PyDLL(None, use_errno=True)
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _CLONE3, _CLOSE_RANGE = 435, 436  # the same number on each architecture
+_CLOSE_ALL: Final = (ctypes.c_long(_CLOSE_RANGE), ctypes.c_uint(3), ctypes.c_uint(0xFFFFFFFF), ctypes.c_uint(0))
+_HERE, _NO_REPLACE = -100, 1
 _CLONE_INTO_CGROUP: Final = 0x2_0000_0000
 _CLOCK_BOOTTIME: Final = 7
 _TIMER_FLAGS: Final = os.O_NONBLOCK | os.O_CLOEXEC
@@ -41,10 +44,20 @@ def fork_into(cgroup: int) -> int:
     return _checked(_C.syscall(ctypes.c_long(_CLONE3), asked, ctypes.c_size_t(len(asked))))
 
 
-def close_from(first: int) -> None:
-    """Close all files from a number on."""
-    if _C.syscall(ctypes.c_long(_CLOSE_RANGE), ctypes.c_uint(first), ctypes.c_uint(0xFFFFFFFF), ctypes.c_uint(0)) < 0:
-        os.closerange(first, os.sysconf("SC_OPEN_MAX"))
+def close_files() -> None:
+    """Close all files but standard input, output and error."""
+    if _C.syscall(*_CLOSE_ALL) < 0:
+        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+
+
+def rename_new(old: bytes, new: bytes) -> None:
+    """Rename a file where nothing has the new name. Raises OSError."""
+    if _C.renameat2(_HERE, old, _HERE, new, _NO_REPLACE) < 0:
+        number = ctypes.get_errno()
+        if number not in {errno.EINVAL, errno.ENOSYS}:
+            raise OSError(number, os.strerror(number))
+        os.link(old, new)  # a file system that can't
+        os.unlink(old)
 
 
 def boot_timer() -> int:

@@ -53,9 +53,10 @@ class Known:
             case ["epoch", int(epoch)]:
                 self.epoch = max(self.epoch, epoch)
             case ["intent", str(run), dict(intent)]:
-                self.runs.setdefault(run, Kept()).intent = intent
+                self.runs.setdefault(run, Kept(intent=intent))  # nothing begins anew
             case ["ending", str(run), dict(ending)]:
-                self.runs.setdefault(run, Kept()).ending = ending
+                if (kept := self.runs.get(run)) is not None and kept.over is None:
+                    kept.ending = ending
             case ["over", str(run), dict(record)]:
                 self.runs[run] = Kept(over=record)
             case ["forget", str(run)]:

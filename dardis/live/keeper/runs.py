@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 import os
 import resource
-import shutil
 import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -15,7 +14,7 @@ from typing import Any, Final
 
 from dardis.live.keeper import forest, groups, kernel
 from dardis.live.keeper.asked import Start
-from dardis.live.keeper.child import CANT_START, Place, Setting, become, made_folder
+from dardis.live.keeper.child import CANT_START, Place, Setting, become
 from dardis.live.keeper.clocks import boot_ms, unix_ms
 from dardis.live.keeper.fates import FAILED, UNKNOWN, WORDS, Begun, Fate, fate, read_begun
 from dardis.live.keeper.log import Log
@@ -120,10 +119,12 @@ class Runs:
         """
         for name in names:
             if self.is_over(name):
-                shutil.rmtree(self._place(name), ignore_errors=True)
+                with suppress(OSError):
+                    os.unlink(self._begun(name))
                 self.unsaid.append(["forget", name])
 
-    def _place(self, name: str) -> str:
+    def _begun(self, name: str) -> str:
+        """The file that says that a run has begun."""
         return f"{self._folder}/runs/{name}"
 
     # ------------------------------------------------------------------------------------------------------------------
@@ -141,12 +142,14 @@ class Runs:
 
     def begin(self, starts: Sequence[Start]) -> None:
         """Fork runs whose intents are durable."""
-        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        handled = {signal.SIGTERM, signal.SIGCHLD}  # what reaches a child is for the job
+        signal.pthread_sigmask(signal.SIG_BLOCK, handled)
         try:
             for start in starts:
                 self._begin(start)
         finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, handled)
+        self.look()  # at those that could not begin
 
     def _begin(self, start: Start) -> None:
         run = self._run_of(start.run, self._log.known.runs[start.run])
@@ -154,7 +157,7 @@ class Runs:
         run.start = run.boot_ms * forest.TICKS_PER_S // 1000 - 1
         self.live[run.name] = run
         try:
-            if made_folder(self._place(run.name)):
+            if os.path.exists(self._begun(run.name)):
                 self._end_first(run, Ended(why=LOST))
                 return
             run.pid = self._fork(run, start)
@@ -177,10 +180,10 @@ class Runs:
             groups.hold_memory(run.memory, limit, self._groups.memory_version)
             limit = None
         assert run.unix_ms is not None
-        place = Place(self._place(run.name), joins, limit, run.unix_ms, run.boot_ms)
+        place = Place(self._begun(run.name), joins, limit, run.unix_ms, run.boot_ms)
         if self._clones and run.cgroup is not None and self._groups.whole_version == groups.V2:
             entered = [path for path in joins if path != run.cgroup]
-            inside = Place(place.folder, entered, limit, run.unix_ms, run.boot_ms)
+            inside = Place(place.begun, entered, limit, run.unix_ms, run.boot_ms)
             cgroup = os.open(run.cgroup, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 return kernel.fork_into(cgroup) or become(start, inside, self._setting)
@@ -236,14 +239,12 @@ class Runs:
 
     def _what_begun(self, name: str) -> Begun | None:
         """What a run has begun with; if it has not, it can't any more."""
-        place = self._place(name)
-        made_folder(place)
         with suppress(FileExistsError):
-            os.close(os.open(f"{place}/begun", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            os.close(os.open(self._begun(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         return self._read_begun(name)
 
     def _read_begun(self, name: str) -> Begun | None:
-        with open(f"{self._place(name)}/begun", "rb") as file:
+        with open(self._begun(name), "rb") as file:
             return read_begun(file.read())
 
     # ------------------------------------------------------------------------------------------------------------------
@@ -321,7 +322,8 @@ class Runs:
             self.unsaid.append(["ending", run.name, {"why": why, "kill_ms": now + run.grace_ms}])
             self._schedule(run, now + run.grace_ms)
             if run.cgroup is not None:
-                groups.send(run.cgroup, signal.SIGTERM)
+                found_there = set(groups.processes(run.cgroup))
+                forest.send(found_there | self._own_first(run), signal.SIGTERM)
             else:
                 forest.send(forest.members(run.root, seen), signal.SIGTERM)
 
@@ -362,8 +364,13 @@ class Runs:
     def _kill(self, run: Run) -> None:
         if run.cgroup is not None:
             groups.kill(run.cgroup)
+            forest.send(self._own_first(run), signal.SIGKILL)
         else:
             forest.send(forest.members(run.root, self._forest.survey()), signal.SIGKILL)
+
+    def _own_first(self, run: Run) -> set[int]:
+        """Its first process, if that is a child of this keeper; it may not have entered its cgroup yet."""
+        return {pid for pid in (run.pid,) if pid is not None and self._by_pid.get(pid) is run}
 
     def look(self) -> None:
         """End what is left of runs whose first process is over; those of which nothing is left are over."""
