@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Annotated, Final
 
 import typer
+from typer.core import TyperCommand
 
 from dardis import __version__
 from dardis.cli import (
@@ -19,16 +20,21 @@ from dardis.cli import (
     export,
     forecast,
     hybrid,
+    journal,
+    live,
     plan,
     platform,
     pue,
     report,
     review,
     scale,
+    serve,
     simulate,
     solve,
+    submit,
     trace,
 )
+from dardis.cli.asking import JobStatus
 from dardis.model.errors import INTERRUPTED, DardisError
 
 # Typer brings its own copy of click from some version on; a usage mistake is the parent of both copies' BadParameter.
@@ -53,8 +59,22 @@ _COMMANDS: Final[dict[str, Callable[..., object]]] = {
     "dispatchers": dispatchers.dispatchers,
     "forecast": forecast.forecast,
     "pue": pue.pue,
+    "submit": submit.submit,
+    "serve": serve.serve,
+    "queue": live.queue,
+    "show": live.show,
+    "wait": live.wait,
+    "cancel": live.cancel,
+    "hold": live.hold,
+    "release": live.release,
+    "nodes": live.nodes,
+    "drain": live.drain,
+    "history": live.history,
+    "logs": live.logs,
+    "stop": live.stop,
 }
-_GROUPS: Final = {"trace": trace.app, "platform": platform.app}
+_KINDS: Final[dict[str, type[TyperCommand]]] = {"submit": submit.BeforeCommand}
+_GROUPS: Final = {"trace": trace.app, "platform": platform.app, "journal": journal.app}
 
 
 def _version(wanted: bool) -> None:
@@ -84,7 +104,7 @@ def _app_of(names: Iterable[str]) -> typer.Typer:
         if name in _GROUPS:
             made.add_typer(_GROUPS[name], name=name)
         else:
-            made.command(name)(_COMMANDS[name])
+            made.command(name, cls=_KINDS.get(name))(_COMMANDS[name])
     return made
 
 
@@ -126,14 +146,14 @@ def run(arguments: list[str]) -> int:
         return _tell(f"{error.filename}: {error.strerror}" if error.filename else str(error), 1)
     except MemoryError:
         return _tell("out of memory", 1)
-    if status == INTERRUPTED:
+    if status == INTERRUPTED and not isinstance(status, JobStatus):
         return _tell("interrupted", INTERRUPTED)
     return status if isinstance(status, int) else 0
 
 
 def _tell(line: str, status: int) -> int:
     """Say what went wrong, once, however many ranks found it out, and hand the exit status on."""
-    from dardis.transport.mpi import is_first_rank
+    from dardis.transport.launcher import is_first_rank
 
     if not is_first_rank():
         return status

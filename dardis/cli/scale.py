@@ -61,7 +61,8 @@ def scale(
 ) -> None:
     """Measure rounds on machines of N nodes: each combination of the lists is an experiment, and a row of scale.csv."""
     from dardis.scale.command import ScaleRequest, run_scale, run_scale_over_ranks
-    from dardis.transport.mpi import launched_by_mpi, world
+    from dardis.transport.launcher import launched_by_mpi
+    from dardis.transport.mpi import world
 
     request = ScaleRequest(
         nodes=_numbers("--nodes", nodes, 1, MOST_NODES),

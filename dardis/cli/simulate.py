@@ -91,7 +91,8 @@ def simulate(
     from dardis.config.reach import reach_value
     from dardis.runs.request import RunRequest
     from dardis.runs.run import run, run_over_ranks
-    from dardis.transport.mpi import launched_by_mpi, world
+    from dardis.transport.launcher import launched_by_mpi
+    from dardis.transport.mpi import world
 
     request = RunRequest(
         trace=trace, platform=platform, dispatcher=dispatcher, out=out, seed=seed, jobs=jobs,

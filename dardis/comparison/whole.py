@@ -18,7 +18,7 @@ from dardis.config.comparison import Comparison
 from dardis.metrics.comparison import Compared, Known, RunResult
 from dardis.model.errors import InputError
 from dardis.model.folders import COMPARISON_FOLDER
-from dardis.transport.mpi import launched_by_mpi
+from dardis.transport.launcher import launched_by_mpi
 
 if TYPE_CHECKING:
     from dardis.clairvoyant.schedule import Progress

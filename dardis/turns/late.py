@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from dardis.model.addresses import JobId
+from dardis.model.arrays import Ints
 from dardis.model.changes import Change, LaidOutAnew
 from dardis.model.choices import EventOrder
 from dardis.model.errors import ProtocolError
@@ -70,6 +71,19 @@ class LateTurns:
             yield Turn(talk(manager, effects, self._heed, now))
         if not self.batched:
             yield from self._turns_of_all(now, whole=True)
+
+    def adopted(self, job: Job, nodes: Ints, now: int) -> Iterable[Turn]:
+        """A job runs already, a unit on each of these nodes, for its walltime from now on; nobody has bound it.
+
+        What is reserved gives way: all that wait are to have a turn.
+        """
+        self._whole = self._news = True
+        yield from self._tell_ends()
+        for manager in self._managers:
+            if effects := manager.drop_reservations():
+                yield Turn(talk(manager, effects, self._heed, now))
+        manager = self._homes[job.number] = self._managers[0]
+        yield Turn(talk(manager, manager.adopt(job, nodes, now), self._heed, now))
 
     def ended(self, jobs: Sequence[JobId], now: int) -> Iterable[Turn]:
         """Their nodes are told; all that wait are to have a turn."""

@@ -8,6 +8,7 @@ good as started: it binds itself to nodes from when they can be up.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
 
@@ -116,6 +117,14 @@ class LateByTurns:
         else:
             self._enlist(job)
         return []
+
+    def adopt(self, job: Job, nodes: Ints, now: int) -> list[Effect]:
+        """Take a job that runs already, a unit on each of these nodes, for its walltime from now on."""
+        state = self._negotiation.add(job)
+        state.asks = 1  # names the claim
+        self._backlog.waits(job)
+        self._backlog.bound(job.number, now)
+        return self._negotiation.take(state, defaultdict(int), Pick(0, now, nodes, np.ones_like(nodes)), now)
 
     def _enlist(self, job: Job) -> None:
         """Put a job among those that have turns."""
@@ -471,7 +480,7 @@ class LateByTurns:
     def drop_reservations(self) -> list[Effect]:
         """Give back what its waiting jobs hold: in a whole wake-up reservations are worked out anew."""
         effects: list[Effect] = []
-        for number in self._heads:
+        for number in [*self._heads]:
             state = self._negotiation.states.get(number)
             if state is not None and state.nodes is not None and self.waits(number):
                 effects += [*state.give_back(), *self._called_off(number)]

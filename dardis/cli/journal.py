@@ -1,0 +1,29 @@
+"""`dardis journal`: what a live service has written down."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(no_args_is_help=True, help="Look at what a live service has written down.")
+
+
+@app.callback()
+def journal() -> None:
+    """Look at what a live service has written down."""
+
+
+@app.command()
+def replay(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a service, running or not.")],
+) -> int:
+    """Put what happened through the same decisions again; exit status 1 where a job starts at another time or node."""
+    from dardis.live.journal import told_instants
+    from dardis.live.replay import replay as replay_instants
+
+    found = replay_instants(told_instants(folder))
+    what = f"{found.instants} instants of {found.services} services, {found.starts} starts"
+    typer.echo(f"{what}: {found.differs or 'all the same'}")
+    return 1 if found.differs else 0

@@ -1,0 +1,1 @@
+"""The live service: real jobs on real nodes, by the same decisions as in simulation."""

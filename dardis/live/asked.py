@@ -1,0 +1,367 @@
+"""What is asked for a job, or for all of an array: how options say it, what of it makes sense, and how JSON has it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import PurePath
+from typing import Any, Final, Literal
+
+from dardis.model.errors import InputError
+from dardis.model.numbers import whole_number
+
+MOST_ELEMENTS: Final = 100_000
+"""Of an array."""
+LARGEST_INDEX: Final = 10**9
+MOST_NODES: Final = 1 << 20
+MOST_CPUS: Final = 1 << 20
+MOST_GPUS: Final = 1 << 12
+MOST_MEMORY_MIB: Final = 1 << 40
+MOST_WALLTIME_S: Final = 3660 * 86400
+MOST_AFTER: Final = 1000
+LARGEST_ID: Final = 1 << 53
+"""JSON's numbers are whole as far as that, wherever they are read."""
+USUAL_WALLTIME_S: Final = 3600
+
+KINDS: Final = ("ok", "any", "fail")
+ALL, NONE = "all", "none"
+
+TIMES: Final = "minutes (30), MM:SS, HH:MM:SS, D-HH[:MM[:SS]], or 90s, 10m, 2h, 1d"
+MEMORIES: Final = "MiB (500), or 500M, 4G, 1T (of 1024)"
+ARRAYS: Final = "FIRST-LAST, then :STEP and %MOST at once if wished, as 0-99, 1-9:2, 0-99%8"
+AFTERS: Final = "ok:ID, any:ID or fail:ID, several by comma"
+EXPORTS: Final = "all, none, or names of variables by comma, each with =VALUE if wished"
+PATTERNS: Final = "a path with %j (id), %A (array's first id), %a (index), %x (name), %u (user), %% (%)"
+
+_ARRAY = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?(?:%(\d+))?", re.ASCII)
+_MEMORY = re.compile(r"(\d+)(?:([KMGT])(?:i?B)?)?", re.ASCII | re.IGNORECASE)
+_UNIT_TIME = re.compile(r"(\d+)([smhd])", re.ASCII)
+_CLOCK_TIME = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d\d?))?(?::(\d\d?))?", re.ASCII)
+_PATTERN = re.compile(r"%(\d{0,2})(.?)", re.ASCII | re.DOTALL)
+_VARIABLE = re.compile(r"[^=\0,\s]+")
+_UNIT_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_UNIT_KIB: Final = {"K": 1, "M": 1 << 10, "G": 1 << 20, "T": 1 << 30}
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """The indices [first, last] in steps; at most `most` of them run at once."""
+
+    first: int
+    last: int
+    step: int = 1
+    most: int | None = None
+
+    def __str__(self) -> str:
+        """As the option says it."""
+        step = "" if self.step == 1 else f":{self.step}"
+        return f"{self.first}-{self.last}{step}" + ("" if self.most is None else f"%{self.most}")
+
+    @property
+    def indices(self) -> range:
+        """All of them."""
+        return range(self.first, self.last + 1, self.step)
+
+
+@dataclass(frozen=True, slots=True)
+class After:
+    """Wait for the end of a job (or of all of an array): any end, a good one (`ok`), or another one (`fail`)."""
+
+    kind: str
+    id: int
+
+    def __str__(self) -> str:
+        """As the option says it."""
+        return f"{self.kind}:{self.id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobAsked:
+    """What is asked for a job; `cpus`, `memory_mib` and `gpus` are for each of its `nodes`.
+
+    Raises InputError for what makes no sense, which names the option.
+    """
+
+    argv: tuple[str, ...]
+    """Words of the command; with a script its arguments alone."""
+    name: str = ""
+    """Empty: the last part of the first word."""
+    array: Array | None = None
+    walltime_s: int = USUAL_WALLTIME_S
+    nodes: int = 1
+    cpus: int = 1
+    memory_mib: int | None = None
+    gpus: int = 0
+    after: tuple[After, ...] = ()
+    export: tuple[str, ...] | Literal["all", "none"] = "all"
+    """Which variables of its asker's environment it gets."""
+    chdir: str | None = None
+    """Where it runs; None: where it was handed in."""
+    output: str = ""
+    """Pattern of a path, from `chdir` on; empty: the usual one."""
+    error: str = ""
+    """The same of the error output; empty: that of the output."""
+    requeue: bool = False
+    hold: bool = False
+    grace_s: int | None = None
+    """From SIGTERM to SIGKILL; None: as the service has it."""
+
+    def __post_init__(self) -> None:
+        """Fill in what was left to us, and check all."""
+        usual = "dardis-%j.out" if self.array is None else "dardis-%A_%a.out"
+        output = self.output or usual
+        left = {"name": self.name or PurePath(*self.argv[:1]).name or "job", "output": output}
+        for name, value in {**left, "error": self.error or output}.items():
+            object.__setattr__(self, name, value)
+        self._check_texts()
+        for option, number, least, most in (
+            ("--time", self.walltime_s, 1, MOST_WALLTIME_S),
+            ("--nodes", self.nodes, 1, MOST_NODES),
+            ("--cpus", self.cpus, 1, MOST_CPUS),
+            ("--gpus", self.gpus, 0, MOST_GPUS),
+            ("--mem", self.memory_mib, 1, MOST_MEMORY_MIB),
+            ("--grace", self.grace_s, 0, MOST_WALLTIME_S),
+        ):
+            if number is not None and not least <= number <= most:
+                raise InputError(option, str(number), f"from {least} to {most}")
+        if self.array is not None:
+            _check_array("--array", self.array)
+        if len(self.after) > MOST_AFTER:
+            raise InputError("--after", f"{len(self.after)} jobs", f"at most {MOST_AFTER}")
+        for one in self.after:
+            _check_after("--after", one)
+
+    def _check_texts(self) -> None:
+        for word in self.argv:
+            _check_text("COMMAND", word)
+        _check_text("--name", self.name)
+        if len(self.name) > 200 or "/" in self.name or not self.name.isprintable():
+            raise InputError("--name", repr(self.name), "at most 200 characters that print, and no /")
+        _check_text("--chdir", self.chdir or "")
+        check_pattern("--output", self.output)
+        check_pattern("--error", self.error)
+        if not isinstance(self.export, str):
+            for name in self.export:
+                _check_variable("--export", name)
+        elif self.export not in {ALL, NONE}:
+            raise InputError("--export", repr(self.export), EXPORTS)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        value = {one: getattr(self, one) for one in _FIELDS}
+        value["argv"] = list(self.argv)
+        value["array"] = None if self.array is None else asdict(self.array)
+        value["after"] = [asdict(one) for one in self.after]
+        value["export"] = self.export if isinstance(self.export, str) else list(self.export)
+        return value
+
+    @classmethod
+    def from_dict(cls, value: object, place: str = "jobs") -> JobAsked:
+        """Of JSON, from whomever. Raises InputError."""
+        given = dict(_object(value, _FIELDS, place))
+        for key, kinds in _KINDS_OF.items():
+            if key in given and type(given[key]) not in kinds:
+                raise InputError(f"{place}.{key}", repr(given[key]), " or ".join(_KIND_WORDS[kind] for kind in kinds))
+        given["argv"] = _texts(given.get("argv", []), f"{place}.argv")
+        if (array := given.get("array")) is not None:
+            given["array"] = Array(**_whole_fields(array, Array, f"{place}.array", ("first", "last")))
+        given["after"] = tuple(_after_of(one, f"{place}.after") for one in given.get("after", []))
+        if isinstance(given.get("export"), list):
+            given["export"] = _texts(given["export"], f"{place}.export")
+        return cls(**given)
+
+
+_FIELDS: Final = tuple(field.name for field in fields(JobAsked))
+_KIND_WORDS: Final = {
+    int: "a whole number", str: "a text", bool: "true or false", list: "a list", dict: "an object", type(None): "null",
+}  # fmt: skip
+_KINDS_OF: Final[dict[str, tuple[type, ...]]] = {
+    "argv": (list,), "name": (str,), "array": (dict, type(None)), "walltime_s": (int,), "nodes": (int,),
+    "cpus": (int,), "memory_mib": (int, type(None)), "gpus": (int,), "after": (list,), "export": (str, list),
+    "chdir": (str, type(None)), "output": (str,), "error": (str,), "requeue": (bool,), "hold": (bool,),
+    "grace_s": (int, type(None)),
+}  # fmt: skip
+
+
+def read_time(text: str, place: str) -> int:
+    """Seconds of a time as `TIMES` says them. Raises InputError."""
+    seconds = None
+    if match := _UNIT_TIME.fullmatch(text):
+        seconds = int(match[1]) * _UNIT_S[match[2]]
+    elif match := _CLOCK_TIME.fullmatch(text):
+        days, *rest = match.groups()
+        parts = [int(part) for part in rest if part is not None]
+        if days is not None:
+            hours, minutes, second = [*parts, 0, 0][:3]
+            seconds = None if hours > 23 else int(days) * 86400 + hours * 3600 + minutes * 60 + second
+        elif len(parts) == 3:
+            hours, minutes, second = parts
+            seconds = hours * 3600 + minutes * 60 + second
+        else:
+            minutes, second = [*parts, 0][:2]
+            seconds = minutes * 60 + second
+        if any(part > 59 for part in parts[1:]):
+            seconds = None
+    if seconds is None or not 1 <= seconds <= MOST_WALLTIME_S:
+        raise InputError(place, repr(text), f"a time from 1s to 3660d: {TIMES}")
+    return seconds
+
+
+def time_text(seconds: int) -> str:
+    """The time as `read_time` reads it, for people: `1:00:00`, `2-00:00:00`."""
+    days, rest = divmod(seconds, 86400)
+    hours, rest = divmod(rest, 3600)
+    minutes, second = divmod(rest, 60)
+    return f"{days}-{hours:02}:{minutes:02}:{second:02}" if days else f"{hours}:{minutes:02}:{second:02}"
+
+
+def read_memory(text: str, place: str) -> int:
+    """MiB of a memory as `MEMORIES` says it; a part of one counts as a whole one. Raises InputError."""
+    match = _MEMORY.fullmatch(text)
+    if match is not None and len(match[1]) < 20:
+        mib = -(-int(match[1]) * _UNIT_KIB[(match[2] or "M").upper()] // 1024)
+        if 1 <= mib <= MOST_MEMORY_MIB:
+            return mib
+    raise InputError(place, repr(text), MEMORIES)
+
+
+def read_array(text: str, place: str) -> Array:
+    """An array as `ARRAYS` says it; one index alone is one of it. Raises InputError."""
+    match = _ARRAY.fullmatch(text)
+    if match is None or max(map(len, match.groups(""))) > 18:
+        raise InputError(place, repr(text), ARRAYS)
+    first, last, step, most = match.groups()
+    array = Array(int(first), int(last or first), 1 if step is None else int(step), None if most is None else int(most))
+    _check_array(place, array)
+    return array
+
+
+def read_after(text: str, place: str) -> tuple[After, ...]:
+    """Jobs to wait for, as `AFTERS` says them (`ok:1:2` is `ok:1,ok:2`). Raises InputError."""
+    found: list[After] = []
+    for part in text.split(","):
+        kind, *ids = part.split(":")
+        try:
+            found += [After(kind, whole_number(one, 1, LARGEST_ID)) for one in ids]
+        except ValueError:
+            raise InputError(place, repr(text), AFTERS) from None
+        if kind not in KINDS or not ids:
+            raise InputError(place, repr(text), AFTERS)
+    return tuple(found)
+
+
+def read_export(text: str, place: str) -> tuple[tuple[str, ...] | Literal["all", "none"], dict[str, str]]:
+    """What `EXPORTS` says: which variables are handed on, and those that are given values. Raises InputError."""
+    names: list[str] = []
+    values: dict[str, str] = {}
+    whole: Literal["all", "none"] | None = None
+    for part in text.split(","):
+        name, equals, value = part.partition("=")
+        if not equals and name.lower() in {ALL, NONE}:
+            whole = "all" if name.lower() == ALL else "none"
+            continue
+        _check_variable(place, name, text)
+        names.append(name)
+        if equals:
+            values[name] = value
+    if whole is not None and (names if whole == NONE else len(names) > len(values)):
+        raise InputError(place, repr(text), EXPORTS)
+    return (tuple(names) if whole is None else whole), values
+
+
+def check_pattern(place: str, pattern: str) -> None:
+    """Refuse what is no pattern of a path. Raises InputError."""
+    _check_text(place, pattern)
+    wrong = next((match[0] for match in _PATTERN.finditer(pattern) if match[2] not in set("jAaxu%")), None)
+    if wrong is not None or not pattern:
+        raise InputError(place, repr(pattern), PATTERNS)
+
+
+def filled_in(pattern: str, job: int, first: int | None, index: int | None, name: str, user: str) -> str:
+    """The path of a pattern; `first` is the array's first id. A number after % is how many digits there are at least.
+
+    Without an array the job is its own first one, and the index 0.
+    """
+    values = {
+        "j": str(job), "A": str(job if first is None else first), "a": str(index or 0), "x": name, "u": user, "%": "%",
+    }  # fmt: skip
+
+    def value(match: re.Match[str]) -> str:
+        text = values[match[2]]
+        return text.zfill(int(match[1] or 0)) if match[2] in "jAa" else text
+
+    return _PATTERN.sub(value, pattern)
+
+
+def paths_of(
+    asked: JobAsked, job: int, first: int | None, index: int | None, user: str, cwd: str
+) -> tuple[str, str, str]:
+    """Where a job runs, and where its output and error output go: absolute paths."""
+    chdir = PurePath(cwd, asked.chdir or "")
+    output, error = (
+        str(chdir / filled_in(pattern, job, first, index, asked.name, user)) for pattern in (asked.output, asked.error)
+    )
+    return str(chdir), output, error
+
+
+def _check_text(place: str, text: str) -> None:
+    """Refuse what no path or word of a command can be."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(place, ascii(text), "UTF-8") from None
+    if "\0" in text:
+        raise InputError(place, repr(text), "no zero bytes")
+
+
+def _check_array(place: str, array: Array) -> None:
+    if not 0 <= array.first <= array.last <= LARGEST_INDEX:
+        raise InputError(place, repr(str(array)), f"a first index up to the last, from 0 to {LARGEST_INDEX}")
+    if array.step < 1 or (array.most is not None and array.most < 1):
+        raise InputError(place, repr(str(array)), "1 or more as :STEP and as %MOST")
+    if len(array.indices) > MOST_ELEMENTS:
+        raise InputError(place, f"{len(array.indices)} jobs", f"at most {MOST_ELEMENTS} in one array")
+
+
+def _check_after(place: str, after: After) -> None:
+    if after.kind not in KINDS or not 1 <= after.id <= LARGEST_ID:
+        raise InputError(place, repr(str(after)), AFTERS)
+
+
+def _check_variable(place: str, name: str, text: str | None = None) -> None:
+    _check_text(place, name)
+    if _VARIABLE.fullmatch(name) is None:
+        raise InputError(place, repr(name if text is None else text), EXPORTS)
+
+
+def _object(value: object, known: tuple[str, ...], place: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise InputError(place, repr(value), "an object")
+    if unknown := [key for key in value if key not in known]:
+        raise InputError(place, f"unknown key {unknown[0]!r}", ", ".join(known))
+    return value
+
+
+def _texts(value: list[object], place: str) -> tuple[str, ...]:
+    if wrong := [one for one in value if not isinstance(one, str)]:
+        raise InputError(place, repr(wrong[0]), "texts")
+    return tuple(str(one) for one in value)
+
+
+def _whole_fields(value: object, kind: type[Array], place: str, needed: tuple[str, ...]) -> dict[str, Any]:
+    given = _object(value, tuple(field.name for field in fields(kind)), place)
+    for name in needed:
+        if name not in given:
+            raise InputError(place, f"no {name}", "one")
+    for name, number in given.items():
+        if type(number) is not int and not (name == "most" and number is None):
+            raise InputError(f"{place}.{name}", repr(number), "a whole number")
+    return dict(given)
+
+
+def _after_of(value: object, place: str) -> After:
+    given = _object(value, ("kind", "id"), place)
+    if not isinstance(given.get("kind"), str) or type(given.get("id")) is not int:
+        raise InputError(place, repr(value), 'objects such as {"kind": "ok", "id": 12}')
+    return After(given["kind"], given["id"])

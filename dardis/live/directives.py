@@ -1,0 +1,193 @@
+"""What a script itself says of the job: its `#DARDIS` lines, and `#SBATCH` lines of the same meaning.
+
+They stand at its head, before the first line that is neither empty nor a comment. What has no meaning here is told.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from dardis.live.asked import MOST_CPUS, MOST_GPUS, MOST_NODES, read_memory
+from dardis.live.said import FLAGS, NO, VALUES, YES, Said, whole_of
+from dardis.model.errors import InputError
+
+MOST_BYTES: Final = 4 << 20
+"""Of a script."""
+_OURS: Final = {**dict.fromkeys(VALUES, True), **dict.fromkeys(FLAGS, False)}
+_SLURM: Final = {
+    "time": "time", "mem": "mem", "nodes": "nodes", "job-name": "name", "output": "output", "error": "error",
+    "array": "array", "chdir": "chdir", "export": "export", "dependency": "after", "cpus-per-task": "cpus-per-task",
+    "ntasks": "ntasks", "ntasks-per-node": "ntasks-per-node", "mem-per-cpu": "mem-per-cpu", "gpus": "gpus",
+    "gpus-per-node": "gpus-per-node", "gres": "gres",
+}  # fmt: skip
+"""Options of sbatch with a value, and what we call them; names of its own are worked out by `_by_node`."""
+_SLURM_FLAGS: Final = {
+    "requeue": ("requeue", YES), "no-requeue": ("requeue", NO), "hold": ("hold", YES), "wait": ("wait", YES),
+}  # fmt: skip
+_SLURM_SHORT: Final = {
+    "t": "time", "c": "cpus-per-task", "N": "nodes", "J": "job-name", "o": "output", "e": "error", "a": "array",
+    "d": "dependency", "D": "chdir", "H": "hold", "G": "gpus", "n": "ntasks", "W": "wait",
+}  # fmt: skip
+_KINDS: Final = {"afterok": "ok", "afterany": "any", "afternotok": "fail"}
+
+
+@dataclass(slots=True)
+class Directives:
+    """What the lines of a script say, ours and Slurm's, and what of Slurm's is left out."""
+
+    ours: dict[str, Said] = field(default_factory=dict)
+    slurm: dict[str, Said] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+    def under(self, given: Mapping[str, Said]) -> dict[str, Said]:
+        """All that is said: what was given beats our lines, these beat Slurm's."""
+        better = {**self.ours, **given}
+        said = {**self.slurm, **better}
+        said.update({name: one for name, one in self._by_node(said).items() if name not in better})
+        return {name: one for name, one in said.items() if name in _OURS}
+
+    def _by_node(self, said: Mapping[str, Said]) -> dict[str, Said]:
+        """What each node of the job is asked for, of what Slurm counts by tasks, by cores and in all."""
+        slurm, found = self.slurm, {}
+        nodes = whole_of(said["nodes"], 1, MOST_NODES) if "nodes" in said else 1
+        counts = {
+            name: whole_of(slurm[name], 1, MOST_CPUS)
+            for name in ("cpus-per-task", "ntasks", "ntasks-per-node")
+            if name in slurm
+        }
+        if counts:
+            tasks = counts.get("ntasks-per-node") or -(-counts.get("ntasks", 1) // nodes)
+            cpus = counts.get("cpus-per-task", 1) * tasks
+            found["cpus"] = Said(str(cpus), slurm[next(iter(counts))].place)
+        if (one := slurm.get("mem-per-cpu")) and "mem" not in slurm:
+            cores = said.get("cpus") or found.get("cpus") or Said("1", one.place)
+            found["mem"] = Said(str(read_memory(*one) * whole_of(cores, 1, MOST_CPUS)), one.place)
+        if one := slurm.get("gpus"):
+            found["gpus"] = one._replace(text=str(-(-whole_of(one, 0, MOST_GPUS) // nodes)))
+        if one := slurm.get("gpus-per-node"):
+            found["gpus"] = one
+        return found
+
+
+def read_script(path: Path) -> str:
+    """The text of a script that can be run. Raises InputError."""
+    try:
+        data = path.read_bytes()
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise InputError(path, f"cannot be read ({why})", "a script; a command comes after --") from None
+    if len(data) > MOST_BYTES:
+        raise InputError(path, f"{len(data)} bytes", f"a script of at most {MOST_BYTES} bytes")
+    first = data.split(b"\n", 1)[0]
+    if not first.startswith(b"#!"):
+        raise InputError(path, "does not begin with #!", "a script such as #!/bin/sh; a command comes after --")
+    if first.endswith(b"\r"):
+        raise InputError(f"{path}:1", "ends as lines of DOS do", "lines that end with LF alone (dos2unix)")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        raise InputError(path, "is no UTF-8 text", "a script; a command comes after --") from None
+    if "\0" in text:
+        raise InputError(path, "has zero bytes", "a script; a command comes after --")
+    return text
+
+
+def read_directives(text: str, path: Path) -> Directives:
+    """What a script's lines say. Raises InputError, at the line, for one of ours that is none, or has no sense."""
+    found = Directives()
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip() and not line.startswith("#"):
+            break
+        place = f"{path}:{number}"
+        first, _, rest = line.partition(" ") if "\t" not in line else line.replace("\t", " ").partition(" ")
+        if first == "#DARDIS":
+            for written, name, value in _options(rest, _OURS, {}, place):
+                if name is None:
+                    options = ", ".join(f"--{one}" for one in _OURS)
+                    raise InputError(place, f"unknown option {written}", options)
+                found.ours[name] = Said(value, f"{place}: {written}")
+        elif first == "#SBATCH":
+            known = {**dict.fromkeys(_SLURM, True), **dict.fromkeys(_SLURM_FLAGS, False)}
+            for written, name, value in _options(rest, known, _SLURM_SHORT, place):
+                if name is None:
+                    found.warnings.append(f"{place}: {' '.join(filter(None, (written, value)))} is left out")
+                elif name in _SLURM_FLAGS:
+                    ours, answer = _SLURM_FLAGS[name]
+                    found.slurm[ours] = Said(answer, f"{place}: {written}")
+                else:
+                    _note_slurm(found, name, Said(value, f"{place}: {written}"))
+    return found
+
+
+def _note_slurm(found: Directives, name: str, said: Said) -> None:
+    """Take over what an option of sbatch says, in our words."""
+    ours = _SLURM[name]
+    if ours == "after":
+        said = said._replace(text=",".join(_after(part, said) for part in said.text.split(",")))
+    elif ours == "export" and said.text.upper() == "NIL":
+        said = said._replace(text="none")
+    elif ours == "gres":
+        for one in said.text.split(","):
+            kind, _, rest = one.partition(":")
+            if kind == "gpu":
+                found.slurm["gpus-per-node"] = _gpus(found, Said(rest or "1", said.place))
+            else:
+                found.warnings.append(f"{said.place} {one} is left out")
+        return
+    elif ours in {"gpus", "gpus-per-node"}:
+        said = _gpus(found, said)
+    found.slurm[ours] = said
+
+
+def _after(part: str, said: Said) -> str:
+    kind, colon, ids = part.partition(":")
+    if kind not in _KINDS or not colon:
+        raise InputError(said.place, repr(said.text), "afterok, afterany or afternotok, with :ID")
+    return f"{_KINDS[kind]}:{ids}"
+
+
+def _gpus(found: Directives, said: Said) -> Said:
+    """The number alone of `a100:2`, `a100` or `2`."""
+    kind, _, number = said.text.rpartition(":")
+    if not kind and not number.isdecimal():
+        kind, number = number, "1"
+    if kind:
+        found.warnings.append(f"{said.place} {said.text}: {kind} is left out, any GPU will do")
+    return said._replace(text=number)
+
+
+def _options(
+    line: str, known: Mapping[str, bool], short: Mapping[str, str], place: str
+) -> Iterator[tuple[str, str | None, str]]:
+    """The options of a line: as written, by name (None: unknown) and with their values; `known` says which have one."""
+    try:
+        words = shlex.split(line, comments=True)[::-1]
+    except ValueError as error:
+        raise InputError(place, f"{line.strip()!r} ({error})", "quotes that are closed") from None
+    while words:
+        word = words.pop()
+        if word.startswith("--"):
+            name, equals, value = word[2:].partition("=")
+            written = f"--{name}"
+        elif len(word) > 1 and word[0] == "-" and short:
+            written, name = word[:2], short.get(word[1], "")
+            value = word[2:]
+            equals = value and "="
+        else:
+            raise InputError(place, f"{word!r}", "options such as --time=10")
+        if name not in known:
+            while words and not words[-1].startswith("-"):
+                value = f"{value} {words.pop()}".strip()
+            yield written, None, value
+        elif not known[name]:
+            if equals:
+                raise InputError(place, f"{word!r}", f"{written} alone")
+            yield written, name, YES
+        elif not equals and not words:
+            raise InputError(place, f"{written} without a value", "one")
+        else:
+            yield written, name, value if equals else words.pop()

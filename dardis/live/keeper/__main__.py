@@ -1,0 +1,180 @@
+"""Keep the runs of a folder: `python -m dardis.live.keeper FOLDER [--foreground] [--cgroups=auto|v2|v1|none]`."""
+
+from __future__ import annotations
+
+import fcntl
+import gc
+import os
+import signal
+import socket
+import sys
+import time
+import zlib
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NoReturn
+
+from dardis.live.keeper import groups, kernel
+from dardis.live.keeper.child import Setting
+from dardis.live.keeper.log import Log
+from dardis.live.keeper.records import DamagedLogError
+from dardis.live.keeper.runs import Runs, open_files
+from dardis.live.keeper.server import Server, complain
+
+USAGE: Final = "expected FOLDER [--foreground] [--cgroups=auto|v2|v1|none]"
+MISTAKE: Final = 2
+LONGEST_SOCKET: Final = 107
+"""The longest path that a Unix socket may have, in bytes."""
+LOCK_TRIES, LOCK_PAUSE_S = 40, 0.05
+"""A child of a keeper that was killed may hold its lock for a moment yet."""
+
+
+class MistakeError(Exception):
+    """Something that people can mend, in a line."""
+
+
+def main(words: list[str]) -> int:
+    """Keep a folder's runs until somebody stops it; the exit code."""
+    try:
+        folder, foreground, setting = _read(words)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        kernel.close_files()
+        if foreground:
+            _keep(folder, setting, None)
+            return 0
+        return _in_background(folder, setting)
+    except (MistakeError, DamagedLogError) as error:
+        complain(str(error))
+        return MISTAKE
+    except OSError as error:
+        complain(f"{error.filename or words[0]}: {error.strerror}")
+        return MISTAKE
+
+
+def _read(words: list[str]) -> tuple[Path, bool, str]:
+    folders = [word for word in words if not word.startswith("--")]
+    foreground, setting = False, "auto"
+    for word in words:
+        if word == "--foreground":
+            foreground = True
+        elif word.startswith("--cgroups=") and word.partition("=")[2] in groups.SETTINGS:
+            setting = word.partition("=")[2]
+        elif word.startswith("--"):
+            raise MistakeError(f"{word}: {USAGE}")
+    if len(folders) != 1:
+        raise MistakeError(USAGE)
+    folder = Path(folders[0]).absolute()
+    if len(os.fsencode(folder / "keeper.sock")) > LONGEST_SOCKET:
+        raise MistakeError(f"{folder}: the path is too long for a socket ({LONGEST_SOCKET} bytes with keeper.sock)")
+    return folder, foreground, setting
+
+
+def _in_background(folder: Path, setting: str) -> int:
+    """Let a process of its own keep it; back when that listens, or with what it complains of."""
+    here, there = os.pipe2(os.O_CLOEXEC)
+    if os.fork() == 0:
+        os.close(here)
+        _be_detached(folder, setting, there)
+    os.close(there)
+    with open(here, "rb") as file:
+        said = file.read()
+    if said == b"ready":
+        return 0
+    complain(said.decode(errors="replace") or "it ended before it listened")
+    return MISTAKE
+
+
+def _be_detached(folder: Path, setting: str, teller: int) -> NoReturn:
+    code = MISTAKE
+    try:
+        os.setsid()
+        null = os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
+        out = os.open(folder / "keeper.out", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        for source, to in ((null, 0), (out, 1), (out, 2)):
+            os.dup2(source, to)
+        os.close(null)
+        os.close(out)
+        _keep(folder, setting, teller)
+        code = 0
+    except (MistakeError, DamagedLogError) as error:
+        with suppress(OSError):
+            os.write(teller, str(error).encode())
+    except OSError as error:
+        with suppress(OSError):
+            os.write(teller, f"{error.filename or folder}: {error.strerror}".encode())
+    except BaseException:  # noqa: BLE001 (it is told as Python tells it)
+        sys.excepthook(*sys.exc_info())
+        code = 1
+    finally:
+        os._exit(code)
+
+
+def _keep(folder: Path, cgroups: str, teller: int | None) -> None:
+    """Serve. `teller` is told when it listens."""
+    os.umask(0o077)
+    os.chdir("/")
+    lock = _lock(folder)
+    wake, woken = socket.socketpair()
+    for end in (wake, woken):
+        end.setblocking(False)
+    asked: list[int] = []
+    for number in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+    signal.set_wakeup_fd(woken.fileno(), warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+    signal.signal(signal.SIGTERM, lambda number, _frame: asked.append(number))
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    kernel.become_subreaper()
+    (folder / "runs").mkdir(mode=0o700, exist_ok=True)
+    log = Log(folder)
+    name = f"{folder.stat().st_ino:x}{zlib.crc32(os.fsencode(folder)):08x}"
+    own = groups.find_groups(f"dardis-{name}", cgroups)
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    to_default = [number for number in signal.valid_signals() if _is_changed(number)]
+    host = {
+        "host": socket.gethostname(), "boot": boot, "pid": os.getpid(), "cgroup": own.whole_version,
+        "memory": own.memory_version,
+    }  # fmt: skip
+    listener = _listener(folder / "keeper.sock")
+    server = Server(log, listener, wake, host, asked)
+    runs = Runs(folder, log, Setting(name, boot, to_default, open_files()), own, server.watch)
+    runs.adopt()
+    gc.collect()
+    gc.freeze()  # forks share what nobody touches
+    if teller is not None:
+        os.write(teller, b"ready")
+        os.close(teller)
+    server.serve(runs)
+    (folder / "keeper.sock").unlink(missing_ok=True)
+    runs.close()
+    os.close(lock)
+
+
+def _is_changed(number: signal.Signals) -> bool:
+    with suppress(OSError, ValueError):
+        return signal.getsignal(number) not in {signal.SIG_DFL, None}
+    return False
+
+
+def _lock(folder: Path) -> int:
+    """Be the folder's only keeper. Raises MistakeError."""
+    file = os.open(folder / "keeper.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    for _ in range(LOCK_TRIES):
+        with suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return file
+        time.sleep(LOCK_PAUSE_S)
+    raise MistakeError(f"{folder}: another keeper has it")
+
+
+def _listener(path: Path) -> socket.socket:
+    """A socket to be found at a path, in the place of what another keeper has left there."""
+    path.unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+    listener.bind(str(path))
+    listener.listen(64)
+    return listener
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,136 @@
+"""What the forked child does until it is the job. It runs in a copy of the keeper, and never returns there."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NoReturn
+
+from dardis.live.keeper import groups
+from dardis.live.keeper.asked import Start, User
+from dardis.live.keeper.fates import begun_text, failure_text
+from dardis.live.keeper.forest import start_of
+from dardis.live.keeper.kernel import close_files, rename_new
+
+CANT_START: Final = 127
+"""The exit code of a child that could not become the job; why stands in what it wrote of itself."""
+_OUTPUT_MODE: Final = 0o600
+_JOB_UMASK: Final = 0o022
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What all runs share."""
+
+    keeper: str
+    """The keeper's name."""
+    boot: str
+    to_default: Sequence[signal.Signals]
+    """Signals that the keeper handles or ignores."""
+    files: tuple[int, int]
+    """The limit on open files that the keeper was started with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a run is put into."""
+
+    begun: str
+    """The file that says that it has begun."""
+    joins: Sequence[str]
+    """Cgroups that it isn't in from the beginning."""
+    address_space: int | None
+    """Limit on each process's, in bytes."""
+    unix_ms: int
+    boot_ms: int
+
+
+def become(start: Start, place: Place, setting: Setting) -> NoReturn:
+    """Become the job, or end. Each page that is written to here is copied first: few things are done, in plain ways."""
+    code = errno.EINVAL
+    try:
+        close_files()  # the keeper's lock and its connections among them
+        os.setsid()
+        for number in setting.to_default:
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        file = _begin(place, setting.boot)
+        code = CANT_START
+        try:
+            _set_up(start, place, setting)
+            start.env["DARDIS_RUN"] = f"{start.run}@{setting.keeper}"
+            program = start.argv[0]
+            (os.execve if "/" in program else os.execvpe)(program, start.argv, start.env)
+        except BaseException as error:
+            os.write(file, failure_text(_words(error, start)))
+            raise
+    except OSError as error:
+        if code != CANT_START:
+            code = error.errno or code
+    finally:
+        os._exit(code)
+
+
+def _begin(place: Place, boot: str) -> int:
+    """Write that this run begins, as its only one. The file appears with all that it says, and only once."""
+    pid = os.getpid()
+    start = start_of(pid)
+    assert start is not None
+    name = place.begun.encode()
+    new = name + b".new"
+    file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(file, begun_text(pid, start, boot, place.unix_ms, place.boot_ms))
+        rename_new(new, name)
+    except OSError:
+        os.unlink(new)
+        raise
+    return file
+
+
+def _set_up(start: Start, place: Place, setting: Setting) -> None:
+    for path in place.joins:
+        groups.join(path)
+    if start.cores is not None:
+        try:
+            os.sched_setaffinity(0, start.cores)
+        except OSError as error:
+            raise OSError(error.errno, f"cores {start.cores}: {error.strerror}") from error
+    os.umask(_JOB_UMASK)
+    if setting.files[0] != setting.files[1]:
+        resource.setrlimit(resource.RLIMIT_NOFILE, setting.files)
+    if start.user is not None:
+        _become_user(start.user)
+    os.chdir(start.chdir)
+    os.dup2(os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC), 0)
+    how = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOCTTY | os.O_CLOEXEC | (0 if start.append else os.O_TRUNC)
+    os.dup2(os.open(start.output, how, _OUTPUT_MODE), 1)
+    os.dup2(1 if start.error == start.output else os.open(start.error, how, _OUTPUT_MODE), 2)
+    if place.address_space is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (place.address_space, place.address_space))
+
+
+def _become_user(user: User) -> None:
+    """Be somebody, with no way back."""
+    if os.geteuid() != 0:
+        if (user.uid, user.gid) != (os.getuid(), os.getgid()):
+            raise PermissionError(errno.EPERM, f"only root's keeper runs jobs as user {user.uid}")
+        return
+    os.setgroups(user.groups)
+    os.setresgid(user.gid, user.gid, user.gid)
+    os.setresuid(user.uid, user.uid, user.uid)
+
+
+def _words(error: BaseException, start: Start) -> str:
+    """Why it can't start, in a line."""
+    if not isinstance(error, OSError):
+        return " ".join(f"{type(error).__name__}: {error}".split())
+    place = None if isinstance(error.filename, bytes) else error.filename  # bytes: a folder of PATH, by exec
+    if place is None and error.errno in {errno.ENOEXEC, errno.ENOENT, errno.EACCES, errno.E2BIG}:
+        place = start.argv[0]
+    said = error.strerror or str(error)
+    return " ".join(f"{place}: {said}".split()) if place is not None else said

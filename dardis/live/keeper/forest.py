@@ -1,0 +1,124 @@
+"""Processes as /proc shows them: what belongs to a run that has no cgroup."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
+MARK: Final = "DARDIS_RUN"
+"""A variable of each run's environment: `RUN@KEEPER`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A process."""
+
+    pid: int
+    parent: int
+    session: int
+    start: int
+    """In ticks since the host was started."""
+    dead: bool
+    run: str | None
+    """Whose it is by its environment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """Where a run's tree begins; `pid` may be over, and another process may have its number by now."""
+
+    run: str
+    pid: int | None
+    start: int
+
+
+def start_of(pid: int) -> int | None:
+    """When a process began, in ticks; None: there is none."""
+    fields = _stat(pid)
+    return None if fields is None else int(fields[19])
+
+
+class Forest:
+    """All processes, for the keeper with a name."""
+
+    def __init__(self, keeper: str) -> None:
+        self._end = f"@{keeper}".encode()
+        self._children = f"/proc/self/task/{os.getpid()}/children"
+
+    def children(self) -> list[int]:
+        """This process's own; orphans of what it started are among them."""
+        try:
+            with open(self._children, "rb") as file:
+                return list(map(int, file.read().split()))
+        except FileNotFoundError:  # a kernel that was built without it
+            return [one.pid for one in self.survey().values() if one.parent == os.getpid()]
+
+    def see(self, pid: int) -> Seen | None:
+        """A process; None: there is none any more."""
+        fields = _stat(pid)
+        if fields is None:
+            return None
+        state, parent, start = fields[0], int(fields[1]), int(fields[19])
+        return Seen(pid, parent, int(fields[3]), start, state in {b"Z", b"X"}, self._run_of(pid))
+
+    def survey(self) -> dict[int, Seen]:
+        """All that live."""
+        found = (self.see(int(name)) for name in os.listdir("/proc") if name.isdigit())
+        return {one.pid: one for one in found if one is not None and not one.dead}
+
+    def _run_of(self, pid: int) -> str | None:
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                environment = file.read()
+        except OSError:
+            return None
+        mark = f"{MARK}=".encode()
+        for variable in environment.split(b"\0"):
+            if variable.startswith(mark) and variable.endswith(self._end):
+                return variable[len(mark) : -len(self._end)].decode(errors="replace")
+        return None
+
+
+def members(root: Root, all_seen: dict[int, Seen]) -> set[int]:
+    """The processes of a run: its tree, its session, those that its environment names, and what descends from them."""
+    found = {
+        one.pid
+        for one in all_seen.values()
+        if one.run == root.run or (root.pid in {one.pid, one.session} and one.start >= root.start)
+    }
+    below: dict[int, list[int]] = {}
+    for one in all_seen.values():
+        below.setdefault(one.parent, []).append(one.pid)
+    left = list(found)
+    while left:
+        for pid in below.get(left.pop(), ()):
+            if pid not in found:
+                found.add(pid)
+                left.append(pid)
+    return found - {os.getpid()}
+
+
+def send(pids: Iterable[int], number: signal.Signals) -> None:
+    """Send a signal to each that is still there."""
+    for pid in pids:
+        with suppress(OSError):
+            os.kill(pid, number)
+
+
+def _stat(pid: int) -> list[bytes] | None:
+    """What /proc says of a process, from its state on."""
+    try:
+        file = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return os.read(file, 4096).rpartition(b")")[2].split()
+    except OSError:  # it has just gone
+        return None
+    finally:
+        os.close(file)

@@ -1,0 +1,84 @@
+"""What the kernel offers and Python does not."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import os
+import signal
+import struct
+from typing import Final
+
+_C: Final = ctypes.PyDLL(None, use_errno=True)
+_PR_SET_CHILD_SUBREAPER: Final = 36
+_CLONE3, _CLOSE_RANGE = 435, 436  # the same number on each architecture
+_CLOSE_ALL: Final = (ctypes.c_long(_CLOSE_RANGE), ctypes.c_uint(3), ctypes.c_uint(0xFFFFFFFF), ctypes.c_uint(0))
+_HERE, _NO_REPLACE = -100, 1
+_CLONE_INTO_CGROUP: Final = 0x2_0000_0000
+_CLOCK_BOOTTIME: Final = 7
+_TIMER_FLAGS: Final = os.O_NONBLOCK | os.O_CLOEXEC
+_PIDFD_INFO: Final = 3 << 30 | 64 << 16 | 0xFF << 8 | 11
+_PIDFD_INFO_EXIT: Final = 1 << 3
+
+
+def _checked(result: int) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result
+
+
+def become_subreaper() -> None:
+    """Let orphans of what this process starts become its children."""
+    _checked(_C.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+
+
+def fork_into(cgroup: int) -> int:
+    """Fork; the child begins in a cgroup of version 2, an open folder. In the child the answer is 0.
+
+    To enter it later costs milliseconds of waiting. Nothing that Python does about a fork is done: for a process with
+    one thread. Raises OSError where the kernel can't.
+    """
+    asked = struct.pack("11Q", _CLONE_INTO_CGROUP, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, 0, 0, cgroup)
+    return _checked(_C.syscall(ctypes.c_long(_CLONE3), asked, ctypes.c_size_t(len(asked))))
+
+
+def close_files() -> None:
+    """Close all files but standard input, output and error."""
+    if _C.syscall(*_CLOSE_ALL) < 0:
+        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+
+
+def rename_new(old: bytes, new: bytes) -> None:
+    """Rename a file where nothing has the new name. Raises OSError."""
+    if _C.renameat2(_HERE, old, _HERE, new, _NO_REPLACE) < 0:
+        number = ctypes.get_errno()
+        if number not in {errno.EINVAL, errno.ENOSYS}:
+            raise OSError(number, os.strerror(number))
+        os.link(old, new)  # a file system that can't
+        os.unlink(old)
+
+
+def boot_timer() -> int:
+    """A timer of CLOCK_BOOTTIME, as a file to wait for: no sleep of the host makes it late."""
+    return _checked(_C.timerfd_create(_CLOCK_BOOTTIME, _TIMER_FLAGS))
+
+
+def set_timer(timer: int, boot_ms: int | None) -> None:
+    """Let it be due at an instant, at once if that has passed; None: never."""
+    due = 0 if boot_ms is None else max(boot_ms, 1)
+    absolute = 1
+    _checked(_C.timerfd_settime(timer, absolute, struct.pack("4q", 0, 0, due // 1000, due % 1000 * 1_000_000), None))
+
+
+def exit_status(pidfd: int) -> int | None:
+    """The wait status of a process that is over and isn't our child; None: its parent has not taken it in yet.
+
+    Raises OSError where the kernel can't tell (before Linux 6.13; 6.13 and 6.14 answer None for ever).
+    """
+    asked = bytearray(struct.pack("Q", _PIDFD_INFO_EXIT)) + bytearray(56)
+    fcntl.ioctl(pidfd, _PIDFD_INFO, asked)
+    (mask,) = struct.unpack_from("Q", asked)
+    (status,) = struct.unpack_from("i", asked, 60)
+    return int(status) if mask & _PIDFD_INFO_EXIT else None

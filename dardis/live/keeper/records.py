@@ -1,0 +1,119 @@
+"""What the keeper's log says. Pure.
+
+Each line is one commit: the checksum of its JSON text in hexadecimal, a blank, the text, which is a list of entries. So
+whatever a torn write leaves is the last line. Entries are
+
+    ["log", VERSION]           the first of a file
+    ["epoch", E]               the highest that was accepted
+    ["intent", RUN, INTENT]    it may begin from now on: under which boot, its limits, its cgroups
+    ["ending", RUN, ENDING]    it was told to end: why, and when SIGKILL comes (ms of CLOCK_BOOTTIME)
+    ["over", RUN, RECORD]      what is told of it to the service
+    ["forget", RUN]            the service has it
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+VERSION: Final = 1
+
+Entry = Sequence[Any]
+
+
+class DamagedLogError(Exception):
+    """A line that isn't the last one isn't what was written."""
+
+
+@dataclass(slots=True)
+class Kept:
+    """What is kept of a run; `intent` is None once it is over."""
+
+    intent: Mapping[str, Any] | None = None
+    ending: Mapping[str, Any] | None = None
+    over: Mapping[str, Any] | None = None
+
+
+@dataclass(slots=True)
+class Known:
+    """What all entries together say."""
+
+    epoch: int = 0
+    runs: dict[str, Kept] = field(default_factory=dict)
+
+    def apply(self, entry: Entry) -> None:
+        """Let an entry hold, too."""
+        match entry:
+            case ["log", version]:
+                if version != VERSION:
+                    raise DamagedLogError(f"it is of version {version}, and this keeper reads version {VERSION}")
+            case ["epoch", int(epoch)]:
+                self.epoch = max(self.epoch, epoch)
+            case ["intent", str(run), dict(intent)]:
+                self.runs.setdefault(run, Kept(intent=intent))  # nothing begins anew
+            case ["ending", str(run), dict(ending)]:
+                if (kept := self.runs.get(run)) is not None and kept.over is None:
+                    kept.ending = ending
+            case ["over", str(run), dict(record)]:
+                self.runs[run] = Kept(over=record)
+            case ["forget", str(run)]:
+                self.runs.pop(run, None)
+            case _:
+                raise DamagedLogError(f"nobody knows the entry {entry!r}")
+
+    def entries(self) -> Iterator[Entry]:
+        """The fewest entries that say the same."""
+        yield ["log", VERSION]
+        yield ["epoch", self.epoch]
+        for run, kept in self.runs.items():
+            for kind in ("intent", "ending", "over"):
+                if (said := getattr(kept, kind)) is not None:
+                    yield [kind, run, said]
+
+
+def line_of(entries: Iterable[Entry]) -> bytes:
+    """The line that commits these."""
+    text = json.dumps(list(entries), separators=(",", ":")).encode()
+    return b"%08x %s\n" % (zlib.crc32(text), text)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A log that was read: what it says, how many of its bytes are whole lines, and how many entries they hold."""
+
+    known: Known
+    good: int
+    entries: int
+
+
+def read_log(data: bytes) -> Read:
+    """What a log says; of its last line nothing, if that was torn. Raises DamagedLogError for any other damage.
+
+    The first line is never torn: a log gets its name when that is on the disk.
+    """
+    known, good, count, number = Known(), 0, 0, 0
+    while good < len(data):
+        number += 1
+        end = data.find(b"\n", good) + 1 or len(data)
+        entries = _entries_of(data[good:end])
+        if entries is None:
+            if number == 1 or end < len(data):
+                raise DamagedLogError(f"line {number} is damaged")
+            break
+        for entry in entries:
+            known.apply(entry)
+        good = end
+        count += len(entries)
+    return Read(known, good, count)
+
+
+def _entries_of(line: bytes) -> list[Entry] | None:
+    """What a line holds; None: it isn't what was written."""
+    text = line[9:-1]
+    if not line.endswith(b"\n") or line[:9] != b"%08x " % zlib.crc32(text):
+        return None
+    entries: list[Entry] = json.loads(text)
+    return entries

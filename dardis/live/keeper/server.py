@@ -1,0 +1,343 @@
+"""The keeper's loop: what is asked through its socket, what happens to runs, and the order in which that is durable.
+
+In each turn everything that has come is taken in; one write makes it durable; then runs are forked; if more is to be
+durable by that, there is a second write; then answers leave.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import struct
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dardis.live.keeper import kernel
+from dardis.live.keeper.asked import AskedAmissError, Start, read_start, run_name
+from dardis.live.keeper.clocks import boot_ms
+from dardis.live.keeper.log import Log
+from dardis.live.keeper.records import Entry
+from dardis.live.keeper.runs import Runs
+
+MOST_BYTES: Final = 1 << 20
+"""How much is read from one connection in a turn."""
+LONGEST: Final = 64 << 20
+"""The longest line that is read, and the most that may wait for who doesn't read, in bytes."""
+RETRY_MS: Final = 1000
+"""After this, what could not be written is tried again."""
+
+Message = dict[str, Any]
+
+
+@dataclass(slots=True, eq=False)
+class Connection:
+    """Somebody who asks."""
+
+    socket: socket.socket
+    epoch: int | None = None
+    """Of its hello, if that was accepted."""
+    unread: bytearray = field(default_factory=bytearray)
+    unsent: bytearray = field(default_factory=bytearray)
+    waits: bool = False
+    """It doesn't read as fast as it is told."""
+    leaves: bool = False
+    """It asks nothing more, and is closed when its answers are sent."""
+    closed: bool = False
+
+
+@dataclass(slots=True)
+class Turn:
+    """What one request brings: entries that it needs, and what is done when they are durable."""
+
+    connection: Connection
+    number: int | None
+    act: Callable[[], Message]
+    needs: Callable[[], list[Entry]] = list
+    alone: bool = False
+    """What comes before it is done before it is looked at."""
+
+
+class Server:
+    """Serves a folder."""
+
+    def __init__(self, log: Log, listener: socket.socket, wake: socket.socket, host: Message, stops: list[int]) -> None:
+        """`wake` is readable when a signal has come, `host` is told to everybody, `stops` holds the wishes to stop."""
+        self._log, self._listener, self._wake, self._host, self._stops = log, listener, wake, host, stops
+        self._timer = kernel.boot_timer()
+        self._poll = select.epoll()
+        for file in (listener.fileno(), wake.fileno(), self._timer):
+            self.watch(file)
+        self._connections: dict[int, Connection] = {}
+        self._leader: Connection | None = None
+        self._retry: int | None = None
+        self._claimed: set[str] = set()
+        """Runs that this turn begins."""
+        self._stopping = False
+
+    def watch(self, file: int) -> None:
+        """Wait for a file to be readable, too."""
+        self._poll.register(file, select.EPOLLIN)
+
+    def serve(self, runs: Runs) -> None:
+        """Until somebody stops it."""
+        self._settle(runs, [])
+        while not self._stopping:
+            waits = [due for due in (runs.next_due(), self._retry) if due is not None]
+            kernel.set_timer(self._timer, min(waits, default=None))
+            turns: list[Turn] = []
+            for file, event in self._poll.poll(0 if runs.unsaid and self._retry is None else -1):
+                if file == self._listener.fileno():
+                    self._accept()
+                elif file == self._wake.fileno():
+                    self._drain()
+                elif file == self._timer:
+                    with suppress(BlockingIOError):
+                        os.read(self._timer, 8)
+                elif (connection := self._connections.get(file)) is not None:
+                    turns += self._hear(connection, event, runs)
+                else:
+                    self._poll.unregister(file)
+                    runs.has_ended(file)
+            runs.reap()
+            runs.pass_time()
+            low = 0
+            for high in [*(at for at, turn in enumerate(turns) if turn.alone and at), len(turns)]:
+                self._settle(runs, turns[low:high])
+                low = high
+            if self._stops:
+                self._stops.clear()
+                self._stopping = self._stopping or not runs.live
+
+    def _drain(self) -> None:
+        with suppress(BlockingIOError):
+            while self._wake.recv(4096):
+                pass
+
+    # ------------------------------------------------------------------------------------------------------------------
+    # What is durable, and when it is told.
+
+    def _settle(self, runs: Runs, turns: list[Turn]) -> None:
+        """Make durable what was asked and what has happened; then act, and answer."""
+        self._claimed.clear()
+        turns = [turn for turn in turns if not turn.connection.closed]
+        needed = [turn.needs() for turn in turns]
+        trouble = self._commit(runs, [entry for entries in needed for entry in entries])
+        answers: list[tuple[Connection, Message]] = []
+        for turn, entries in zip(turns, needed, strict=True):
+            answer = {"error": trouble} if trouble is not None and entries else turn.act()
+            answers.append((turn.connection, {"id": turn.number, **answer}))
+        if trouble is None and runs.unsaid:
+            self._commit(runs, [])
+        for connection, answer in answers:
+            self._send(connection, answer)
+        for connection in list(self._connections.values()):
+            self._flush(connection)
+
+    def _commit(self, runs: Runs, asked: list[Entry]) -> str | None:
+        """Commit what is asked with what has happened; if the former doesn't fit, the latter alone: why it doesn't."""
+        trouble = None
+        for entries in ([*runs.unsaid, *asked], list(runs.unsaid)):
+            if not entries:
+                break
+            try:
+                self._log.commit(entries)
+            except OSError as error:
+                trouble = trouble or f"the keeper's log can't be written: {error.strerror}"
+                continue
+            runs.unsaid.clear()
+            for record in runs.said(entries):
+                if self._leader is not None:
+                    self._send(self._leader, {"event": "over", "record": record})
+            break
+        if trouble is not None and self._retry is None:
+            complain(trouble)
+        self._retry = boot_ms() + RETRY_MS if runs.unsaid else None
+        return trouble
+
+    # ------------------------------------------------------------------------------------------------------------------
+    # Requests.
+
+    def _turn(self, connection: Connection, line: bytes, runs: Runs) -> Turn:
+        """What a line asks for."""
+        number = None
+        try:
+            asked = json.loads(line)
+            if isinstance(asked, dict) and isinstance(asked.get("id"), int):
+                number = asked["id"]
+                return self._asked(connection, asked["id"], asked, runs)
+            said = "a request is an object with an id"
+        except (AskedAmissError, ValueError, TypeError, RecursionError) as error:
+            said = " ".join(str(error).split())
+        if number is None:
+            connection.leaves = True
+        return Turn(connection, number, lambda: {"error": said})
+
+    def _asked(self, connection: Connection, number: int, asked: Message, runs: Runs) -> Turn:
+        """What is asked for. Raises AskedAmissError, and TypeError where something isn't what it should be."""
+        match asked.get("do"):
+            case "hello":
+                return self._hello(connection, number, asked.get("epoch"), runs)
+            case "start":
+                starts = [read_start(start) for start in asked.get("runs", ())]
+                return self._start(connection, number, starts, runs)
+            case "end":
+                names, why = _names(asked), str(asked.get("why", "cancelled"))
+                return self._simple(connection, number, lambda: runs.end(names, why))
+            case "forget":
+                names = _names(asked)
+                return self._simple(connection, number, lambda: runs.forget(names))
+            case "stop":
+                return self._simple(connection, number, lambda: self._stop(runs))
+            case do:
+                raise AskedAmissError(f"nobody can {do!r}")
+
+    def _simple(self, connection: Connection, number: int, do: Callable[[], Message | None]) -> Turn:
+        """What needs nothing durable before it is done."""
+        return Turn(connection, number, lambda: self._refused(connection) or do() or {})
+
+    def _stop(self, runs: Runs) -> Message:
+        if runs.live:
+            return {"error": "running", "runs": list(runs.live)}
+        self._stopping = True
+        return {}
+
+    def _refused(self, connection: Connection) -> Message | None:
+        """What somebody gets who doesn't lead."""
+        if connection.epoch is None:
+            return {"error": "hello comes first"}
+        if connection.epoch < self._log.known.epoch:
+            return {"error": "epoch", "highest": self._log.known.epoch}
+        return None
+
+    def _hello(self, connection: Connection, number: int, epoch: object, runs: Runs) -> Turn:
+        if not isinstance(epoch, int) or isinstance(epoch, bool):
+            raise AskedAmissError("an epoch is a whole number")
+
+        def act() -> Message:
+            connection.epoch = epoch
+            if (refused := self._refused(connection)) is not None:
+                return refused
+            self._leader = connection
+            for other in list(self._connections.values()):
+                if other is not connection and other.epoch is not None:
+                    self._flush(other)
+                    self._close(other)
+            return {**self._host, "runs": runs.records()}
+
+        def needs() -> list[Entry]:
+            return [["epoch", epoch]] if epoch > self._log.known.epoch else []
+
+        return Turn(connection, number, act, needs, alone=True)
+
+    def _start(self, connection: Connection, number: int, starts: list[Start], runs: Runs) -> Turn:
+        known = self._log.known.runs
+        mine: list[Start] = []
+
+        def needs() -> list[Entry]:
+            if self._refused(connection) is None:
+                for start in starts:
+                    if start.run not in known and start.run not in self._claimed:
+                        self._claimed.add(start.run)
+                        mine.append(start)
+            return [runs.intent(start) for start in mine]
+
+        def act() -> Message:
+            if (refused := self._refused(connection)) is not None:
+                return refused
+            runs.begin(mine)
+            for start in starts:
+                if start.run not in known:
+                    return {"error": f"run {start.run}: it was asked for twice at once, and could not be started"}
+                if runs.is_over(start.run):
+                    self._send(connection, {"event": "over", "record": runs.record(start.run)})
+            return {}
+
+        return Turn(connection, number, act, needs)
+
+    # ------------------------------------------------------------------------------------------------------------------
+    # Connections.
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                other, _ = self._listener.accept()
+                _, uid, _ = struct.unpack("3i", other.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+                if uid not in {0, os.geteuid()}:
+                    other.close()
+                    continue
+                other.setblocking(False)
+                self._connections[other.fileno()] = Connection(other)
+                self._poll.register(other.fileno(), select.EPOLLIN)
+
+    def _hear(self, connection: Connection, event: int, runs: Runs) -> list[Turn]:
+        """The requests that have come."""
+        if event & select.EPOLLOUT:
+            self._flush(connection)
+        if connection.closed or connection.leaves or not event & ~select.EPOLLOUT:
+            return []
+        try:
+            come = connection.socket.recv(MOST_BYTES)
+        except BlockingIOError:
+            return []
+        except OSError:
+            come = b""
+        connection.unread += come
+        *lines, connection.unread = connection.unread.split(b"\n")
+        turns = []
+        for line in lines:
+            turns.append(self._turn(connection, bytes(line), runs))
+            if turns[-1].number is None:
+                break
+        if not come or len(connection.unread) > LONGEST:
+            connection.leaves = True
+        return turns
+
+    def _send(self, connection: Connection, message: Message) -> None:
+        if not connection.closed:
+            connection.unsent += json.dumps(message, separators=(",", ":")).encode() + b"\n"
+
+    def _flush(self, connection: Connection) -> None:
+        """Send what can be sent now."""
+        if connection.closed:
+            return
+        try:
+            while connection.unsent:
+                del connection.unsent[: connection.socket.send(connection.unsent)]
+        except BlockingIOError:
+            if len(connection.unsent) < LONGEST:
+                asks = 0 if connection.leaves else select.EPOLLIN
+                self._poll.modify(connection.socket.fileno(), asks | select.EPOLLOUT)
+                connection.waits = True
+                return
+        except OSError:
+            pass
+        else:
+            if not connection.leaves:
+                if connection.waits:
+                    self._poll.modify(connection.socket.fileno(), select.EPOLLIN)
+                    connection.waits = False
+                return
+        self._close(connection)
+
+    def _close(self, connection: Connection) -> None:
+        connection.closed = True
+        del self._connections[connection.socket.fileno()]
+        if self._leader is connection:
+            self._leader = None
+        connection.socket.close()
+
+
+def _names(asked: Message) -> list[str]:
+    return [run_name(name) for name in asked.get("runs", ())]
+
+
+def complain(text: str) -> None:
+    """Say something to whoever reads `keeper.out`."""
+    with suppress(OSError):
+        sys.stderr.write(f"keeper: {text}\n")
+        sys.stderr.flush()

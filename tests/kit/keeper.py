@@ -1,0 +1,148 @@
+"""A real keeper, and somebody who talks with it."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+PATIENCE_S = 20.0
+OPEN: list[socket.socket] = []
+"""Connections that a test has opened, for its end to close."""
+
+
+def close_all() -> None:
+    """Close all connections."""
+    while OPEN:
+        OPEN.pop().close()
+
+
+class Keeper:
+    """The keeper of a folder, in the foreground so that it can be killed, and a connection to it."""
+
+    def __init__(self, folder: Path, *words: str) -> None:
+        self.folder, self.words = folder, words
+        self.events: list[dict] = []
+        self.process = None
+        self.begin()
+
+    def begin(self) -> None:
+        """Start one."""
+        with (self.folder.parent / "said").open("ab") as said:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "dardis.live.keeper", str(self.folder), "--foreground", *self.words],
+                stderr=said, start_new_session=True,
+            )  # fmt: skip
+
+    def connect(self) -> "Asker":
+        """A new connection, once it listens."""
+        return Asker(self.folder / "keeper.sock", self.process)
+
+    def kill(self) -> None:
+        """End it as nothing can be prepared for."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> int:
+        """End it as it should be; its exit code."""
+        self.process.terminate()
+        return self.process.wait(PATIENCE_S)
+
+
+class Asker:
+    """Somebody who asks."""
+
+    def __init__(self, path: Path, process: subprocess.Popen | None = None) -> None:
+        self.events: list[dict] = []
+        self._last = 0
+        self._read = b""
+
+        def connected() -> bool:
+            self.socket = socket.socket(socket.AF_UNIX)
+            with suppress(OSError):
+                self.socket.connect(str(path))
+                return True
+            self.socket.close()
+            assert process is None or process.poll() is None, f"the keeper has ended: {process.returncode}"
+            return False
+
+        until(connected)
+        OPEN.append(self.socket)
+        self.socket.settimeout(PATIENCE_S)
+
+    def ask(self, do: str, **more) -> dict:
+        """Its answer."""
+        self.tell(do, **more)
+        while True:
+            told = self.line()
+            if told.get("id", 0) in {self._last, None}:
+                return told
+
+    def tell(self, do: str, **more) -> None:
+        """Ask, and don't wait."""
+        self._last += 1
+        self.socket.sendall(json.dumps({"id": self._last, "do": do, **more}).encode() + b"\n")
+
+    def line(self) -> dict:
+        """The next line. Raises ConnectionError."""
+        while b"\n" not in self._read:
+            come = self.socket.recv(1 << 16)
+            if not come:
+                raise ConnectionError
+            self._read += come
+        line, _, self._read = self._read.partition(b"\n")
+        told = json.loads(line)
+        if "event" in told:
+            self.events.append(told["record"])
+        return told
+
+    def over(self, run: str) -> dict:
+        """What is told when a run is over."""
+        while True:
+            for record in self.events:
+                if record["run"] == run:
+                    return record
+            self.line()
+
+    def hello(self, epoch: int = 1) -> dict[str, dict]:
+        """All runs that are known."""
+        return {record["run"]: record for record in self.ask("hello", epoch=epoch)["runs"]}
+
+
+def start(run: str, folder: Path, *argv: str, **more) -> dict:
+    """A run to be asked for."""
+    out = str(folder / f"{run}.out")
+    return {
+        "run": run, "argv": list(argv), "env": {"PATH": "/usr/bin:/bin"}, "chdir": str(folder), "output": out,
+        "error": out, "append": False, "cores": None, "memory_bytes": None, "walltime_ms": 60_000, "grace_ms": 1000,
+        "user": None, **more,
+    }  # fmt: skip
+
+
+def until(holds: Callable[[], object]) -> None:
+    """Wait until something holds."""
+    end = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.005)
+
+
+def lives(pid: int) -> bool:
+    """Whether a process is there, and no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
+    except OSError:
+        return False
+
+
+def end_all(folder: Path) -> None:
+    """Kill what a test may have left of its keeper's runs: whoever has the folder in its command line."""
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if str(folder).encode() in (place / "cmdline").read_bytes() and int(place.name) != os.getpid():
+                os.kill(int(place.name), signal.SIGKILL)

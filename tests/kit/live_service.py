@@ -1,0 +1,156 @@
+"""A live service of canned jobs, for tests of those who ask: HTTP over a Unix socket, by the contract of the API."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from socketserver import ThreadingMixIn, UnixStreamServer
+from urllib.parse import parse_qs, urlsplit
+
+STATES_OVER = {"completed", "failed", "timeout", "cancelled", "unknown"}
+ASKED = {
+    "argv": ["/bin/true"], "name": "true", "walltime_s": 3600, "cpus": 1, "memory_mib": None, "gpus": 0, "after": [],
+    "export": "all", "chdir": None, "output": "dardis-%j.out", "error": "dardis-%j.out", "requeue": False,
+    "hold": False, "grace_s": None,
+}  # fmt: skip
+
+
+def job(number, state="waiting", **more):
+    """A job as the service tells it."""
+    over = state in STATES_OVER
+    begun = over or state == "running"
+    return {
+        **ASKED, "id": number, "array": None, "index": None, "user": "me", "state": state, "why": "", "cwd": "/",
+        "attempt": int(begun), "submitted_ms": 1_700_000_000_000, "started_ms": 1_700_000_060_000 if begun else None,
+        "ended_ms": 1_700_000_160_000 if over else None, "code": 0 if state == "completed" else None, "signal": None,
+        "nodes": ["n1"] if begun else [], **more,
+    }  # fmt: skip
+
+
+class FakeService:
+    """What it has, and what it was asked."""
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+        self.jobs = {}
+        self.asked = []
+        """(method, path with query, body) of every question that came whole."""
+        self.keys = {}
+        self.breaks = 0
+        """So many questions are read, and their connections closed without an answer."""
+        self.refuses = None
+        """(status, line) that answers everything."""
+        self.ends = {}
+        """What becomes of a job while somebody waits for it."""
+        self.nodes = {
+            "n1": {
+                "name": "n1", "cores": 4, "memory_mib": 8192, "gpus": 1, "used_cores": 1, "state": "up", "jobs": [7],
+                "why": "",
+            }
+        }  # fmt: skip
+
+    def add(self, *jobs):
+        self.jobs.update({one["id"]: one for one in jobs})
+
+    def answer(self, method, path, query, body):
+        """Status and object."""
+        if self.refuses:
+            return self.refuses[0], {"error": self.refuses[1]}
+        if (method, path) == ("POST", "/jobs"):
+            return 200, self._submit(body)
+        if (method, path) == ("GET", "/jobs"):
+            over = {"open": [False], "over": [True], "all": [False, True]}[query.get("state", "open")]
+            found = [one for one in self.jobs.values() if (one["state"] in STATES_OVER) in over]
+            found = [one for one in found if query.get("user") in {None, one["user"]}]
+            return 200, {"jobs": found[: int(query.get("limit", len(found)))]}
+        if (method, path) == ("GET", "/nodes"):
+            return 200, {"nodes": list(self.nodes.values())}
+        if (method, path) == ("POST", "/stop"):
+            return 200, {"running": 1}
+        if match := re.fullmatch(r"/jobs/(\d+)(?:/(\w+))?", path):
+            return self._of_job(method, int(match[1]), match[2])
+        if (match := re.fullmatch(r"/nodes/([^/]+)/(drain|resume)", path)) and method == "POST":
+            if match[1] not in self.nodes:
+                return 404, {"error": f"there is no node {match[1]}"}
+            self.nodes[match[1]].update(state="draining" if match[2] == "drain" else "up", why=body.get("why", ""))
+            return 200, {"nodes": list(self.nodes.values())}
+        return 404, {"error": f"nothing at {method} {path}"}
+
+    def _submit(self, body):
+        if body["key"] not in self.keys:
+            array, first = body["jobs"]["array"], max(self.jobs, default=11) + 1
+            count = 1 if array is None else len(range(array["first"], array["last"] + 1, array["step"]))
+            ids = list(range(first, first + count))
+            self.keys[body["key"]] = ids
+            self.add(*(job(one, array=None if array is None else first, name=body["jobs"]["name"]) for one in ids))
+        return {"ids": self.keys[body["key"]], "warnings": []}
+
+    def _of_job(self, method, number, do):
+        if number not in self.jobs:
+            return 404, {"error": f"there is no job {number}"}
+        one = self.jobs[number]
+        if method == "GET":
+            if do == "wait":
+                one.update(self.ends.get(number, {}))
+            return 200, one
+        if one["state"] in STATES_OVER:
+            return 409, {"error": f"job {number} is {one['state']}: it can't be changed any more"}
+        one["state"] = {"cancel": "cancelled", "hold": "held", "release": "waiting"}[do]
+        return 200, one
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def _handle(self):
+        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or "null")
+        fake = self.server.fake
+        fake.asked.append((self.command, self.path, body))
+        split = urlsplit(self.path)
+        query = {name: values[0] for name, values in parse_qs(split.query).items()}
+        with self.server.lock:
+            status, value = fake.answer(self.command, split.path, query, body)
+            broken = fake.breaks > 0
+            fake.breaks -= broken
+        self.close_connection = True
+        if broken:
+            return
+        data = value if isinstance(value, bytes) else json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    do_GET = do_POST = _handle  # noqa: N815 (http.server looks for these names)
+
+    def address_string(self):
+        return "unix"
+
+    def log_message(self, *_):
+        pass
+
+
+class _Server(ThreadingMixIn, UnixStreamServer):
+    daemon_threads = True
+    request_queue_size = 50
+
+
+@contextmanager
+def served(folder):
+    """A fake service in a folder, while the block lasts."""
+    path = Path(folder) / "gateway.sock"
+    path.unlink(missing_ok=True)
+    server = _Server(str(path), _Handler)
+    server.fake, server.lock = FakeService(folder), threading.Lock()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield server.fake
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

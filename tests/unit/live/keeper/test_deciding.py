@@ -1,0 +1,100 @@
+"""What the keeper decides without any process."""
+
+import pytest
+
+from dardis.live.keeper.asked import AskedAmissError, User, read_start, run_name
+from dardis.live.keeper.fates import Begun, Fate, begun_text, failure_text, fate, read_begun
+from dardis.live.keeper.forest import Root, Seen, members
+
+BEGUN = Begun(pid=7, start=99, boot="b", unix_ms=5, boot_ms=3)
+ASKED = {
+    "run": "12.1", "argv": ["true"], "env": {"A": "1"}, "chdir": "/", "output": "/o", "error": "/e", "append": False,
+    "cores": None, "memory_bytes": None, "walltime_ms": 1, "grace_ms": 0, "user": None,
+}  # fmt: skip
+
+
+def test_what_had_begun_is_read_as_it_was_written():
+    text = begun_text(7, 99, "b", 5, 3)
+    assert read_begun(text) == BEGUN
+    assert read_begun(text + failure_text("no\nsuch file")).failed == "no\nsuch file"
+    assert read_begun(text + b"failed: torn").failed == "torn"
+
+
+def test_a_file_that_a_keeper_made_says_that_nothing_begins():
+    assert read_begun(b"") is None
+
+
+@pytest.mark.parametrize(
+    ("intent_boot", "begun", "lives", "expected"),
+    [
+        ("b", None, False, Fate.NEVER_BEGAN),
+        ("b", BEGUN, True, Fate.RUNS),
+        ("b", BEGUN, False, Fate.ENDED_UNSEEN),
+        ("b", Begun(7, 99, "b", 5, 3, failed="no such file"), False, Fate.FAILED),
+        ("b", Begun(7, 99, "older", 5, 3), True, Fate.HOST_RESTARTED),
+        ("older", None, False, Fate.HOST_RESTARTED),
+        ("older", BEGUN, True, Fate.HOST_RESTARTED),
+    ],
+)
+def test_fate(intent_boot, begun, lives, expected):
+    assert fate(intent_boot, "b", begun, lives=lives) is expected
+
+
+def test_a_start_is_read():
+    start = read_start(ASKED | {"user": {"uid": 1, "gid": 2, "groups": [3]}, "cores": [0]})
+    assert start.user == User(1, 2, (3,))
+    assert (start.run, start.argv, start.cores, start.walltime_ms) == ("12.1", ["true"], [0], 1)
+
+
+@pytest.mark.parametrize(
+    "amiss",
+    [
+        {"run": "../1"}, {"run": "1"}, {"run": 1.1}, {"run": "1.1\n"}, {"argv": []}, {"argv": "true"},
+        {"argv": ["a\0"]},
+        {"env": {"A": 1}}, {"env": []}, {"chdir": "x"}, {"output": None}, {"error": "/a\0"}, {"append": 1},
+        {"cores": []}, {"cores": [-1]}, {"cores": [True]}, {"memory_bytes": -1}, {"memory_bytes": 1.5},
+        {"walltime_ms": "1"}, {"grace_ms": None}, {"user": {"uid": 1}}, {"user": {"uid": -1, "gid": 1, "groups": []}},
+        {"user": {"uid": 1, "gid": 1, "groups": None}},
+    ],
+)  # fmt: skip
+def test_a_start_that_makes_no_sense_is_refused(amiss):
+    with pytest.raises(AskedAmissError):
+        read_start(ASKED | amiss)
+
+
+@pytest.mark.parametrize("said", [None, [], "1.1"])
+def test_a_start_is_an_object(said):
+    with pytest.raises(AskedAmissError):
+        read_start(said)
+
+
+@pytest.mark.parametrize("name", ["1.", ".1", "1.1.1", "1.1/", "\u0661.1", 3, None])
+def test_what_is_no_name_of_a_run(name):
+    with pytest.raises(AskedAmissError):
+        run_name(name)
+
+
+def seen(pid, parent, *, session=1, start=50, run=None):
+    return pid, Seen(pid, parent, session, start, dead=False, run=run)
+
+
+def test_a_run_is_its_tree_its_session_and_who_bears_its_mark():
+    processes = dict(
+        [
+            seen(1, 0),
+            seen(10, 1, session=10),  # the first
+            seen(11, 10, session=11),  # its child, in a session of its own
+            seen(12, 11, session=11),
+            seen(20, 1, session=10),  # an orphan in its session
+            seen(30, 1, session=30, run="1.1"),  # a daemon that kept its environment
+            seen(31, 30, session=31),
+            seen(40, 1, session=40, run="2.1"),
+            seen(50, 1, session=50),
+        ]
+    )
+    assert members(Root("1.1", 10, 50), processes) == {10, 11, 12, 20, 30, 31}
+
+
+def test_a_number_that_another_process_has_by_now_is_not_its():
+    processes = dict([seen(10, 1, session=10, start=40), seen(11, 10, session=10, start=45)])
+    assert members(Root("1.1", 10, 50), processes) == set()

@@ -1,0 +1,557 @@
+"""Real keepers and real processes."""
+
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from kit.keeper import Asker, Keeper, close_all, end_all, lives, start, until
+
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+NOBODY = 65534
+
+
+@pytest.fixture(params=["auto", "v1", "none"])
+def keeper(tmp_path, request):
+    one = Keeper(tmp_path / "keeper", f"--cgroups={request.param}")
+    yield one
+    finish(one, tmp_path)
+
+
+@pytest.fixture
+def plain(tmp_path):
+    """Without cgroups."""
+    one = Keeper(tmp_path / "keeper", "--cgroups=none")
+    yield one
+    finish(one, tmp_path)
+
+
+def finish(keeper, tmp_path):
+    """A last keeper ends what runs, and takes its cgroups away."""
+    if keeper.process.poll() is None:
+        keeper.kill()
+    keeper.begin()
+    asker = keeper.connect()
+    asker.hello(epoch=1000)
+
+    def stopped():
+        left = asker.ask("stop").get("runs")
+        asker.ask("end", runs=left or []) if left else None
+        return left is None
+
+    until(stopped)
+    keeper.process.wait()
+    end_all(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def _closes():
+    yield
+    close_all()
+
+
+def lines(path):
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def test_a_run_with_all_that_it_is_given(keeper, tmp_path):
+    asker = keeper.connect()
+    assert asker.hello() == {}
+    script = "pwd; echo $A $DARDIS_RUN; cat; echo err >&2; exit 3"
+    asker.ask("start", runs=[start("1.1", tmp_path, "sh", "-c", script, env={"A": "b", "PATH": "/bin"})])
+    record = asker.over("1.1")
+    assert record | {"pid": 0, "started_ms": 0, "ended_ms": 0} == {
+        "run": "1.1", "state": "over", "pid": 0, "started_ms": 0, "ended_ms": 0, "code": 3, "signal": None,
+        "why": "exit",
+    }  # fmt: skip
+    assert 0 <= record["ended_ms"] - record["started_ms"] < 10_000
+    assert abs(record["ended_ms"] - time.time() * 1000) < 20_000
+    first, second, third = lines(tmp_path / "1.1.out")
+    assert (first, third) == (str(tmp_path), "err")
+    assert second.startswith("b 1.1@")
+    assert (tmp_path / "1.1.out").stat().st_mode & 0o777 == 0o600
+    assert asker.ask("stop") == {"id": 3}
+    assert keeper.process.wait() == 0
+    assert not (tmp_path / "keeper" / "keeper.sock").exists()
+
+
+def test_ends_by_code_and_by_signal_and_what_can_not_start(keeper, tmp_path):
+    asker = keeper.connect()
+    asker.hello()
+    asker.ask(
+        "start",
+        runs=[
+            start("1.1", tmp_path, "true"),
+            start("1.2", tmp_path, "sh", "-c", "kill -SEGV $$"),
+            start("1.3", tmp_path, "sh", "-c", "exit 127"),
+            start("1.4", tmp_path, "/no/such"),
+            start("1.5", tmp_path, "nosuch"),
+            start("1.6", tmp_path, "true", chdir="/no/folder"),
+            start("1.7", tmp_path, "true", output="/no/folder/out"),
+            start("1.8", tmp_path, "true", cores=[100_000]),
+        ],
+    )
+    told = {run: asker.over(run) for run in (f"1.{number}" for number in range(1, 9))}
+    assert [told[run]["code"] for run in ("1.1", "1.3")] == [0, 127]
+    assert (told["1.2"]["code"], told["1.2"]["signal"], told["1.2"]["why"]) == (None, signal.SIGSEGV, "exit")
+    whys = [told[f"1.{number}"]["why"] for number in range(4, 9)]
+    assert whys == [
+        "failed to start: /no/such: No such file or directory",
+        "failed to start: nosuch: No such file or directory",
+        "failed to start: /no/folder: No such file or directory",
+        "failed to start: /no/folder/out: No such file or directory",
+        "failed to start: cores [100000]: Invalid argument",
+    ]
+    assert all(told[f"1.{number}"]["state"] == "over" for number in range(4, 9))
+
+
+def test_a_job_gets_nothing_of_the_keeper(plain, tmp_path):
+    asker = plain.connect()
+    asker.hello()
+    core = min(os.sched_getaffinity(0))
+    code = (
+        "import os, signal; names = os.listdir('/proc/self/fd'); print(sorted(map(int, names))[:-1]);"
+        "print([n for n in signal.valid_signals() if signal.getsignal(n) == signal.SIG_IGN and n not in (13, 25)]);"
+        "print(signal.pthread_sigmask(signal.SIG_BLOCK, ()) or '', os.getsid(0) == os.getpid());"
+        "print(os.sched_getaffinity(0));"
+        "print(oct(os.umask(0)))"
+    )
+    asker.ask("start", runs=[start("1.1", tmp_path, sys.executable, "-S", "-c", code, cores=[core])])
+    assert asker.over("1.1")["code"] == 0
+    assert lines(tmp_path / "1.1.out") == ["[0, 1, 2]", "[]", " True", f"{{{core}}}", "0o22"]
+    status = "grep -E 'SigIgn|SigBlk' /proc/self/status"
+    asker.ask("start", runs=[start("1.2", tmp_path, "sh", "-c", status)])
+    asker.over("1.2")
+    assert {int(line.split()[1], 16) for line in lines(tmp_path / "1.2.out")} == {0}
+
+
+def test_output_is_cut_or_added_to(plain, tmp_path):
+    asker = plain.connect()
+    asker.hello()
+    for run, append in (("1.1", False), ("1.2", False), ("1.3", True)):
+        more = {"output": str(tmp_path / "out"), "error": str(tmp_path / "err"), "append": append}
+        asker.ask("start", runs=[start(run, tmp_path, "sh", "-c", f"echo {run}; echo {run} >&2", **more)])
+        asker.over(run)
+    assert lines(tmp_path / "out") == lines(tmp_path / "err") == ["1.2", "1.3"]
+
+
+def test_what_is_asked_twice_begins_once(keeper, tmp_path):
+    asker = keeper.connect()
+    asker.hello()
+    run = start("1.1", tmp_path, "sh", "-c", f"echo ran >> {tmp_path}/ran")
+    asker.ask("start", runs=[run, run])
+    asker.over("1.1")
+    asker.events.clear()
+    asker.ask("start", runs=[run])
+    assert asker.over("1.1")["code"] == 0
+    assert lines(tmp_path / "ran") == ["ran"]
+    assert list(asker.hello()) == ["1.1"]
+    asker.ask("forget", runs=["1.1", "9.9"])
+    assert asker.hello() == {}
+
+
+def test_the_walltime_is_followed_by_sigterm_and_the_grace_by_sigkill(keeper, tmp_path):
+    asker = keeper.connect()
+    asker.hello()
+    stubborn = "trap 'echo term' TERM; echo ready; while :; do sleep 0.05; done"
+    asker.ask(
+        "start",
+        runs=[
+            start("1.1", tmp_path, "sleep", "100", walltime_ms=300),
+            start("1.2", tmp_path, "sh", "-c", stubborn, walltime_ms=700, grace_ms=300),
+            start("1.3", tmp_path, "sh", "-c", "kill -STOP $$", walltime_ms=300, grace_ms=200),
+        ],
+    )
+    gentle, hard, stopped = (asker.over(run) for run in ("1.1", "1.2", "1.3"))
+    assert {record["why"] for record in (gentle, hard, stopped)} == {"walltime"}
+    assert gentle["signal"] == signal.SIGTERM
+    assert gentle["ended_ms"] - gentle["started_ms"] >= 299
+    assert hard["signal"] == stopped["signal"] == signal.SIGKILL
+    assert hard["ended_ms"] - hard["started_ms"] >= 999
+    assert "term" in lines(tmp_path / "1.2.out")
+
+
+def test_cancelled(keeper, tmp_path):
+    asker = keeper.connect()
+    asker.hello()
+    asker.tell("start", runs=[start("1.1", tmp_path, "sleep", "100"), start("1.2", tmp_path, "sleep", "100")])
+    asker.ask("end", runs=["1.1", "7.7"], why="cancelled")
+    record = asker.over("1.1")
+    assert (record["why"], record["signal"], record["state"]) == ("cancelled", signal.SIGTERM, "over")
+    assert asker.ask("stop") == {"id": 4, "error": "running", "runs": ["1.2"]}
+    assert asker.hello()["1.2"]["state"] == "running"
+
+
+def test_nothing_of_a_run_is_left_when_it_is_over(keeper, tmp_path):
+    asker = keeper.connect()
+    asker.hello()
+    # A child, one in a session of its own, a daemon forked twice, one that hides its environment, one that is deaf.
+    tail = f"tail -f /dev/null {tmp_path}/x"
+    script = (
+        f"touch {tmp_path}/x; {tail} & setsid {tail} & (setsid {tail} &) ; setsid env -i PATH=/bin {tail} &"
+        f"sh -c 'trap \"\" TERM HUP; exec {tail}' & sleep 0.3; echo begun; exit 5"
+    )
+    asker.ask("start", runs=[start("1.1", tmp_path, "sh", "-c", script)])
+    until(lambda: lines(tmp_path / "1.1.out"))
+    assert asker.over("1.1")["code"] == 5
+    assert left(tmp_path) == []
+
+
+def left(tmp_path):
+    """Processes that have a file of this test in their command line."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words = (place / "cmdline").read_bytes()
+            if f"{tmp_path}/x".encode() in words and b"pytest" not in words.split(b"\0")[0] and lives(int(place.name)):
+                found.append(words)
+    return found
+
+
+def test_sigterm_reaches_all_of_a_run(keeper, tmp_path):
+    asker = keeper.connect()
+    asker.hello()
+    child = f"trap 'echo child >> {tmp_path}/got; exit' TERM; echo >> {tmp_path}/ready; while :; do sleep 0.05; done"
+    script = (
+        f"setsid sh -c \"$0\" & trap 'sleep 0.3; echo first >> {tmp_path}/got; exit' TERM; while :; do sleep 0.05; done"
+    )
+    asker.ask("start", runs=[start("1.1", tmp_path, "sh", "-c", script, child, grace_ms=5000)])
+    until(lambda: lines(tmp_path / "ready"))
+    asker.ask("end", runs=["1.1"])
+    asker.over("1.1")
+    assert sorted(lines(tmp_path / "got")) == ["child", "first"]
+
+
+def test_runs_are_adopted_and_their_walltime_holds(keeper, tmp_path):
+    asker = keeper.connect()
+    asker.hello()
+    waits = "while ! [ -e go ]; do sleep 0.02; done; exit 4"
+    asker.ask(
+        "start",
+        runs=[
+            start("1.1", tmp_path, "sh", "-c", waits),
+            start("1.2", tmp_path, "sleep", "100", walltime_ms=1500),
+            start("1.3", tmp_path, "sleep", "100"),
+            start("1.4", tmp_path, "sh", "-c", "setsid sleep 100 & exit 0"),
+            start("1.5", tmp_path, "sh", "-c", "trap '' TERM; touch deaf; while :; do sleep 0.05; done", grace_ms=500),
+        ],
+    )
+    asker.over("1.4")
+    until((tmp_path / "deaf").exists)
+    asker.ask("end", runs=["1.5"])
+    keeper.kill()
+    os.kill(asker_pid(asker, "1.3", keeper), signal.SIGKILL)
+    keeper.begin()
+    asker = keeper.connect()
+    runs = asker.hello(epoch=2)
+    assert runs["1.1"]["state"] == "running"
+    assert (runs["1.4"]["state"], runs["1.4"]["code"]) == ("over", 0)
+    killed = asker.over("1.3") if runs["1.3"]["state"] == "running" else runs["1.3"]  # nobody had taken it in yet
+    assert killed["state"] == "unknown" or killed["signal"] == signal.SIGKILL
+    limited, deaf = asker.over("1.2"), asker.over("1.5")
+    assert (limited["state"], limited["why"]) == ("over", "walltime")
+    assert limited["ended_ms"] - limited["started_ms"] >= 1499
+    assert (deaf["state"], deaf["why"]) == ("over", "cancelled")
+    (tmp_path / "go").touch()
+    first = asker.over("1.1")
+    assert (first["state"], first["code"]) in {("over", 4), ("unknown", None)}
+    assert first["state"] == "over" or first["why"].startswith("unknown: ")
+
+
+def asker_pid(asker, run, keeper):
+    """The process of a run, by what it has begun with."""
+    return json.loads((keeper.folder / "runs" / run).read_text())["pid"]
+
+
+def test_a_run_whose_keeper_died_before_it_began_never_begins(plain, tmp_path):
+    from dardis.live.keeper.log import Log
+
+    plain.connect()
+    plain.kill()
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    intent = {"boot": boot, "walltime_ms": None, "grace_ms": 0, "cgroup": None, "memory": None}
+    log = Log(plain.folder)
+    log.commit([["intent", "1.1", intent], ["intent", "2.1", intent | {"boot": "another"}]])
+    plain.begin()
+    asker = plain.connect()
+    runs = asker.hello()
+    assert (runs["1.1"]["state"], runs["1.1"]["why"]) == ("over", "failed to start: the keeper died")
+    assert (runs["2.1"]["state"], runs["2.1"]["why"]) == ("unknown", "unknown: the host was restarted")
+    assert (plain.folder / "runs" / "1.1").read_bytes() == b""
+
+
+def test_a_run_that_has_begun_but_is_not_in_the_log_is_not_begun_again(plain, tmp_path):
+    asker = plain.connect()
+    asker.hello()
+    (plain.folder / "runs" / "1.1").touch()
+    asker.ask("start", runs=[start("1.1", tmp_path, "touch", str(tmp_path / "ran"))])
+    assert asker.over("1.1")["state"] == "unknown"
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_killed_at_any_moment_nothing_runs_twice_and_nothing_is_lost(keeper, tmp_path, seed):
+    chance = random.Random(seed)  # noqa: S311 (no secret)
+    runs = [
+        start(f"{number}.1", tmp_path, "sh", "-c", f"echo {number} >> {tmp_path}/ran; sleep 0.0{number % 10}")
+        for number in range(60)
+    ]
+    told = {}
+    for epoch in range(1, 7):
+        asker = keeper.connect()
+        told |= {run: record for run, record in asker.hello(epoch).items() if record["state"] != "running"}
+        asker.tell("start", runs=runs)
+        time.sleep(chance.random() * 0.15)
+        keeper.kill()
+        keeper.begin()
+    asker = keeper.connect()
+    asker.hello(7)
+    asker.ask("start", runs=runs)
+    told |= {run["run"]: asker.over(run["run"]) for run in runs}
+    ran = lines(tmp_path / "ran")
+    assert len(set(ran)) == len(ran)
+    for number in range(60):
+        record = told[f"{number}.1"]
+        if record["why"] == "failed to start: the keeper died":
+            assert str(number) not in ran
+        elif record["state"] == "over":
+            assert str(number) in ran
+        else:
+            assert record["why"].startswith("unknown: ")
+
+
+def test_lower_epochs_are_refused_for_ever(plain, tmp_path):
+    first = plain.connect()
+    first.hello(5)
+    second = plain.connect()
+    assert second.ask("hello", epoch=4) == {"id": 1, "error": "epoch", "highest": 5}
+    run = start("1.1", tmp_path, "true")
+    assert second.ask("start", runs=[run]) == {"id": 2, "error": "epoch", "highest": 5}
+    third = plain.connect()
+    third.hello(6)
+    with pytest.raises(ConnectionError):
+        first.ask("start", runs=[run])
+    assert third.hello(6) == {}
+    plain.kill()
+    plain.begin()
+    assert plain.connect().ask("hello", epoch=5) == {"id": 1, "error": "epoch", "highest": 6}
+
+
+def test_what_makes_no_sense_is_answered(plain, tmp_path):
+    asker = plain.connect()
+    assert "hello" in asker.ask("start", runs=[start("1.1", tmp_path, "true")])["error"]
+    asker.hello()
+    for do, more in (("dance", {}), ("start", {"runs": [{"run": "1.1"}]}), ("end", {"runs": [1]}), ("hello", {}),
+                     ("start", {"runs": 3}), ("forget", {"runs": ["../x"]})):  # fmt: skip
+        assert "error" in asker.ask(do, **more)
+    assert asker.hello() == {}
+    asker.socket.sendall(b"nonsense\n")
+    assert asker.line()["id"] is None
+    with pytest.raises(ConnectionError):
+        asker.line()
+
+
+def test_one_that_vanishes_in_the_middle_of_a_line_asks_nothing(plain, tmp_path):
+    asker = plain.connect()
+    asker.hello()
+    line = json.dumps({"id": 2, "do": "start", "runs": [start("1.1", tmp_path, "true")]}).encode()
+    asker.socket.sendall(line[:-3])
+    asker.socket.shutdown(socket.SHUT_WR)
+    with pytest.raises(ConnectionError):
+        asker.line()
+    assert plain.connect().hello(2) == {}
+
+
+def test_many_at_once_and_one_who_does_not_read(plain, tmp_path):
+    asker = plain.connect()
+    asker.hello()
+    asker.tell("start", runs=[start(f"{number}.1", tmp_path, "sleep", "0.2") for number in range(200)])
+    for _ in range(200):
+        asker.tell("hello", epoch=1)
+    runs = {asker.over(f"{number}.1")["code"] for number in range(200)}
+    assert runs == {0}
+
+
+@AS_ROOT
+def test_a_run_is_its_users_alone(keeper, tmp_path):
+    tmp_path.chmod(0o711)
+    for place in tmp_path.parents:
+        if place.stat().st_mode & 0o001 == 0:
+            place.chmod(place.stat().st_mode | 0o011)
+    asker = keeper.connect()
+    asker.hello()
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    os.chown(folder, NOBODY, NOBODY)
+    user = {"uid": NOBODY, "gid": NOBODY, "groups": [NOBODY, 7]}
+    (tmp_path / "secret").write_text("root's")
+    (tmp_path / "secret").chmod(0o600)
+    (folder / "link").symlink_to(tmp_path / "secret")
+    script = "id -u; id -G; env | grep -c HOME; grep -E '^(Uid|Gid|Cap(Eff|Prm)):' /proc/self/status"
+    asker.ask(
+        "start",
+        runs=[
+            start("1.1", folder, "sh", "-c", script, user=user),
+            start("1.2", folder, "true", user=user, output=str(folder / "link")),
+            start("1.3", folder, "true", user=user, chdir="/root"),
+            start("1.4", folder, "sleep", "100", user=user),
+        ],
+    )
+    asker.over("1.1")
+    uid, gids, home, *status = lines(folder / "1.1.out")
+    assert (uid, sorted(gids.split()), home) == (str(NOBODY), ["65534", "7"], "0")
+    assert {word for line in status for word in line.split()[1:]} == {str(NOBODY), "0" * 16}
+    owner = (folder / "1.1.out").stat()
+    assert (owner.st_uid, owner.st_gid) == (NOBODY, NOBODY)
+    assert "Permission denied" in asker.over("1.2")["why"]
+    assert (tmp_path / "secret").read_text() == "root's"
+    assert "Permission denied" in asker.over("1.3")["why"] or Path("/root").stat().st_mode & 0o001
+    asker.ask("end", runs=["1.4"])
+    assert asker.over("1.4")["signal"] == signal.SIGTERM
+
+
+@AS_ROOT
+def test_nobody_else_is_answered(plain, tmp_path):
+    plain.connect()
+    code = (
+        "import os, socket, sys; os.setgid(65534); os.setuid(65534);socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+    )
+    tried = subprocess.run(
+        [sys.executable, "-c", code, str(plain.folder / "keeper.sock")], capture_output=True, check=False
+    )
+    assert b"PermissionError" in tried.stderr
+    assert (plain.folder / "keeper.sock").stat().st_mode & 0o077 == 0
+    assert plain.folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_memory_is_limited(keeper, tmp_path):
+    asker = keeper.connect()
+    held = asker.ask("hello", epoch=1)["memory"]
+    code = "held = bytearray(200 << 20); print('held', flush=True)"
+    size = 100 << 20
+    asker.ask(
+        "start",
+        runs=[
+            start("1.1", tmp_path, sys.executable, "-S", "-c", code, memory_bytes=size),
+            start("1.2", tmp_path, sys.executable, "-S", "-c", code),
+        ],
+    )
+    record = asker.over("1.1")
+    assert asker.over("1.2")["code"] == 0
+    assert "held" not in lines(tmp_path / "1.1.out")
+    if held is None:
+        assert record["code"] == 1
+        assert "MemoryError" in lines(tmp_path / "1.1.out")
+    else:
+        assert (record["signal"], record["memory"]) == (signal.SIGKILL, True)
+
+
+def test_a_full_disk_begins_nothing_and_the_keeper_goes_on(tmp_path):
+    """The log is held to a size, which fails as a full disk does; what its turn did not take comes later."""
+    folder = tmp_path / "keeper"
+    folder.mkdir()
+    code = (
+        "import resource, runpy, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)); sys.argv[0] = 'keeper';"
+        "runpy.run_module('dardis.live.keeper', run_name='__main__')"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(folder), "--foreground", "--cgroups=none"], stderr=subprocess.PIPE
+    )
+    try:
+        asker = Asker(folder / "keeper.sock", process)
+        asker.hello()
+        asker.ask("start", runs=[start("1.1", tmp_path, "true")])
+        many = [start(f"2.{number}", tmp_path, "touch", f"{tmp_path}/ran") for number in range(100)]
+        assert "can't be written" in asker.ask("start", runs=many)["error"]
+        assert not (tmp_path / "ran").exists()
+        assert list(asker.hello()) == ["1.1"]
+        asker.over("1.1")
+        asker.ask("start", runs=[start("3.1", tmp_path, "true")])
+        assert asker.over("3.1")["code"] == 0
+        process.terminate()
+        assert b"can't be written" in process.communicate()[1]
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+
+
+def call(*words):
+    return subprocess.run(
+        [sys.executable, "-m", "dardis.live.keeper", *words], capture_output=True, text=True, check=False
+    )
+
+
+def test_mistakes_are_told_in_a_line(plain, tmp_path):
+    plain.connect()
+    deep = tmp_path / ("x" * 120)
+    for words, said in (
+        ((), "expected FOLDER"), ((str(tmp_path), "--fast"), "--fast: expected FOLDER"),
+        ((str(tmp_path / "no" / "k"),), "No such file or directory"), ((str(deep),), "too long for a socket"),
+        ((str(plain.folder),), "another keeper has it"),
+    ):  # fmt: skip
+        told = call(*words)
+        assert (told.returncode, told.stdout) == (2, "")
+        assert said in told.stderr
+        assert told.stderr.count("\n") == 1
+
+
+def test_a_damaged_log_is_told_in_a_line(tmp_path):
+    folder = tmp_path / "keeper"
+    folder.mkdir()
+    (folder / "log").write_bytes(b"nonsense\n")
+    told = call(str(folder))
+    assert (told.returncode, told.stderr) == (2, f"keeper: {folder}/log: line 1 is damaged\n")
+
+
+def test_in_the_background_it_is_there_when_its_command_ends(tmp_path):
+    folder = tmp_path / "keeper"
+    told = call(str(folder), "--cgroups=none")
+    assert (told.returncode, told.stdout, told.stderr) == (0, "", "")
+    asker = Asker(folder / "keeper.sock")
+    pid = asker.ask("hello", epoch=1)["pid"]
+    assert os.getsid(pid) == pid
+    assert str(Path(f"/proc/{pid}/cwd").readlink()) == "/"
+    for number in (signal.SIGHUP, signal.SIGINT):
+        os.kill(pid, number)
+    asker.ask("start", runs=[start("1.1", tmp_path, "sleep", "0.5")])
+    os.kill(pid, signal.SIGTERM)  # not while something runs
+    assert asker.over("1.1")["code"] == 0
+    os.kill(pid, signal.SIGTERM)
+    until(lambda: not lives(pid))
+
+
+def test_it_is_small_and_does_nothing_when_nothing_happens(plain):
+    asker = plain.connect()
+    asker.hello()
+    status = Path(f"/proc/{plain.process.pid}/status").read_text()
+    assert int(status.partition("VmRSS:")[2].split()[0]) < 25_000
+
+    def switches():
+        text = Path(f"/proc/{plain.process.pid}/status").read_text()
+        return int(text.partition("\nvoluntary_ctxt_switches:")[2].split()[0])
+
+    time.sleep(0.2)
+    before = switches()
+    time.sleep(0.5)
+    assert switches() == before
+
+
+def test_it_imports_nothing_but_the_standard_library():
+    code = (
+        "import sys; import dardis.live.keeper.__main__;"
+        "print(*{name.partition('.')[0] for name in sys.modules} - set(sys.stdlib_module_names) - {'__main__'});"
+        "print(*sorted(name for name in sys.modules if name.startswith('dardis')"
+        " and not name.startswith('dardis.live.keeper')))"
+    )
+    said = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True,
+                          env={"PYTHONPATH": str(Path(__file__).parents[4])}).stdout  # fmt: skip
+    assert said.splitlines() == ["dardis", "dardis dardis.live"]

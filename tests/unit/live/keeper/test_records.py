@@ -1,0 +1,81 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dardis.live.keeper.records import DamagedLogError, Known, line_of, read_log
+
+RUN = st.sampled_from(["1.1", "2.1", "2.2"])
+ENTRY = st.one_of(
+    st.tuples(st.just("epoch"), st.integers(0, 9)),
+    st.tuples(st.just("intent"), RUN, st.fixed_dictionaries({"boot": st.text(max_size=3)})),
+    st.tuples(st.just("ending"), RUN, st.fixed_dictionaries({"why": st.text(max_size=3)})),
+    st.tuples(st.just("over"), RUN, st.fixed_dictionaries({"code": st.integers(0, 255)})),
+    st.tuples(st.just("forget"), RUN),
+).map(list)
+COMMITS = st.lists(st.lists(ENTRY, min_size=1, max_size=3), max_size=6)
+
+
+def written(commits):
+    return [line_of(entries) for entries in [[["log", 1]], *commits]]
+
+
+def known(commits):
+    said = Known()
+    for entries in commits:
+        for entry in entries:
+            said.apply(entry)
+    return said
+
+
+@given(COMMITS)
+def test_what_was_written_is_read(commits):
+    data = b"".join(written(commits))
+    read = read_log(data)
+    assert read.known == known(commits)
+    assert read.good == len(data)
+    assert read.entries == 1 + sum(map(len, commits))
+
+
+@given(COMMITS)
+def test_fewer_entries_say_the_same(commits):
+    assert known([list(known(commits).entries())]) == known(commits)
+
+
+@given(COMMITS.filter(bool), st.data())
+def test_of_a_torn_commit_nothing_holds_and_all_before_it(commits, data):
+    lines = written(commits)
+    kept = data.draw(st.integers(0, len(lines[-1]) - 1))
+    read = read_log(b"".join(lines[:-1]) + lines[-1][:kept])
+    assert read.known == known(commits[:-1])
+    assert read.good == sum(map(len, lines[:-1]))
+
+
+@given(COMMITS.filter(lambda commits: len(commits) > 1), st.data())
+def test_damage_before_the_last_line_is_found(commits, data):
+    lines = written(commits)
+    text = bytearray(b"".join(lines))
+    text[data.draw(st.integers(0, len(text) - len(lines[-1]) - 1))] ^= data.draw(st.integers(1, 255))
+    with pytest.raises(DamagedLogError):
+        read_log(bytes(text))
+
+
+def test_the_first_line_is_never_taken_for_torn():
+    line = line_of([["log", 1], ["intent", "1.1", {}]])
+    with pytest.raises(DamagedLogError, match="line 1 is damaged"):
+        read_log(line[:-2])
+
+
+def test_another_version_is_refused():
+    with pytest.raises(DamagedLogError, match="version 2"):
+        read_log(line_of([["log", 2]]))
+
+
+def test_what_nobody_knows_is_refused():
+    with pytest.raises(DamagedLogError, match="nobody knows"):
+        read_log(line_of([["log", 1]]) + line_of([["more", "1.1"]]) + line_of([["epoch", 1]]))
+
+
+def test_a_line_is_text_for_people():
+    assert json.loads(line_of([["epoch", 3]])[9:]) == [["epoch", 3]]

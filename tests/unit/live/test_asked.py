@@ -1,0 +1,247 @@
+"""What is asked for a job: what is written is read back, and what makes no sense is told at its place."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dardis.live.asked import (
+    MOST_ELEMENTS,
+    MOST_WALLTIME_S,
+    After,
+    Array,
+    JobAsked,
+    filled_in,
+    paths_of,
+    read_after,
+    read_array,
+    read_export,
+    read_memory,
+    read_time,
+    time_text,
+)
+from dardis.model.errors import InputError
+
+WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)
+NAMES = st.text(st.characters(codec="ascii", categories=["Lu", "Nd"]), min_size=1, max_size=9)
+ARRAYS = st.builds(
+    lambda first, more, step, most: Array(first, first + more, step, most),
+    st.integers(0, 10**6), st.integers(0, 999), st.integers(1, 50), st.none() | st.integers(1, 99),
+)  # fmt: skip
+AFTERS = st.builds(After, st.sampled_from(["ok", "any", "fail"]), st.integers(1, 10**9))
+PATTERNS = st.lists(st.sampled_from(["a", "/", "%j", "%A", "%a", "%x", "%u", "%%", "%3a", "é"]), min_size=1).map(
+    "".join
+)
+ASKED = st.builds(
+    JobAsked,
+    argv=st.lists(WORDS, max_size=4).map(tuple), name=NAMES, array=st.none() | ARRAYS,
+    walltime_s=st.integers(1, MOST_WALLTIME_S), nodes=st.integers(1, 99), cpus=st.integers(1, 999),
+    memory_mib=st.none() | st.integers(1, 1 << 30), gpus=st.integers(0, 8),
+    after=st.lists(AFTERS, max_size=4).map(tuple),
+    export=st.sampled_from(["all", "none"]) | st.lists(NAMES, max_size=3).map(tuple), chdir=st.none() | PATTERNS,
+    output=PATTERNS, error=PATTERNS, requeue=st.booleans(), hold=st.booleans(), grace_s=st.none() | st.integers(0, 99),
+)  # fmt: skip
+
+
+@given(ASKED)
+def test_what_json_has_is_what_was_asked(asked):
+    assert JobAsked.from_dict(json.loads(json.dumps(asked.as_dict()))) == asked
+
+
+@given(ARRAYS)
+def test_an_array_is_read_as_it_is_written(array):
+    assert read_array(str(array), "--array") == array
+    assert list(array.indices) == [i for i in range(array.first, array.last + 1) if (i - array.first) % array.step == 0]
+
+
+@given(st.integers(1, MOST_WALLTIME_S))
+def test_a_time_is_read_as_it_is_written(seconds):
+    assert read_time(time_text(seconds), "--time") == seconds
+    assert read_time(f"{seconds}s", "--time") == seconds
+
+
+@given(st.lists(AFTERS, min_size=1, max_size=5))
+def test_what_comes_before_is_read_as_it_is_written(afters):
+    assert read_after(",".join(map(str, afters)), "--after") == tuple(afters)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("30", 1800), ("90:00", 5400), ("1:30", 90), ("1:00:00", 3600), ("100:00:01", 360001), ("1-2", 93600),
+        ("1-2:3", 93780), ("1-2:3:4", 93784), ("0-0:0:1", 1), ("90s", 90), ("10m", 600), ("2h", 7200), ("1d", 86400),
+    ],
+)  # fmt: skip
+def test_times_as_slurm_says_them_and_with_units(text, seconds):
+    assert read_time(text, "--time") == seconds
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "0", "0s", "-1", "1.5h", "x", "99:99", "1:60:00", "1-24", "1-2:60", "1:2:3:4", "1-", "4000d", "1 h", "9" * 30],
+)
+def test_what_is_no_time_is_told_at_its_place(text):
+    with pytest.raises(InputError, match=r"^--time: .*; expected a time from 1s to 3660d: minutes"):
+        read_time(text, "--time")
+
+
+@pytest.mark.parametrize(
+    ("text", "mib"),
+    [
+        ("500", 500), ("500M", 500), ("4G", 4096), ("4g", 4096), ("4GiB", 4096), ("4GB", 4096), ("1T", 1 << 20),
+        ("1K", 1), ("1024K", 1), ("1025K", 2),
+    ],
+)  # fmt: skip
+def test_memory(text, mib):
+    assert read_memory(text, "--mem") == mib
+
+
+@pytest.mark.parametrize("text", ["", "0", "0G", "-1", "1.5G", "4X", "G", "4 G", "9" * 25, "9999999999T"])
+def test_what_is_no_memory(text):
+    with pytest.raises(InputError, match=r"^--mem: .*; expected MiB \(500\)"):
+        read_memory(text, "--mem")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a", "5-1", "1-9:0", "0-9%0", "1,2", "-3", "0-9%", "0-9:", "1-2-3", "0-9999999999"]
+)
+def test_what_is_no_array(text):
+    with pytest.raises(InputError, match=r"^--array: "):
+        read_array(text, "--array")
+
+
+def test_one_index_is_an_array_and_there_is_a_longest():
+    assert read_array("7", "--array") == Array(7, 7)
+    assert len(read_array(f"1-{MOST_ELEMENTS}", "--array").indices) == MOST_ELEMENTS
+    with pytest.raises(InputError, match=f"{MOST_ELEMENTS + 1} jobs; expected at most {MOST_ELEMENTS} in one array"):
+        read_array(f"0-{MOST_ELEMENTS}", "--array")
+
+
+def test_several_jobs_of_one_kind_may_share_its_word():
+    assert read_after("ok:1:2,any:3", "--after") == (After("ok", 1), After("ok", 2), After("any", 3))
+
+
+@pytest.mark.parametrize("text", ["", "1", "ok", "ok:", "ok:x", "ok:0", "good:1", "ok:1,", "ok:1?any:2", "ok:1.5"])
+def test_what_is_no_dependency(text):
+    with pytest.raises(InputError, match=r"^--after: .*; expected ok:ID, any:ID or fail:ID"):
+        read_after(text, "--after")
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "values"),
+    [
+        ("all", "all", {}), ("NONE", "none", {}), ("A,B", ("A", "B"), {}), ("A=1,B", ("A", "B"), {"A": "1"}),
+        ("ALL,A=x=y", "all", {"A": "x=y"}), ("A=", ("A",), {"A": ""}),
+    ],
+)  # fmt: skip
+def test_export(text, names, values):
+    assert read_export(text, "--export") == (names, values)
+
+
+@pytest.mark.parametrize("text", ["", "A,,B", "=1", "none,A=1", "all,A", "A B"])
+def test_what_can_not_be_exported(text):
+    with pytest.raises(InputError, match=r"^--export: "):
+        read_export(text, "--export")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        ("%j", "17"), ("%A_%a.out", "12_5.out"), ("%4a-%x-%u", "0005-n-me"), ("100%%", "100%"), ("%%j", "%j"),
+        ("plain", "plain"), ("%%%j%%", "%17%"),
+    ],
+)  # fmt: skip
+def test_patterns(pattern, path):
+    assert filled_in(pattern, 17, 12, 5, "n", "me") == path
+
+
+def test_names_are_not_patterns_themselves():
+    assert filled_in("%x.%j", 1, None, None, "%j%%", "%u") == "%j%%.1"
+
+
+def test_without_an_array_a_job_is_its_own_first():
+    assert filled_in("%A_%a", 17, None, None, "n", "me") == "17_0"
+
+
+@pytest.mark.parametrize("pattern", ["%", "%q", "a%", "%5", "\0", "%N"])
+def test_what_is_no_pattern(pattern):
+    with pytest.raises(InputError, match=r"^--(output|error): "):
+        JobAsked(argv=("x",), output=pattern)
+    with pytest.raises(InputError, match=r"^--error: "):
+        JobAsked(argv=("x",), error=pattern)
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, ("/w", "/w/dardis-3.out", "/w/dardis-3.out")),
+        ({"chdir": "sub"}, ("/w/sub", "/w/sub/dardis-3.out", "/w/sub/dardis-3.out")),
+        ({"chdir": "/x", "output": "o%j", "error": "/e/%x"}, ("/x", "/x/o3", "/e/true")),
+        ({"output": "/abs"}, ("/w", "/abs", "/abs")),
+    ],
+)
+def test_where_output_goes(more, expected):
+    assert paths_of(JobAsked(argv=("/bin/true",), **more), 3, None, None, "me", "/w") == expected
+
+
+def test_of_an_array_each_has_its_own_output():
+    asked = JobAsked(argv=("x",), array=Array(0, 4))
+    assert paths_of(asked, 13, 12, 1, "me", "/w")[1] == "/w/dardis-12_1.out"
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"name": "a/b"}, "--name: 'a/b'"), ({"name": "a\nb"}, "--name: "), ({"name": "x" * 201}, "--name: "),
+        ({"walltime_s": 0}, "--time: 0; expected from 1 to"), ({"nodes": 0}, "--nodes: 0"), ({"cpus": 0}, "--cpus: 0"),
+        ({"gpus": -1}, "--gpus: -1; expected from 0"), ({"memory_mib": 0}, "--mem: 0"),
+        ({"grace_s": -1}, "--grace: -1"),
+        ({"argv": ("a", "b\0")}, "COMMAND: 'b\\x00'; expected no zero bytes"), ({"argv": ("\udc80",)}, "COMMAND: "),
+        ({"chdir": "\0"}, "--chdir: "), ({"export": ("A=B",)}, "--export: "), ({"export": "some"}, "--export: 'some'"),
+        ({"array": Array(3, 2)}, "--array: '3-2'"), ({"array": Array(0, 2, 0)}, "--array: "),
+        ({"after": (After("ok", 0),)}, "--after: 'ok:0'"), ({"after": (After("ok", 1),) * 1001}, "--after: 1001 jobs"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_one_line(more, said):
+    with pytest.raises(InputError) as told:
+        JobAsked(**{"argv": ("x",), **more})
+    assert str(told.value).startswith(said)
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (None, "jobs: None; expected an object"), ([], "jobs: []"),
+        ({"argv": ["x"], "cpu": 1}, "jobs: unknown key 'cpu'"),
+        ({"argv": "x"}, "jobs.argv: 'x'; expected a list"), ({"argv": [1]}, "jobs.argv: 1; expected texts"),
+        ({"cpus": True}, "jobs.cpus: True; expected a whole number"), ({"cpus": 1.0}, "jobs.cpus: 1.0"),
+        ({"cpus": None}, "jobs.cpus: None"), ({"hold": 1}, "jobs.hold: 1; expected true or false"),
+        ({"array": {"first": 1}}, "jobs.array: no last"),
+        ({"array": {"first": 1, "last": "2"}}, "jobs.array.last: '2'"),
+        ({"array": {"first": 1, "last": 2, "by": 3}}, "jobs.array: unknown key 'by'"), ({"array": 5}, "jobs.array: 5"),
+        ({"after": [5]}, "jobs.after: 5"), ({"after": [{"kind": "ok"}]}, "jobs.after: "),
+        ({"after": [{"kind": "ok", "id": True}]}, "jobs.after: "), ({"after": [{"kind": "no", "id": 1}]}, "--after: "),
+        ({"export": [1]}, "jobs.export: 1"), ({"walltime_s": 0}, "--time: 0"),
+    ],
+)  # fmt: skip
+def test_json_of_anybody_is_checked(value, said):
+    with pytest.raises(InputError) as told:
+        JobAsked.from_dict(value)
+    assert str(told.value).startswith(said)
+    assert "\n" not in str(told.value)
+
+
+def test_what_is_left_out_is_filled_in():
+    asked = JobAsked.from_dict({"argv": ["/usr/bin/env", "x"]})
+    assert (asked.name, asked.output, asked.error, asked.walltime_s) == ("env", "dardis-%j.out", "dardis-%j.out", 3600)
+    assert JobAsked(argv=(), array=Array(0, 1), output="o").error == "o"
+    assert JobAsked(argv=(), array=Array(0, 1)).output == "dardis-%A_%a.out"
+    assert JobAsked(argv=()).name == "job"

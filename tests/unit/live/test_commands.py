@@ -1,0 +1,414 @@
+"""The commands that ask a live service, as their users meet them, against a service of canned jobs."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from kit.live_service import job, served
+
+from dardis.cli import live_tables
+from dardis.cli.main import run
+
+NOW_MS = 1_700_000_090_000
+
+
+@pytest.fixture
+def fake(tmp_path, monkeypatch):
+    """A service in the folder that the environment names."""
+    folder = tmp_path / "service"
+    folder.mkdir()
+    monkeypatch.setenv("DARDIS_FOLDER", str(folder))
+    with served(folder) as one:
+        yield one
+
+
+@pytest.fixture
+def script(tmp_path, monkeypatch):
+    """Write a script into the folder where commands are given."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(*lines):
+        (tmp_path / "s.sh").write_text("\n".join(("#!/bin/sh", *lines, "")))
+
+    return write
+
+
+def asked(fake):
+    """What was asked for, of the last submission."""
+    method, path, body = fake.asked[-1]
+    assert (method, path) == ("POST", "/jobs")
+    return body
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_command_is_handed_in(fake, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLOUR", "red")
+    assert run(["submit", "--", "/bin/echo", "a b", "--time", "5"]) == 0
+    assert capsys.readouterr() == ("12\n", "")
+    body = asked(fake)
+    assert body["jobs"] == {
+        "argv": ["/bin/echo", "a b", "--time", "5"], "name": "echo", "array": None, "walltime_s": 3600, "nodes": 1,
+        "cpus": 1, "memory_mib": None, "gpus": 0, "after": [], "export": "all", "chdir": str(tmp_path),
+        "output": "dardis-%j.out", "error": "dardis-%j.out", "requeue": False, "hold": False, "grace_s": None,
+    }  # fmt: skip
+    assert (body["script"], body["cwd"]) == ("", str(tmp_path))
+    assert body["environment"]["COLOUR"] == "red"
+    assert len(body["key"]) == 32
+
+
+def test_all_options(fake, tmp_path):
+    options = (
+        "--array 0-99%8 --time 2h --cpus 4 --gpus 2 --mem 4G --nodes 3 --after ok:1,any:2 --export none "
+        f"--chdir {tmp_path} --output o%a --error e%a --name n --requeue --hold --grace 30 --key mine"
+    )
+    assert run(["submit", *options.split(), "--", "true"]) == 0
+    assert asked(fake)["key"] == "mine"
+    assert asked(fake)["environment"] == {}
+    assert asked(fake)["jobs"] == {
+        "argv": ["true"], "name": "n", "array": {"first": 0, "last": 99, "step": 1, "most": 8}, "walltime_s": 7200,
+        "nodes": 3, "cpus": 4, "memory_mib": 4096, "gpus": 2,
+        "after": [{"kind": "ok", "id": 1}, {"kind": "any", "id": 2}], "export": "none", "chdir": str(tmp_path),
+        "output": "o%a", "error": "e%a", "requeue": True, "hold": True, "grace_s": 30,
+    }  # fmt: skip
+
+
+def test_of_an_array_all_ids_are_told(fake, capsys):
+    assert run(["submit", "--array", "0-99", "--", "true"]) == 0
+    assert capsys.readouterr().out == "12 (12-111)\n"
+    assert run(["submit", "--array", "4", "--", "true"]) == 0
+    assert capsys.readouterr().out == "112 (112-112)\n"
+
+
+def test_every_submission_has_a_key_of_its_own_and_the_same_key_is_the_same_job(fake, capsys):
+    for key in ([], [], ["--key", "k"], ["--key", "k"]):
+        assert run(["submit", *key, "--", "true"]) == 0
+    assert capsys.readouterr().out.split() == ["12", "13", "14", "14"]
+
+
+def test_a_script_its_arguments_and_its_lines(fake, script, capsys):
+    script("#SBATCH -t 5 -c 2 --qos high", "#DARDIS --time 10 --name mine", "echo")
+    assert run(["submit", "--name", "given", "s.sh", "--time", "x", "--", "y"]) == 0
+    body = asked(fake)
+    assert body["script"] == "#!/bin/sh\n#SBATCH -t 5 -c 2 --qos high\n#DARDIS --time 10 --name mine\necho\n"
+    assert body["jobs"]["argv"] == ["--time", "x", "--", "y"]
+    assert [body["jobs"][key] for key in ("name", "walltime_s", "cpus")] == ["given", 600, 2]
+    assert capsys.readouterr() == ("12\n", "dardis: warning: s.sh:2: --qos high is left out\n")
+
+
+def test_a_script_is_called_as_its_file(fake, script):
+    script("echo")
+    assert run(["submit", "./s.sh"]) == 0
+    assert asked(fake)["jobs"]["name"] == "s.sh"
+
+
+def test_after_dashes_a_script_is_a_command(fake, script):
+    script("#DARDIS --cpus 7")
+    assert run(["submit", "--", "./s.sh"]) == 0
+    assert (asked(fake)["script"], asked(fake)["jobs"]["argv"], asked(fake)["jobs"]["cpus"]) == ("", ["./s.sh"], 1)
+
+
+def test_what_the_service_warns_of_is_told(fake, capsys):
+    fake.answer = lambda *_: (200, {"ids": [5], "warnings": ["mind the gap"]})
+    assert run(["submit", "--", "true"]) == 0
+    assert capsys.readouterr() == ("5\n", "dardis: warning: mind the gap\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ("", "SCRIPT: none; expected a script, or a command after --"),
+        ("--", "SCRIPT: none; expected a script, or a command after --"),
+        ("nowhere.sh", "nowhere.sh: cannot be read (No such file or directory); expected a script; a command comes"),
+        ("s.sh", "s.sh:2: unknown option --colour; expected --array, "),
+        ("--time soon -- x", "--time: 'soon'; expected a time from 1s"),
+        ("--cpus 0 -- x", "--cpus: '0'; expected a whole number from 1 to"),
+        ("--gpus -1 -- x", "--gpus: '-1'; expected a whole number from 0 to"),
+        ("--nodes two -- x", "--nodes: 'two'; expected a whole number"),
+        ("--mem much -- x", "--mem: 'much'; expected MiB"),
+        ("--array 9-1 -- x", "--array: '9-1'; expected a first index"),
+        ("--after 12 -- x", "--after: '12'; expected ok:ID"),
+        ("--export A,,B -- x", "--export: 'A,,B'; expected all, none"),
+        ("--chdir /no/such -- x", "--chdir: '/no/such' is no folder; expected one that exists"),
+        ("--output %q -- x", "--output: '%q'; expected a path with %j"),
+        ("--error % -- x", "--error: '%'; expected a path"),
+        ("--name a/b -- x", "--name: 'a/b'; expected at most 200 characters"),
+        ("--colour -- x", "No such option: --colour"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_one_line_and_nobody_is_asked(fake, script, capsys, arguments, line):
+    script("#DARDIS --colour red")
+    assert run(["submit", *arguments.split()]) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith(f"dardis: {line}")
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    assert fake.asked == []
+
+
+def test_what_the_service_refuses_is_told_in_its_words(fake, capsys):
+    fake.refuses = 400, "--after: 'ok:99'; expected a job that is there"
+    assert run(["submit", "--after", "ok:99", "--", "x"]) == 2
+    assert capsys.readouterr().err == "dardis: --after: 'ok:99'; expected a job that is there\n"
+    fake.refuses = 503, "the disk is full"
+    assert run(["submit", "--", "x"]) == 1
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("end", "status", "said"),
+    [
+        ({"state": "completed", "code": 0}, 0, ""),
+        ({"state": "failed", "code": 3, "why": "exit code 3"}, 3, "dardis: job 12 failed: exit code 3\n"),
+        ({"state": "failed", "code": 130}, 130, "dardis: job 12 failed: exit code 130\n"),
+        ({"state": "failed", "signal": 9}, 137, "dardis: job 12 failed: signal 9\n"),
+        ({"state": "failed", "signal": 2}, 130, "dardis: job 12 failed: signal 2\n"),
+        ({"state": "failed", "why": "failed to start"}, 126, "dardis: job 12 failed: failed to start\n"),
+        ({"state": "timeout", "signal": 15}, 124, "dardis: job 12 timeout\n"),
+        ({"state": "cancelled", "why": "cancelled"}, 143, "dardis: job 12 cancelled\n"),
+        ({"state": "unknown", "why": "its host went down"}, 125, "dardis: job 12 unknown: its host went down\n"),
+    ],
+)  # fmt: skip
+def test_wait_ends_as_the_job_does(fake, capsys, end, status, said):
+    fake.add(job(12, "running"))
+    fake.ends[12] = end
+    assert run(["wait", "12"]) == status
+    assert capsys.readouterr() == ("", said)
+    fake.jobs.clear()
+    assert run(["submit", "--wait", "--", "true"]) == status
+    assert capsys.readouterr() == ("12\n", said)
+
+
+def test_of_several_the_highest_counts(fake, capsys):
+    fake.add(job(1, "failed", code=3), job(2, "failed", code=7), job(3, "completed"), job(4, "timeout"))
+    assert run(["wait", "1-3"]) == 7
+    assert run(["wait", "3", "1-2"]) == 7
+    assert run(["wait", "1", "3"]) == 3
+    capsys.readouterr()
+    assert run(["wait", "--json", "1", "3"]) == 3
+    assert [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()] == [1, 3]
+
+
+def test_an_array_is_waited_for_as_a_whole(fake, script):
+    fake.ends[14] = {"state": "failed", "code": 9}
+    fake.ends.update({number: {"state": "completed"} for number in (12, 13, 15)})
+    script("#DARDIS --wait")
+    assert run(["submit", "--array", "0-3", "s.sh"]) == 9
+    assert [path for _, path, _ in fake.asked[1:]] == [f"/jobs/{number}/wait?timeout=30" for number in range(12, 16)]
+
+
+@pytest.mark.parametrize("word", ["x", "0", "-1", "3-1", "1-x", "1.5", ""])
+@pytest.mark.parametrize("command", ["wait", "cancel"])
+def test_what_is_no_id(fake, capsys, command, word):
+    assert run([command, "--", word]) == 2
+    assert capsys.readouterr().err == f"dardis: ID: {word!r}; expected the number of a job, or A-B\n"
+    assert fake.asked == []
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_queue_in_plain_columns(fake, capsys, monkeypatch):
+    monkeypatch.setattr("dardis.engine.clock.unix_now", lambda: NOW_MS / 1000)
+    waiting = [job(number, array=4, why="for 4 cores") for number in (4, 5, 6)]
+    fake.add(job(1, "completed"), job(2, "running"), job(3, "held", why="held"), *waiting)
+    assert run(["queue"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "ID   NAME  USER  STATE    CPUS  TIME     LIMIT    SUBMITTED             STARTED               ON, OR WHY NOT",
+        "2    true  me    running  1     0:00:30  1:00:00  2023-11-14T22:13:20Z  2023-11-14T22:14:20Z  n1",
+        "3    true  me    held     1     -        1:00:00  2023-11-14T22:13:20Z  -                     held",
+        "4-6  true  me    waiting  1     -        1:00:00  2023-11-14T22:13:20Z  -                     for 4 cores",
+    ]
+
+
+def test_jobs_of_an_array_that_differ_have_rows_of_their_own():
+    jobs = [job(1, array=1, why="a"), job(2, array=1, why="a"), job(3, array=1, why="b"), job(4, "running", array=1)]
+    jobs += [job(5, array=5, why="b"), job(6, "running", array=5), job(7, why="b"), job(8, why="b")]
+    assert [row[0] for row in live_tables.job_rows(jobs, NOW_MS)[1]] == ["1-2", "3", "4", "5", "6", "7", "8"]
+
+
+def test_an_empty_queue_has_its_heading(fake, capsys):
+    assert run(["queue"]) == 0
+    assert capsys.readouterr().out.startswith("ID  NAME")
+
+
+def test_a_table_on_a_terminal(fake, capsys, monkeypatch):
+    fake.add(job(2, "running", name="[bold]x"))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "200")
+    assert run(["queue"]) == 0
+    assert "[bold]x" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("command", "path"),
+    [
+        ("queue", "/jobs?state=open"), ("queue --user me --limit 5", "/jobs?state=open&user=me&limit=5"),
+        ("history", "/jobs?state=over&limit=100"),
+        ("history --limit 7 --user a&b", "/jobs?state=over&user=a%26b&limit=7"),
+        ("history --since 2h", "/jobs?state=over"), ("show 1", "/jobs/1"), ("nodes", "/nodes"),
+    ],
+)  # fmt: skip
+def test_what_is_asked_and_json_is_the_answer(fake, capsys, command, path):
+    fake.add(job(1))
+    assert run([*command.split(), "--json"]) == 0
+    assert [(method, at) for method, at, _ in fake.asked] == [("GET", path)]
+    answer = json.loads(capsys.readouterr().out)
+    assert answer in (fake.jobs[1], {"jobs": [fake.jobs[1]]}, {"jobs": []}, {"nodes": list(fake.nodes.values())})
+
+
+def test_history_and_since(fake, capsys):
+    ended = {1: 1_700_000_000_000, 2: 1_700_003_600_000, 3: None}
+    fake.add(*(job(number, "cancelled", ended_ms=at) for number, at in ended.items()), job(4, "failed", signal=9))
+    assert run(["history", "--since", "2023-11-14T23:00Z"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["ID", "2"]
+    assert run(["history", "--limit", "4"]) == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert rows[4].split()[:7] == ["4", "true", "me", "failed", "signal", "9", "0:01:40"]
+
+
+def test_since_is_a_moment_or_a_span_back():
+    assert live_tables.ended_since("2h", NOW_MS) == NOW_MS - 7_200_000
+    assert live_tables.ended_since("2023-11-14T22:13:20Z", NOW_MS) == 1_700_000_000_000
+
+
+@pytest.mark.parametrize("text", ["soon", "2023-13-01", "0s", ""])
+def test_what_is_no_moment(fake, capsys, text):
+    assert run(["history", "--since", text]) == 2
+    assert capsys.readouterr().err.startswith(f"dardis: --since: {text!r}; expected a UTC moment")
+
+
+def test_show_leaves_out_what_is_nothing(fake, capsys):
+    fake.add(job(1, "running", argv=["echo", "a b"]))
+    assert run(["show", "1"]) == 0
+    lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert (lines["argv"], lines["started"], lines["nodes"]) == ("echo 'a b'", "2023-11-14T22:14:20Z", "n1")
+    assert "ended" not in lines
+    assert "why" not in lines
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("command", "state"), [("cancel", "cancelled"), ("hold", "held"), ("release", "waiting")])
+def test_changes(fake, capsys, command, state):
+    fake.add(job(1, "held" if command == "release" else "waiting"), job(2))
+    assert run([command, "1"]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert fake.jobs[1]["state"] == state
+    assert run([command, "2", "--array", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == fake.jobs[2]
+    assert [path for _, path, _ in fake.asked] == [f"/jobs/1/{command}", f"/jobs/2/{command}?array=1"]
+
+
+def test_where_one_can_not_be_changed_the_others_are(fake, capsys):
+    fake.add(job(1, "completed"), job(2), job(3))
+    assert run(["cancel", "1", "9", "2-3"]) == 2
+    assert [fake.jobs[number]["state"] for number in (2, 3)] == ["cancelled", "cancelled"]
+    assert capsys.readouterr().err == (
+        "dardis: job 1 is completed: it can't be changed any more\ndardis: there is no job 9\n"
+    )
+    assert run(["cancel", "1"]) == 1
+
+
+def test_drain_and_undo(fake, capsys):
+    assert run(["drain", "n1", "--why", "a disk"]) == 0
+    assert run(["nodes"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "NODE  STATE     CORES  USED  GPUS  MEMORY    JOBS  WHY",
+        "n1    draining  4      1     1     8192 MiB  7     a disk",
+    ]
+    assert run(["drain", "n1", "--undo", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["nodes"][0]["state"] == "up"
+    assert run(["drain", "no/de"]) == 2
+    assert capsys.readouterr().err == "dardis: there is no node no%2Fde\n"
+    assert run(["drain", "n1", "--undo", "--why", "x"]) == 2
+    assert capsys.readouterr().err == "dardis: --why, --undo: both; expected one of them\n"
+
+
+@pytest.mark.parametrize(("more", "kill"), [([], False), (["--kill"], True)])
+def test_stop(fake, capsys, more, kill):
+    assert run(["stop", *more, "--json"]) == 0
+    assert fake.asked == [("POST", "/stop", {"kill": kill})]
+    assert json.loads(capsys.readouterr().out) == {"running": 1}
+
+
+def test_logs(fake, capfdbinary, tmp_path):
+    (tmp_path / "o1").write_bytes(b"out \xff\n")
+    (tmp_path / "e").write_bytes(b"err\n")
+    fake.add(job(1, "completed", cwd=str(tmp_path), output="o%j", error="e"), job(2))
+    assert run(["logs", "1"]) == 0
+    assert capfdbinary.readouterr().out == b"out \xff\n"
+    assert run(["logs", "1", "--error"]) == 0
+    assert capfdbinary.readouterr().out == b"err\n"
+    assert run(["logs", "1", "--json"]) == 0
+    assert json.loads(capfdbinary.readouterr().out) == fake.jobs[1]
+    assert run(["logs", "2"]) == 1
+    assert capfdbinary.readouterr().err == b"dardis: /dardis-2.out: not there; job 2 is waiting\n"
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
+ALL = ["submit -- true", "queue", "show 1", "wait 1", "cancel 1", "hold 1", "release 1", "nodes", "drain n1", "history"]
+ALL += ["logs 1", "stop"]
+
+
+@pytest.mark.parametrize("command", ALL)
+def test_without_a_service_each_says_where_and_how_to_start_one(tmp_path, capsys, command):
+    name, *rest = command.split()
+    assert run([name, "--folder", str(tmp_path), *rest]) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith(f"dardis: {tmp_path}: no service answers here (")
+    assert said.err.endswith(f"; expected one that was started: dardis serve --folder {tmp_path}\n")
+    assert (said.out, said.err.count("\n")) == ("", 1)
+
+
+@pytest.mark.parametrize("command", ALL)
+def test_a_folder_too_long_for_a_socket(capsys, command):
+    name, *rest = command.split()
+    assert run([name, "--folder", "/" + "x" * 120, *rest]) == 2
+    assert "too long for a socket by 27 bytes; expected at most 94 bytes" in capsys.readouterr().err
+
+
+LIGHT = """
+import sys
+from dardis.cli.main import run
+told = [run(command.split()) for command in sys.argv[2:]]
+heavy = {"numpy", "numba", "aiohttp", "pandas", "scipy", "msgpack", "sqlite3", "asyncio", "rich"} & {*sys.modules}
+sys.exit(f"{told} {sorted(heavy)}" if heavy or {*told} != {int(sys.argv[1])} else 0)
+"""
+
+
+@pytest.mark.parametrize("status", [0, 2])
+def test_none_of_them_loads_what_is_heavy(fake, tmp_path, status):
+    """Nor does telling a mistake."""
+    fake.add(job(1, "completed", cwd=str(tmp_path)), *(job(number) for number in (2, 3, 4)))
+    (tmp_path / "dardis-1.out").touch()
+    if status == 2:
+        fake.refuses = 400, "no"
+    words = [sys.executable, "-c", LIGHT, str(status), *ALL[:4], "cancel 2", "hold 3", "release 4", *ALL[7:]]
+    ended = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_ctrl_c_ends_the_waiting_and_not_the_job(fake):
+    fake.add(job(1, "running"))
+    words = [sys.executable, "-m", "dardis", "wait", "1"]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=os.environ) as process:
+        limit = threading.Timer(60, process.kill)
+        limit.start()
+        while not fake.asked and process.poll() is None:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate()[1]
+        limit.cancel()
+    assert (process.returncode, said) == (130, "dardis: interrupted\n")
+    assert fake.jobs[1]["state"] == "running"

@@ -1,0 +1,202 @@
+"""Lines of a script: ours, Slurm's of the same meaning, who beats whom, and what is left out is told."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dardis.live.directives import read_directives, read_script
+from dardis.live.said import FLAGS, VALUES, YES, Said, asked_of
+from dardis.model.errors import InputError
+
+PATH = Path("s.sh")
+
+
+def said(text, **given):
+    """Text of each option that a script's lines say, under what was given."""
+    found = read_directives(text, PATH).under({name: Said(value, f"--{name}") for name, value in given.items()})
+    return {name: one.text for name, one in found.items()}
+
+
+def warnings(text):
+    return read_directives(text, PATH).warnings
+
+
+@given(
+    st.dictionaries(st.sampled_from(VALUES), st.text(st.characters(codec="ascii", categories=["L", "N", "P", "Zs"]))),
+    st.sets(st.sampled_from(FLAGS)),
+    st.booleans(),
+)
+def test_what_is_written_is_read(values, flags, apart):
+    separator = " " if apart else "="
+    lines = [f"#DARDIS --{name}{separator}{shlex.quote(text)}" for name, text in values.items()]
+    lines += [f"#DARDIS --{flag}" for flag in flags]
+    found = read_directives("#!/bin/sh\n" + "\n".join(lines) + "\n", PATH).ours
+    assert {name: one.text for name, one in found.items()} == {**values, **dict.fromkeys(flags, YES)}
+
+
+def test_several_options_a_line_with_a_comment_behind():
+    assert said("#!/bin/sh\n#DARDIS --time 10 --cpus=4 --hold # at noon\n") == {"time": "10", "cpus": "4", "hold": YES}
+
+
+def test_lines_count_up_to_the_first_that_is_no_comment():
+    text = (
+        "#!/bin/sh\n\n# a word\n   \n#DARDIS --cpus 2\n#DARDISX --cpus 3\n# #DARDIS --cpus 4\necho\n#DARDIS --cpus 5\n"
+    )
+    assert said(text) == {"cpus": "2"}
+    assert said("#DARDIS\t--cpus\t2\n") == {"cpus": "2"}
+    assert said("echo\n#SBATCH -c 5\n") == {}
+
+
+def test_given_beats_ours_and_ours_slurms():
+    text = "#!/bin/sh\n#SBATCH -t 1 -J slurm --mem=1G\n#DARDIS --time=2 --name=ours\n#SBATCH --job-name=later\n"
+    assert said(text, time="3") == {"time": "3", "name": "ours", "mem": "1G"}
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("-t 10 -N2 -J a -o o%A_%a -e e -a 0-9%2 -D /w", {
+            "time": "10", "nodes": "2", "name": "a", "output": "o%A_%a", "error": "e", "array": "0-9%2", "chdir": "/w",
+        }),
+        ("--time=1-00 --nodes 2 --job-name='a b' --output=o --error=e --array=1-3 --chdir=/w --mem 4G", {
+            "time": "1-00", "nodes": "2", "name": "a b", "output": "o", "error": "e", "array": "1-3", "chdir": "/w",
+            "mem": "4G",
+        }),
+        ("--dependency=afterok:1:2,afterany:3", {"after": "ok:1:2,any:3"}),
+        ("-d afternotok:7", {"after": "fail:7"}),
+        ("--export=ALL,A=1", {"export": "ALL,A=1"}), ("--export=NIL", {"export": "none"}),
+        ("--requeue -H -W", {"requeue": YES, "hold": YES, "wait": YES}), ("--no-requeue", {"requeue": "no"}),
+        ("-c 4", {"cpus": "4"}), ("-n 6", {"cpus": "6"}), ("-n 6 -c 2", {"cpus": "12"}),
+        ("-N 2 -n 5 -c 2", {"nodes": "2", "cpus": "6"}), ("--ntasks-per-node=3 -c 2 -n 99", {"cpus": "6"}),
+        ("-c 4 --mem-per-cpu=500M", {"cpus": "4", "mem": "2000"}), ("--mem-per-cpu=2G", {"mem": "2048"}),
+        ("-c 4 --mem-per-cpu=500M --mem=1G", {"cpus": "4", "mem": "1G"}),
+        ("--gpus=3", {"gpus": "3"}), ("-G 3 -N 2", {"gpus": "2", "nodes": "2"}),
+        ("--gpus-per-node=2 -N 2", {"gpus": "2", "nodes": "2"}),
+        ("--gres=gpu:2", {"gpus": "2"}), ("--gres=gpu", {"gpus": "1"}),
+    ],
+)  # fmt: skip
+def test_slurms_lines_of_the_same_meaning(line, expected):
+    text = f"#!/bin/sh\n#SBATCH {line}\n"
+    assert said(text) == expected
+    assert warnings(text) == []
+
+
+def test_what_slurm_counts_by_tasks_is_by_the_nodes_that_are_asked_for_in_the_end():
+    text = "#!/bin/sh\n#SBATCH -n 8 --mem-per-cpu=1G\n"
+    assert said(text, nodes="2") == {"nodes": "2", "cpus": "4", "mem": "4096"}
+    assert said(text, cpus="3") == {"cpus": "3", "mem": "3072"}
+    assert said(text, mem="1G") == {"cpus": "8", "mem": "1G"}
+    assert said("#!/bin/sh\n#SBATCH --gpus=4\n", gpus="1") == {"gpus": "1"}
+
+
+def test_each_other_option_of_slurm_is_named_once_with_its_line():
+    text = "#!/bin/sh\n#SBATCH -p long --mail-type=END,FAIL --exclusive\n#SBATCH --qos high -t 5\n"
+    assert warnings(text) == [
+        "s.sh:2: -p long is left out", "s.sh:2: --mail-type END,FAIL is left out", "s.sh:2: --exclusive is left out",
+        "s.sh:3: --qos high is left out",
+    ]  # fmt: skip
+    assert said(text) == {"time": "5"}
+
+
+def test_kinds_of_gpus_and_other_things_are_left_out_and_named():
+    text = "#!/bin/sh\n#SBATCH --gres=gpu:a100:2,lustre:1\n"
+    assert said(text) == {"gpus": "2"}
+    assert [line.partition(": ")[0] for line in warnings(text)] == ["s.sh:2", "s.sh:2"]
+    assert "a100 is left out" in warnings(text)[0]
+    assert "lustre:1 is left out" in warnings(text)[1]
+    assert said("#!/bin/sh\n#SBATCH --gpus=a100\n") == {"gpus": "1"}
+
+
+@pytest.mark.parametrize(
+    ("line", "line_says"),
+    [
+        ("#DARDIS --colour red", "s.sh:2: unknown option --colour; expected --array, --time"),
+        ("#DARDIS -t 5", "s.sh:2: '-t'; expected options such as --time=10"),
+        ("#DARDIS now", "s.sh:2: 'now'; expected options"),
+        ("#DARDIS --time", "s.sh:2: --time without a value"),
+        ("#DARDIS --hold=yes", "s.sh:2: '--hold=yes'; expected --hold alone"),
+        ("#DARDIS --name 'a", "s.sh:2: "),
+        ("#DARDIS --time soon", "s.sh:2: --time: 'soon'; expected a time"),
+        ("#DARDIS --cpus 0", "s.sh:2: --cpus: '0'; expected a whole number from 1"),
+        ("#DARDIS --output %q", "s.sh:2: --output: '%q'; expected a path with"),
+        ("#DARDIS --chdir /no/such", "s.sh:2: --chdir: '/no/such' is no folder"),
+        ("#SBATCH -t forever", "s.sh:2: -t: 'forever'"),
+        ("#SBATCH -N 1-2", "s.sh:2: -N: '1-2'; expected a whole number"),
+        ("#SBATCH -n x", "s.sh:2: -n: 'x'"),
+        ("#SBATCH --mem=0", "s.sh:2: --mem: '0'"),
+        ("#SBATCH -d singleton", "s.sh:2: -d: 'singleton'; expected afterok, afterany or afternotok"),
+        ("#SBATCH --gpus=a100:x", "s.sh:2: --gpus: 'x'"),
+    ],
+)
+def test_mistakes_are_told_with_their_line(line, line_says):
+    with pytest.raises(InputError) as told:
+        asked_of(read_directives(f"#!/bin/sh\n{line}\n", PATH).under({}), (), "s.sh", {})
+    assert str(told.value).startswith(line_says)
+    assert "\n" not in str(told.value)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        (None, "cannot be read (No such file or directory)"), (b"", "does not begin with #!"), (b"\x7fELF", "does not"),
+        (b"#!/bin/sh\r\necho\r\n", "s.sh:1: ends as lines of DOS do"), (b"#!/bin/sh\n\xff\n", "is no UTF-8 text"),
+        (b"#!/bin/sh\n\0\n", "has zero bytes"), (b"#!/bin/sh\n" + b"#" * (4 << 20), "4194314 bytes"),
+    ],
+)  # fmt: skip
+def test_a_script_that_can_not_run(tmp_path, data, line):
+    if data is not None:
+        (tmp_path / "s.sh").write_bytes(data)
+    with pytest.raises(InputError) as told:
+        read_script(tmp_path / "s.sh")
+    assert line in str(told.value)
+
+
+def test_a_script_is_handed_in_as_it_is(tmp_path):
+    text = "#!/bin/sh\n# ü\r\necho\n"
+    (tmp_path / "s.sh").write_bytes(text.encode())
+    assert read_script(tmp_path / "s.sh") == text
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
+HERE = {"A": "1", "B": "2", "DARDIS_JOB_ID": "7", "LANG": "C"}
+
+
+@pytest.mark.parametrize(
+    ("export", "environment"),
+    [
+        (None, {"A": "1", "B": "2", "LANG": "C"}), ("none", {}), ("A,LANG", {"A": "1", "LANG": "C"}),
+        ("A=x,B", {"A": "x", "B": "2"}), ("all,C=3,A=4", {"A": "4", "B": "2", "C": "3", "LANG": "C"}),
+        ("DARDIS_JOB_ID", {"DARDIS_JOB_ID": "7"}),
+    ],
+)  # fmt: skip
+def test_which_environment_is_handed_on(export, environment):
+    asked = asked_of({} if export is None else {"export": Said(export, "--export")}, ("x",), "x", HERE)
+    assert asked.environment == environment
+    assert asked.warnings == []
+
+
+def test_variables_that_can_not_be_handed_on_are_named():
+    asked = asked_of({"export": Said("A,NOPE,C=3", "--export")}, ("x",), "x", {"A": "\udcff"})
+    assert asked.environment == {"C": "3"}
+    assert [line.split()[1] for line in asked.warnings] == ["'A'", "NOPE"]
+
+
+def test_where_it_runs_is_absolute(tmp_path, monkeypatch):
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert asked_of({}, ("x",), "x", {}).job.chdir == str(tmp_path)
+    assert asked_of({"chdir": Said("sub/../sub", "--chdir")}, ("x",), "x", {}).job.chdir == str(tmp_path / "sub")
+
+
+def test_grace_counts_seconds():
+    assert asked_of({"grace": Said("0", "--grace")}, ("x",), "x", {}).job.grace_s == 0
+    assert asked_of({"grace": Said("2m", "--grace")}, ("x",), "x", {}).job.grace_s == 120
+    with pytest.raises(InputError, match=r"^--grace: "):
+        asked_of({"grace": Said("-1", "--grace")}, ("x",), "x", {})

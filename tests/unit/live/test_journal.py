@@ -1,0 +1,104 @@
+import random
+import sqlite3
+
+import pytest
+
+from dardis.live import journal as journals
+from dardis.live.journal import FILE, Batch, Journal, JournalError, SubmissionRow, network_file_system, told_instants
+from dardis.model.errors import InputError
+
+
+def row(first, count=1, key=None, over=False, asker=7):
+    return SubmissionRow(first, count, asker, key, over, f"value {first}")
+
+
+def everything(journal):
+    return [(*found, become) for *found, become in journal.unfinished()], journal.next_job(), journal.drains()
+
+
+def test_what_is_written_is_there_again_and_each_epoch_is_higher(tmp_path):
+    journal = Journal(tmp_path)
+    assert (journal.epoch, journal.next_job()) == (1, 1)
+    journal.write(Batch([row(1, 3, "k"), row(4)], [(2, "ended")], ["a"], {"n0": "why"}))
+    journal.write(Batch([row(4, over=True)], [(4, "done"), (2, "again")], ["b"], {"n1": "x", "n0": ""}))
+    before = everything(journal)
+    journal.close()
+    journal = Journal(tmp_path)
+    assert journal.epoch == 2
+    assert everything(journal) == before == ([(row(1, 3, "k"), {2: "again"})], 5, {"n1": "x"})
+    assert (journal.find(7, "k"), journal.find(8, "k"), journal.find(7, "l")) == ((1, 3), None, None)
+    assert journal.holder(3) == (row(1, 3, "k"), None)
+    assert journal.holder(4) == (row(4, over=True), "done")
+    assert journal.holder(5) is journal.holder(0) is None
+    assert [first.first for first, _ in journal.history(1)] == [4]
+    assert [first.first for first, _ in journal.history(2)] == [4, 1]
+    assert list(told_instants(tmp_path)) == ["a", "b"]
+    assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_on_a_full_disk_a_batch_is_there_as_a_whole_or_not_at_all(tmp_path, seed):
+    rng, journal = random.Random(seed), Journal(tmp_path)  # noqa: S311 (a seed is to say it all)
+    refused, number = 0, 1
+    for _ in range(60):
+        pages = journal._db.execute("PRAGMA page_count").fetchone()[0]
+        journal._db.execute(f"PRAGMA max_page_count = {pages + rng.randint(0, 6)}")
+        count = rng.randint(1, 5)
+        batch = Batch(
+            [row(number, count)], [(number + i, "x" * rng.choice([10, 3000])) for i in range(count)],
+            ["i" * rng.choice([10, 9000])],
+        )  # fmt: skip
+        before = everything(journal), list(told_instants(tmp_path))
+        try:
+            journal.write(batch)
+            number += count
+            assert journal.next_job() == number
+        except JournalError as error:
+            refused += 1
+            assert "full" in str(error)  # noqa: PT017 (or it is written)
+            assert (everything(journal), list(told_instants(tmp_path))) == before
+    assert 0 < refused < 60
+
+
+def test_the_same_key_is_refused_by_the_journal_too(tmp_path):
+    journal = Journal(tmp_path)
+    journal.write(Batch([row(1, key="k")]))
+    with pytest.raises(JournalError):
+        journal.write(Batch([row(2, key="k")]))
+    journal.write(Batch([row(2, key="k", asker=8)]))
+
+
+def test_a_damaged_one_is_told_in_a_line(tmp_path):
+    Journal(tmp_path).close()
+    content = bytearray((tmp_path / FILE).read_bytes())
+    (tmp_path / FILE).write_bytes(b"no database" * 1000)
+    with pytest.raises(InputError, match="is damaged"):
+        Journal(tmp_path)
+    content[4096:8192] = b"\xff" * 4096
+    (tmp_path / FILE).write_bytes(content)
+    with pytest.raises(InputError, match="is damaged"):
+        Journal(tmp_path)
+    with pytest.raises(InputError, match=r"journal\.db"):
+        list(told_instants(tmp_path / "elsewhere"))
+
+
+def test_one_of_another_version_is_refused(tmp_path):
+    Journal(tmp_path).close()
+    with sqlite3.connect(tmp_path / FILE) as db:
+        db.execute("PRAGMA user_version=99")
+    with pytest.raises(InputError, match="version 99"):
+        Journal(tmp_path)
+
+
+def test_a_disk_of_another_machine_is_refused(tmp_path, monkeypatch):
+    assert network_file_system(tmp_path) == ""
+    lines = tmp_path / "mountinfo"
+    lines.write_text(
+        f"1 0 8:1 / / rw - ext4 /dev/sda rw\n2 1 0:50 / {tmp_path.parent} rw,relatime shared:1 - nfs4 server:/home rw\n"
+    )
+    real = journals.Path
+    monkeypatch.setattr(journals, "Path", lambda path: lines if path == "/proc/self/mountinfo" else real(path))
+    assert network_file_system(tmp_path) == "nfs4"
+    with pytest.raises(InputError, match="nfs4"):
+        Journal(tmp_path)
+    assert network_file_system("/usr") == ""

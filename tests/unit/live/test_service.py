@@ -1,0 +1,352 @@
+"""A whole service with its keeper: what is asked of it, what jobs see, who may ask, and what can't be served."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from kit.live import PLATFORM, Live
+
+from dardis.cli.main import run
+from dardis.live.journal import FILE
+from dardis.model.errors import DardisError, InputError
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory):
+    live = Live(tmp_path_factory.mktemp("live"))
+    try:
+        yield live.start()
+    finally:
+        live.end()
+
+
+def told(capsys, words):
+    capsys.readouterr()
+    status = run([str(word) for word in words])
+    return status, capsys.readouterr().err.strip().splitlines()
+
+
+def test_a_job_runs_and_its_end_is_told(live):
+    (number,) = live.submit("echo $DARDIS_JOB_ID >> $RAN; exit 3")
+    job = live.ended(number)
+    assert (job["state"], job["code"], job["signal"], job["attempt"]) == ("failed", 3, None, 1)
+    assert job["submitted_ms"] <= job["started_ms"] <= job["ended_ms"]
+    assert live.lines()[number] == 1
+    assert number in [one["id"] for one in live.client.get("/jobs", state="over")["jobs"]]
+    assert number not in [one["id"] for one in live.client.get("/jobs")["jobs"]]
+
+
+def test_a_job_sees_what_it_was_given(live):
+    out = live.ran.parent / "seen-%j"
+    (number,) = live.submit(
+        "env; cat $DARDIS_HOSTFILE; pwd", output=str(out), nodes=2, cpus=3, name="looks", array=None, chdir=None
+    )
+    job = live.ended(number)
+    assert job["state"] == "completed"
+    said = (live.ran.parent / f"seen-{number}").read_text().splitlines()
+    assert f"DARDIS_JOB_ID={number}" in said
+    assert "DARDIS_JOB_NAME=looks" in said
+    assert [line for line in said if line.endswith(" slots=3")] == [f"{name} slots=3" for name in job["nodes"]]
+    assert len(set(job["nodes"])) == 2
+    assert said[-1] == str(live.ran.parent)
+
+
+def test_an_array_is_several_jobs_of_which_some_run_at_once(live):
+    numbers = live.submit("echo $DARDIS_JOB_ID >> $RAN; sleep 0.2", array={"first": 3, "last": 9, "step": 2, "most": 2})
+    assert len(numbers) == 4
+    most = 0
+    while True:
+        jobs = [job for job in live.client.get("/jobs", state="all")["jobs"] if job["id"] in numbers]
+        most = max(most, sum(job["state"] == "running" for job in jobs))
+        if all(job["state"] == "completed" for job in jobs):
+            break
+        time.sleep(0.02)
+    assert 0 < most <= 2
+    assert [job["index"] for job in reversed(jobs)] == [3, 5, 7, 9]
+    assert {job["array"] for job in jobs} == {numbers[0]}
+
+
+def test_jobs_follow_each_other_as_they_end(live):
+    (good,) = live.submit("sleep 0.3")
+    (bad,) = live.submit("sleep 0.3; exit 1")
+
+    def follows(kind, number):
+        return live.submit("true", after=[{"kind": kind, "id": number}])[0]
+
+    ends = {follows("ok", good): "completed", follows("ok", bad): "cancelled", follows("fail", bad): "completed",
+            follows("fail", good): "cancelled", follows("any", bad): "completed"}  # fmt: skip
+    assert "waits for the end of" in live.job(next(iter(ends)))["why"]
+    assert {number: live.ended(number)["state"] for number in ends} == ends
+    with pytest.raises(InputError, match="has ended otherwise"):
+        follows("ok", bad)
+    with pytest.raises(InputError, match="there is no job 99999"):
+        follows("ok", 99999)
+
+
+def test_jobs_are_held_released_and_cancelled(live):
+    (number,) = live.submit("echo $DARDIS_JOB_ID >> $RAN", hold=True)
+    time.sleep(0.3)
+    assert live.job(number)["state"] == "held"
+    assert live.client.post(f"/jobs/{number}/release")["state"] in {"waiting", "running", "completed"}
+    assert live.ended(number)["state"] == "completed"
+    (number,) = live.submit("sleep 60")
+    while live.job(number)["state"] != "running":
+        time.sleep(0.02)
+    live.client.post(f"/jobs/{number}/cancel")
+    job = live.ended(number, 20)
+    assert (job["state"], job["signal"]) == ("cancelled", signal.SIGTERM)
+    with pytest.raises(DardisError, match="can't be held"):
+        live.client.post(f"/jobs/{number}/hold")
+
+
+def test_a_walltime_ends_a_job_with_all_that_it_started(live):
+    (number,) = live.submit("trap '' TERM; setsid sleep 61 & sleep 62", walltime_s=1, grace_s=1)
+    job = live.ended(number, 30)
+    assert (job["state"], job["signal"]) == ("timeout", signal.SIGKILL)
+    assert 2000 <= job["ended_ms"] - job["started_ms"] < 8000
+    left = subprocess.run(["pgrep", "-f", "^sleep 6[12]$"], capture_output=True, text=True, check=False).stdout
+    assert left == ""
+
+
+def test_a_drained_node_starts_nothing_and_is_taken_up_again(live):
+    blocker = live.submit("sleep 1", nodes=1, cpus=4)[0]
+    while not (nodes := live.job(blocker)["nodes"]):
+        time.sleep(0.02)
+    (name,) = nodes
+    states = {one["name"]: one for one in live.client.post(f"/nodes/{name}/drain", {"why": "broken fan"})["nodes"]}
+    assert (states[name]["state"], states[name]["why"], states[name]["jobs"]) == ("draining", "broken fan", [blocker])
+    assert live.ended(blocker)["state"] == "completed"
+    numbers = live.submit("sleep 0.1", array={"first": 0, "last": 7, "step": 1, "most": None}, cpus=4)
+    assert all(name not in live.ended(number)["nodes"] for number in numbers)
+    (wide,) = live.submit("true", nodes=4)
+    time.sleep(0.3)
+    assert live.job(wide)["state"] == "waiting"
+    live.client.post(f"/nodes/{name}/resume")
+    assert live.ended(wide)["state"] == "completed"
+
+
+def test_the_same_key_is_one_submission(live):
+    first = live.submit(key="once")
+    assert live.submit(key="once") == first
+    live.ended(first[0])
+    assert live.submit(key="once") == first
+    assert live.lines()[first[0]] == 1
+
+
+def test_what_no_node_can_hold_is_refused_in_a_line(live, capsys):
+    for more, said in [({"cpus": 5}, "5 cores"), ({"nodes": 5}, "5 units"), ({"gpus": 1}, "gpu")]:
+        with pytest.raises(InputError, match=said):
+            live.submit(**more)
+    status, lines = told(capsys, ["submit", "--folder", live.folder, "--cpus", "64", "--", "true"])
+    assert (status, len(lines)) == (2, 1)
+
+
+def test_nonsense_is_refused_and_harms_nobody(live):
+    good = {"jobs": {"argv": ["x"]}, "cwd": "/"}
+    bad: list[dict[str, object]] = [
+        {"jobs": 3}, {"jobs": None}, {"jobs": {"argv": []}}, {"jobs": {"argv": ["x"], "cpus": -1}}, {"cwd": "here"},
+        {"cwd": None}, {"key": 3}, {"script": 3}, {"environment": []}, {"environment": {"": "x"}},
+        {"environment": {"a=b": "x"}}, {"environment": {"a": "x\0"}}, {"environment": {"a": "\ud800"}},
+    ]  # fmt: skip
+    for one in bad:
+        with pytest.raises(InputError):
+            live.client.post("/jobs", good | one)
+    for path in ("/jobs/x", "/jobs/0", "/jobs?state=no", "/nodes/none"):
+        with pytest.raises(DardisError):
+            live.client.get(path)
+
+
+def test_a_second_service_in_the_folder_is_refused(live, capsys):
+    status, lines = told(capsys, ["serve", "--folder", live.folder, "--platform", live.platform])
+    assert (status, len(lines)) == (2, 1)
+    assert "is being written by another dardis" in lines[0]
+    assert live.client.get("/status")["trouble"] == ""
+
+
+@pytest.mark.parametrize(("spoil", "said"), [
+    (lambda folder: (folder / FILE).write_bytes(b"x" * 9000), "is damaged"),
+    (lambda folder: folder.rmdir() or folder.write_text(""), "can't be made"),
+])  # fmt: skip
+def test_a_folder_that_can_not_be_used_is_told_in_a_line(tmp_path, capsys, spoil, said):
+    (tmp_path / "p.toml").write_text(PLATFORM)
+    folder = tmp_path / "f"
+    folder.mkdir()
+    spoil(folder)
+    status, lines = told(capsys, ["serve", "--folder", folder, "--platform", tmp_path / "p.toml"])
+    assert (status, len(lines)) == (2, 1)
+    assert said in lines[0]
+
+
+def test_a_path_that_no_socket_can_have_is_told_in_a_line(tmp_path, capsys):
+    status, lines = told(capsys, ["serve", "--folder", tmp_path / ("x" * 120)])
+    assert (status, len(lines)) == (2, 1)
+    assert "too long" in lines[0]
+
+
+def test_a_service_that_was_killed_goes_on_and_its_jobs_with_it(tmp_path):
+    live = Live(tmp_path).start()
+    try:
+        (runs,) = live.submit("sleep 1.5; echo $DARDIS_JOB_ID >> $RAN; exit 4", cpus=4, nodes=4)
+        (waits,) = live.submit()
+        while live.job(runs)["state"] != "running":
+            time.sleep(0.02)
+        live.kill("service")
+        live.service.wait()
+        assert (live.folder / "gateway.sock").exists(), "it is stale now"
+        live.start()
+        assert live.client.get("/status")["epoch"] == 2
+        job = live.ended(runs)
+        assert (job["state"], job["code"], job["attempt"]) == ("failed", 4, 1)
+        assert live.ended(waits)["state"] == "completed"
+        assert live.lines() == {runs: 1, waits: 1}
+        live.client.post("/stop")
+        assert live.service.wait(20) == 0
+        assert live.keeper is None
+        assert run(["journal", "replay", str(live.folder)]) == 0
+    finally:
+        live.end()
+
+
+def test_what_ended_while_nobody_looked_is_unknown_and_runs_again_only_if_somebody_wants_it(tmp_path):
+    live = Live(tmp_path).start()
+    try:
+        (plain,) = live.submit("echo $DARDIS_JOB_ID >> $RAN; sleep 0.5")
+        (again,) = live.submit("echo $DARDIS_JOB_ID >> $RAN; sleep 0.5", requeue=True)
+        while len(live.lines()) < 2:
+            time.sleep(0.02)
+        live.kill("service")
+        live.kill("keeper")
+        live.service.wait()
+        time.sleep(1.5)
+        live.start()
+        assert live.ended(plain)["state"] == "unknown"
+        assert live.ended(again)["state"] == "completed"
+        assert live.lines() == {plain: 1, again: 2}
+        live.client.post(f"/jobs/{plain}/release")
+        assert live.ended(plain)["state"] == "completed"
+        assert live.lines() == {plain: 2, again: 2}
+    finally:
+        live.end()
+
+
+def test_a_job_whose_parent_died_goes_on(live):
+    (number,) = live.submit("echo $DARDIS_JOB_ID >> $RAN; sleep 1.5")
+    while not live.lines()[number]:
+        time.sleep(0.02)
+    live.kill("keeper")
+    assert live.ended(number)["state"] in {"completed", "unknown"}  # as the kernel tells whom it was not born to
+    assert live.lines()[number] == 1
+
+
+@pytest.fixture(scope="module")
+def site():
+    """A service of root, for everybody, in a place where all may look."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to be two users")
+    folder = Path(f"/tmp/dardis-users-{os.getpid()}")  # noqa: S108 (where all may look)
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)
+    live = Live(folder)
+    live.ran.chmod(0o666)
+    try:
+        yield live.start("--users")
+    finally:
+        live.end()
+        subprocess.run(["rm", "-rf", str(folder)], check=True)
+
+
+OTHER = 65534
+AS_ANOTHER = """
+import json, os, sys
+from pathlib import Path
+from dardis.live.client import Client
+from dardis.model.errors import DardisError
+client = Client(Path(sys.argv[1]))
+os.setgroups([]); os.setgid(int(sys.argv[2])); os.setuid(int(sys.argv[2]))
+asked = json.loads(sys.argv[3])
+try:
+    print(json.dumps(getattr(client, asked["do"])(asked["path"], **asked["more"])))
+except DardisError as error:
+    print(json.dumps({"refused": str(error)}))
+"""
+
+
+def asks(live, do, path, **more):
+    """What the service answers to another user; `refused`: it doesn't."""
+    words = [
+        sys.executable,
+        "-c",
+        AS_ANOTHER,
+        live.folder,
+        str(OTHER),
+        json.dumps({"do": do, "path": path, "more": more}),
+    ]
+    return json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+
+
+def hands_in(live, command, output):
+    """How a job of another user ends."""
+    asked = {"argv": ["/bin/sh", "-c", command], "output": str(output), "error": str(output)}
+    (number,) = asks(live, "post", "/jobs", body={"jobs": asked, "cwd": "/", "environment": {}, "script": ""})["ids"]
+    return live.ended(number)
+
+
+def test_jobs_run_as_who_has_handed_them_in(site):
+    mine = site.ran.parent / "mine"
+    job = hands_in(site, "id -u; id -g; id -G; grep Groups /proc/self/status", mine)
+    assert (job["state"], job["code"]) == ("completed", 0), job
+    assert set(mine.read_text().split()) == {str(OTHER), "Groups:"}
+    assert mine.stat().st_uid == OTHER
+
+
+def test_files_of_others_are_out_of_reach(site):
+    secret = site.ran.parent / "roots"
+    secret.mkdir(mode=0o700)
+    link = site.ran.parent / "link"
+    link.symlink_to(secret / "file")
+    for place in (secret / "x", link, site.ran.parent / "mine" / ".." / "roots" / "y", site.folder / "journal.db"):
+        job = hands_in(site, "true", place)
+        assert job["state"] == "failed", place
+        assert job["why"].startswith("failed to start"), job
+    assert list(secret.iterdir()) == []
+
+
+def test_only_owners_touch_jobs_and_only_root_leads(site):
+    (number,) = site.submit("sleep 30")
+    for do in ("cancel", "hold", "release"):
+        assert "root's" in asks(site, "post", f"/jobs/{number}/{do}")["refused"]
+    assert "only who runs the service" in asks(site, "post", "/nodes/n0/drain")["refused"]
+    assert "only who runs the service" in asks(site, "post", "/stop")["refused"]
+    assert site.job(number)["state"] in {"waiting", "running"}
+    site.client.post(f"/jobs/{number}/cancel")
+    for name in (FILE, "keeper/log"):
+        assert (site.folder / name).stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be two users")
+def test_a_personal_service_answers_its_user_alone(live):
+    # Where somebody has opened the folder, too: who asks is who the kernel says.
+    opened = [live.folder, *live.folder.parents[:-1]]
+    modes = [path.stat().st_mode for path in opened]
+    (live.folder / "gateway.sock").chmod(0o666)
+    code = (
+        "import os, sys; from pathlib import Path; from dardis.live.client import Client; "
+        "client = Client(Path(sys.argv[1])); os.setgroups([]); os.setuid(65534); print(client.get('/status'))"
+    )
+    try:
+        for path in opened:
+            path.chmod(0o755)
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(live.folder)], capture_output=True, text=True, check=False
+        )
+    finally:
+        for path, mode in zip(opened, modes, strict=True):
+            path.chmod(mode & 0o7777)
+        (live.folder / "gateway.sock").chmod(0o600)
+    assert done.returncode != 0
+    assert "somebody else's" in done.stderr
