@@ -82,7 +82,8 @@ class Single:
         self.nodes = nodes
         self._columns = np.empty((8, 1), dtype=np.int64)
         self._request = np.empty((1, kinds), dtype=np.int64)
-        asks = Asks(*self._columns, self._request)
+        job, draw_key, first, last, walltime, units, quota, groups = self._columns
+        asks = Asks(job, draw_key, first, last, walltime, units, quota, groups, self._request)
         self.batch = Batch(asks, Held(_ZEROS, _NONE, _NONE, _ZEROS, _ZEROS), Asked(_NONE, _NONE, _NONE))
         self.found = _found(np.array([0, nodes], dtype=np.int64), _NONE)
 
