@@ -13,7 +13,7 @@ from dardis.kernels import at_once, offers, profile, ranked, selection, sums, vi
 from dardis.kernels.at_once import Found
 from dardis.kernels.offers import Asked, Batch, Held, Nodes, OfferRules, Question, Scratch, make_scratch
 from dardis.kernels.openings import NO_CHANGES, NO_OPENINGS, Changes, Openings
-from dardis.kernels.placer import FEWEST_OFFERS, FIRST_LONGEST
+from dardis.kernels.placer import FIRST_LONGEST
 from dardis.kernels.profiles import NodeProfiles
 from dardis.kernels.relayed import answer_block
 from dardis.kernels.rows import Rows, grown, make_rows
@@ -33,6 +33,7 @@ from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.model.values import value
 from dardis.node_manager.open_nodes import OpenNodes
+from dardis.node_manager.room import Single, Space, found_of
 from dardis.wire.messages import Ask, Bind, Bound, Improve, Seek, Switch
 
 if TYPE_CHECKING:
@@ -43,7 +44,6 @@ FEWEST_LATER = 1024
 MANY_LATER = 128
 _ALL_UP: Ints = np.zeros(0, dtype=np.int64)
 _NONE: Ints = np.zeros(0, dtype=np.int64)
-_ZEROS: Ints = np.zeros(2, dtype=np.int64)
 
 
 @value(frozen=True, slots=True)
@@ -65,46 +65,6 @@ class VirtualHosts:
 
     block: int = 64
     arity: int = 8
-
-
-def _found(at: Ints, refuser: Ints) -> Found:
-    """Room for answers to jobs whose nodes stand from `at` on."""
-    start, count, rounds = np.full((3, len(at) - 1), selection.NONE, dtype=np.int64)
-    nodes, units = np.empty((2, int(at[-1])), dtype=np.int64)
-    return Found(start, count, rounds, refuser, at, nodes, units, np.zeros(1, dtype=np.int64))
-
-
-class Single:
-    """A question about one job, and room for its answer; kept, since to make them takes as long as to answer."""
-
-    def __init__(self, kinds: int, nodes: int) -> None:
-        """Have room for so many nodes."""
-        self.nodes = nodes
-        self._columns = np.empty((8, 1), dtype=np.int64)
-        self._request = np.empty((1, kinds), dtype=np.int64)
-        job, draw_key, first, last, walltime, units, quota, groups = self._columns
-        asks = Asks(job, draw_key, first, last, walltime, units, quota, groups, self._request)
-        self.batch = Batch(asks, Held(_ZEROS, _NONE, _NONE, _ZEROS, _ZEROS), Asked(_NONE, _NONE, _NONE))
-        self.found = _found(np.array([0, nodes], dtype=np.int64), _NONE)
-
-    def put(self, seek: Seek) -> None:
-        """Ask this."""
-        self._columns[:, 0] = (
-            seek.job, seek.attempt, seek.first, seek.first, seek.walltime, seek.units, -1, seek.groups
-        )  # fmt: skip
-        self._request[0] = seek.request
-
-
-class Space:
-    """Rows that answers are written to, as many as one has needed."""
-
-    def __init__(self, columns: int) -> None:
-        """Have room for some rows."""
-        self.rows: Ints = np.empty((FEWEST_OFFERS, columns), dtype=np.int64)
-
-    def double(self) -> None:
-        """Make room for twice as many; what they hold is lost."""
-        self.rows = np.empty((2 * len(self.rows), self.rows.shape[1]), dtype=np.int64)
 
 
 class PoolState(NodeProfiles):
@@ -304,7 +264,7 @@ class PoolState(NodeProfiles):
             improve.job, improve.first, improve.first, improve.last, walltime, improve.units,
             np.full(jobs, -1, dtype=np.int64), improve.groups, improve.request,
         )  # fmt: skip
-        found = _found(held.offset, refuser)
+        found = found_of(held.offset, refuser)
         batch = Batch(asks, held, Asked(held.offset, held.node, np.zeros(jobs, dtype=np.int64)))
         self._at_once(improve, batch, found, seed, now, 0, NO_CHANGES, NO_OPENINGS)
         for i in np.flatnonzero(found.start != selection.NONE).tolist():
