@@ -34,7 +34,8 @@ def test_there_is_always_room_for_the_longest_profile():
 def test_what_one_job_got_stays_when_others_are_asked_for():
     state = pool()
     start, nodes, units, _ = seek(state, 1, 3)
-    seek(state, 2, NODES - 3)
+    seek(state, 2, 2)
+    seek(state, 4, NODES - 5)
     again = seek(state, 3, NODES)
     assert (start, nodes.tolist(), units.tolist()) == (0, [0, 1, 2], [1, 1, 1])
     assert (again[0], again[1].tolist()) == (10, list(range(NODES)))
