@@ -69,7 +69,7 @@ class NodePool:
         self._backlogs: dict[ManagerAddress, say.Backlog] = {}
         """How much work each task manager's jobs are, as it told last."""
         self._refusers: dict[JobId, int] = {}
-        """Which of a job's own nodes, by their places, refused last to let it start earlier."""
+        """Which of a job's own nodes, by their places, refused last to let it start earlier; -1: nobody is known."""
         self._publishes = False
         """Whether it tells unasked what has become free."""
 
@@ -197,24 +197,22 @@ class NodePool:
         found = self.state.improve(improve, self._held(improve.job), refuser, self._seed, now)
         moved = np.flatnonzero(found.start != NONE)
         nodes, units, offset = [_EMPTY], [_EMPTY], [0]
-        for i in moved.tolist():
-            low, high = found.at[i], found.at[i] + found.count[i]
-            nodes.append(found.nodes[low:high])
-            units.append(found.units[low:high])
-            offset.append(offset[-1] + len(nodes[-1]))
-            old, start = self._claims[numbers[i]], int(found.start[i])
+        starts = found.start[moved]
+        for i, start, low, count in zip(
+            moved.tolist(), starts.tolist(), found.at[moved].tolist(), found.count[moved].tolist(), strict=True
+        ):
+            nodes.append(found.nodes[low : low + count])
+            units.append(found.units[low : low + count])
+            offset.append(offset[-1] + count)
+            old = self._claims[numbers[i]]
             self._claims[numbers[i]] = Claim(
                 attempts[i], nodes[-1] - self.state.first, units[-1], old.request, start, start + old.end - old.start,
                 committed=True,
             )  # fmt: skip
             refuser[i] = -1
-        for number, place in zip(numbers, refuser.tolist(), strict=True):
-            if place >= 0:
-                self._refusers[number] = place
-            else:
-                self._refusers.pop(number, None)
+        self._refusers.update(zip(numbers, refuser.tolist(), strict=True))
         return Tell(numbers[0], say.Improved(
-            numbers[0], moved, found.start[moved], np.array(offset, dtype=np.int64), np.concatenate(nodes),
+            numbers[0], moved, starts, np.array(offset, dtype=np.int64), np.concatenate(nodes),
             np.concatenate(units),
         ))  # fmt: skip
 

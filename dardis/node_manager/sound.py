@@ -16,7 +16,7 @@ def see_sound(question: Question, first: int, last: int, kinds: int) -> None:
             sound = _ask(question, first, last, kinds)
         case say.Seek(request=request):
             sound = question.units > 0 and question.walltime > 0 and question.span > 0 and len(request) == kinds
-            sound = sound and request.min() >= 0
+            sound = sound and min(request.tolist()) >= 0
         case say.Improve():
             columns = question.job, question.attempt, question.first, question.last, question.units, question.groups
             sound = _as_many(len(question.job), columns, question.request, kinds) and question.units.min() > 0

@@ -13,7 +13,7 @@ from dardis.kernels import at_once, offers, profile, ranked, selection, sums, vi
 from dardis.kernels.at_once import Found
 from dardis.kernels.offers import Asked, Batch, Held, Nodes, OfferRules, Question, Scratch, make_scratch
 from dardis.kernels.openings import NO_CHANGES, NO_OPENINGS, Changes, Openings
-from dardis.kernels.placer import FEWEST_OFFERS, FIRST_LONGEST
+from dardis.kernels.placer import FIRST_LONGEST
 from dardis.kernels.profiles import NodeProfiles
 from dardis.kernels.relayed import answer_block
 from dardis.kernels.rows import Rows, grown, make_rows
@@ -31,18 +31,22 @@ from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.offer_rows import BEST_COLUMNS, OFFER_COLUMNS, STEP_COLUMNS
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
+from dardis.model.values import value
 from dardis.node_manager.open_nodes import OpenNodes
+from dardis.node_manager.room import Single, Space, found_of
 from dardis.wire.messages import Ask, Bind, Bound, Improve, Seek, Switch
 
 if TYPE_CHECKING:
     from dardis.node_manager.late_turns import TurnsOfLate
 
+FEWEST_LATER = 1024
+"""Jobs that start later, of some nodes, for which there is room."""
+MANY_LATER = 128
 _ALL_UP: Ints = np.zeros(0, dtype=np.int64)
 _NONE: Ints = np.zeros(0, dtype=np.int64)
-_ZEROS: Ints = np.zeros(2, dtype=np.int64)
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Claim:
     """A job's reservation on some nodes of the pool (local numbers, ascending), with the attempt that made it."""
 
@@ -63,25 +67,6 @@ class VirtualHosts:
     arity: int = 8
 
 
-def _found(at: Ints, refuser: Ints) -> Found:
-    """Room for answers to jobs whose nodes stand from `at` on."""
-    start, count, rounds = np.full((3, len(at) - 1), selection.NONE, dtype=np.int64)
-    nodes, units = np.empty((2, int(at[-1])), dtype=np.int64)
-    return Found(start, count, rounds, refuser, at, nodes, units, np.zeros(1, dtype=np.int64))
-
-
-class Space:
-    """Rows that answers are written to, as many as one has needed."""
-
-    def __init__(self, columns: int) -> None:
-        """Have room for some rows."""
-        self.rows: Ints = np.empty((FEWEST_OFFERS, columns), dtype=np.int64)
-
-    def double(self) -> None:
-        """Make room for twice as many; what they hold is lost."""
-        self.rows = np.empty((2 * len(self.rows), self.rows.shape[1]), dtype=np.int64)
-
-
 class PoolState(NodeProfiles):
     """Profiles and reservations of nodes `[first, last)` of a platform, as arrays that the kernels work on."""
 
@@ -99,14 +84,20 @@ class PoolState(NodeProfiles):
         """
         self._boot_s = boot_and_shutdown(platform)[0][first:last].copy()
         self._open_nodes = OpenNodes(last - first)
+        self._touched: list[Ints] = []
+        """Nodes that have changed since it was last taken note of: that costs as much for many as for one."""
+        self._added = 0
+        """How many breakpoints a node may have got meanwhile, at most."""
         self._longest_seen = 1
-        """No profile has more breakpoints: to look at all of them would make every question cost time of all nodes."""
+        """No profile had more breakpoints: to look at all of them would make every question cost time of all nodes."""
         super().__init__(platform, first, last, desired)
         self._longest_seen = int(self.profiles.size.max(initial=1))
         self.books = make_rows(self.count, 1, 4, np.int64)
         self._scratch_longest = FIRST_LONGEST
         self._scratch = make_scratch(FIRST_LONGEST, self.profiles, 0, 0)
         self._out, self._steps, self._best = Space(OFFER_COLUMNS), Space(STEP_COLUMNS), Space(BEST_COLUMNS)
+        self._single = Single(self.capacity.shape[1], 0)
+        self._later = np.empty(FEWEST_LATER, dtype=np.int64)
         self.virtual_hosts = virtual_hosts or VirtualHosts()
         self.sent: Ints = np.zeros(2, dtype=np.int64)
         """Rows that virtual hosts sent for the last question that was added up, and most of one to the root."""
@@ -121,8 +112,19 @@ class PoolState(NodeProfiles):
         self._longest_seen = int(profiles.size.max(initial=1))
         self._open_nodes = OpenNodes(self.count)
 
-    def _touch(self, nodes: Ints) -> None:
-        """Note that what these nodes hold has changed."""
+    def _touch(self, nodes: Ints, added: int = 2) -> None:
+        """Note that what these nodes hold has changed, by so many breakpoints at most."""
+        self._touched.append(nodes)
+        self._added += added
+
+    def _see_touched(self) -> None:
+        """Take note of all nodes that have changed."""
+        touched = self._touched
+        if not touched:
+            return
+        nodes = touched[0] if len(touched) == 1 else np.concatenate(touched)
+        touched.clear()
+        self._added = 0
         self._changed[nodes] = True
         self._open_nodes.touch(nodes)
         self._longest_seen = max(self._longest_seen, int(np.maximum.reduce(self.profiles.size.take(nodes))))
@@ -159,6 +161,7 @@ class PoolState(NodeProfiles):
 
     def published(self, now: int, *, whole: bool) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
         """What nodes can hold from now on, as `Published` says it. Those that have changed since, or the `whole`."""
+        self._see_touched()
         last, self._published = self._published, now
         self._changed |= whole
         view.mark_passed(self.profiles, last, now, self._changed)
@@ -177,6 +180,7 @@ class PoolState(NodeProfiles):
 
     def tell(self, now: int) -> int:
         """How many nodes would publish something; from now on none would."""
+        self._see_touched()
         last, self._published = self._published, now
         return view.tell(self.profiles, last, now, self._changed)
 
@@ -186,6 +190,7 @@ class PoolState(NodeProfiles):
             from dardis.node_manager.late_turns import TurnsOfLate
 
             self._turns = TurnsOfLate(self, self.capacity.shape[1])
+        self._see_touched()
         since, self._published = self._published, now
         turns = self._turns
         blocked = turns.take(question, self._changed, since, seed, now)
@@ -217,13 +222,14 @@ class PoolState(NodeProfiles):
 
         A depth less than 0 stands for each node's cores.
         """
-        depths = self.capacity[nodes, 0] if depth < 0 else np.full(len(nodes), depth)
-        room = np.empty(1024, dtype=np.int64)
-        count = profile.later_jobs(self.books, nodes, now, depths, room)
+        depths = self.capacity[:, 0].take(nodes) if depth < 0 else np.full(len(nodes), depth)
+        count = profile.later_jobs(self.books, nodes, now, depths, self._later)
         if count < 0:
-            room = np.empty(-count, dtype=np.int64)
-            count = profile.later_jobs(self.books, nodes, now, depths, room)
-        return (np.unique(room[:count]) if count else room[:0]), count
+            self._later = np.empty(-2 * count, dtype=np.int64)
+            count = profile.later_jobs(self.books, nodes, now, depths, self._later)
+        found = self._later[:count]
+        # Of few numbers Python makes a set in a fifth of the time.
+        return np.unique(found) if count > MANY_LATER else np.array(sorted({*found.tolist()}), dtype=np.int64), count
 
     def offers(self, ask: Ask, held: Held, seed: int, now: int) -> tuple[Ints, Ints]:
         """Return (rows, offset) of the offers of the nodes that are asked, to all asks of the message."""
@@ -231,21 +237,21 @@ class PoolState(NodeProfiles):
 
     def seek(self, seek: Seek, seed: int, now: int) -> tuple[int, Ints, Ints, int]:
         """Reserve and book a job's earliest start; start, nodes, units and rounds, no nodes where there is none."""
-        ask = (seek.job, seek.attempt, seek.first, seek.first, seek.walltime, seek.units, -1, seek.groups)
-        job, draw_key, first, last, walltime, units, quota, groups = np.array(ask, dtype=np.int64).reshape(8, 1)
-        request = seek.request.reshape(1, -1)
-        asks = Asks(job, draw_key, first, last, walltime, units, quota, groups, request)
-        found = _found(np.array([0, min(seek.units, self.count)], dtype=np.int64), _NONE)
-        batch = Batch(asks, Held(_ZEROS, _NONE, _NONE, _ZEROS, _ZEROS), Asked(_NONE, _NONE, _NONE))
+        single, needed = self._single, min(seek.units, self.count)
+        if needed > single.nodes:
+            single = self._single = Single(self.capacity.shape[1], min(2 * needed, self.count))
+        single.put(seek)
+        self._see_touched()
         # Who is down may be up by the time that it could start.
         known = self._open_nodes.of(seek.request, seek.groups) if len(self._ready) == 0 else (NO_CHANGES, NO_OPENINGS)
-        outcome = self._at_once(seek, batch, found, seed, now, seek.span, *known)
+        found = single.found
+        outcome = self._at_once(seek, single.batch, found, seed, now, seek.span, *known)
         if outcome == at_once.NOTHING:
             return 0, _NONE, _NONE, 0
         count = int(found.count[0])
-        nodes = found.nodes[:count]
-        self._touch(nodes - self.first)
-        return int(found.start[0]), nodes, found.units[:count], int(found.rounds[0])
+        nodes, units = found.nodes[:count].copy(), found.units[:count].copy()
+        self._touch(nodes if self.first == 0 else nodes - self.first)
+        return int(found.start[0]), nodes, units, int(found.rounds[0])
 
     def improve(self, improve: Improve, held: Held, refuser: Ints, seed: int, now: int) -> Found:
         """Let jobs that hold nodes start earlier on these; where `start` is not `NONE` they have moved.
@@ -258,12 +264,11 @@ class PoolState(NodeProfiles):
             improve.job, improve.first, improve.first, improve.last, walltime, improve.units,
             np.full(jobs, -1, dtype=np.int64), improve.groups, improve.request,
         )  # fmt: skip
-        found = _found(held.offset, refuser)
+        found = found_of(held.offset, refuser)
         batch = Batch(asks, held, Asked(held.offset, held.node, np.zeros(jobs, dtype=np.int64)))
         self._at_once(improve, batch, found, seed, now, 0, NO_CHANGES, NO_OPENINGS)
         for i in np.flatnonzero(found.start != selection.NONE).tolist():
-            nodes = held.node[held.offset[i] : held.offset[i + 1]]
-            self._touch(nodes)
+            self._touch(held.node[held.offset[i] : held.offset[i + 1]], added=4)
         return found
 
     def _at_once(
@@ -363,6 +368,8 @@ class PoolState(NodeProfiles):
         return self._scratch_as_long(quota, instants)
 
     def _scratch_as_long(self, quota: int = 0, instants: int = 0) -> Scratch:
+        if self._longest_seen + self._added > self._scratch_longest:
+            self._see_touched()
         if quota > 1 or self._longest_seen > self._scratch_longest:
             if self._longest_seen > self._scratch_longest:
                 self._scratch_longest = max(self._longest_seen, 2 * self._scratch_longest)

@@ -253,13 +253,12 @@ class Simulation:
         What comes before a turn is counted as a part of it: to read the clock costs as much as to let an event happen.
         """
         for turn in turns:
-            spent, begun = self._lockstep.hold(turn.talk, now, self._begun)
+            elsewhere = self._lockstep.hold(turn.talk, now)
             if self._turns.by_instant and not turn.upkeep:
-                self._decided += spent
-                self._begun = begun
+                self._decided += elsewhere
                 continue
-            self._begun = cpu_ns()
-            spent += self._begun - begun
+            begun, self._begun = self._begun, cpu_ns()
+            spent = self._begun - begun + elsewhere
             if turn.upkeep:
                 self.recorder.upkeep_ns += spent
             else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from dardis.model.addresses import HostId, all_hosts
 from dardis.wire.effects import Effect, Send, ToHosts
@@ -30,6 +30,14 @@ class Hosts(Protocol):
 
     def close(self) -> int:
         """End the hosts; return the CPU ns of their machines that no `exchange` has told yet."""
+
+
+@runtime_checkable
+class HostsHere(Hosts, Protocol):
+    """Hosts whose machines work in the caller's thread."""
+
+    def deliver(self, sends: Sequence[ToHosts], now: int) -> list[Message]:
+        """Deliver at time `now`; return what the hosts answer, hosts ascending."""
 
 
 def receivers(said: ToHosts, hosts: int) -> Sequence[HostId]:

@@ -28,22 +28,25 @@ class LocalHosts:
 
     def exchange(self, sends: Sequence[ToHosts], now: int) -> tuple[list[Message], int]:
         """Deliver at once; the answers of host 0 come first."""
-        self._answers = {}
         begun = cpu_ns()
+        answers = self.deliver(sends, now)
+        return answers, cpu_ns() - begun
+
+    def deliver(self, sends: Sequence[ToHosts], now: int) -> list[Message]:
+        """Deliver at once; the answers of host 0 come first."""
+        self._answers = {}
         for send in sends:
             for host in receivers(send, len(self._machines)):
-                self._deliver(host, send.message, now)
-        spent = cpu_ns() - begun
+                self._hand(host, send.message, now)
+                while self._under_way:
+                    self._hand(*self._under_way.popleft(), now)
         flat = [message for host in sorted(self._answers) for message in self._answers[host]]
-        return [self._through_wire(message, now) for message in flat] if self._encoded else flat, spent
+        return [self._through_wire(message, now) for message in flat] if self._encoded else flat
 
-    def _deliver(self, to: HostId, message: Message, now: int) -> None:
-        """Let a host take a message, and other hosts what it hands on."""
-        self._under_way.append((to, message))
-        while self._under_way:
-            host, message = self._under_way.popleft()
-            heard = self._through_wire(message, now) if self._encoded else message
-            self._interpreter.obey(host, self._machines[host].handle(heard, now), now)
+    def _hand(self, host: HostId, message: Message, now: int) -> None:
+        """Let a host take a message."""
+        heard = self._through_wire(message, now) if self._encoded else message
+        self._interpreter.obey(host, self._machines[host].handle(heard, now), now)
 
     def send(self, who: Address, said: ToHosts, now: int) -> None:  # noqa: ARG002
         """Take what a host hands on: to itself it comes next."""

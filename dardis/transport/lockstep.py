@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dardis.engine.clock import cpu_ns
 from dardis.model.addresses import ONLY_MANAGER, Address
 from dardis.model.errors import ProtocolError
-from dardis.transport.base import Hosts
+from dardis.transport.base import Hosts, HostsHere
 from dardis.transport.interpreter import Executor, Interpreter
 from dardis.wire.effects import Effect, Talk, ToHosts, ToManagers
 from dardis.wire.messages import Message
@@ -19,6 +19,7 @@ class Lockstep:
     def __init__(self, hosts: Hosts, executor: Executor) -> None:
         """Talk with these hosts."""
         self._hosts = hosts
+        self._here = hosts if isinstance(hosts, HostsHere) else None
         self._interpreter = Interpreter(self, executor=executor)
         self._said: list[ToHosts] = []
 
@@ -30,29 +31,30 @@ class Lockstep:
         """Hosts alone tell."""
         raise ProtocolError(f"a task manager tells {type(said.message).__name__}")
 
-    def hold(self, talk: Talk | tuple[Effect, ...], now: int, begun: int) -> tuple[int, int]:
-        """Hold a talk to its end; return CPU ns inside the machines of both sides, and since when they are not counted.
+    def hold(self, talk: Talk | tuple[Effect, ...], now: int) -> int:
+        """Hold a talk to its end; return CPU ns of machines elsewhere, less what this thread took to hear of them.
 
-        Counted are those since `begun`, in ns of this thread's CPU clock. To carry out what nobody answers is counted
-        with what comes next: to read the clock takes as long.
+        What machines of this thread take is seen on its own clock.
         """
         if isinstance(talk, tuple):
             self._interpreter.obey(ONLY_MANAGER, talk, now)
             if self._said:
                 raise ProtocolError(f"nobody takes the answer to {type(self._said[0].message).__name__}")
-            return 0, begun
-        spent = 0
+            return 0
+        elsewhere = 0
         answers: Sequence[Message] | None = None
         while True:
             try:
                 effects = next(talk) if answers is None else talk.send(answers)
             except StopIteration:
-                return spent, begun
-            spent += cpu_ns() - begun
+                return elsewhere
             answers = ()
             self._interpreter.obey(ONLY_MANAGER, effects, now)  # they speak in turns: whoever it is
             if self._said:
                 said, self._said = self._said, []
+                if self._here is not None:
+                    answers = self._here.deliver(said, now)
+                    continue
+                begun = cpu_ns()
                 answers, remote = self._hosts.exchange(said, now)
-                spent += remote
-            begun = cpu_ns()
+                elsewhere += remote - (cpu_ns() - begun)

@@ -93,7 +93,7 @@ class PlannedTurns:
             reserved_until = agent.start + agent.walltime
             freed_until = max(freed_until, reserved_until)
             yield Turn(self._free(job, agent, reserved_until, later, now), upkeep=True)
-        later.intersection_update(self._agents)
+        later = {job for job in later if job in self._agents}  # to intersect sets would go over all agents
         # What one job leaves when it moves may be of use to those before it only at the next end, however on time.
         if freed_until >= (now if self._of_all_nodes else now + 1):
             yield from self._repair(later, freed_until, now)
@@ -124,14 +124,16 @@ class PlannedTurns:
 
     def _repair(self, later: set[JobId], freed_until: int, now: int) -> Iterator[Turn]:
         """Let those ask again who may gain by what has been freed: who waits, then who has a later start."""
-        yield from self._ask_again(self._waiting, freed_until, now)
+        if self._waiting:
+            yield from self._ask_again(self._waiting, freed_until, now)
         if not self._backfills:
             return
         if self._of_all_nodes:
             later = self._ahead = {job for job in self._ahead if self._agents[job].start > now}
         self._moved_until = 0
-        yield from self._ask_again(later, 0, now, self._depth if self._of_all_nodes else 0)
-        if self._moved_until > now:
+        if later:
+            yield from self._ask_again(later, 0, now, self._depth if self._of_all_nodes else 0)
+        if self._waiting and self._moved_until > now:
             yield from self._ask_again(self._waiting, self._moved_until, now)
 
     def _ask_again(self, jobs: Iterable[JobId], freed_until: int, now: int, most: int = 0) -> Iterator[Turn]:

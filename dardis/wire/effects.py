@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from dardis.model.addresses import HostId, JobId, ManagerAddress
 from dardis.model.arrays import Ints
+from dardis.model.values import value
 from dardis.wire.messages import Message, Reminder, Timer
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Send:
     """Send a message to a host. One that a host has for itself it takes next, before anything from outside."""
 
@@ -19,14 +19,14 @@ class Send:
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class SendAll:
     """Send a message to all hosts."""
 
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Tell:
     """Send a message to the task manager that serves the job."""
 
@@ -34,14 +34,14 @@ class Tell:
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class TellAll:
     """Send a message to all task managers."""
 
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Return:
     """Send a message to the task manager at this address, which has asked down the tree of hosts."""
 
@@ -49,7 +49,7 @@ class Return:
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class SetTimer:
     """Hand the timer back at time `at`."""
 
@@ -57,7 +57,7 @@ class SetTimer:
     timer: Timer | Reminder
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Launch:
     """Start the job's units on these nodes at `at`; kill them at `until`."""
 
@@ -69,7 +69,7 @@ class Launch:
     until: int
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Kill:
     """Do not launch, or kill, this attempt's units on this host."""
 
@@ -77,7 +77,7 @@ class Kill:
     attempt: int
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Placed:
     """The job has a reservation (or another than before)."""
 
@@ -95,7 +95,7 @@ class Placed:
     """Nodes and units of each part, where it has several; `nodes` and `units` are then those of all together."""
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Rejected:
     """The job can never run on this machine, whatever windows (`attempts`) it has tried."""
 
@@ -104,7 +104,7 @@ class Rejected:
     attempts: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Waiting:
     """The job can't be placed now; it asks again when something has changed."""
 
@@ -112,7 +112,7 @@ class Waiting:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Done:
     """The job has finished on all its nodes."""
 
@@ -127,7 +127,7 @@ class Plain(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Solved:
     """A decision was a model's: what was asked, and how good the answer is. None: there is no such figure."""
 
@@ -158,7 +158,7 @@ class Solved:
     """What was to be decided; no record keeps it."""
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Switched:
     """These nodes are shut down (begun at the moments, one a node), or booted, to be up at them."""
 

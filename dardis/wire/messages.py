@@ -6,7 +6,7 @@ its nodes that it names.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -15,12 +15,13 @@ from dardis.model.addresses import Address, HostId, JobId, ManagerAddress
 from dardis.model.arrays import Ints
 from dardis.model.asks import Asks
 from dardis.model.job import FOREVER, NO_TIME
+from dardis.model.values import value
 
 ROWS, SUMS, CANDIDATES = codes.ROWS, codes.SUMS, codes.CANDIDATES
 _NONE: Ints = np.zeros(0, dtype=np.int64)
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Ask:
     """Task manager to all node managers: when could these jobs start? Arrays of (asks,), `request` (asks, kinds)."""
 
@@ -71,7 +72,7 @@ class Ask:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Offers:
     """A host's answer: rows (node, from, to, fitting index, free from, free to) of instants of the ask's grid."""
 
@@ -89,7 +90,7 @@ class Offers:
     """When the last node that is down now could be up; offers before then may have been held back."""
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Seek:
     """Task manager to the only host: find the job's earliest start, and reserve it at once.
 
@@ -110,7 +111,7 @@ class Seek:
     distinct: bool
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Sought:
     """The only host's answer: what is reserved from `start` on; on no node where there is no start."""
 
@@ -122,7 +123,7 @@ class Sought:
     """For how many questions it stands."""
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Improve:
     """Task manager to the only host: let these jobs start earlier on the nodes that they hold, each where it can.
 
@@ -142,7 +143,7 @@ class Improve:
     distinct: bool
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Improved:
     """The only host's answer: which have moved, by their place in the question, and what they hold now."""
 
@@ -156,7 +157,7 @@ class Improved:
     units: Ints
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class JointAsk:
     """Asks of several rounds that share a message, for samples of the same kind: ask i is that of round `rounds[i]`."""
 
@@ -164,7 +165,7 @@ class JointAsk:
     ask: Ask
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class JointOffers:
     """The offers to a `JointAsk`; row i of `about` (horizon, last_end, down_until) is of round `rounds[i]`."""
 
@@ -177,7 +178,7 @@ class JointOffers:
     rows: Ints
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Sums:
     """What some hosts offer together, as steps: rows (instant, change of units, change of the sum of indices).
 
@@ -195,7 +196,7 @@ class Sums:
     rows: Ints
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Candidates:
     """The best of some hosts' nodes for the starts that were selected: rows (key, node, units it takes, incarnation).
 
@@ -209,14 +210,14 @@ class Candidates:
     """How many hosts are in it."""
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Written:
     """A message that another carries, as it is on the wire: whoever hands it on need not read it."""
 
     block: Ints
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Relay:
     """To a host: take this, pass it on to the hosts [first, last), your part of the tree, and answer for all of them.
 
@@ -249,7 +250,7 @@ class Relay:
     """From then on nobody waits for the answer, and it is not asked."""
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Gathered:
     """A host's answer to a `Relay`: what the hosts [first, …) of its part have said, summed where it can be."""
 
@@ -261,7 +262,7 @@ class Gathered:
     answers: list[Message | Written]
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Confirm:
     """Task manager to the chosen: reserve. A reservation that the job has here already is replaced.
 
@@ -282,7 +283,7 @@ class Confirm:
     """From then on it is refused: a tentative one at its start or before."""
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Reserved:
     """A host holds what a tentative `Confirm` asked for."""
 
@@ -291,7 +292,7 @@ class Reserved:
     host: HostId
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Refused:
     """A host does not hold, or no longer, what was to be reserved or committed."""
 
@@ -300,7 +301,7 @@ class Refused:
     host: HostId
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Commit:
     """Task manager to the chosen: everybody has reserved, start at the time agreed."""
 
@@ -308,7 +309,7 @@ class Commit:
     attempt: int
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Committed:
     """A host will start the job at the time agreed."""
 
@@ -317,7 +318,7 @@ class Committed:
     host: HostId
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Release:
     """Task manager to a host: drop this attempt's reservation and all before it; kill what runs of them."""
 
@@ -327,7 +328,7 @@ class Release:
     """When all that was said to claim it has expired: until then a copy may come that could be taken."""
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Released:
     """A host has dropped a reservation, or never had it, and will not take it any more."""
 
@@ -336,7 +337,7 @@ class Released:
     host: HostId
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Ended:
     """The executor to its node manager: the job's units here have ended.
 
@@ -347,7 +348,7 @@ class Ended:
     depth: int
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Later:
     """Node managers to the task managers of the next jobs: something became free before your start."""
 
@@ -366,7 +367,7 @@ BIND_WALLTIME, BIND_UNITS = 2, 3
 """Two of these."""
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Announce:
     """Task manager to all node managers: a job holds a reservation, or, if not `standing`, not any more.
 
@@ -378,7 +379,7 @@ class Announce:
     standing: bool
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Backlog:
     """Task manager to all node managers: how much work its jobs are, for whoever works out when a job is old."""
 
@@ -390,12 +391,12 @@ class Backlog:
     a multiple of 2^62 and what is left."""
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Look:
     """To a host: publish what has changed since you last did."""
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Published:
     """A host to all task managers: what its changed nodes can hold from now on.
 
@@ -423,7 +424,7 @@ class Published:
     """How long it takes from now on until each node is up, where it is off and nobody has had it booted; else 0."""
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Bind:
     """The only task manager to the only host: let these jobs start now, in this order, where they fit.
 
@@ -447,7 +448,7 @@ class Bind:
     soft: bool
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Bound:
     """The only host's answer: what jobs have got."""
 
@@ -466,7 +467,7 @@ class Bound:
     """When capacity or what is wished changes by itself next."""
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Switch:
     """To a host: shut these nodes down now, or boot them now (those that are shutting down: as soon as they are off).
 
@@ -479,7 +480,7 @@ class Switch:
     """When the node is up; of nodes that are shut down: when it is if its boot begins as soon as it is off."""
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Closures:
     """To a host: from now on nodes are closed, or hold less, in these spans and in no others."""
 
@@ -490,7 +491,7 @@ class Closures:
     """By how much less the node holds, shape (spans, kinds); less than 0: it holds nothing."""
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Finished:
     """A host to the task manager: the job's units here have ended by themselves or at their walltime."""
 
@@ -499,7 +500,7 @@ class Finished:
     host: HostId
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Noted:
     """Task manager to a host: `Finished` has arrived."""
 
@@ -507,7 +508,7 @@ class Noted:
     attempt: int
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class HostDown:
     """The transport to task managers: this incarnation of a host is dead, and all that it held is gone."""
 
@@ -515,7 +516,7 @@ class HostDown:
     incarnation: int
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Timer:
     """A timer that a machine has set for a job; `token` says what for."""
 
@@ -524,7 +525,7 @@ class Timer:
     token: int
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Reminder:
     """A timer that a host has set for a question down the tree: ask again, answer, or forget it."""
 

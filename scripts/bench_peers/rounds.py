@@ -67,7 +67,7 @@ class Machine:
         begun = time.process_time()
         for job in jobs:
             said = talk(manager, manager.submit(job.asked, job.submit), lambda effects: effects, job.submit)
-            self._lockstep.hold(said, job.submit, 0)
+            self._lockstep.hold(said, job.submit)
         return (time.process_time() - begun) / count
 
     def pass_over(self) -> float:

@@ -96,9 +96,9 @@ def test_rows_between_virtual_hosts_are_counted_exactly():
     rows = 0
 
     class Watched(LocalHosts):
-        def exchange(self, sends, now):
+        def deliver(self, sends, now):
             nonlocal rows
-            answered = super().exchange(sends, now)
+            answered = super().deliver(sends, now)
             if any(isinstance(send.message, Relay) for send in sends):
                 rows += int(pool.state.sent[SENT])
             return answered

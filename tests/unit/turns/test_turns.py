@@ -46,7 +46,7 @@ class Told:
         """What is said in these turns."""
         self.said = []
         for turn in turns:
-            self.lockstep.hold(turn.talk, now, 0)
+            self.lockstep.hold(turn.talk, now)
             self.count += not turn.upkeep
         return [
             (deed.job, deed.start)
@@ -208,5 +208,5 @@ def test_a_talk_is_over_when_it_ends_and_not_before():
 
     told = Told(set_to("easy"))
     with pytest.raises(TypeError):
-        told.lockstep.hold(talk(), 0, 0)
+        told.lockstep.hold(talk(), 0)
     assert said == ["on"]
