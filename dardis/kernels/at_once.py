@@ -26,25 +26,12 @@ from dardis.kernels.offers import (
     offers_of_node,
     up_from,
 )
-from dardis.kernels.openings import (
-    BASE,
-    HEAP,
-    LATER,
-    UNKNOWN,
-    WHOLE,
-    Changes,
-    Openings,
-    Taken,
-    catch_up,
-    latest_of,
-    nodes_now,
-    units_of_empty,
-    who_could,
-)
+from dardis.kernels.openings import BASE, HEAP, LATER, WHOLE, Changes, Openings, catch_up, units_of_empty
 from dardis.kernels.profile import DONE, FULL, REFUSED, book, release, reserve, unbook
 from dardis.kernels.rows import Rows, make_room
 from dardis.kernels.search import last_change, rounds_until
 from dardis.kernels.selection import NONE, Choice, Start, choose_nodes, choose_start
+from dardis.kernels.starters import UNKNOWN, Taken, latest_of, nodes_now, who_could
 from dardis.model.arrays import Ints
 from dardis.model.asks import Asks
 

@@ -12,21 +12,17 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dardis.kernels.fitting import fits_at
 from dardis.kernels.jit import bare, folded, inlined
-from dardis.kernels.offers import Nodes
-from dardis.kernels.queue import UNBOUND
 from dardis.kernels.rows import Rows, forget_before
-from dardis.kernels.search import units_now
-from dardis.kernels.selection import GAP_BITS, OPEN_GAP, Choice, Start, give_out, key_of, units_of
 from dardis.model.arrays import Ints
-from dardis.model.codes import BEST_FIT, FIRST_FIT
 from dardis.model.job import FOREVER
-from dardis.model.offer_rows import INDEX_BITS
 
 Small = NDArray[np.int32]
 """Numbers of nodes."""
 NODE_BITS, UNTIL_BITS, LEVEL_BITS = 24, 28, 11
 """Bits of an entry's key: the node, below until when it holds a unit (s from the base on), below how many at least."""
+LEVEL_SHIFT: Final = UNTIL_BITS + NODE_BITS
 MOST_NODES: Final = 1 << NODE_BITS
 OPEN_END: Final = (1 << UNTIL_BITS) - 1
 """Until for ever; whatever ends comes before, eight years and more as one."""
@@ -39,16 +35,15 @@ LATER: Final = np.int64(1) << 40
 """More seconds than anybody looks ahead."""
 ANY_UNITS: Final = np.int64(1) << 40
 """Units where nothing is asked for."""
-MOST_UNITS: Final = (1 << 31) - 1
-"""No node holds more, as amounts are 32-bit integers."""
-UNKNOWN: Final = -1
-"""What `nodes_now` answers where it would need more room; and 0: it can't start now."""
 HEAP: Final = 1024
-"""Nodes at most that are not yet in their order, since they hold more at the end of the run than they do later."""
+"""Nodes at most that are put in order by the way."""
 
 CHUNKS, NODES, BASE, READ, EPOCH, WHOLE = range(6)
 """Of a size, in `about`: chunks in use, nodes that can start, what `until` counts from, what it has read of the list of
 changes, and of which list; and the most units that any node holds."""
+SOONEST, LONGEST = range(2)
+"""Of a node, in `refused`: when it can hold a unit at the soonest, s from the base on, that stays for more than so
+many s."""
 WRITTEN, ISSUE = range(2)
 """Of the changes, in `about`: how many are noted, and which list it is."""
 
@@ -73,16 +68,12 @@ class Openings(NamedTuple):
     size: Ints
     order: Ints
     """Chunks, by their keys."""
+    refused: Small
+    """Shape (nodes, 2): what was seen when the node was last asked for a later start; 0 in the first where nobody has
+    asked since it changed."""
     heap: Ints
-    """Shape (2, HEAP): keys and nodes that are being put in order."""
+    """Shape (3, HEAP): keys and nodes that are being put in order, and their places as a heap."""
     about: Ints
-
-
-class Taken(NamedTuple):
-    """Where nodes are written that are taken, by their numbers in the machine, and their units."""
-
-    nodes: Ints
-    units: Ints
 
 
 def make_changes(nodes: int) -> Changes:
@@ -96,18 +87,22 @@ def make_openings(nodes: int) -> Openings:
     chunks = nodes // (CHUNK // 2) + 8
     about = np.zeros(6, dtype=np.int64)
     about[EPOCH] = -1
+    heap = np.zeros((3, HEAP), dtype=np.int64)
+    heap[2] = np.arange(HEAP)
     return Openings(
         np.zeros(nodes, dtype=np.int64), np.zeros(blocks, dtype=np.int64),
         np.zeros(-(-blocks // BLOCK), dtype=np.int64), np.zeros((chunks, CHUNK), dtype=np.int64),
-        np.zeros(chunks, dtype=np.int64), np.zeros(chunks, dtype=np.int64), np.zeros((2, HEAP), dtype=np.int64), about,
+        np.zeros(chunks, dtype=np.int64), np.zeros(chunks, dtype=np.int64), np.zeros((nodes, 2), dtype=np.int32), heap,
+        about,
     )  # fmt: skip
 
 
 _NONE = np.zeros(0, dtype=np.int64)
 NO_CHANGES: Final = Changes(np.zeros(0, np.int32), _NONE)
 NO_OPENINGS: Final = Openings(
-    _NONE, _NONE, _NONE, np.zeros((0, CHUNK), dtype=np.int64), _NONE, _NONE, np.zeros((2, 0), dtype=np.int64), _NONE
-)
+    _NONE, _NONE, _NONE, np.zeros((0, CHUNK), dtype=np.int64), _NONE, _NONE, np.zeros((0, 2), dtype=np.int32),
+    np.zeros((3, 0), dtype=np.int64), _NONE,
+)  # fmt: skip
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -126,7 +121,7 @@ def least_of(values: Ints, block: int) -> int:
 @inlined
 def pack_key(level: int, until: int, node: int) -> int:
     """The place in the order of a node that holds `level` units before none, and one until `until` s from the base."""
-    return (min(level, MOST_LEVEL) << (UNTIL_BITS + NODE_BITS)) | (until << NODE_BITS) | node
+    return (min(level, MOST_LEVEL) << LEVEL_SHIFT) | (until << NODE_BITS) | node
 
 
 @inlined
@@ -156,7 +151,7 @@ def entry_of(rows: Rows, node: int, request: Ints, base: int, now: int) -> int:
     level = whole_at(rows, place, request)
     place += 1
     if level == 0:
-        while place < stop and whole_at(rows, place, request) == 0:
+        while place < stop and not fits_at(rows.value, place, request, False):
             place += 1
         return -1 - (min(rows.time[place] - base, LATER) if place < stop else LATER)
     while place < stop:
@@ -214,6 +209,15 @@ def place_in(openings: Openings, chunk: int, key: int) -> int:
         else:
             high = middle
     return low
+
+
+@inlined
+def seek_key(openings: Openings, key: int) -> tuple[int, int]:
+    """Chunk, by its place in the order, and place in it of the first key that is not less; behind the last if none."""
+    at = chunk_of(openings, key)
+    chunk = openings.order[at]
+    place = place_in(openings, chunk, key)
+    return (at, place) if place < openings.size[chunk] else (at + 1, np.int64(0))
 
 
 @bare
@@ -325,6 +329,8 @@ def lay_out(
     key, about = openings.key, openings.about
     about[BASE] = now
     for node in range(len(key)):
+        if openings.refused[node, SOONEST] != 0:  # else it is not written: no memory for a size that starts at once
+            openings.refused[node, SOONEST] = 0
         key[node] = -1 - LATER
         if (groups >> group[node]) & 1:
             key[node] = entry_of(rows, np.int64(node), request, now, now)
@@ -353,278 +359,10 @@ def catch_up(
     fresh = about[EPOCH] == changes.about[ISSUE] and now - about[BASE] < OPEN_END // 2
     place = about[READ]
     while fresh and place < changes.about[WRITTEN]:
-        fresh = renew(rows, group, openings, request, groups, np.int64(changes.node[place]), now)
+        node = np.int64(changes.node[place])
+        openings.refused[node, SOONEST] = 0
+        fresh = renew(rows, group, openings, request, groups, node, now)
         place += 1
     if not (fresh and renew_over(rows, group, openings, request, groups, now)):
         lay_out(rows, group, capacity, openings, request, groups, now)
     about[EPOCH], about[READ] = changes.about[ISSUE], changes.about[WRITTEN]
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Who starts now.
-
-
-@inlined
-def seek_key(openings: Openings, key: int) -> tuple[int, int]:
-    """Chunk, by its place in the order, and place in it of the first key that is not less; behind the last if none."""
-    at = chunk_of(openings, key)
-    chunk = openings.order[at]
-    place = place_in(openings, chunk, key)
-    return (at, place) if place < openings.size[chunk] else (at + 1, np.int64(0))
-
-
-@inlined
-def free_until(rows: Rows, changes: Changes, openings: Openings, request: Ints, node: int, now: int) -> int:
-    """Until when a node that holds a unit now does (FOREVER: for ever); its profile begins with now afterwards.
-
-    Where a segment of it has passed the node's least number of units may have risen, though its entry is not over.
-    """
-    if rows.size[node] > 1 and rows.time[rows.head[node] + 1] <= now:
-        forget_before(rows, node, now)
-        if changes.about[WRITTEN] < len(changes.node):
-            changes.node[changes.about[WRITTEN]] = node
-            changes.about[WRITTEN] += 1
-    until = until_of(openings.key[node])
-    if until == OPEN_END:
-        return FOREVER
-    if until < OPEN_END - 1:
-        return openings.about[BASE] + until
-    place = rows.head[node]
-    while whole_at(rows, place, request) > 0:
-        place += 1
-    return rows.time[place]
-
-
-@inlined
-def before(keys: Ints, nodes: Ints, a: int, b: int) -> bool:
-    """Whether entry a goes before entry b: by key, then by node."""
-    return keys[a] < keys[b] or (keys[a] == keys[b] and nodes[a] < nodes[b])
-
-
-@inlined
-def swap(keys: Ints, nodes: Ints, a: int, b: int) -> None:
-    """Let two entries change places."""
-    keys[a], keys[b] = keys[b], keys[a]
-    nodes[a], nodes[b] = nodes[b], nodes[a]
-
-
-@bare
-def push(keys: Ints, nodes: Ints, size: int) -> None:
-    """Take the entry behind a heap of `size` entries into it."""
-    place = size
-    while place > 0 and before(keys, nodes, place, (place - 1) >> 1):
-        swap(keys, nodes, place, (place - 1) >> 1)
-        place = (place - 1) >> 1
-
-
-@bare
-def pop(keys: Ints, nodes: Ints, size: int) -> None:
-    """Take the first entry of a heap out of it; its place is the last's afterwards, and the last's the first's."""
-    swap(keys, nodes, 0, size - 1)
-    place = 0
-    while True:
-        child = 2 * place + 1
-        if child >= size - 1:
-            return
-        if child + 1 < size - 1 and before(keys, nodes, child + 1, child):
-            child += 1
-        if not before(keys, nodes, child, place):
-            return
-        swap(keys, nodes, child, place)
-        place = child
-
-
-@inlined
-def units_until(rows: Rows, node: int, request: Ints, end: int) -> int:
-    """Units that a node can hold from now on until `end`."""
-    return units_now(rows, node, request, end, UNBOUND, MOST_UNITS)
-
-
-@bare
-def take_best(
-    nodes: Nodes, changes: Changes, openings: Openings, start: Start, request: Ints, choice: Choice, found: Taken
-) -> int:  # fmt: skip
-    """Write the nodes that best fit takes, in its order, and their units; return as `nodes_now`.
-
-    Keys say how many units a node holds before it holds none, not how many at the end of this run: a node waits in a
-    heap until nobody comes any more who could go before it.
-    """
-    rows, about, order = nodes.rows, openings.about, openings.order
-    keys, waiting = openings.heap[0], openings.heap[1]
-    end = start.first + start.walltime
-    least = min(end - about[BASE], OPEN_END - 1)
-    left, count, size = np.int64(start.units), np.int64(0), np.int64(0)
-    at, place = seek_key(openings, pack_key(np.int64(1), least, np.int64(0)))
-    while True:
-        node, bound, key = np.int64(MOST_NODES), np.int64(FOREVER), np.int64(0)
-        more = at < about[CHUNKS]
-        if more:
-            key = openings.chunk[order[at], place]
-            if until_of(key) < least:
-                # Those of its level begin with some that end too early.
-                level = key >> (UNTIL_BITS + NODE_BITS)
-                at, place = seek_key(openings, pack_key(level, least, np.int64(0)))
-                continue
-            node = key & (MOST_NODES - 1)
-            gap = OPEN_GAP if until_of(key) == OPEN_END else max(about[BASE] + until_of(key) - end, 0)
-            bound = ((key >> (UNTIL_BITS + NODE_BITS)) << GAP_BITS) | gap
-        while size > 0 and (keys[0] < bound or (keys[0] == bound and waiting[0] < node)):
-            pop(keys, waiting, size)
-            size -= 1
-            best = waiting[size]
-            found.nodes[count] = nodes.first + best
-            found.units[count] = min(units_until(rows, best, request, end), np.int64(1) if choice.distinct else left)
-            left -= found.units[count]
-            count += 1
-            if left == 0:
-                return count
-        if not more:
-            return np.int64(0)
-        free_to = free_until(rows, changes, openings, request, node, start.first)
-        if free_to >= end:
-            if size == len(keys):
-                return UNKNOWN
-            index = units_until(rows, node, request, end) << INDEX_BITS
-            keys[size] = key_of(choice, start, nodes.first + node, index, start.first, free_to)
-            waiting[size] = node
-            push(keys, waiting, size)
-            size += 1
-        place += 1
-        if place == openings.size[order[at]]:
-            at, place = at + 1, np.int64(0)
-
-
-@folded
-def take_any(
-    nodes: Nodes, changes: Changes, openings: Openings, start: Start, request: Ints, choice: Choice, found: Taken
-) -> int:  # fmt: skip
-    """Write the nodes that another choice takes, ascending, and their units; return as `nodes_now`."""
-    key, about = openings.key, openings.about
-    end = start.first + start.walltime
-    least = min(end - about[BASE], OPEN_END - 1)
-    node = np.empty(about[NODES], dtype=np.int64)
-    whole = np.empty(about[NODES], dtype=np.int64)
-    keys = np.empty(about[NODES], dtype=np.int64)
-    left, size = np.int64(start.units), 0
-    for mine in range(len(key)):
-        if key[mine] < 0 or until_of(key[mine]) < least:
-            continue
-        free_to = free_until(nodes.rows, changes, openings, request, mine, start.first)
-        if free_to < end:
-            continue
-        index = units_until(nodes.rows, mine, request, end) << INDEX_BITS
-        node[size], whole[size] = nodes.first + mine, units_of(index, choice.distinct)
-        keys[size] = key_of(choice, start, nodes.first + mine, index, start.first, free_to)
-        left -= whole[size]
-        size += 1
-        if left <= 0 and choice.nodes == FIRST_FIT:
-            break
-    if left > 0:
-        return np.int64(0)
-    return give_out(choice, node[:size], whole[:size], keys[:size], start.units, found.nodes, found.units)
-
-
-@folded
-def nodes_now(
-    nodes: Nodes, changes: Changes, openings: Openings, start: Start, request: Ints, choice: Choice, found: Taken
-) -> int:  # fmt: skip
-    """Write the nodes of a job that starts now, ascending, and their units; return how many nodes.
-
-    0: it can't start now; UNKNOWN: there is not enough room to tell.
-    """
-    if choice.distinct and openings.about[NODES] < start.units:
-        return np.int64(0)
-    if choice.nodes != BEST_FIT:
-        return take_any(nodes, changes, openings, start, request, choice, found)
-    count = take_best(nodes, changes, openings, start, request, choice, found)
-    if count > 1:
-        ascending = np.argsort(found.nodes[:count])
-        found.nodes[:count] = found.nodes[:count][ascending]
-        found.units[:count] = found.units[:count][ascending]
-    return count
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Who starts later.
-
-
-@inlined
-def first_fit(rows: Rows, node: int, request: Ints, first: int, walltime: int, bound: int) -> int:
-    """The first time from `first` on at which a node holds a unit for so long; FOREVER if it is later than `bound`."""
-    place, stop = rows.head[node], rows.head[node] + rows.size[node]
-    while place < stop:
-        if whole_at(rows, place, request) == 0:
-            place += 1
-            continue
-        begin = max(rows.time[place], first)
-        if begin > bound:
-            return FOREVER
-        place += 1
-        while place < stop and rows.time[place] < begin + walltime and whole_at(rows, place, request) > 0:
-            place += 1
-        if place == stop or rows.time[place] >= begin + walltime:
-            return begin
-    return FOREVER
-
-
-@bare
-def sink(values: Ints, size: int) -> None:
-    """Let the first of a heap of which the largest goes first sink to its place."""
-    place = 0
-    while 2 * place + 1 < size:
-        child = 2 * place + 1
-        if child + 1 < size and values[child + 1] > values[child]:
-            child += 1
-        if values[child] <= values[place]:
-            return
-        values[child], values[place] = values[place], values[child]
-        place = child
-
-
-@inlined
-def latest_of(when: Ints, count: int) -> int:
-    """The latest of the first times. Not by the array's method, which loads much else."""
-    latest = when[0]
-    for place in range(count):
-        latest = max(latest, when[place])
-    return latest
-
-
-@bare
-def who_could(
-    rows: Rows, openings: Openings, request: Ints, walltime: int, first: int, last: int, now: int, needed: int,
-    could: Ints, when: Ints,
-) -> int:  # fmt: skip
-    """Write the nodes that could hold a unit from some time in `[first, last]` on, and from when; how many.
-
-    With `needed` more than 0, only those that can by the time at which so many can.
-    """
-    key, soonest = openings.key, openings.heap[0]
-    base, count, size, bound = openings.about[BASE], 0, 0, last
-    for node in range(len(key)):
-        if key[node] < 0 and base - key[node] - 1 > bound:
-            continue
-        forget_before(rows, node, now)
-        begin = first_fit(rows, node, request, first, walltime, bound)
-        if begin > bound:
-            continue
-        could[count], when[count] = node, begin
-        count += 1
-        if size < needed:
-            place = size
-            while place > 0 and soonest[(place - 1) >> 1] < begin:
-                soonest[place] = soonest[(place - 1) >> 1]
-                place = (place - 1) >> 1
-            soonest[place] = begin
-            size += 1
-        elif needed > 0 and begin < soonest[0]:
-            soonest[0] = begin
-            sink(soonest, size)
-        if size == needed and needed > 0:
-            bound = min(bound, soonest[0])
-    kept = 0
-    for place in range(count):
-        if when[place] <= bound:
-            could[kept], when[kept] = could[place], when[place]
-            kept += 1
-    return kept

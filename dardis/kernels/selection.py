@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dardis.kernels.chance import PURPOSE_NODE, PURPOSE_PICK, below, draw_key, mix
+from dardis.kernels.heap import sift_down
 from dardis.kernels.jit import Fields, bare, folded, inlined, kernel
 from dardis.model.arrays import Ints
 from dardis.model.asks import Asks
@@ -188,36 +189,15 @@ def choose_start(offers: Ints, units: int, policy: int, distinct: bool, seed: in
     return take_span(spans, count, policy, seed, job, attempt)
 
 
-@inlined
-def ahead(keys: Ints, a: int, b: int) -> bool:
-    """Whether candidate a goes before candidate b: by key, then by place, which is the order of nodes."""
-    return keys[a] < keys[b] or (keys[a] == keys[b] and a < b)
-
-
-@inlined
-def sift_down(heap: Ints, size: int, keys: Ints, place: int) -> None:
-    """Restore the heap below `place`."""
-    while True:
-        child = 2 * place + 1
-        if child >= size:
-            return
-        if child + 1 < size and ahead(keys, heap[child + 1], heap[child]):
-            child += 1
-        if not ahead(keys, heap[child], heap[place]):
-            return
-        heap[place], heap[child] = heap[child], heap[place]
-        place = child
-
-
 @bare
-def take_in_order(keys: Ints, whole: Ints, heap: Ints, units: int, taken: Ints) -> None:
+def take_in_order(keys: Ints, node: Ints, whole: Ints, heap: Ints, units: int, taken: Ints) -> None:
     """Give `units` to the candidates in key order, each as many as it holds.
 
     `heap` holds the candidates' places in any order: only those needed are sorted.
     """
     size = len(whole)
     for place in range(size // 2 - 1, -1, -1):
-        sift_down(heap, size, keys, place)
+        sift_down(heap, size, keys, node, place)
     left = units
     while left > 0:
         best = heap[0]
@@ -225,7 +205,7 @@ def take_in_order(keys: Ints, whole: Ints, heap: Ints, units: int, taken: Ints) 
         left -= taken[best]
         size -= 1
         heap[0] = heap[size]
-        sift_down(heap, size, keys, np.int64(0))
+        sift_down(heap, size, keys, node, np.int64(0))
 
 
 @bare
@@ -302,12 +282,11 @@ def give_out(
     choice: Choice, node: Ints, whole: Ints, keys: Ints, units: int, nodes: Ints, node_units: Ints
 ) -> int:  # fmt: skip
     """Write which of the candidates are taken, by their keys, and their units; return how many."""
-    # Candidates come in the order of nodes, so their places break ties by node number.
     taken = np.zeros(len(node), dtype=np.int64)
     if choice.nodes == CONTIGUOUS:
         take_contiguous(node, whole, units, taken)
     else:
-        take_in_order(keys, whole, np.arange(len(node)), units, taken)
+        take_in_order(keys, node, whole, np.arange(len(node)), units, taken)
     count = 0
     for i in range(len(node)):
         if taken[i] > 0:

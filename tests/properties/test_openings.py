@@ -133,6 +133,41 @@ def test_the_order_begins_anew_after_years():
             pair.seek((1 + step % 2,), 1 + step % 5, walltime, now)
 
 
+def test_what_a_node_refused_is_kept_until_it_changes():
+    """A node that is free for 20 s between two reservations holds nobody who is longer before 100; then one ends."""
+    pair = Pair.of(Platform("equal", (NodeGroup("n", 1, {"cores": 8}),)))
+    for first, walltime in ((0, 30), (50, 50)):
+        pair.seek((8,), 1, walltime, 0, first=first)
+    last = pair.job
+    starts = [pair.seek((8,), 1, walltime, 0).start for walltime in (21, 40, 7, 20)]
+    assert starts == [100, 121, 30, 161]
+    (kept,) = pair.knows.state._open_nodes._kept.values()
+    assert kept.refused.tolist() == [[161, 13]]
+    pair.end(last, 0)
+    assert pair.seek((8,), 1, 40, 0).start == 37
+    assert pair.seek((8,), 1, 14, 35, first=38).start == 77
+
+
+@given(st.data())
+@examples(4)
+def test_gaps_of_long_and_short_jobs(data):
+    """Jobs that can't start now, long and short in turns, on nodes that hold few of them: notes are made and used."""
+    pair, now, held = Pair.of(Platform("equal", (NodeGroup("n", 3, {"cores": 4}),))), 0, []
+    for _ in range(40):
+        now += data.draw(st.sampled_from((0, 0, 3, 30)))
+        if held and data.draw(st.integers(0, 2)) == 0:
+            pair.end(held.pop(data.draw(st.integers(0, len(held) - 1))), now)
+        first, walltime = now + data.draw(st.sampled_from((0, 0, 0, 5, 70))), data.draw(st.integers(1, 90))
+        if len(
+            pair.seek(
+                (data.draw(st.sampled_from((2, 4))),), data.draw(st.integers(1, 3)), walltime, now, first=first
+            ).nodes
+        ):
+            held.append(pair.job)
+    kept = pair.knows.state._open_nodes._kept.values()
+    event("notes" if any((of.refused[:, openings.SOONEST] > 0).any() for of in kept) else "none")
+
+
 def test_it_is_known():
     """Else the tests above would compare asking with asking: who starts now is found without a question."""
     pair = Pair.of(Platform("equal", (NodeGroup("n", 50, {"cores": 8}),)))  # of which two jobs fill one
