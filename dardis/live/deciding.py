@@ -230,7 +230,7 @@ class Decider:
 
     def _take(self, turns: Iterable[Turn], now: int) -> None:
         for turn in turns:
-            self._lockstep.hold(turn.talk, now, 0)
+            self._lockstep.hold(turn.talk, now)
 
     def _job(self, asks: Asks) -> Job:
         return Job(
