@@ -20,7 +20,7 @@ connection is closed. A connection says `hello` before anything else.
 `{"id", "do": "forget", "runs": [RUN]}` → `{"id"}`: runs that are over are not known any more. Others are passed over.
 `{"id", "do": "stop"}` → `{"id"}`, and the keeper ends; or `{"id", "error": "running", "runs": [RUN]}`.
 
-`{"event": "over", "record": RECORD}` comes without an id, once it is durable.
+`{"event": "over", "record": RECORD}` comes without an id, once it holds whatever is killed.
 RECORD is `{"run", "state": "running" | "over" | "unknown", "pid", "started_ms", "ended_ms", "code", "signal", "why"}`.
 Milliseconds are Unix time. `why` is null while it runs, else `exit`, `walltime`, what `end` said, `failed to start: …`
 or (state unknown) `unknown: …`. `"memory": true` is in it where the kernel has killed something for the memory limit.

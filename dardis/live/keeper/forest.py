@@ -30,11 +30,13 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """Where a run's tree begins; `pid` may be over, and another process may have its number by now."""
+    """Where a run's tree begins."""
 
     run: str
     pid: int | None
     start: int
+    over: bool = False
+    """The first process is over: whoever has its number now is another one, with a session of its own."""
 
 
 def start_of(pid: int) -> int | None:
@@ -86,10 +88,11 @@ class Forest:
 
 def members(root: Root, all_seen: dict[int, Seen]) -> set[int]:
     """The processes of a run: its tree, its session, those that its environment names, and what descends from them."""
+    number = None if root.over and root.pid in all_seen else root.pid
     found = {
         one.pid
         for one in all_seen.values()
-        if one.run == root.run or (root.pid in {one.pid, one.session} and one.start >= root.start)
+        if one.run == root.run or (number in {one.pid, one.session} and one.start >= root.start)
     }
     below: dict[int, list[int]] = {}
     for one in all_seen.values():

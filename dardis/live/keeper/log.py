@@ -1,4 +1,4 @@
-"""The keeper's log on disk: what was committed holds after any kill, and after a power failure."""
+"""The keeper's log on disk: what was committed holds after any kill, and what must after a power failure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from dardis.live.keeper.records import DamagedLogError, Entry, Known, line_of, read_log
+from dardis.live.keeper.records import DamagedLogError, Entry, Known, line_of, read_log, waits_for_disk
 
 SLACK: Final = 2000
 """How many entries may say nothing any more before the log is written anew."""
@@ -40,7 +40,10 @@ class Log:
         self._tidy()
 
     def commit(self, entries: Iterable[Entry]) -> None:
-        """Let these hold from now on, whatever happens. Raises OSError: they don't."""
+        """Let these hold from now on, whatever is killed, and those that wait for it after a power failure, too.
+
+        Raises OSError: they don't.
+        """
         entries = list(entries)
         left = memoryview(line_of(entries))
         length = len(left)
@@ -49,7 +52,8 @@ class Log:
         try:
             while left:
                 left = left[os.write(self._file, left) :]
-            os.fdatasync(self._file)
+            if waits_for_disk(entries):
+                os.fdatasync(self._file)
         except OSError:
             with suppress(OSError):
                 self._cut()

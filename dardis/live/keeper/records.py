@@ -1,7 +1,8 @@
 """What the keeper's log says. Pure.
 
-Each line is one commit: the checksum of its JSON text in hexadecimal, a blank, the text, which is a list of entries. So
-whatever a torn write leaves is the last line. Entries are
+Each line is one commit: the checksum of its JSON text in hexadecimal, a blank, the text, which is a list of entries. A
+commit with an epoch or an intent waits for the disk, and so all before it is there for good: whatever a torn write or a
+power failure leaves lies behind the last of these. Entries are
 
     ["log", VERSION]           the first of a file
     ["epoch", E]               the highest that was accepted
@@ -24,8 +25,12 @@ VERSION: Final = 1
 Entry = Sequence[Any]
 
 
+_WAIT: Final = frozenset({"log", "epoch", "intent"})
+"""Entries whose commits wait for the disk."""
+
+
 class DamagedLogError(Exception):
-    """A line that isn't the last one isn't what was written."""
+    """A line that was on the disk for good isn't what was written."""
 
 
 @dataclass(slots=True)
@@ -74,6 +79,11 @@ class Known:
                     yield [kind, run, said]
 
 
+def waits_for_disk(entries: Iterable[Entry]) -> bool:
+    """Whether a commit of these is to survive a power failure."""
+    return any(entry[0] in _WAIT for entry in entries)
+
+
 def line_of(entries: Iterable[Entry]) -> bytes:
     """The line that commits these."""
     text = json.dumps(list(entries), separators=(",", ":")).encode()
@@ -90,7 +100,7 @@ class Read:
 
 
 def read_log(data: bytes) -> Read:
-    """What a log says; of its last line nothing, if that was torn. Raises DamagedLogError for any other damage.
+    """What a log says; nothing from a line on that was torn. Raises DamagedLogError for any other damage.
 
     The first line is never torn: a log gets its name when that is on the disk.
     """
@@ -100,7 +110,8 @@ def read_log(data: bytes) -> Read:
         end = data.find(b"\n", good) + 1 or len(data)
         entries = _entries_of(data[good:end])
         if entries is None:
-            if number == 1 or end < len(data):
+            later = (_entries_of(line + b"\n") for line in data[end:].split(b"\n")[:-1])
+            if number == 1 or any(waits_for_disk(entries) for entries in later if entries is not None):
                 raise DamagedLogError(f"line {number} is damaged")
             break
         for entry in entries:

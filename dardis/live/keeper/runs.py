@@ -69,7 +69,7 @@ class Run:
     @property
     def root(self) -> forest.Root:
         """Its tree of processes."""
-        return forest.Root(self.name, self.pid, self.start)
+        return forest.Root(self.name, self.pid, self.start, over=self.ended is not None)
 
 
 class Runs:
@@ -419,8 +419,9 @@ class Runs:
         """Whose a process is."""
         if seen.run is not None:
             return seen.run
-        owners = (run.name for run in self.live.values() if run.pid == seen.session and run.start <= seen.start)
-        return next(owners, None)
+        owners = [run for run in self.live.values() if run.pid == seen.session and run.start <= seen.start]
+        # A number that is free again may have been given to a later run.
+        return max(owners, key=lambda run: run.boot_ms).name if owners else None
 
     def _may_be_needed(self, seen: forest.Seen) -> bool:
         """Whether a process of which nobody knows whose it is may be of a run that goes on: one that is older."""

@@ -1,7 +1,7 @@
 """The keeper's loop: what is asked through its socket, what happens to runs, and the order in which that is durable.
 
-In each turn everything that has come is taken in; one write makes it durable; then runs are forked; if more is to be
-durable by that, there is a second write; then answers leave.
+In each turn everything that has come is taken in; one write commits it; then runs are forked; if that brings more, there
+is a second write; then answers leave.
 """
 
 from __future__ import annotations
@@ -139,7 +139,11 @@ class Server:
             self._flush(connection)
 
     def _commit(self, runs: Runs, asked: list[Entry]) -> str | None:
-        """Commit what is asked with what has happened; if the former doesn't fit, the latter alone: why it doesn't."""
+        """Commit what is asked with what has happened; if the former doesn't fit, the latter alone: why it doesn't.
+
+        What is asked waits for the disk. An end needn't: who is told has a journal, and what neither of them has after
+        a power failure is unknown.
+        """
         trouble = None
         for entries in ([*runs.unsaid, *asked], list(runs.unsaid)):
             if not entries:

@@ -98,3 +98,10 @@ def test_a_run_is_its_tree_its_session_and_who_bears_its_mark():
 def test_a_number_that_another_process_has_by_now_is_not_its():
     processes = dict([seen(10, 1, session=10, start=40), seen(11, 10, session=10, start=45)])
     assert members(Root("1.1", 10, 50), processes) == set()
+
+
+def test_whoever_has_the_number_of_a_first_process_that_is_over_is_another_one():
+    taken = dict([seen(10, 1, session=10, start=70), seen(11, 10, session=10, start=71), seen(12, 1, run="1.1")])
+    assert members(Root("1.1", 10, 50, over=True), taken) == {12}
+    free = dict([seen(11, 1, session=10, start=60)])
+    assert members(Root("1.1", 10, 50, over=True), free) == {11}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dardis.live.keeper.records import DamagedLogError, Known, line_of, read_log
+from dardis.live.keeper.records import DamagedLogError, Known, line_of, read_log, waits_for_disk
 
 RUN = st.sampled_from(["1.1", "2.1", "2.2"])
 ENTRY = st.one_of(
@@ -52,13 +52,28 @@ def test_of_a_torn_commit_nothing_holds_and_all_before_it(commits, data):
     assert read.good == sum(map(len, lines[:-1]))
 
 
-@given(COMMITS.filter(lambda commits: len(commits) > 1), st.data())
-def test_damage_before_the_last_line_is_found(commits, data):
-    lines = written(commits)
+@given(COMMITS, COMMITS.map(lambda commits: [*commits, [["intent", "9.1", {}]]]), COMMITS, st.data())
+def test_damage_of_what_was_on_the_disk_is_found(before, waited, after, data):
+    lines = written([*before, *waited])
     text = bytearray(b"".join(lines))
-    text[data.draw(st.integers(0, len(text) - len(lines[-1]) - 1))] ^= data.draw(st.integers(1, 255))
+    text[data.draw(st.integers(0, len(text) - len(lines[-1]) - 2))] ^= data.draw(st.integers(1, 255))
     with pytest.raises(DamagedLogError):
-        read_log(bytes(text))
+        read_log(bytes(text) + b"".join(written(after)[1:]))
+
+
+@given(COMMITS, st.lists(st.lists(ENTRY.filter(lambda entry: not waits_for_disk([entry])), min_size=1)), st.data())
+def test_what_a_power_failure_leaves_of_what_did_not_wait_is_cut_where_it_is_torn(commits, ends, data):
+    commits = [*commits, [["epoch", 9]]]
+    lines, behind = written(commits), [line_of(entries) for entries in ends if entries]
+    torn = bytearray(b"".join(behind))
+    for _ in range(data.draw(st.integers(0, 3)) if torn else 0):
+        torn[data.draw(st.integers(0, len(torn) - 1))] = 0
+    read = read_log(b"".join(lines) + bytes(torn))
+    whole = 0
+    while whole < len(behind) and torn.startswith(b"".join(behind[: whole + 1])):
+        whole += 1
+    assert read.known == known([*commits, *[json.loads(line[9:]) for line in behind[:whole]]])
+    assert read.good == sum(map(len, [*lines, *behind[:whole]]))
 
 
 def test_the_first_line_is_never_taken_for_torn():
