@@ -1,7 +1,7 @@
 """The keeper's loop: what is asked through its socket, what happens to runs, and the order in which that is durable.
 
-In each turn everything that has come is taken in; one write commits it; then runs are forked; if that brings more, there
-is a second write; then answers leave.
+In each turn everything that has come is taken in; one write commits it; then runs are forked; if that brings more, a
+second write; then answers leave.
 """
 
 from __future__ import annotations
