@@ -149,11 +149,12 @@ class Api:
         service = self._service
         if do == "release":
             return service.release(job)
-        if job.state.is_over:
+        mine = service.gateway.job(job.number)  # what the journal alone has is over
+        if mine is None or mine.state.is_over:
             return False
         if do == "hold":
-            return service.gateway.hold(job)
-        service.gateway.cancel(job, int(unix_now() * 1000))
+            return service.gateway.hold(mine)
+        service.gateway.cancel(mine, int(unix_now() * 1000))
         return True
 
     async def _nodes(self, _: web.Request) -> web.Response:

@@ -233,9 +233,9 @@ class Decider:
             self._lockstep.hold(turn.talk, now)
 
     def _job(self, asks: Asks) -> Job:
-        return Job(
-            asks.job, asks.submit, asks.submit, None, asks.walltime, asks.nodes, asks.request, self._platform.all_groups
-        )
+        """Handed in now at the latest, and free to start, though the clock was ahead when it came."""
+        submit = min(asks.submit, self._last)
+        return Job(asks.job, submit, submit, None, asks.walltime, asks.nodes, asks.request, self._platform.all_groups)
 
     def execute(self, who: Address, deed: Deed, now: int) -> None:  # noqa: ARG002 (whoever says it)
         """Keep what is to be done."""

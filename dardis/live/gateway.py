@@ -110,6 +110,8 @@ class Gateway:
         self._dependents: dict[int, list[Open]] = {}
         self._dirty: dict[JobId, LiveJob] = {}
         self._changed: dict[int, Open] = {}
+        self._closing: list[int] = []
+        """Submissions whose end was taken to be written."""
         self._orders: list[Order] = []
         self._instants: list[str] = []
         self._drains: dict[str, str] = {}
@@ -122,7 +124,7 @@ class Gateway:
     @property
     def queued(self) -> int:
         """How many jobs have not begun."""
-        return len(self._jobs) - self.running
+        return sum(job.state in (State.HELD, State.WAITING) for job in self._jobs.values())
 
     @property
     def running(self) -> int:
@@ -217,7 +219,10 @@ class Gateway:
     def release(self, job: LiveJob) -> bool:
         """Let it begin that was held, or again that is unknown; whether it was any of these."""
         if job.state is State.UNKNOWN:
-            self._open[job.of.first].left += 1
+            one = self._open[job.of.first]
+            if one.left == 0:  # the journal has it as over, or is about to
+                self._changed[job.of.first] = one
+            one.left += 1
         elif job.state is not State.HELD:
             return False
         self._wait_again(job)
@@ -305,20 +310,32 @@ class Gateway:
             self._end(job, State.UNKNOWN, why, now_ms)
 
     def _end(self, job: LiveJob, state: State, why: str, now_ms: int) -> None:
+        """Let it be over, and so what can't begin any more by that: link by link, however long a chain of jobs is."""
+        met = deque(self._over(job, state, why, now_ms))
+        while met:
+            number = met.popleft()
+            for vain in self._met(number):
+                why = f"depends on job {number}, which ended otherwise"
+                met.extend(self._over(vain, State.CANCELLED, why, now_ms))
+
+    def _over(self, job: LiveJob, state: State, why: str, now_ms: int) -> list[int]:
+        """The numbers on which jobs depend that are over by its end."""
         if job.state is State.WAITING:
             self._withdraw(job)
         job.ended_ms = now_ms
         self._become(job, state, why)
         one = self._open[job.of.first]
         one.left -= 1
-        for number in (job.number, job.of.first):
-            if number in self._dependents and all(j.state.is_over for j in self._depended(job.of.first, number)):
-                self._met(number, now_ms)
         if one.left == 0:
             self._changed[job.of.first] = one
+        met = [] if job.number == job.of.first else [job.number]
+        if one.left == 0:
+            met.append(job.of.first)
+        return [number for number in met if number in self._dependents]
 
-    def _met(self, number: int, now_ms: int) -> None:
-        """What jobs depend on is over: those that can't begin any more are cancelled."""
+    def _met(self, number: int) -> list[LiveJob]:
+        """What jobs depend on is over; those that can't begin any more."""
+        in_vain: list[LiveJob] = []
         states = [job.state for job in self._depended(self._jobs[JobId(number)].of.first, number)]
         for one in self._dependents.pop(number, []):
             one.waits_for.discard(number)
@@ -328,10 +345,12 @@ class Gateway:
                 if job.state.is_over:
                     continue
                 if vain:
-                    self._end(job, State.CANCELLED, f"depends on job {number}, which ended otherwise", now_ms)
+                    in_vain.append(job)
                 elif job.state is State.WAITING:
                     job.why = _waits_in_words(one) if one.waits_for else ""
-            self._to_admit.extend(job for job in one.jobs if job.state is State.WAITING)
+            if not vain:
+                self._to_admit.extend(job for job in one.jobs if job.state is State.WAITING)
+        return in_vain
 
     def _leave(self, job: LiveJob) -> None:
         """A run is over: its nodes are empty."""
@@ -429,15 +448,19 @@ class Gateway:
     # The journal.
 
     def take(self) -> Taken:
-        """What has come up since this was asked last."""
-        batch = Batch(instants=self._instants, drains=self._drains)
-        batch.submissions = [one.submission.row(over=one.left == 0) for _, one in sorted(self._changed.items())]
-        batch.jobs.extend((job.number, job.text()) for job in self._dirty.values())
-        for first, one in self._changed.items():
-            if one.left == 0:
+        """What has come up since this was asked last, and is in the journal.
+
+        Submissions that end with it are known until this is asked again: as long as the journal may not say so yet.
+        """
+        for first in self._closing:
+            if (one := self._open[first]).left == 0:
                 del self._open[first]
                 for job in one.jobs:
                     del self._jobs[job.number]
+        batch = Batch(instants=self._instants, drains=self._drains)
+        batch.submissions = [one.submission.row(over=one.left == 0) for _, one in sorted(self._changed.items())]
+        batch.jobs.extend((job.number, job.text()) for job in self._dirty.values())
+        self._closing = [first for first, one in self._changed.items() if one.left == 0]
         taken = Taken(batch, self._orders, [*self._dirty.values()])
         self._changed, self._dirty, self._instants, self._drains, self._orders = {}, {}, [], {}, []
         return taken

@@ -1,0 +1,78 @@
+"""Moments of the gateway that random orders of events meet rarely."""
+
+from dardis.live.asked import After, Array, JobAsked
+from dardis.live.gateway import Gateway, StartRun
+from dardis.live.jobs import Asker, State, Submission
+from dardis.live.machine import many_nodes
+from dardis.model.platform import NodeGroup, Platform
+
+ME = Asker(1000, 1000, "me")
+
+
+def machine(nodes=4, cores=4):
+    return many_nodes(Platform("m", (NodeGroup("a", nodes, {"cores": cores, "memory": 1000}),)))
+
+
+def submit(gateway, first, *, at=1000, how=lambda _: [], **more):
+    gateway.submit(Submission(first, ME, JobAsked(argv=("true",), **more), "", {}, "/", at * 1000), how)
+
+
+def record(run, state="over", **more):
+    told = {"run": run, "state": state, "started_ms": 1, "ended_ms": 2, "code": 0, "signal": None, "why": "exit"}
+    return told | more
+
+
+def step(gateway, now=1000):
+    gateway.decide(now)
+    return gateway.take()
+
+
+def test_a_chain_of_any_length_is_cancelled_when_its_first_fails():
+    gateway = Gateway(machine())
+    submit(gateway, 1)
+    for number in range(2, 3000):
+        submit(gateway, number, after=(After("ok", number - 1),))
+    step(gateway)
+    gateway.told(record("1.1", code=1), 5000)
+    assert {gateway.job(number).state for number in range(2, 3000)} == {State.CANCELLED}
+
+
+def test_who_depends_on_a_job_whose_end_is_being_written_starts():
+    gateway = Gateway(machine())
+    submit(gateway, 1)
+    step(gateway)
+    gateway.told(record("1.1"), 2000)
+    step(gateway)  # the journal still says that it runs
+    submit(gateway, 2, after=(After("ok", 1),), how=lambda _: [State.RUNNING])
+    step(gateway)
+    assert gateway.job(2).state is State.RUNNING
+    assert gateway.job(1) is None, "it is forgotten once the journal has it"
+
+
+def test_an_unknown_job_that_is_released_while_that_is_being_written_is_open_again():
+    gateway = Gateway(machine())
+    submit(gateway, 1)
+    step(gateway)
+    gateway.told(record("1.1", state="unknown", why="unknown: x"), 2000)
+    assert [row.over for row in step(gateway).batch.submissions] == [True]
+    assert gateway.release(gateway.job(1))
+    taken = step(gateway)
+    assert [row.over for row in taken.batch.submissions] == [False]
+    assert [order.job.run for order in taken.orders if isinstance(order, StartRun)] == ["1.2"]
+
+
+def test_jobs_of_an_array_that_are_over_are_not_queued():
+    gateway = Gateway(machine(1, 1))
+    submit(gateway, 1, array=Array(0, 3))
+    step(gateway)
+    assert (gateway.queued, gateway.running) == (3, 1)
+    gateway.told(record("1.1"), 2000)
+    step(gateway)
+    assert (gateway.queued, gateway.running) == (2, 1)
+
+
+def test_a_clock_that_was_ahead_when_a_job_came_does_not_hold_it_back():
+    gateway = Gateway(machine())
+    submit(gateway, 1, at=1000 + 3600)
+    step(gateway, 1000)
+    assert gateway.job(1).state is State.RUNNING
