@@ -139,6 +139,11 @@ class Instant:
         return cls(Happened.from_dict(told), starts, machine)
 
 
+def warm() -> None:
+    """Have the kernels that decisions need: to compile them takes minutes, in which nobody would be answered."""
+    find_dispatcher(DISPATCHER).warm(wished=False)
+
+
 class Decider:
     """Gives turns to the jobs of one machine, all of whose nodes are asked in this process."""
 

@@ -15,6 +15,7 @@ from aiohttp import web
 
 from dardis.live.api import Api
 from dardis.live.client import SOCKET, socket_of
+from dardis.live.deciding import warm
 from dardis.live.journal import Journal
 from dardis.live.machine import Machine, many_nodes, one_node
 from dardis.live.service import KEEPER, Service
@@ -61,6 +62,7 @@ def serve(folder: Path, platform: Platform | None, *, users: bool, begun: Callab
         raise InputError("--users", "is for root alone", "to be left out: a service of your own")
     folder = prepare_folder(folder, users=users)
     machine = this_machine() if platform is None else many_nodes(platform)
+    warm()
     with locked(folder, folder, "service.lock"):
         journal = Journal(folder)
         asyncio.run(_serve(folder, machine, journal, users=users, begun=begun))

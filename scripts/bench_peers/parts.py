@@ -21,6 +21,7 @@ from scripts.bench_peers.auctions import auctions
 from scripts.bench_peers.bare_easy import read_jobs
 from scripts.bench_peers.comparisons import JOBS, comparisons
 from scripts.bench_peers.from_python import from_python
+from scripts.bench_peers.live import live
 from scripts.bench_peers.measure import Cost, in_turns, output_of, run_once
 from scripts.bench_peers.over_ranks import over_ranks
 from scripts.bench_peers.planning import planning
@@ -355,10 +356,11 @@ PARTS: dict[str, Callable[[Bench], list[Row]]] = {
     "asks": lambda bench: asks(bench.repeats),
     "rounds": lambda bench: rounds(bench.repeats),
     "ranks": lambda bench: over_ranks(bench.repeats),
+    "live": lambda bench: live(bench.folder, bench.repeats),
     "plans": lambda bench: plans(bench.repeats),
     "planning": lambda bench: planning(bench.traces, bench.folder, bench.repeats),
     "full-traces": full_traces,
     "auction": lambda _: auctions(),
 }
-SLOW = {"full-traces", "ranks", "plans", "planning", "auction"}
+SLOW = {"full-traces", "ranks", "live", "plans", "planning", "auction"}
 """Parts that run only when they are named."""

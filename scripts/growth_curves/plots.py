@@ -52,7 +52,7 @@ def _dress(axes: Axes, points: Sequence[Point]) -> None:
     else:
         axes.set_xscale("log")
     axes.set_yscale("log")
-    dearest = max(points, key=lambda one: one.cost_us.median)
+    dearest = max((one for one in points if one.size > 0), key=lambda one: one.cost_us.median)
     low, high = axes.get_ylim()
     some = [size for size in sizes if size > 0]
     axes.plot([some[0], some[-1]], [dearest.cost_us.median * size / dearest.size for size in (some[0], some[-1])],

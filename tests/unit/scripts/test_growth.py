@@ -59,6 +59,13 @@ def test_points_are_read_as_written(load, tmp_path):
     assert [one.size for one in points.read(second)] == list(SIZES)
 
 
+def test_curves_that_cost_most_at_none_are_drawn(load, tmp_path):
+    points = load("growth_curves.points")
+    flat = [points.Point.of("reservations a node", "all", size, [1e-4 - 1e-6 * size]) for size in (0, 1, 8)]
+    load("growth_curves.plots").draw(tmp_path / "flat", flat)
+    assert (tmp_path / "flat.png").exists()
+
+
 def test_whoever_ends_is_followed_by_another(load):
     jobs = load("growth_curves.queues").jobs_of(5, 12)
     assert [job.after for job in jobs[:5]] == [None] * 5

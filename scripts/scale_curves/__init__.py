@@ -1,0 +1,1 @@
+"""Curves of two runs of `scripts/reproduce/scale` in one picture."""

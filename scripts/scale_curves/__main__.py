@@ -1,0 +1,91 @@
+"""The command behind BESIDE=FOLDER of scripts/reproduce/scale: draws an earlier run's curves and a new one's together.
+
+python -m scripts.scale_curves OLD NEW PICTURE
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import pandas as pd
+
+from dardis.model.errors import InputError
+from dardis.report import chart
+from scripts.kit.drawing import save, sheet
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+ARITIES: Final = {"flat": "flat", "8": "arity 8"}
+WHEN: Final = {"before": {"linestyle": "--", "alpha": 0.75}, "now": {}}
+
+
+class Panel(NamedTuple):
+    """A folder's rows over one column."""
+
+    folder: str
+    over: str
+    cost: str
+    factor: float
+    title: str
+    xlabel: str
+    ylabel: str
+    nodes: int | None = None
+    """Of the rows that are drawn; None: of all."""
+
+
+PANELS: Final = (
+    Panel("nodes", "nodes", "cpu_ns_per_node_job", 1, "one process, all nodes asked by messages", "nodes",
+          "CPU time a node and job, ns"),
+    Panel("strong", "ranks", "wall_s_per_round", 1e3, "6,400 nodes over ranks on two cores", "ranks",
+          "clock time a round, ms", 6_400),
+)  # fmt: skip
+
+
+def draw(old: Path, new: Path, picture: Path) -> None:
+    """Write the figure as PNG and SVG; medians of the repeats, and bars from least to most."""
+    with chart.style():
+        drawing, (row,) = sheet(4.6, 1, len(PANELS))
+        for axes, panel in zip(row, PANELS, strict=True):
+            for when, folder in (("before", old), ("now", new)):
+                _curves(axes, panel, _rows(folder / panel.folder / "scale.csv", panel), when)
+            axes.set(xscale="log", yscale="log", title=panel.title, xlabel=panel.xlabel, ylabel=panel.ylabel)
+            axes.legend()
+        save(drawing, picture)
+
+
+def _rows(path: Path, panel: Panel) -> pd.DataFrame:
+    """What a run has written. Raises InputError."""
+    if not path.is_file():
+        raise InputError(path, "is not there", "a folder that scripts/reproduce/scale has written")
+    rows = pd.read_csv(path, dtype={"arity": str})
+    return rows if panel.nodes is None else rows[rows["nodes"] == panel.nodes]
+
+
+def _curves(axes: Axes, panel: Panel, rows: pd.DataFrame, when: str) -> None:
+    for place, (arity, name) in enumerate(ARITIES.items()):
+        costs = rows[rows["arity"] == arity].groupby(panel.over)[panel.cost]
+        middle, least, most = (getattr(costs, what)() * panel.factor for what in ("median", "min", "max"))
+        look: dict[str, Any] = chart.line_look(place, marked=True) | {"linewidth": 1.6} | WHEN[when]
+        bars = (middle - least, most - middle)
+        axes.errorbar(middle.index, middle, yerr=bars, label=f"{name}, {when}", capsize=2, elinewidth=1, **look)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Draw what the command line names."""
+    if len(arguments) != 3:
+        sys.stderr.write(f"{__doc__}")
+        return 2
+    try:
+        draw(*map(Path, arguments))
+    except InputError as error:
+        sys.stderr.write(f"scale_curves: {error}\n")
+        return error.exit_status
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
