@@ -7,6 +7,7 @@ import pwd
 import socket
 import struct
 from collections.abc import Awaitable, Callable
+from math import isnan
 from typing import Any, Final
 
 from aiohttp import web
@@ -16,7 +17,7 @@ from dardis.engine.clock import unix_now
 from dardis.live.asked import JobAsked
 from dardis.live.jobs import Asker, LiveJob, Submission
 from dardis.live.journal import JournalError
-from dardis.live.service import Service
+from dardis.live.service import MOST_TEXT, Service
 from dardis.model.errors import DardisError, InputError
 
 MOST_BYTES: Final = 64 << 20
@@ -67,7 +68,7 @@ class Api:
             return _refusal(503, str(error))
         except DardisError as error:
             return _refusal(500, str(error))
-        except (KeyError, TypeError, ValueError) as error:
+        except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
             return _refusal(400, f"the request makes no sense ({type(error).__name__}: {error})")
 
     def _asker(self, request: web.Request) -> Asker:
@@ -130,6 +131,8 @@ class Api:
     async def _wait(self, request: web.Request) -> web.Response:
         job = self._found(request)
         patience = float(request.query["timeout"]) if "timeout" in request.query else None
+        if patience is not None and (patience < 0 or isnan(patience)):
+            raise InputError("timeout", str(patience), "seconds")
         ended = await self._service.ended(job.number, patience)
         assert ended is not None
         return web.json_response(self._told(ended))
@@ -137,6 +140,7 @@ class Api:
     async def _change(self, request: web.Request) -> web.Response:
         """Cancel, hold or release a job, or all of an array by its first number."""
         job, do = self._owned(request, self._found(request)), request.match_info["do"]
+        self._service.see_ready()
         jobs = self._service.array(job.of.first) if request.query.get("array") == "1" else [job]
         changed = [self._changed(one, do) for one in jobs]
         if not any(changed):
@@ -165,6 +169,7 @@ class Api:
         name = request.match_info["name"]
         if name not in self._service.machine.names:
             raise web.HTTPNotFound(text=f"there is no node {name}")
+        self._service.see_ready()
         if request.match_info["do"] == "resume":
             self._service.gateway.resume(name)
         else:
@@ -205,7 +210,10 @@ def _submission(told: dict[str, Any], asker: Asker) -> Submission:
     for name in environment:
         if not name or "=" in name or "\0" in name or not _is_unicode(name):
             raise InputError("environment", f"a variable can't be called {name!r}")
-    return Submission(0, asker, asked, script, environment, str(cwd), int(unix_now() * 1000), key)
+    submission = Submission(0, asker, asked, script, environment, str(cwd), int(unix_now() * 1000), key)
+    if submission.size > MOST_TEXT:
+        raise InputError("jobs", f"words and environment of {submission.size} bytes", f"at most {MOST_TEXT}: no more")
+    return submission
 
 
 def _is_unicode(text: str) -> bool:

@@ -51,7 +51,7 @@ Order = StartRun | EndRun | ForgetRun
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What is to be written, what is to be ordered once it is, and the jobs of which something has become."""
+    """What is to be written, what is to be ordered once it is, and the jobs that are over by it."""
 
     batch: Batch
     orders: list[Order]
@@ -115,8 +115,12 @@ class Gateway:
         self._orders: list[Order] = []
         self._instants: list[str] = []
         self._drains: dict[str, str] = {}
+        self._stops = False
+        self._strange: set[JobId] = set()
+        """Jobs that run on what the machine does not have any more; nothing starts beside them."""
         for submission, become in held_open:
             self._recall(submission, become)
+        self._see_strangers()
 
     # ------------------------------------------------------------------------------------------------------------------
     # What is known.
@@ -239,6 +243,10 @@ class Gateway:
         self._drains[name] = ""
         self._news.closed = True
 
+    def start_nothing(self) -> None:
+        """Let nothing start any more."""
+        self._stops = self._news.closed = True
+
     def began(self, run: str, started_ms: int) -> None:
         """A keeper has begun a run."""
         job = self._of_run(run)
@@ -328,7 +336,7 @@ class Gateway:
         one.left -= 1
         if one.left == 0:
             self._changed[job.of.first] = one
-        met = [] if job.number == job.of.first else [job.number]
+        met: list[int] = [] if job.number == job.of.first else [job.number]
         if one.left == 0:
             met.append(job.of.first)
         return [number for number in met if number in self._dependents]
@@ -356,7 +364,11 @@ class Gateway:
         """A run is over: its nodes are empty."""
         for share in job.shares:
             self._free.give_back(share)
-        self._news.ended.append(job.number)
+        if job.number in self._strange:
+            self._strange.discard(job.number)
+            self._news.closed = True
+        else:
+            self._news.ended.append(job.number)
         self._not_admitted(job)
 
     def _withdraw(self, job: LiveJob) -> None:
@@ -386,7 +398,8 @@ class Gateway:
             return
         self._news = _News()
         names = self.machine.names
-        closed = tuple(node for node, name in enumerate(names) if name in self.drained)
+        beside = {share.node for number in self._strange for share in self._jobs[number].shares}
+        closed = tuple(n for n, name in enumerate(names) if self._stops or name in self.drained or n in beside)
         happened = Happened(
             now, () if self._anew else tuple(news.ended), () if self._anew else tuple(news.withdrawn),
             closed if news.closed else None, tuple(self._runs(now)) if self._anew else (),
@@ -439,7 +452,7 @@ class Gateway:
 
     def _runs(self, now: int) -> Iterable[Runs]:
         for job in self._jobs.values():
-            if job.state is State.RUNNING:
+            if job.state is State.RUNNING and job.number not in self._strange:
                 asks = self._asks(job)
                 since = now if job.started_ms is None else job.started_ms // 1000
                 yield Runs(asks, tuple(share.node for share in job.shares), since + asks.walltime - now)
@@ -461,7 +474,7 @@ class Gateway:
         batch.submissions = [one.submission.row(over=one.left == 0) for _, one in sorted(self._changed.items())]
         batch.jobs.extend((job.number, job.text()) for job in self._dirty.values())
         self._closing = [first for first, one in self._changed.items() if one.left == 0]
-        taken = Taken(batch, self._orders, [*self._dirty.values()])
+        taken = Taken(batch, self._orders, [job for job in self._dirty.values() if job.state.is_over])
         self._changed, self._dirty, self._instants, self._drains, self._orders = {}, {}, [], {}, []
         return taken
 
@@ -469,6 +482,23 @@ class Gateway:
         """Take up again what was over, for a job of it that is to run again."""
         self._recall(submission, become)
         self._changed[submission.first] = self._open[submission.first]
+
+    def _see_strangers(self) -> None:
+        """Find those that run on more than this machine has: it was another one when they began."""
+        left = self.machine.platform.capacity.tolist()
+        for job in self._jobs.values():
+            if job.state is not State.RUNNING:
+                continue
+            request = self.machine.request(job.of.asked)
+            if all(
+                self._free.has(share) and all(need <= has for need, has in zip(request, left[share.node], strict=True))
+                for share in job.shares
+            ):
+                for share in job.shares:
+                    left[share.node] = [has - need for need, has in zip(request, left[share.node], strict=True)]
+            else:
+                self._strange.add(job.number)
+                self._news.closed = True
 
     def _recall(self, submission: Submission, become: Mapping[int, str]) -> None:
         one = Open(submission, new_jobs(submission))

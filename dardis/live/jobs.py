@@ -57,6 +57,12 @@ class Submission:
     key: str | None = None
 
     @property
+    def size(self) -> int:
+        """Bytes of the words and the environment of each of its jobs."""
+        texts = [*self.asked.argv, *self.environment, *self.environment.values()]
+        return sum(map(len, map(str.encode, texts)))
+
+    @property
     def indices(self) -> range | None:
         """Those of an array."""
         return None if self.asked.array is None else self.asked.array.indices
@@ -151,8 +157,13 @@ class LiveJob:
             "name": submission.asked.name, "user": submission.asker.name, "state": self.state, "why": self.why,
             "attempt": self.attempt, "submitted_ms": submission.submitted_ms, "started_ms": self.started_ms,
             "ended_ms": self.ended_ms, "code": self.code, "signal": self.signal,
-            "nodes": [names[share.node] for share in self.shares], "cwd": submission.cwd,
+            "nodes": [_name_of(share.node, names) for share in self.shares], "cwd": submission.cwd,
         }  # fmt: skip
+
+
+def _name_of(node: int, names: tuple[str, ...]) -> str:
+    """A node's name; of one that an earlier machine had, its number."""
+    return names[node] if node < len(names) else f"#{node}"
 
 
 def new_jobs(submission: Submission) -> list[LiveJob]:

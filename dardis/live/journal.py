@@ -132,7 +132,7 @@ class Journal:
             numbered = enumerate(batch.instants, self._instants + 1)
             db.executemany("INSERT INTO instants VALUES (?, ?)", numbered)
             db.execute("COMMIT")
-        except sqlite3.Error as error:
+        except (sqlite3.Error, ValueError) as error:  # ValueError: a text that is none
             if db.in_transaction:
                 db.execute("ROLLBACK")
             raise JournalError(f"{self._path}: {error}") from None
@@ -165,11 +165,13 @@ class Journal:
         """What was handed in, the last first, as far as so many jobs need."""
         left = limit
         end = self.next_job() if before is None else before
-        for row in self._submissions("WHERE first < ? ORDER BY first DESC", end):
-            if left <= 0:
-                return
-            left -= row.count
-            yield row, self.become(row.first, row.count)
+        while left > 0 and (rows := self._submissions("WHERE first < ? ORDER BY first DESC LIMIT 100", end)):
+            for row in rows:
+                if left <= 0:
+                    return
+                left -= row.count
+                yield row, self.become(row.first, row.count)
+                end = row.first
 
     def drains(self) -> dict[str, str]:
         """Why nodes are drained."""

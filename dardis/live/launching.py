@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,17 @@ def script_place(folder: Path, script: str, asker: Asker) -> Path:
 
 def put_script(folder: Path, script: str, asker: Asker) -> Path:
     """Let a script be there, for its asker alone to read and run; nobody else may put anything into its folder."""
-    path = script_place(folder, script, asker)
-    if path.exists():
-        return path
-    path.parent.mkdir(mode=0o711, parents=True, exist_ok=True)
+    path, text = script_place(folder, script, asker), script.encode()
+    with suppress(FileNotFoundError):
+        if path.stat().st_size == len(text):  # a power failure may have left less
+            return path
+    for place in (path.parent.parent, path.parent):
+        place.mkdir(exist_ok=True)
+        place.chmod(0o711)  # whatever the umask
     part = path.with_suffix(".part")
     part.unlink(missing_ok=True)
-    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o500), "w") as file:
-        file.write(script)
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o500), "wb") as file:
+        file.write(text)
         if os.geteuid() == 0:
             os.fchown(file.fileno(), asker.uid, asker.gid)
     part.replace(path)
@@ -43,9 +47,11 @@ def host_file(folder: Path, machine: Machine, job: LiveJob) -> Path:
     text = "".join(lines)
     path = folder / "hosts" / hashlib.sha256(text.encode()).hexdigest()[:32]
     if not path.exists():
-        path.parent.mkdir(mode=0o755, exist_ok=True)
+        path.parent.mkdir(exist_ok=True)
+        path.parent.chmod(0o755)  # whatever the umask
         part = path.with_suffix(".part")
-        part.write_text(text)
+        part.write_bytes(text.encode())
+        part.chmod(0o644)
         part.replace(path)
     return path
 

@@ -70,6 +70,7 @@ class Free:
         gpu = kinds.index(GPU) if GPU in kinds else None
         self._cores = [set(machine.cores[n]) if machine.cores else set(range(row[0])) for n, row in enumerate(capacity)]
         self._gpus = [set(range(row[gpu])) if gpu is not None else set() for row in capacity]
+        self._all = [(frozenset(cores), frozenset(gpus)) for cores, gpus in zip(self._cores, self._gpus, strict=True)]
 
     def take(self, node: int, cores: int, gpus: int) -> Share:
         """Take the lowest ones of a node, which must have as many."""
@@ -78,14 +79,26 @@ class Free:
         return taken
 
     def hold(self, share: Share) -> None:
-        """Take these."""
+        """Take these, as far as they are there."""
+        if share.node >= len(self._all):
+            return
         self._cores[share.node].difference_update(share.cores)
         self._gpus[share.node].difference_update(share.gpus)
 
     def give_back(self, share: Share) -> None:
         """Nobody has them any more."""
-        self._cores[share.node].update(share.cores)
-        self._gpus[share.node].update(share.gpus)
+        if share.node >= len(self._all):
+            return
+        cores, gpus = self._all[share.node]
+        self._cores[share.node].update(cores.intersection(share.cores))
+        self._gpus[share.node].update(gpus.intersection(share.gpus))
+
+    def has(self, share: Share) -> bool:
+        """Whether the machine has these at all."""
+        if share.node >= len(self._all):
+            return False
+        cores, gpus = self._all[share.node]
+        return cores.issuperset(share.cores) and gpus.issuperset(share.gpus)
 
     def cores(self, node: int) -> int:
         """How many cores of a node are free."""

@@ -63,9 +63,13 @@ def serve(folder: Path, platform: Platform | None, *, users: bool, begun: Callab
     folder = prepare_folder(folder, users=users)
     machine = this_machine() if platform is None else many_nodes(platform)
     warm()
-    with locked(folder, folder, "service.lock"):
-        journal = Journal(folder)
-        asyncio.run(_serve(folder, machine, journal, users=users, begun=begun))
+    before = os.umask(0o077)  # who could open the lock could hold it; what others may read is opened to them by name
+    try:
+        with locked(folder, folder, "service.lock"):
+            journal = Journal(folder)
+            asyncio.run(_serve(folder, machine, journal, users=users, begun=begun))
+    finally:
+        os.umask(before)
 
 
 async def _serve(

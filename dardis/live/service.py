@@ -6,7 +6,7 @@ It is crash-only: where it can't write, or its keeper is gone, it goes on from w
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -20,12 +20,15 @@ from dardis.live.journal import Journal, JournalError
 from dardis.live.keeper_client import KeeperClient, KeeperError
 from dardis.live.launching import run_of
 from dardis.live.machine import Machine
+from dardis.model.addresses import JobId
 from dardis.model.errors import DardisError
 
 AGAIN_S: Final = 1.0
 """How long after a failure it tries again, s."""
 MOST_STARTS: Final = 256
 """How many runs a keeper is told to start in one message."""
+MOST_TEXT: Final = 8 << 20
+"""How long all that they are told may be together, in bytes; JSON may need six times as many, a keeper reads 64 MiB."""
 KEEPER: Final = "keeper"
 """The keeper's folder in the service's."""
 LONGEST_SLEEP_S: Final = 3600.0
@@ -74,7 +77,7 @@ class Service:
                 return numbers
             if found := self.journal.find(*named):
                 return range(found[0], found[0] + found[1])
-        self._see_ready()
+        self.see_ready()
         submission = replace(submission, first=self._next)
         self.gateway.submit(submission, self._how_ended)
         self._next += submission.count
@@ -86,19 +89,26 @@ class Service:
 
     async def written(self) -> None:
         """Return when all that was asked for is in the journal. Raises JournalError where it can't be written."""
-        self._see_ready()
+        self.see_ready()
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._unwritten.append(waiting)
         self._due.set()
         await waiting
 
-    def _see_ready(self) -> None:
+    def see_ready(self) -> None:
+        """Raise JournalError where nothing can be acknowledged just now."""
         if self.trouble:
             raise JournalError(self.trouble)
 
     def find(self, number: int) -> LiveJob | None:
         """A job, whether it is over or not."""
-        return self.gateway.job(number) or next((job for job in self._over(number) if job.number == number), None)
+        if (job := self.gateway.job(number)) is not None or (found := self.journal.holder(number)) is None:
+            return job
+        row, become = found
+        job = LiveJob(JobId(number), Submission.from_row(row))
+        if become is not None:
+            job.recall(become)
+        return job
 
     def _over(self, number: int) -> list[LiveJob]:
         """A job that the journal alone has, and all that were handed in with it."""
@@ -147,6 +157,8 @@ class Service:
         """A job once it is over and the journal says so, or as it is when patience ends; None: there is none."""
         job = self.find(number)
         if job is None or job.state.is_over:
+            if job is not None and self.gateway.job(number) is not None:
+                await self.written()
             return job
         waiting: asyncio.Future[LiveJob] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(number, []).append(waiting)
@@ -154,6 +166,11 @@ class Service:
             return await asyncio.wait_for(waiting, patience_s)
         except TimeoutError:
             return self.find(number)
+        finally:
+            if (others := self._waiting.get(number)) is not None:
+                others[:] = [one for one in others if one is not waiting]
+                if not others:
+                    del self._waiting[number]
 
     # ------------------------------------------------------------------------------------------------------------------
     # What goes on.
@@ -165,6 +182,8 @@ class Service:
             serving = asyncio.create_task(self._serve())
             await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
             if not serving.done():
+                serving.cancel()  # what is being written is, and is ordered by the next one
+                await asyncio.wait([serving])
                 break
             error = serving.exception()
             if not isinstance(error, JournalError | KeeperError):
@@ -243,10 +262,9 @@ class Service:
             if row.key is not None:
                 self._keys.pop((row.asker, row.key), None)
         for job in taken.jobs:
-            if job.state.is_over:
-                for ends in self._waiting.pop(job.number, ()):
-                    if not ends.done():
-                        ends.set_result(job)
+            for ends in self._waiting.pop(job.number, ()):
+                if not ends.done():
+                    ends.set_result(job)
 
     def _order(self, keeper: KeeperClient, orders: list[Order]) -> None:
         """Tell the keeper, without waiting for its answers."""
@@ -255,8 +273,8 @@ class Service:
         known = [order.run for order in orders if isinstance(order, ForgetRun)]
         if known:
             self._ask(self._told(keeper, "forget", known))
-        for low in range(0, len(starts), MOST_STARTS):
-            self._ask(self._start(keeper, starts[low : low + MOST_STARTS]))
+        for some in _messages(starts):
+            self._ask(self._start(keeper, some))
         if ends:
             self._ask(self._told(keeper, "end", ends, why="cancelled"))
 
@@ -286,6 +304,7 @@ class Service:
     async def stop(self, *, kill: bool) -> None:
         """Serve no more. `kill`: end all that runs first, and the keeper with it; else it goes on with its keeper."""
         if kill:
+            self.gateway.start_nothing()
             running = [job for job in self.gateway.jobs() if job.state is State.RUNNING]
             for job in running:
                 self.gateway.cancel(job, _now_ms())
@@ -301,6 +320,20 @@ class Service:
             self._keeper.close()
         self._writer.shutdown()
         self.journal.close()
+
+
+def _messages(starts: Iterable[LiveJob]) -> Iterator[list[LiveJob]]:
+    """The starts that are told in one message: not too many, and as a keeper reads it."""
+    some: list[LiveJob] = []
+    size = 0
+    for job in starts:
+        if some and (len(some) == MOST_STARTS or size + job.of.size > MOST_TEXT):
+            yield some
+            some, size = [], 0
+        some.append(job)
+        size += job.of.size
+    if some:
+        yield some
 
 
 def _now_ms() -> int:

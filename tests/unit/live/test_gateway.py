@@ -1,5 +1,7 @@
 """Moments of the gateway that random orders of events meet rarely."""
 
+import pytest
+
 from dardis.live.asked import After, Array, JobAsked
 from dardis.live.gateway import Gateway, StartRun
 from dardis.live.jobs import Asker, State, Submission
@@ -76,3 +78,41 @@ def test_a_clock_that_was_ahead_when_a_job_came_does_not_hold_it_back():
     submit(gateway, 1, at=1000 + 3600)
     step(gateway, 1000)
     assert gateway.job(1).state is State.RUNNING
+
+
+@pytest.mark.parametrize("less", [machine(2, 4), machine(4, 2), machine(1, 1)])
+def test_what_runs_on_more_than_the_machine_has_now_runs_on_and_nothing_starts_beside_it(less):
+    gateway = Gateway(machine())
+    submit(gateway, 1, nodes=3, cpus=4)
+    submit(gateway, 2)
+    batch = step(gateway).batch
+    become = dict(batch.jobs)
+    gateway = Gateway(less, [(Submission.from_row(row), {row.first: become[row.first]}) for row in batch.submissions])
+    gateway.told(record("1.1", "running"), 2000)
+    gateway.told(record("2.1"), 2000)
+    submit(gateway, 3)
+    step(gateway, 1001)
+    assert gateway.job(1).state is State.RUNNING
+    beside = {share.node for share in gateway.job(1).shares}
+    assert gateway.job(3).state is State.WAITING or gateway.job(3).shares[0].node not in beside
+    assert gateway.job(1).as_dict(less.names)["nodes"]
+    gateway.told(record("1.1"), 3000)
+    submit(gateway, 4, cpus=less.platform.capacity[0].tolist()[0])
+    step(gateway, 1002)
+    step(gateway, 1003)
+    assert gateway.job(3).state is State.RUNNING
+    gateway.told(record("3.1"), 4000)
+    step(gateway, 1004)
+    assert gateway.job(4).state is State.RUNNING
+
+
+def test_who_stops_starts_nothing_more():
+    gateway = Gateway(machine(1, 1))
+    submit(gateway, 1)
+    submit(gateway, 2)
+    step(gateway)
+    gateway.start_nothing()
+    gateway.cancel(gateway.job(1), 1000)
+    gateway.told(record("1.1", why="cancelled"), 2000)
+    assert not any(isinstance(order, StartRun) for order in step(gateway, 1001).orders)
+    assert gateway.job(2).state is State.WAITING

@@ -33,6 +33,12 @@ def test_what_is_written_is_there_again_and_each_epoch_is_higher(tmp_path):
     assert [first.first for first, _ in journal.history(1)] == [4]
     assert [first.first for first, _ in journal.history(2)] == [4, 1]
     assert list(told_instants(tmp_path)) == ["a", "b"]
+    journal.write(Batch([row(first) for first in range(5, 305)]))
+    assert [first.first for first, _ in journal.history(250)] == [*range(304, 54, -1)]
+    assert len(list(journal.history(10**6))) == 302
+    with pytest.raises(JournalError):
+        journal.write(Batch(drains={"n0": "\ud800"}))
+    assert journal.drains() == {"n1": "x"}
     assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o600
 
 

@@ -156,7 +156,15 @@ def test_nonsense_is_refused_and_harms_nobody(live):
     for one in bad:
         with pytest.raises(InputError):
             live.client.post("/jobs", good | one)
-    for path in ("/jobs/x", "/jobs/0", "/jobs?state=no", "/nodes/none"):
+    with pytest.raises(InputError, match="at most"):
+        live.client.post("/jobs", good | {"environment": {f"V{i}": "x" * (1 << 20) for i in range(9)}})
+    with pytest.raises(DardisError):
+        live.client.post("/jobs", [])  # type: ignore[arg-type]
+    (number,) = live.submit("sleep 0.2")
+    for seconds in ("nan", "-1"):
+        with pytest.raises(InputError, match="timeout"):
+            live.client.get(f"/jobs/{number}/wait", timeout=seconds)
+    for path in ("/jobs/x", "/jobs/0", "/jobs?state=no", "/nodes/none", f"/jobs/{10**30}"):
         with pytest.raises(DardisError):
             live.client.get(path)
 
@@ -208,6 +216,23 @@ def test_a_service_that_was_killed_goes_on_and_its_jobs_with_it(tmp_path):
         assert live.service.wait(20) == 0
         assert live.keeper is None
         assert run(["journal", "replay", str(live.folder)]) == 0
+    finally:
+        live.end()
+
+
+def test_who_stops_with_kill_leaves_nothing_that_runs(tmp_path):
+    live = Live(tmp_path).start()
+    try:
+        numbers = live.submit("sleep 30", array={"first": 0, "last": 40, "step": 1, "most": None})
+        while live.client.get("/status")["running"] < 16:
+            time.sleep(0.02)
+        live.client.post("/stop", {"kill": True})
+        assert live.service.wait(20) == 0
+        assert live.keeper is None
+        live.start()
+        states = [live.job(number)["state"] for number in numbers]
+        assert states.count("cancelled") == 16
+        assert set(states) == {"cancelled", "waiting", "running"}
     finally:
         live.end()
 
