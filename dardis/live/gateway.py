@@ -14,7 +14,7 @@ from typing import Any, Final
 from dardis.live.deciding import Asks, Decider, Happened, Instant, Runs
 from dardis.live.jobs import LiveJob, State, Submission, new_jobs
 from dardis.live.journal import Batch
-from dardis.live.keeper.fates import NEVER_BEGUN
+from dardis.live.keeper.fates import NEVER_BEGUN, UNKNOWN
 from dardis.live.machine import Free, Machine
 from dardis.model.addresses import JobId
 from dardis.model.errors import InputError
@@ -23,6 +23,8 @@ GRACE_S: Final = 10
 """How long a job has from SIGTERM to SIGKILL, if it doesn't say, s."""
 LAG_S: Final = 2
 """How long after it was ordered a job may begin, and its nodes be empty after it was killed, s."""
+
+FORGOTTEN: Final = UNKNOWN + "what the keeper knew of it is lost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,12 +282,18 @@ class Gateway:
         else:
             self._end(job, *_ended_how(job, why), record["ended_ms"] or now_ms)
 
-    def missing(self, known: Iterable[str], now_ms: int) -> None:
-        """A keeper knows of these runs alone: no other that it was ordered to start has begun, or will."""
+    def missing(self, known: Iterable[str], now_ms: int, *, is_new: bool = False) -> None:
+        """A keeper knows of these runs alone: no other that it was ordered to start has begun, or will.
+
+        One that is new was ordered nothing: what has become of the runs of another, whose folder is gone, is unknown,
+        and they may run yet: none is begun again by itself.
+        """
         runs = set(known)
         for job in [job for job in self._jobs.values() if job.state is State.RUNNING and job.run not in runs]:
             self._leave(job)
-            if job.cancelled:
+            if is_new:
+                self._end(job, State.UNKNOWN, FORGOTTEN, now_ms)
+            elif job.cancelled:
                 self._end(job, State.CANCELLED, "cancelled before it began", now_ms)
             else:
                 self._wait_again(job)

@@ -95,10 +95,10 @@ class KeeperClient:
             raise KeeperError(f"the keeper refuses to {do}: {told['error']}")
         return told
 
-    async def hello(self, epoch: int) -> Sequence[Mapping[str, Any]]:
-        """Say who leads; the records of all runs that it knows of."""
-        runs: Sequence[Mapping[str, Any]] = (await self.ask("hello", epoch=epoch))["runs"]
-        return runs
+    async def hello(self, epoch: int) -> tuple[Sequence[Mapping[str, Any]], bool]:
+        """Say who leads; the records of all runs that it knows of, and whether nobody has led it before."""
+        told = await self.ask("hello", epoch=epoch)
+        return told["runs"], told.get("before") == 0
 
     def close(self) -> None:
         """Talk no more."""

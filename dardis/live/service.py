@@ -215,10 +215,10 @@ class Service:
         loop = asyncio.get_running_loop()
         keeper = self._keeper = await KeeperClient.connect(self.folder / KEEPER, self._hear)
         now_ms = _now_ms()
-        records = await keeper.hello(self.journal.epoch)
+        records, is_new = await keeper.hello(self.journal.epoch)
         for record in records:
             self.gateway.told(record, now_ms)
-        self.gateway.missing((record["run"] for record in records), now_ms)
+        self.gateway.missing((record["run"] for record in records), now_ms, is_new=is_new)
         self._records, self.trouble = [], ""
         while True:
             heard, self._records = self._records, []

@@ -8,7 +8,9 @@ JSON goes through the socket, an object a line. A request has an `id` and gets o
 connection is closed. A connection says `hello` before anything else.
 
 `{"id", "do": "hello", "epoch": E}`
-    → `{"id", "host", "boot", "pid", "cgroup": "v2" | "v1" | null, "memory": "v2" | "v1" | null, "runs": [RECORD]}`.
+    → `{"id", "host", "boot", "pid", "cgroup": "v2" | "v1" | null, "memory": "v2" | "v1" | null, "before": B,
+    "runs": [RECORD]}`.
+    B is the highest epoch that was accepted before; 0: none, so that no run was ever asked for here.
     `memory` null: a memory limit is RLIMIT_AS, for each process. Events go to the last one that was accepted; older
     connections are closed, so that nothing is begun that was asked for before and is not in `runs`. An epoch below
     the highest that was ever accepted: `{"id", "error": "epoch", "highest": H}`, for this and what follows.

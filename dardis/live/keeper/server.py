@@ -222,6 +222,8 @@ class Server:
         if not isinstance(epoch, int) or isinstance(epoch, bool):
             raise AskedAmissError("an epoch is a whole number")
 
+        before = 0
+
         def act() -> Message:
             connection.epoch = epoch
             if (refused := self._refused(connection)) is not None:
@@ -231,9 +233,11 @@ class Server:
                 if other is not connection and other.epoch is not None:
                     self._flush(other)
                     self._close(other)
-            return {**self._host, "runs": runs.records()}
+            return {**self._host, "before": before, "runs": runs.records()}
 
         def needs() -> list[Entry]:
+            nonlocal before
+            before = self._log.known.epoch
             return [["epoch", epoch]] if epoch > self._log.known.epoch else []
 
         return Turn(connection, number, act, needs, alone=True)

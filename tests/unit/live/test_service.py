@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 from kit.live import PLATFORM, Live
 
 from dardis.cli.main import run
+from dardis.live.gateway import FORGOTTEN
 from dardis.live.journal import FILE
 from dardis.model.errors import DardisError, InputError
 
@@ -255,6 +257,26 @@ def test_what_ended_while_nobody_looked_is_unknown_and_runs_again_only_if_somebo
         live.client.post(f"/jobs/{plain}/release")
         assert live.ended(plain)["state"] == "completed"
         assert live.lines() == {plain: 2, again: 2}
+    finally:
+        live.end()
+
+
+def test_what_a_keeper_has_begun_whose_folder_is_gone_is_unknown(tmp_path):
+    live = Live(tmp_path).start()
+    try:
+        (number,) = live.submit("echo $DARDIS_JOB_ID >> $RAN; sleep 2")
+        while not live.lines()[number]:
+            time.sleep(0.02)
+        live.kill("service")
+        live.kill("keeper")
+        live.service.wait()
+        shutil.rmtree(live.folder / "keeper")
+        live.start()
+        job = live.ended(number)
+        assert (job["state"], job["why"]) == ("unknown", FORGOTTEN)
+        (after,) = live.submit()
+        assert live.ended(after)["state"] == "completed"
+        assert live.lines() == {number: 1, after: 1}
     finally:
         live.end()
 
