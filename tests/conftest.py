@@ -10,7 +10,7 @@ from dardis.kernels.jit import TELLER
 TELLER.quiet = True
 
 # The same examples every time; `pytest --hypothesis-profile=search` looks for new ones, many more of them.
-settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=60, database=None)
+settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=100, database=None)
 settings.register_profile(
     "search",
     deadline=None,

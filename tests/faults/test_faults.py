@@ -18,7 +18,7 @@ from dardis.transport.virtual import Faults
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect
 
-FEW, MANY, BLOCK = range(60), range(1000, 3200), 100
+FEW, MANY, BLOCK = range(100), range(1000, 3200), 100
 
 
 def test_nothing_breaks_under_faults():

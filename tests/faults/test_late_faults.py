@@ -21,7 +21,7 @@ from dardis.task_manager.late.backlog import Backlog
 from dardis.transport.virtual import Faults
 from dardis.wire.effects import Done, Send, SendAll
 
-FEW, MANY, BLOCK = range(40), range(1000, 2200), 100
+FEW, MANY, BLOCK = range(61), range(1000, 2200), 100
 PACE = Pace(patience=6, resend=6, lead=20)
 
 

@@ -24,7 +24,7 @@ from dardis.node_manager import NodePool
 from dardis.registry import OURS
 from dardis.wire import messages as say
 
-FEW, MANY, BLOCK = range(500, 530), range(550, 2550), 100
+FEW, MANY, BLOCK = range(500, 550), range(550, 2550), 100
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = "replay_instance"
 

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -20,6 +21,12 @@ def close_all() -> None:
     """Close all connections."""
     while OPEN:
         OPEN.pop().close()
+
+
+def listens_there(connection: socket.socket) -> int:
+    """Who has made the socket that this is connected to."""
+    pid, _, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    return pid
 
 
 class Keeper:
@@ -66,7 +73,9 @@ class Asker:
             self.socket = socket.socket(socket.AF_UNIX)
             with suppress(OSError):
                 self.socket.connect(str(path))
-                return True
+                # A child of one that was killed may have its socket for a moment yet.
+                if process is None or listens_there(self.socket) == process.pid:
+                    return True
             self.socket.close()
             assert process is None or process.poll() is None, f"the keeper has ended: {process.returncode}"
             return False
