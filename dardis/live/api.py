@@ -14,7 +14,7 @@ from aiohttp import web
 
 from dardis import __version__
 from dardis.engine.clock import unix_now
-from dardis.live.asked import JobAsked
+from dardis.live.asked import JobAsked, check_text
 from dardis.live.jobs import Asker, LiveJob, Submission
 from dardis.live.journal import JournalError
 from dardis.live.service import MOST_TEXT, Service
@@ -201,28 +201,21 @@ def _submission(told: dict[str, Any], asker: Asker) -> Submission:
     if not isinstance(environment, dict):
         raise InputError("environment", "is no object", "names and values")
     for place, text in [("script", script), ("key", "" if key is None else key), ("cwd", cwd), *environment.items()]:
-        if not isinstance(text, str) or "\0" in text or not _is_unicode(text):
-            raise InputError(place, "is no text", "one without zero bytes")
+        if not isinstance(text, str):
+            raise InputError(place, "is no text", "one")
+        check_text(place, text)
     if not (cwd or "").startswith("/"):
         raise InputError("cwd", repr(cwd), "an absolute path")
     if not (asked.argv or script):
         raise InputError("jobs", "there is no command", "argv, or a script")
     for name in environment:
-        if not name or "=" in name or "\0" in name or not _is_unicode(name):
+        check_text("environment", name)
+        if not name or "=" in name:
             raise InputError("environment", f"a variable can't be called {name!r}")
     submission = Submission(0, asker, asked, script, environment, str(cwd), int(unix_now() * 1000), key)
     if submission.size > MOST_TEXT:
         raise InputError("jobs", f"words and environment of {submission.size} bytes", f"at most {MOST_TEXT}: no more")
     return submission
-
-
-def _is_unicode(text: str) -> bool:
-    """Whether it has no halves of characters."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 _PAST: Final = {"cancel": "cancelled", "hold": "held", "release": "released"}

@@ -23,6 +23,7 @@ MOST_AFTER: Final = 1000
 LARGEST_ID: Final = 1 << 53
 """JSON's numbers are whole as far as that, wherever they are read."""
 USUAL_WALLTIME_S: Final = 3600
+USUAL_GRACE_S: Final = 10
 
 KINDS: Final = ("ok", "any", "fail")
 ALL, NONE = "all", "none"
@@ -36,8 +37,8 @@ PATTERNS: Final = "a path with %j (id), %A (array's first id), %a (index), %x (n
 
 _ARRAY = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?(?:%(\d+))?", re.ASCII)
 _MEMORY = re.compile(r"(\d+)(?:([KMGT])(?:i?B)?)?", re.ASCII | re.IGNORECASE)
-_UNIT_TIME = re.compile(r"(\d+)([smhd])", re.ASCII)
-_CLOCK_TIME = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d\d?))?(?::(\d\d?))?", re.ASCII)
+_UNIT_TIME = re.compile(r"(\d{1,12})([smhd])", re.ASCII)
+_CLOCK_TIME = re.compile(r"(?:(\d{1,12})-)?(\d{1,12})(?::(\d\d?))?(?::(\d\d?))?", re.ASCII)
 _PATTERN = re.compile(r"%(\d{0,2})(.?)", re.ASCII | re.DOTALL)
 _VARIABLE = re.compile(r"[^=\0,\s]+")
 _UNIT_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -105,7 +106,7 @@ class JobAsked:
     requeue: bool = False
     hold: bool = False
     grace_s: int | None = None
-    """From SIGTERM to SIGKILL; None: as the service has it."""
+    """From SIGTERM to SIGKILL; None: the usual."""
 
     def __post_init__(self) -> None:
         """Fill in what was left to us, and check all."""
@@ -134,11 +135,11 @@ class JobAsked:
 
     def _check_texts(self) -> None:
         for word in self.argv:
-            _check_text("COMMAND", word)
-        _check_text("--name", self.name)
+            check_text("COMMAND", word)
+        check_text("--name", self.name)
         if len(self.name) > 200 or "/" in self.name or not self.name.isprintable():
             raise InputError("--name", repr(self.name), "at most 200 characters that print, and no /")
-        _check_text("--chdir", self.chdir or "")
+        check_text("--chdir", self.chdir or "")
         check_pattern("--output", self.output)
         check_pattern("--error", self.error)
         if not isinstance(self.export, str):
@@ -146,6 +147,11 @@ class JobAsked:
                 _check_variable("--export", name)
         elif self.export not in {ALL, NONE}:
             raise InputError("--export", repr(self.export), EXPORTS)
+
+    @property
+    def grace(self) -> int:
+        """From SIGTERM to SIGKILL, s."""
+        return USUAL_GRACE_S if self.grace_s is None else self.grace_s
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -272,7 +278,7 @@ def read_export(text: str, place: str) -> tuple[tuple[str, ...] | Literal["all",
 
 def check_pattern(place: str, pattern: str) -> None:
     """Refuse what is no pattern of a path. Raises InputError."""
-    _check_text(place, pattern)
+    check_text(place, pattern)
     wrong = next((match[0] for match in _PATTERN.finditer(pattern) if match[2] not in set("jAaxu%")), None)
     if wrong is not None or not pattern:
         raise InputError(place, repr(pattern), PATTERNS)
@@ -305,12 +311,19 @@ def paths_of(
     return str(chdir), output, error
 
 
-def _check_text(place: str, text: str) -> None:
-    """Refuse what no path or word of a command can be."""
+def is_utf8(text: str) -> bool:
+    """Whether it can be written in UTF-8; bytes that are none have become halves of characters."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise InputError(place, ascii(text), "UTF-8") from None
+        return False
+    return True
+
+
+def check_text(place: str, text: str) -> None:
+    """Refuse what no path, variable or word of a command can be. Raises InputError."""
+    if not is_utf8(text):
+        raise InputError(place, ascii(text), "UTF-8")
     if "\0" in text:
         raise InputError(place, repr(text), "no zero bytes")
 
@@ -330,7 +343,7 @@ def _check_after(place: str, after: After) -> None:
 
 
 def _check_variable(place: str, name: str, text: str | None = None) -> None:
-    _check_text(place, name)
+    check_text(place, name)
     if _VARIABLE.fullmatch(name) is None:
         raise InputError(place, repr(name if text is None else text), EXPORTS)
 

@@ -12,74 +12,19 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dardis.live.deciding import Asks, Decider, Happened, Instant, Runs
-from dardis.live.jobs import LiveJob, State, Submission, new_jobs
+from dardis.live.dependencies import Open, meets
+from dardis.live.jobs import LiveJob, State, Submission, jobs_of, new_jobs
 from dardis.live.journal import Batch
 from dardis.live.keeper.fates import NEVER_BEGUN, UNKNOWN
-from dardis.live.machine import Free, Machine
+from dardis.live.machine import Free, Machine, strangers
+from dardis.live.orders import EndRun, ForgetRun, Order, StartRun, Taken
 from dardis.model.addresses import JobId
 from dardis.model.errors import InputError
 
-GRACE_S: Final = 10
-"""How long a job has from SIGTERM to SIGKILL, if it doesn't say, s."""
 LAG_S: Final = 2
 """How long after it was ordered a job may begin, and its nodes be empty after it was killed, s."""
 
 FORGOTTEN: Final = UNKNOWN + "what the keeper knew of it is lost"
-
-
-@dataclass(frozen=True, slots=True)
-class StartRun:
-    """Keepers are to start the job's run."""
-
-    job: LiveJob
-
-
-@dataclass(frozen=True, slots=True)
-class EndRun:
-    """Keepers are to end a run, if it is not over."""
-
-    run: str
-
-
-@dataclass(frozen=True, slots=True)
-class ForgetRun:
-    """What was told of a run is in the journal."""
-
-    run: str
-
-
-Order = StartRun | EndRun | ForgetRun
-
-
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """What is to be written, what is to be ordered once it is, and the jobs that are over by it."""
-
-    batch: Batch
-    orders: list[Order]
-    jobs: list[LiveJob]
-
-
-@dataclass(slots=True)
-class Open:
-    """A submission not all of whose jobs are over."""
-
-    submission: Submission
-    jobs: list[LiveJob]
-    waits_for: set[int] = field(default_factory=set)
-    """First numbers of the submissions on whose end it depends."""
-    admitted: int = 0
-    """How many of its jobs are with those who decide, or run."""
-    behind: deque[LiveJob] = field(default_factory=deque)
-    """Those of an array that wait until fewer of it run."""
-    left: int = 0
-    """How many are not over."""
-
-    @property
-    def is_full(self) -> bool:
-        """Whether as many of it as may run at once are with those who decide."""
-        array = self.submission.asked.array
-        return array is not None and array.most is not None and self.admitted >= array.most
 
 
 @dataclass(slots=True)
@@ -95,7 +40,7 @@ class Gateway:
     """All jobs that are not over, and the nodes they wait for."""
 
     def __init__(
-        self, machine: Machine, held_open: Iterable[tuple[Submission, Mapping[int, str]]] = (),
+        self, machine: Machine, unfinished: Iterable[tuple[Submission, Mapping[int, str]]] = (),
         drained: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         """Go on from what the journal has: what is not over, with what had become of it, and why nodes are drained."""
@@ -120,9 +65,10 @@ class Gateway:
         self._stops = False
         self._strange: set[JobId] = set()
         """Jobs that run on what the machine does not have any more; nothing starts beside them."""
-        for submission, become in held_open:
+        for submission, become in unfinished:
             self._recall(submission, become)
-        self._see_strangers()
+        self._strange |= strangers(machine, self._free, self._jobs.values())
+        self._news.closed |= bool(self._strange)
 
     # ------------------------------------------------------------------------------------------------------------------
     # What is known.
@@ -192,12 +138,12 @@ class Gateway:
                 raise InputError("--after", f"there is no job {after.id}", "the number of a job of this service")
             if not all(state.is_over for state in states):
                 one.waits_for.add(after.id)
-            elif not _meets(after.kind, states):
+            elif not meets(after.kind, states):
                 raise InputError("--after", f"job {after.id} has ended otherwise: the new job would never start")
         for number in one.waits_for:
             self._dependents.setdefault(number, []).append(one)
         for job in one.jobs if one.waits_for else ():
-            job.why = job.why or _waits_in_words(one)
+            job.why = job.why or one.waits_in_words
 
     def _depended(self, first: int, number: int) -> list[LiveJob]:
         """The jobs on which those depend that depend on this number: of an array's first, all."""
@@ -356,14 +302,14 @@ class Gateway:
         for one in self._dependents.pop(number, []):
             one.waits_for.discard(number)
             kinds = [after.kind for after in one.submission.asked.after if after.id == number]
-            vain = not all(_meets(kind, states) for kind in kinds)
+            vain = not all(meets(kind, states) for kind in kinds)
             for job in one.jobs:
                 if job.state.is_over:
                     continue
                 if vain:
                     in_vain.append(job)
                 elif job.state is State.WAITING:
-                    job.why = _waits_in_words(one) if one.waits_for else ""
+                    job.why = one.waits_in_words
             if not vain:
                 self._to_admit.extend(job for job in one.jobs if job.state is State.WAITING)
         return in_vain
@@ -401,7 +347,7 @@ class Gateway:
     def decide(self, now: int) -> None:
         """Tell those who decide what has happened, and order what they start. `now` in Unix s."""
         submitted = self._admit()
-        news = self._news
+        news = _News(closed=self._news.closed) if self._anew else self._news
         if not (news.ended or news.withdrawn or news.closed or submitted or self._anew or self.wake() <= now):
             return
         self._news = _News()
@@ -409,8 +355,8 @@ class Gateway:
         beside = {share.node for number in self._strange for share in self._jobs[number].shares}
         closed = tuple(n for n, name in enumerate(names) if self._stops or name in self.drained or n in beside)
         happened = Happened(
-            now, () if self._anew else tuple(news.ended), () if self._anew else tuple(news.withdrawn),
-            closed if news.closed else None, tuple(self._runs(now)) if self._anew else (),
+            now, tuple(news.ended), tuple(news.withdrawn), closed if news.closed else None,
+            tuple(self._runs(now)) if self._anew else (),
             tuple(map(self._asks, submitted)), self._anew,
         )  # fmt: skip
         self._anew = False
@@ -420,11 +366,8 @@ class Gateway:
         for start in starts:
             self._order(self._jobs[start.job], start.nodes)
         for number, why in refused.items():
-            job = self._jobs[number]
-            self._admitted.discard(number)
-            self._open[job.of.first].admitted -= 1
-            job.state = State.HELD  # nobody who decides has it
-            self._end(job, State.CANCELLED, why, now * 1000)
+            self._not_admitted(self._jobs[number])  # taken in on a larger machine
+            self._become(self._jobs[number], State.HELD, why)
 
     def _admit(self) -> list[LiveJob]:
         """Jobs that may begin, and that those who decide don't have yet."""
@@ -454,8 +397,7 @@ class Gateway:
 
     def _asks(self, job: LiveJob) -> Asks:
         asked = job.of.asked
-        grace = GRACE_S if asked.grace_s is None else asked.grace_s
-        walltime = asked.walltime_s + grace + LAG_S
+        walltime = asked.walltime_s + asked.grace + LAG_S
         return Asks(job.number, job.of.submitted_ms // 1000, walltime, asked.nodes, self.machine.request(asked))
 
     def _runs(self, now: int) -> Iterable[Runs]:
@@ -491,29 +433,10 @@ class Gateway:
         self._recall(submission, become)
         self._changed[submission.first] = self._open[submission.first]
 
-    def _see_strangers(self) -> None:
-        """Find those that run on more than this machine has: it was another one when they began."""
-        left = self.machine.platform.capacity.tolist()
-        for job in self._jobs.values():
-            if job.state is not State.RUNNING:
-                continue
-            request = self.machine.request(job.of.asked)
-            if all(
-                self._free.has(share) and all(need <= has for need, has in zip(request, left[share.node], strict=True))
-                for share in job.shares
-            ):
-                for share in job.shares:
-                    left[share.node] = [has - need for need, has in zip(request, left[share.node], strict=True)]
-            else:
-                self._strange.add(job.number)
-                self._news.closed = True
-
     def _recall(self, submission: Submission, become: Mapping[int, str]) -> None:
-        one = Open(submission, new_jobs(submission))
+        one = Open(submission, jobs_of(submission, become))
         self._open[submission.first] = one
         for job in one.jobs:
-            if job.number in become:
-                job.recall(become[job.number])
             self._jobs[job.number] = job
             if job.state is State.RUNNING:
                 one.admitted += 1
@@ -527,20 +450,6 @@ class Gateway:
                 one.waits_for.add(after.id)
                 self._dependents.setdefault(after.id, []).append(one)
         self._to_admit.extend(job for job in one.jobs if job.state is State.WAITING)
-
-
-def _meets(kind: str, states: Iterable[State]) -> bool:
-    """Whether those that depend so on jobs may begin, as these have ended."""
-    match kind:
-        case "ok":
-            return all(state is State.COMPLETED for state in states)
-        case "fail":
-            return any(state not in (State.COMPLETED, State.CANCELLED) for state in states)
-    return True
-
-
-def _waits_in_words(one: Open) -> str:
-    return "waits for the end of " + ", ".join(f"job {number}" for number in sorted(one.waits_for))
 
 
 def _ended_how(job: LiveJob, why: str) -> tuple[State, str]:

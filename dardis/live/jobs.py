@@ -166,6 +166,15 @@ def _name_of(node: int, names: tuple[str, ...]) -> str:
     return names[node] if node < len(names) else f"#{node}"
 
 
+def jobs_of(submission: Submission, become: Mapping[int, str]) -> list[LiveJob]:
+    """Its jobs, with what the journal says has become of them."""
+    jobs = new_jobs(submission)
+    for job in jobs:
+        if job.number in become:
+            job.recall(become[job.number])
+    return jobs
+
+
 def new_jobs(submission: Submission) -> list[LiveJob]:
     """Its jobs, of which nothing has become yet."""
     state = State.HELD if submission.asked.hold else State.WAITING

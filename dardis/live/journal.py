@@ -161,10 +161,9 @@ class Journal:
                 return row, self.become(job, 1).get(job)
         return None
 
-    def history(self, limit: int, before: int | None = None) -> Iterator[tuple[SubmissionRow, dict[int, str]]]:
+    def history(self, limit: int) -> Iterator[tuple[SubmissionRow, dict[int, str]]]:
         """What was handed in, the last first, as far as so many jobs need."""
-        left = limit
-        end = self.next_job() if before is None else before
+        left, end = limit, self.next_job()
         while left > 0 and (rows := self._submissions("WHERE first < ? ORDER BY first DESC LIMIT 100", end)):
             for row in rows:
                 if left <= 0:

@@ -54,7 +54,6 @@ class KeeperClient:
             with suppress(OSError):
                 return await cls._connected(path, heard)
             if process.poll() not in (None, 0) or loop.time() > until:
-                process.poll()
                 raise KeeperError(f"{folder}: its keeper does not start{_said(folder)}")
             await asyncio.sleep(0.02)
 

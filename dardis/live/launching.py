@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from dardis.live.asked import paths_of
-from dardis.live.gateway import GRACE_S
 from dardis.live.jobs import Asker, LiveJob
 from dardis.live.machine import Machine
 
@@ -65,12 +64,11 @@ def run_of(job: LiveJob, machine: Machine, folder: Path, *, as_root: bool) -> di
         words = [str(put_script(folder, submission.script, asker)), *words]
     array = None if job.index is None else submission.first
     chdir, output, error = paths_of(asked, job.number, array, job.index, asker.name, submission.cwd)
-    grace = GRACE_S if asked.grace_s is None else asked.grace_s
     return {
         "run": job.run, "argv": words, "env": _environment(job, machine, folder),
         "chdir": chdir, "output": output, "error": error, "append": job.attempt > 1,
         "cores": _bound(job, machine), "memory_bytes": None if asked.memory_mib is None else asked.memory_mib << 20,
-        "walltime_ms": asked.walltime_s * 1000, "grace_ms": grace * 1000,
+        "walltime_ms": asked.walltime_s * 1000, "grace_ms": asked.grace * 1000,
         "user": {"uid": asker.uid, "gid": asker.gid, "groups": list(asker.groups)} if as_root else None,
     }  # fmt: skip
 

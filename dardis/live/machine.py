@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dardis.live.asked import JobAsked
-from dardis.live.jobs import Share
+from dardis.live.jobs import LiveJob, Share, State
 from dardis.model.addresses import JobId
 from dardis.model.capacity import could_hold, too_large
 from dardis.model.job import Job
@@ -109,3 +109,21 @@ def _lowest(free: set[int], count: int) -> tuple[int, ...]:
     chosen = tuple(sorted(free)[:count])
     assert len(chosen) == count
     return chosen
+
+
+def strangers(machine: Machine, free: Free, jobs: Iterable[LiveJob]) -> set[JobId]:
+    """Those that run on more than the machine has: it was another one when they began."""
+    left, found = machine.platform.capacity.tolist(), set()
+    for job in jobs:
+        if job.state is not State.RUNNING:
+            continue
+        request = machine.request(job.of.asked)
+        if all(
+            free.has(share) and all(need <= has for need, has in zip(request, left[share.node], strict=True))
+            for share in job.shares
+        ):
+            for share in job.shares:
+                left[share.node] = [has - need for need, has in zip(request, left[share.node], strict=True)]
+        else:
+            found.add(job.number)
+    return found

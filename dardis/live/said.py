@@ -113,21 +113,12 @@ def _environment(
             continue
         if name not in present:
             warnings.append(f"--export: {name} is not set here, and the job will not have it")
-        elif not _is_text(name + present[name]):
+        elif not asked.is_utf8(name + present[name]):
             warnings.append(f"--export: {name!a} is no UTF-8, and the job will not have it")
         else:
             found[name] = present[name]
     for name, value in given.items():
-        if not _is_text(value):
+        if not asked.is_utf8(value):
             raise InputError("--export", ascii(f"{name}={value}"), "UTF-8")
         found[name] = value
     return found, warnings
-
-
-def _is_text(text: str) -> bool:
-    """Whether it can be written in UTF-8; bytes of a variable that are none have become halves of characters."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

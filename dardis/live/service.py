@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from dardis.engine.clock import unix_now
-from dardis.live.gateway import EndRun, ForgetRun, Gateway, Order, StartRun, Taken
-from dardis.live.jobs import LiveJob, State, Submission, new_jobs
+from dardis.live.gateway import Gateway
+from dardis.live.jobs import LiveJob, State, Submission, jobs_of
 from dardis.live.journal import Journal, JournalError
+from dardis.live.keeper.fates import FAILED
 from dardis.live.keeper_client import KeeperClient, KeeperError
 from dardis.live.launching import run_of
 from dardis.live.machine import Machine
+from dardis.live.orders import EndRun, ForgetRun, Order, StartRun, Taken
 from dardis.model.addresses import JobId
 from dardis.model.errors import DardisError
 
@@ -116,12 +118,7 @@ class Service:
         if found is None:
             return []
         submission = Submission.from_row(found[0])
-        jobs = new_jobs(submission)
-        become = self.journal.become(submission.first, submission.count)
-        for job in jobs:
-            if job.number in become:
-                job.recall(become[job.number])
-        return jobs
+        return jobs_of(submission, self.journal.become(submission.first, submission.count))
 
     def array(self, first: int) -> list[LiveJob]:
         """The jobs that were handed in with the first of them."""
@@ -136,13 +133,7 @@ class Service:
         """The last jobs, the last one first, over or not."""
         told: list[LiveJob] = []
         for row, become in self.journal.history(limit):
-            jobs = self.gateway.array(row.first)
-            if not jobs:
-                jobs = new_jobs(Submission.from_row(row))
-                for job in jobs:
-                    if job.number in become:
-                        job.recall(become[job.number])
-            told += reversed(jobs)
+            told += reversed(self.gateway.array(row.first) or jobs_of(Submission.from_row(row), become))
         return told[:limit]
 
     def release(self, job: LiveJob) -> bool:
@@ -284,11 +275,17 @@ class Service:
         task.add_done_callback(self._asking.discard)
 
     async def _start(self, keeper: KeeperClient, jobs: list[LiveJob]) -> None:
+        """Have jobs started; one whose files can't be written fails alone."""
+        runs = []
+        for job in jobs:
+            try:
+                runs.append(run_of(job, self.machine, self.folder, as_root=self.users))
+            except OSError as error:
+                self._hear(_not_started(job.run, error))
+        named = [run["run"] for run in runs]
         try:
-            runs = [run_of(job, self.machine, self.folder, as_root=self.users) for job in jobs]
-            named = [job.run for job in jobs]
             await keeper.ask("start", runs=runs)
-        except (KeeperError, OSError):  # whoever serves asks the keeper anew what has begun
+        except KeeperError:  # whoever serves asks the keeper anew what has begun
             keeper.close()
             return
         now_ms = _now_ms()
@@ -334,6 +331,15 @@ def _messages(starts: Iterable[LiveJob]) -> Iterator[list[LiveJob]]:
         size += job.of.size
     if some:
         yield some
+
+
+def _not_started(run: str, error: OSError) -> Mapping[str, Any]:
+    """What a keeper would tell of a run that it couldn't start."""
+    why = f"{FAILED}{error.filename}: {error.strerror}" if error.filename else f"{FAILED}{error}"
+    return {
+        "run": run, "state": "over", "pid": None, "started_ms": None, "ended_ms": _now_ms(), "code": None,
+        "signal": None, "why": why,
+    }  # fmt: skip
 
 
 def _now_ms() -> int:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 ARITIES: Final = {"flat": "flat", "8": "arity 8"}
-WHEN: Final = {"before": {"linestyle": "--", "alpha": 0.75}, "now": {}}
+WHEN: Final = {"before": {"linestyle": ":"}, "now": {"linestyle": "-"}}
 
 
 class Panel(NamedTuple):
@@ -50,9 +50,18 @@ def draw(old: Path, new: Path, picture: Path) -> None:
     with chart.style():
         drawing, (row,) = sheet(4.6, 1, len(PANELS))
         for axes, panel in zip(row, PANELS, strict=True):
+            sizes: set[int] = set()
             for when, folder in (("before", old), ("now", new)):
-                _curves(axes, panel, _rows(folder / panel.folder / "scale.csv", panel), when)
+                rows = _rows(folder / panel.folder / "scale.csv", panel)
+                _curves(axes, panel, rows, when)
+                sizes.update(rows[panel.over].tolist())
             axes.set(xscale="log", yscale="log", title=panel.title, xlabel=panel.xlabel, ylabel=panel.ylabel)
+            axes.set_xticks(sorted(sizes), [f"{size:,}" for size in sorted(sizes)])
+            axes.minorticks_off()
+            low, high = axes.get_ylim()
+            ticks = [digit * 10.0**power for power in range(-1, 5) for digit in (1, 2, 5)]
+            shown = [tick for tick in ticks if low <= tick <= high]
+            axes.set_yticks(shown, [f"{tick:g}" for tick in shown])
             axes.legend()
         save(drawing, picture)
 

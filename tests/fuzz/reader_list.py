@@ -33,6 +33,8 @@ from dardis.config.toml_file import read_json
 from dardis.config.weather import assumed_clock, load_weather
 from dardis.dispatch.cp.instance import read_instance
 from dardis.dispatch.cp.problem import Problem
+from dardis.live.directives import read_directives, read_script
+from dardis.live.said import asked_of
 from dardis.metrics.comparison_file import read_found
 from dardis.metrics.downtime import read_downtime
 from dardis.metrics.power import power_terms
@@ -120,6 +122,7 @@ def readers() -> list[Reader]:
         Reader("requests", "requests.json", (files.REQUESTS,), read_requests),
         Reader("controllers", "bmc.toml", (files.CONTROLLERS,), _read_controllers, _write_login),
         Reader("credentials", "login.toml", (files.LOGIN,), _read_login, _write_login),
+        Reader("script", "job.sh", (files.SCRIPT,), _read_script),
         Reader("found.json", "found.json", (files.FOUND,), lambda path: read_state(path.parent)),
         Reader("target", "target.json", (files.TARGET,), _read_profile),
         Reader("deadlines", "d.csv", (files.DEADLINES,), _read_deadlines),
@@ -342,6 +345,11 @@ def _read_login(path: Path) -> object:
     if path.is_file():
         path.chmod(0o600)
     return read_controllers(path.with_name("bmc.toml"), path, _THREE, [*_THREE.most_w])
+
+
+def _read_script(path: Path) -> object:
+    directives = read_directives(read_script(path), path)
+    return asked_of(directives.under({}), [], path.name, {})
 
 
 def _read_deadlines(path: Path) -> object:

@@ -305,6 +305,14 @@ system = "1"
 chassis = "System.{node}"
 """
 LOGIN = 'user = "admin"\npassword = "x y"\n[nodes.n2]\npassword = "z"\n'
+SCRIPT = """#!/bin/sh
+# what it does
+#DARDIS --time 1:30:00 --cpus 2 --array 0-9:3%2
+#DARDIS --after ok:1,any:2 --mem 4G --output "out/%x-%A_%3a" --export none
+#SBATCH -n 4 --mem-per-cpu=500M -J name --gres=gpu:1,craynetwork:2
+#SBATCH --dependency=afterok:3 --mail-type ALL
+true
+"""
 FOUND = json.dumps({
     "format": "dardis-apply", "version": 1, "shut_down": ["n1"],
     "found": {

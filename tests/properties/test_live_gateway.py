@@ -5,11 +5,12 @@ import random
 import pytest
 
 from dardis.live.asked import After, Array, JobAsked
-from dardis.live.gateway import EndRun, ForgetRun, Gateway, StartRun
+from dardis.live.gateway import Gateway
 from dardis.live.jobs import Asker, State, Submission, new_jobs
 from dardis.live.journal import Journal, told_instants
 from dardis.live.keeper.fates import NEVER_BEGUN
 from dardis.live.machine import many_nodes
+from dardis.live.orders import EndRun, ForgetRun, StartRun
 from dardis.live.replay import replay
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform

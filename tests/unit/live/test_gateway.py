@@ -3,9 +3,10 @@
 import pytest
 
 from dardis.live.asked import After, Array, JobAsked
-from dardis.live.gateway import Gateway, StartRun
+from dardis.live.gateway import Gateway
 from dardis.live.jobs import Asker, State, Submission
 from dardis.live.machine import many_nodes
+from dardis.live.orders import StartRun
 from dardis.model.platform import NodeGroup, Platform
 
 ME = Asker(1000, 1000, "me")
@@ -116,3 +117,21 @@ def test_who_stops_starts_nothing_more():
     gateway.told(record("1.1", why="cancelled"), 2000)
     assert not any(isinstance(order, StartRun) for order in step(gateway, 1001).orders)
     assert gateway.job(2).state is State.WAITING
+
+
+def test_what_waits_for_a_larger_machine_is_held_and_not_lost():
+    gateway = Gateway(machine(2, 4))
+    submit(gateway, 1, nodes=2, cpus=4, array=Array(0, 3, 1, 1))
+    row = gateway.take().batch.submissions[0]
+    smaller = Gateway(machine(1, 4), [(Submission.from_row(row), {})])
+    taken = step(smaller)
+    assert taken.orders == []
+    held = {job.number: job for job in smaller.jobs()}
+    step(smaller)
+    assert {job.state for job in held.values()} <= {State.HELD, State.WAITING}
+    assert "asks for 2 units" in held[1].why
+    larger = Gateway(machine(2, 4), [(Submission.from_row(row), dict(taken.batch.jobs))])
+    assert larger.release(larger.job(1))
+    assert [order.job.number for order in step(larger).orders] == [2], "one of it at once, and others waited"
+    larger.told(record("2.1"), 2000)
+    assert [order.job.number for order in step(larger).orders if isinstance(order, StartRun)] != []

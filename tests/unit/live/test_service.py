@@ -375,6 +375,21 @@ def test_only_owners_touch_jobs_and_only_root_leads(site):
         assert (site.folder / name).stat().st_mode & 0o077 == 0
 
 
+def test_a_job_whose_script_can_not_be_put_anywhere_fails_alone(tmp_path):
+    live = Live(tmp_path).start()
+    try:
+        (live.folder / "scripts").write_text("in the way")
+        body = {"jobs": {"argv": []}, "script": "#!/bin/sh\n", "cwd": "/", "environment": {}}
+        (number,) = live.client.post("/jobs", body)["ids"]
+        (other,) = live.submit()
+        job = live.ended(number)
+        assert (job["state"], job["why"].startswith("failed to start: ")) == ("failed", True), job
+        assert live.ended(other)["state"] == "completed"
+        assert live.lines() == {other: 1}
+    finally:
+        live.end()
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be two users")
 def test_a_personal_service_answers_its_user_alone(live):
     # Where somebody has opened the folder, too: who asks is who the kernel says.
