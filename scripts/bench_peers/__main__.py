@@ -21,7 +21,7 @@ def table(rows: Sequence[Row]) -> str:
     """Write the rows as a Markdown table; spreads are median (least–most)."""
     lines = [HEADINGS, ("---",) * len(HEADINGS)]
     for r in rows:
-        speed = f"{r.jobs / r.cpu_s.median:.0f}"
+        speed = f"{r.jobs / r.cpu_s.median:.0f}" if r.cpu_s.median else ""  # an idle service takes none
         times = f"{r.ratio} {r.ratio_of}" if r.ratio else ""
         notes = ", ".join(f"{name} {value:g}" for name, value in (r.notes or {}).items())
         peak = f"{r.peak_mib.median:.0f}"
