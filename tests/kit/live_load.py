@@ -1,0 +1,65 @@
+"""Jobs that are handed in while a live service is in trouble, and what must have become of them."""
+
+import random
+import threading
+import time
+
+from dardis.live.journal import told_instants
+from dardis.live.replay import replay
+from dardis.model.errors import DardisError
+
+COMMANDS = [
+    "echo $DARDIS_JOB_ID >> $RAN",
+    "echo $DARDIS_JOB_ID >> $RAN; sleep 0.3",
+    "sleep 0.1; echo $DARDIS_JOB_ID >> $RAN",
+]
+
+
+class Load(threading.Thread):
+    """Hands jobs in until it is told to stop, each with a key, again where nobody has answered."""
+
+    def __init__(self, live, seed):
+        super().__init__()
+        self.live, self.rng, self.acknowledged = live, random.Random(seed), {}  # noqa: S311 (a seed is to say it all)
+        self.over = threading.Event()
+        self.refused = 0
+
+    def run(self):
+        number = 0
+        while not self.over.is_set():
+            number += 1
+            more = {"array": {"first": 0, "last": self.rng.randint(0, 9), "step": 1, "most": None}}
+            more = {} if self.rng.random() < 0.5 else more
+            command = self.rng.choice(COMMANDS)
+            until = time.monotonic() + 60
+            while time.monotonic() < until:
+                try:
+                    ids = self.live.submit(command, key=f"k{number}", cpus=self.rng.choice([1, 1, 4]), **more)
+                except DardisError:
+                    self.refused += 1
+                else:
+                    assert self.acknowledged.setdefault(number, ids) == ids
+                    break
+                time.sleep(0.05)
+            time.sleep(self.rng.random() * 0.1)
+
+
+def judge(live, load, *, is_full=False):
+    """What has become of all that was acknowledged; how many nobody can tell of. `is_full`: the disk was, at times."""
+    lines, unknown = live.lines(), 0
+    for ids in load.acknowledged.values():
+        for number in ids:
+            job = live.job(number)
+            assert job["state"] in {"completed", "unknown", "failed"}, job
+            assert lines[number] <= 1, job
+            if job["state"] == "completed":
+                assert lines[number] == 1, job
+            if job["state"] == "failed":
+                could_not_begin = is_full and job["why"].startswith("failed to start: ") and not lines[number]
+                assert job["signal"] or job["code"] or could_not_begin, job
+            unknown += job["state"] == "unknown"
+    known = {number for ids in load.acknowledged.values() for number in ids}
+    assert set(lines) <= known | {number for number in lines if live.job(number)}
+    replayed = replay(told_instants(live.folder))
+    assert not replayed.differs
+    return unknown
