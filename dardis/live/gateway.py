@@ -197,15 +197,14 @@ class Gateway:
 
     def began(self, run: str, started_ms: int) -> None:
         """A keeper has begun a run."""
-        job = self._of_run(run)
-        if job is not None and job.state is State.RUNNING:
+        if (job := self.running_as(run)) is not None:
             job.started_ms = started_ms
 
     def told(self, record: Mapping[str, Any], now_ms: int) -> None:
         """A keeper tells of a run."""
         run, state = record["run"], record["state"]
-        job = self._of_run(run)
-        if job is None or job.state is not State.RUNNING:
+        job = self.running_as(run)
+        if job is None:
             if state != "running":
                 self._orders.append(ForgetRun(run))
             else:  # it is nobody's any more
@@ -244,11 +243,11 @@ class Gateway:
             else:
                 self._wait_again(job)
 
-    def _of_run(self, run: str) -> LiveJob | None:
-        """The job of which a run is the last."""
+    def running_as(self, run: str) -> LiveJob | None:
+        """The job that runs by this name."""
         number, _, _ = run.partition(".")
         job = self._jobs.get(JobId(int(number)))
-        return job if job is not None and job.run == run else None
+        return job if job is not None and job.run == run and job.state is State.RUNNING else None
 
     # ------------------------------------------------------------------------------------------------------------------
     # What becomes of jobs.

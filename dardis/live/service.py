@@ -1,5 +1,8 @@
 """The service: carries the gateway's decisions to journal and keeper, in that order, and brings back what happens.
 
+The keeper learns what is to begin while the journal is being written, and lets it begin when it is: then both have it
+on the disk, and only one wait was needed.
+
 It is crash-only: where it can't write, or its keeper is gone, it goes on from what the journal and the keeper know.
 """
 
@@ -28,7 +31,7 @@ from dardis.model.errors import DardisError
 AGAIN_S: Final = 1.0
 """How long after a failure it tries again, s."""
 MOST_STARTS: Final = 256
-"""How many runs a keeper is told to start in one message."""
+"""How many runs a keeper is told of in one message, before they begin."""
 MOST_TEXT: Final = 8 << 20
 """How long all that they are told may be together, in bytes; JSON may need six times as many, a keeper reads 64 MiB."""
 KEEPER: Final = "keeper"
@@ -207,10 +210,14 @@ class Service:
         keeper = self._keeper = await KeeperClient.connect(self.folder / KEEPER, self._hear)
         now_ms = _now_ms()
         records, is_new = await keeper.hello(self.journal.epoch)
+        # The journal may give names again that it doesn't have: nothing of what had them may be known then.
+        over = [record["run"] for record in records if record["state"] != "running"]
+        if done := [run for run in over if self.gateway.running_as(run) is None]:
+            await keeper.ask("forget", runs=done)
         for record in records:
             self.gateway.told(record, now_ms)
         self.gateway.missing((record["run"] for record in records), now_ms, is_new=is_new)
-        self._records, self.trouble = [], ""
+        self.trouble = ""
         while True:
             heard, self._records = self._records, []
             now_ms = _now_ms()
@@ -219,14 +226,17 @@ class Service:
             self.gateway.decide(now_ms // 1000)
             taken = self.gateway.take()
             unwritten, self._unwritten = self._unwritten, []
+            runs: list[str] = []
             try:
                 if taken.batch:
-                    await loop.run_in_executor(self._writer, self.journal.write, taken.batch)
+                    writing = loop.run_in_executor(self._writer, self.journal.write, taken.batch)
+                    runs = self._intend(keeper, taken.orders)
+                    await writing
             except JournalError:
                 self._unwritten = [*unwritten, *self._unwritten]
                 raise
             self._acknowledge(taken, unwritten)
-            self._order(keeper, taken.orders)
+            self._order(keeper, taken.orders, runs)
             if not (self._due.is_set() or self._records):
                 await self._sleep()
             self._due.clear()
@@ -257,15 +267,29 @@ class Service:
                 if not ends.done():
                     ends.set_result(job)
 
-    def _order(self, keeper: KeeperClient, orders: list[Order]) -> None:
-        """Tell the keeper, without waiting for its answers."""
-        starts = [order.job for order in orders if isinstance(order, StartRun)]
+    def _intend(self, keeper: KeeperClient, orders: list[Order]) -> list[str]:
+        """Tell the keeper what is to begin; the runs. A job whose files can't be written fails alone."""
+        told = []
+        for jobs in _messages(order.job for order in orders if isinstance(order, StartRun)):
+            runs = []
+            for job in jobs:
+                try:
+                    runs.append(run_of(job, self.machine, self.folder, as_root=self.users))
+                except OSError as error:
+                    self._hear(_not_started(job.run, error))
+            if runs:
+                self._ask(self._told(keeper, "intend", runs))
+            told += [run["run"] for run in runs]
+        return told
+
+    def _order(self, keeper: KeeperClient, orders: list[Order], starts: list[str]) -> None:
+        """Tell the keeper what is in the journal, without waiting for its answers. `starts`: what is intended."""
         ends = [order.run for order in orders if isinstance(order, EndRun)]
         known = [order.run for order in orders if isinstance(order, ForgetRun)]
         if known:
             self._ask(self._told(keeper, "forget", known))
-        for some in _messages(starts):
-            self._ask(self._start(keeper, some))
+        if starts:
+            self._ask(self._go(keeper, starts))
         if ends:
             self._ask(self._told(keeper, "end", ends, why="cancelled"))
 
@@ -274,29 +298,21 @@ class Service:
         self._asking.add(task)
         task.add_done_callback(self._asking.discard)
 
-    async def _start(self, keeper: KeeperClient, jobs: list[LiveJob]) -> None:
-        """Have jobs started; one whose files can't be written fails alone."""
-        runs = []
-        for job in jobs:
-            try:
-                runs.append(run_of(job, self.machine, self.folder, as_root=self.users))
-            except OSError as error:
-                self._hear(_not_started(job.run, error))
-        named = [run["run"] for run in runs]
-        try:
-            await keeper.ask("start", runs=runs)
-        except KeeperError:  # whoever serves asks the keeper anew what has begun
-            keeper.close()
-            return
-        now_ms = _now_ms()
-        for run in named:
-            self.gateway.began(run, now_ms)
+    async def _go(self, keeper: KeeperClient, runs: list[str]) -> None:
+        """Have runs begin."""
+        if await self._told(keeper, "go", runs):
+            now_ms = _now_ms()
+            for run in runs:
+                self.gateway.began(run, now_ms)
 
-    async def _told(self, keeper: KeeperClient, do: str, runs: list[str], **more: str) -> None:
+    async def _told(self, keeper: KeeperClient, do: str, runs: list[Any], **more: str) -> bool:
+        """Whether it has done that. If not, whoever serves asks the keeper anew what has begun."""
         try:
             await keeper.ask(do, runs=runs, **more)
         except KeeperError:
             keeper.close()
+            return False
+        return True
 
     async def stop(self, *, kill: bool) -> None:
         """Serve no more. `kill`: end all that runs first, and the keeper with it; else it goes on with its keeper."""

@@ -97,6 +97,16 @@ class Asker:
         self._last += 1
         self.socket.sendall(json.dumps({"id": self._last, "do": do, **more}).encode() + b"\n")
 
+    def start(self, runs: list[dict]) -> dict:
+        """Let runs begin; the answer of what was refused, else of the last."""
+        told = self.ask("intend", runs=runs)
+        return told if "error" in told else self.ask("go", runs=[run["run"] for run in runs])
+
+    def tell_start(self, runs: list[dict]) -> None:
+        """Let runs begin, and don't wait."""
+        self.tell("intend", runs=runs)
+        self.tell("go", runs=[run["run"] for run in runs])
+
     def line(self) -> dict:
         """The next line. Raises ConnectionError."""
         while b"\n" not in self._read:

@@ -25,12 +25,28 @@ class Keeper:
     """Runs that have begun, which it knows for good; orders that it has not heard may be lost."""
 
     def __init__(self, rng):
-        self.rng, self.records, self.shares, self.begun = rng, {}, {}, []
+        self.rng, self.records, self.shares, self.begun, self.intended = rng, {}, {}, [], {}
+
+    def intend(self, job):
+        """It may begin when it is told to, if the journal has it."""
+        assert job.run not in self.intended
+        assert job.run not in self.records, "a name is given again that is known"
+        self.intended[job.run] = (job.of, job.shares)
+
+    def hello(self):
+        """Somebody leads anew, as service or keeper has died, or the host; what didn't begin never will."""
+        dead = self.rng.choice([None, None, "keeper", "host"])
+        for run in self.intended if dead else ():
+            self.records[run] = record(run, "over", why=NEVER_BEGUN)
+            if dead == "host":
+                self.records[run] = record(run, "unknown", why="unknown: the host was restarted")
+        self.intended.clear()
 
     def hear(self, order, now_ms):
         match order:
-            case StartRun(job=job) if job.run not in self.records:
+            case StartRun(job=job):
                 assert job.state is State.RUNNING
+                assert self.intended.pop(job.run) == (job.of, job.shares)
                 self.records[job.run] = record(job.run, "running", started_ms=now_ms)
                 self.shares[job.run] = job.shares
                 if self.rng.random() < 0.05:
@@ -84,6 +100,10 @@ class Site:
         rows = [(Submission.from_row(row), become) for row, become in self.journal.unfinished()]
         self.gateway = Gateway(MACHINE, rows, self.journal.drains())
         self.next = self.journal.next_job()
+        self.keeper.hello()
+        for run, told in [*self.keeper.records.items()]:
+            if told["state"] != "running" and self.gateway.running_as(run) is None:
+                self.keeper.hear(ForgetRun(run), self.now_ms)
         records = list(self.keeper.records.values())
         for told in records:
             self.gateway.told(told, self.now_ms)
@@ -120,12 +140,15 @@ class Site:
                 self.gateway.told(told, self.now_ms)
         self.gateway.decide(self.now_ms // 1000)
         taken = self.gateway.take()
+        orders = sorted(taken.orders, key=lambda order: [ForgetRun, StartRun, EndRun].index(type(order)))
+        starts = [order for order in orders if isinstance(order, StartRun)]
+        for order in starts[: self.rng.randint(0, len(starts))] if dies == "before" else starts:
+            self.keeper.intend(order.job)
         if dies == "before":
             return self.restart()
         self.journal.write(taken.batch)
         for row in taken.batch.submissions:
             self.acknowledged[row.first] = row.count
-        orders = taken.orders
         if dies == "within":
             orders = orders[: self.rng.randint(0, len(orders))]
         for order in orders:

@@ -14,9 +14,10 @@ connection is closed. A connection says `hello` before anything else.
     `memory` null: a memory limit is RLIMIT_AS, for each process. Events go to the last one that was accepted; older
     connections are closed, so that nothing is begun that was asked for before and is not in `runs`. An epoch below
     the highest that was ever accepted: `{"id", "error": "epoch", "highest": H}`, for this and what follows.
-`{"id", "do": "start", "runs": [START]}` (START: `asked.Start`) → `{"id"}` when each intent is durable and each run is
-    forked; runs that are known already are not started again, and told by an event if over. If one of them is
-    malformed, or the intents can't be written, there is an error and nothing has begun.
+`{"id", "do": "intend", "runs": [START]}` (START: `asked.Start`) → `{"id"}` when each intent is durable: none has begun
+    yet. If one of them is malformed or known already, or they can't be written, there is an error and none is intended.
+`{"id", "do": "go", "runs": [RUN]}` → `{"id"}`: each is forked. If one of them is not intended by this connection, there
+    is an error and none is. What was not told to go when the next hello comes is forgotten by it, and never begins.
 `{"id", "do": "end", "runs": [RUN], "why": TEXT}` → `{"id"}`: SIGTERM was sent, after its grace SIGKILL. Only the first
     reason counts. Runs that are over or not known are passed over.
 `{"id", "do": "forget", "runs": [RUN]}` → `{"id"}`: runs that are over are not known any more. Others are passed over.

@@ -6,10 +6,10 @@ power failure leaves lies behind the last of these. Entries are
 
     ["log", VERSION]           the first of a file
     ["epoch", E]               the highest that was accepted
-    ["intent", RUN, INTENT]    it may begin from now on: under which boot, its limits, its cgroups
+    ["intent", RUN, INTENT]    it may begin from now on, once told to: under which boot, its limits, its cgroups
     ["ending", RUN, ENDING]    it was told to end: why, and when SIGKILL comes (ms of CLOCK_BOOTTIME)
     ["over", RUN, RECORD]      what is told of it to the service
-    ["forget", RUN]            the service has it
+    ["forget", RUN]            the service has it, or will never let it begin
 """
 
 from __future__ import annotations

@@ -104,8 +104,12 @@ class Runs:
         }  # fmt: skip
 
     def records(self) -> list[Mapping[str, Any]]:
-        """All of them."""
-        return [self.record(name) for name in self._log.known.runs]
+        """All that have begun, or could have."""
+        return [self.record(name) for name in self._log.known.runs if name in self.live or self.is_over(name)]
+
+    def intended(self) -> list[str]:
+        """Those that may begin, and were not told to."""
+        return [name for name, kept in self._log.known.runs.items() if kept.over is None and name not in self.live]
 
     def is_over(self, name: str) -> bool:
         """Whether its end is durable."""

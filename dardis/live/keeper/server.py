@@ -41,6 +41,8 @@ class Connection:
     socket: socket.socket
     epoch: int | None = None
     """Of its hello, if that was accepted."""
+    intended: dict[str, Start] = field(default_factory=dict)
+    """Runs that it may tell to go."""
     unread: bytearray = field(default_factory=bytearray)
     unsent: bytearray = field(default_factory=bytearray)
     waits: bool = False
@@ -59,7 +61,7 @@ class Turn:
     act: Callable[[], Message]
     needs: Callable[[], list[Entry]] = list
     alone: bool = False
-    """What comes before it is done before it is looked at."""
+    """What comes before it is done before it is looked at, and what comes after it is looked at when it is done."""
 
 
 class Server:
@@ -76,7 +78,7 @@ class Server:
         self._leader: Connection | None = None
         self._retry: int | None = None
         self._claimed: set[str] = set()
-        """Runs that this turn begins."""
+        """Runs that this turn lets be intended."""
         self._stopping = False
 
     def watch(self, file: int) -> None:
@@ -106,7 +108,8 @@ class Server:
             runs.reap()
             runs.pass_time()
             low = 0
-            for high in [*(at for at, turn in enumerate(turns) if turn.alone and at), len(turns)]:
+            cuts = {cut for at, turn in enumerate(turns) if turn.alone for cut in (at, at + 1)}
+            for high in sorted({*cuts, len(turns)}):
                 self._settle(runs, turns[low:high])
                 low = high
             if self._stops:
@@ -186,9 +189,12 @@ class Server:
         match asked.get("do"):
             case "hello":
                 return self._hello(connection, number, asked.get("epoch"), runs)
-            case "start":
+            case "intend":
                 starts = [read_start(start) for start in asked.get("runs", ())]
-                return self._start(connection, number, starts, runs)
+                return self._intend(connection, number, starts, runs)
+            case "go":
+                names = _names(asked)
+                return self._simple(connection, number, lambda: _go(connection, names, runs))
             case "end":
                 names, why = _names(asked), str(asked.get("why", "cancelled"))
                 return self._simple(connection, number, lambda: runs.end(names, why))
@@ -229,6 +235,7 @@ class Server:
             if (refused := self._refused(connection)) is not None:
                 return refused
             self._leader = connection
+            connection.intended.clear()
             for other in list(self._connections.values()):
                 if other is not connection and other.epoch is not None:
                     self._flush(other)
@@ -238,32 +245,30 @@ class Server:
         def needs() -> list[Entry]:
             nonlocal before
             before = self._log.known.epoch
-            return [["epoch", epoch]] if epoch > self._log.known.epoch else []
+            if epoch < before:
+                return []
+            return [*([["epoch", epoch]] if epoch > before else []), *(["forget", run] for run in runs.intended())]
 
         return Turn(connection, number, act, needs, alone=True)
 
-    def _start(self, connection: Connection, number: int, starts: list[Start], runs: Runs) -> Turn:
-        known = self._log.known.runs
-        mine: list[Start] = []
+    def _intend(self, connection: Connection, number: int, starts: list[Start], runs: Runs) -> Turn:
+        refused: Message | None = None
 
         def needs() -> list[Entry]:
-            if self._refused(connection) is None:
-                for start in starts:
-                    if start.run not in known and start.run not in self._claimed:
-                        self._claimed.add(start.run)
-                        mine.append(start)
-            return [runs.intent(start) for start in mine]
+            nonlocal refused
+            refused = self._refused(connection)
+            names = {start.run for start in starts}
+            if refused is None and (len(names) < len(starts) or names & (self._claimed | self._log.known.runs.keys())):
+                refused = {"error": "a run is known already"}
+            if refused is not None:
+                return []
+            self._claimed |= names
+            return [runs.intent(start) for start in starts]
 
         def act() -> Message:
-            if (refused := self._refused(connection)) is not None:
-                return refused
-            runs.begin(mine)
-            for start in starts:
-                if start.run not in known:
-                    return {"error": f"run {start.run}: it was asked for twice at once, and could not be started"}
-                if runs.is_over(start.run):
-                    self._send(connection, {"event": "over", "record": runs.record(start.run)})
-            return {}
+            if refused is None:
+                connection.intended.update((start.run, start) for start in starts)
+            return refused or {}
 
         return Turn(connection, number, act, needs)
 
@@ -338,6 +343,14 @@ class Server:
         if self._leader is connection:
             self._leader = None
         connection.socket.close()
+
+
+def _go(connection: Connection, names: list[str], runs: Runs) -> Message:
+    """Begin what this connection has intended."""
+    if len(set(names)) < len(names) or not connection.intended.keys() >= set(names):
+        return {"error": "a run is not intended"}
+    runs.begin([connection.intended.pop(name) for name in names])
+    return {}
 
 
 def _names(asked: Message) -> list[str]:

@@ -15,6 +15,7 @@ from kit.live import PLATFORM, Live
 from dardis.cli.main import run
 from dardis.live.gateway import FORGOTTEN
 from dardis.live.journal import FILE
+from dardis.live.keeper.log import Log
 from dardis.model.errors import DardisError, InputError
 
 
@@ -277,6 +278,27 @@ def test_what_a_keeper_has_begun_whose_folder_is_gone_is_unknown(tmp_path):
         (after,) = live.submit()
         assert live.ended(after)["state"] == "completed"
         assert live.lines() == {number: 1, after: 1}
+    finally:
+        live.end()
+
+
+def test_a_name_that_a_keeper_knows_and_the_journal_does_not_is_given_again(tmp_path):
+    live = Live(tmp_path, PLATFORM.replace("count = 4", "count = 1")).start()
+    try:
+        (first,) = live.submit("echo $DARDIS_JOB_ID >> $RAN; sleep 0.5", cpus=4)
+        (second,) = live.submit(cpus=4)
+        while not live.lines()[first]:
+            time.sleep(0.02)
+        live.kill("service")
+        live.kill("keeper")
+        live.service.wait()
+        time.sleep(1)
+        intent = {"boot": "another", "walltime_ms": None, "grace_ms": 0, "cgroup": None, "memory": None}
+        Log(live.folder / "keeper").commit([["intent", f"{second}.1", intent]])
+        live.start()
+        assert live.ended(first)["state"] in {"completed", "unknown"}  # as whoever takes in orphans was quick
+        job = live.ended(second)
+        assert (job["state"], job["attempt"]) == ("completed", 1)
     finally:
         live.end()
 

@@ -65,7 +65,7 @@ def test_a_run_with_all_that_it_is_given(keeper, tmp_path):
     asker = keeper.connect()
     assert asker.hello() == {}
     script = "pwd; echo $A $DARDIS_RUN; cat; echo err >&2; exit 3"
-    asker.ask("start", runs=[start("1.1", tmp_path, "sh", "-c", script, env={"A": "b", "PATH": "/bin"})])
+    asker.start([start("1.1", tmp_path, "sh", "-c", script, env={"A": "b", "PATH": "/bin"})])
     record = asker.over("1.1")
     assert record | {"pid": 0, "started_ms": 0, "ended_ms": 0} == {
         "run": "1.1", "state": "over", "pid": 0, "started_ms": 0, "ended_ms": 0, "code": 3, "signal": None,
@@ -77,7 +77,7 @@ def test_a_run_with_all_that_it_is_given(keeper, tmp_path):
     assert (first, third) == (str(tmp_path), "err")
     assert second.startswith("b 1.1@")
     assert (tmp_path / "1.1.out").stat().st_mode & 0o777 == 0o600
-    assert asker.ask("stop") == {"id": 3}
+    assert asker.ask("stop") == {"id": 4}
     assert keeper.process.wait() == 0
     assert not (tmp_path / "keeper" / "keeper.sock").exists()
 
@@ -85,9 +85,8 @@ def test_a_run_with_all_that_it_is_given(keeper, tmp_path):
 def test_ends_by_code_and_by_signal_and_what_can_not_start(keeper, tmp_path):
     asker = keeper.connect()
     asker.hello()
-    asker.ask(
-        "start",
-        runs=[
+    asker.start(
+        [
             start("1.1", tmp_path, "true"),
             start("1.2", tmp_path, "sh", "-c", "kill -SEGV $$"),
             start("1.3", tmp_path, "sh", "-c", "exit 127"),
@@ -123,11 +122,11 @@ def test_a_job_gets_nothing_of_the_keeper(plain, tmp_path):
         "print(os.sched_getaffinity(0));"
         "print(oct(os.umask(0)))"
     )
-    asker.ask("start", runs=[start("1.1", tmp_path, sys.executable, "-S", "-c", code, cores=[core])])
+    asker.start([start("1.1", tmp_path, sys.executable, "-S", "-c", code, cores=[core])])
     assert asker.over("1.1")["code"] == 0
     assert lines(tmp_path / "1.1.out") == ["[0, 1, 2]", "[]", " True", f"{{{core}}}", "0o22"]
     status = "grep -E 'SigIgn|SigBlk' /proc/self/status"
-    asker.ask("start", runs=[start("1.2", tmp_path, "sh", "-c", status)])
+    asker.start([start("1.2", tmp_path, "sh", "-c", status)])
     asker.over("1.2")
     assert {int(line.split()[1], 16) for line in lines(tmp_path / "1.2.out")} == {0}
 
@@ -137,7 +136,7 @@ def test_output_is_cut_or_added_to(plain, tmp_path):
     asker.hello()
     for run, append in (("1.1", False), ("1.2", False), ("1.3", True)):
         more = {"output": str(tmp_path / "out"), "error": str(tmp_path / "err"), "append": append}
-        asker.ask("start", runs=[start(run, tmp_path, "sh", "-c", f"echo {run}; echo {run} >&2", **more)])
+        asker.start([start(run, tmp_path, "sh", "-c", f"echo {run}; echo {run} >&2", **more)])
         asker.over(run)
     assert lines(tmp_path / "out") == lines(tmp_path / "err") == ["1.2", "1.3"]
 
@@ -146,11 +145,13 @@ def test_what_is_asked_twice_begins_once(keeper, tmp_path):
     asker = keeper.connect()
     asker.hello()
     run = start("1.1", tmp_path, "sh", "-c", f"echo ran >> {tmp_path}/ran")
-    asker.ask("start", runs=[run, run])
-    asker.over("1.1")
-    asker.events.clear()
-    asker.ask("start", runs=[run])
+    assert "known" in asker.start([run, run])["error"]
+    assert asker.hello() == {}
+    asker.start([run])
+    assert "known" in asker.start([run])["error"]
+    assert "not intended" in asker.ask("go", runs=["1.1"])["error"]
     assert asker.over("1.1")["code"] == 0
+    assert "known" in asker.start([run])["error"]
     assert lines(tmp_path / "ran") == ["ran"]
     assert list(asker.hello()) == ["1.1"]
     asker.ask("forget", runs=["1.1", "9.9"])
@@ -161,9 +162,8 @@ def test_the_walltime_is_followed_by_sigterm_and_the_grace_by_sigkill(keeper, tm
     asker = keeper.connect()
     asker.hello()
     stubborn = "trap 'echo term' TERM; echo ready; while :; do sleep 0.05; done"
-    asker.ask(
-        "start",
-        runs=[
+    asker.start(
+        [
             start("1.1", tmp_path, "sleep", "100", walltime_ms=300),
             start("1.2", tmp_path, "sh", "-c", stubborn, walltime_ms=700, grace_ms=300),
             start("1.3", tmp_path, "sh", "-c", "kill -STOP $$", walltime_ms=300, grace_ms=200),
@@ -181,11 +181,11 @@ def test_the_walltime_is_followed_by_sigterm_and_the_grace_by_sigkill(keeper, tm
 def test_cancelled(keeper, tmp_path):
     asker = keeper.connect()
     asker.hello()
-    asker.tell("start", runs=[start("1.1", tmp_path, "sleep", "100"), start("1.2", tmp_path, "sleep", "100")])
+    asker.tell_start([start("1.1", tmp_path, "sleep", "100"), start("1.2", tmp_path, "sleep", "100")])
     asker.ask("end", runs=["1.1", "7.7"], why="cancelled")
     record = asker.over("1.1")
     assert (record["why"], record["signal"], record["state"]) == ("cancelled", signal.SIGTERM, "over")
-    assert asker.ask("stop") == {"id": 4, "error": "running", "runs": ["1.2"]}
+    assert asker.ask("stop") == {"id": 5, "error": "running", "runs": ["1.2"]}
     assert asker.hello()["1.2"]["state"] == "running"
 
 
@@ -198,7 +198,7 @@ def test_nothing_of_a_run_is_left_when_it_is_over(keeper, tmp_path):
         f"touch {tmp_path}/x; {tail} & setsid {tail} & (setsid {tail} &) ; setsid env -i PATH=/bin {tail} &"
         f"sh -c 'trap \"\" TERM HUP; exec {tail}' & sleep 0.3; echo begun; exit 5"
     )
-    asker.ask("start", runs=[start("1.1", tmp_path, "sh", "-c", script)])
+    asker.start([start("1.1", tmp_path, "sh", "-c", script)])
     until(lambda: lines(tmp_path / "1.1.out"))
     assert asker.over("1.1")["code"] == 5
     assert left(tmp_path) == []
@@ -222,7 +222,7 @@ def test_sigterm_reaches_all_of_a_run(keeper, tmp_path):
     script = (
         f"setsid sh -c \"$0\" & trap 'sleep 0.3; echo first >> {tmp_path}/got; exit' TERM; while :; do sleep 0.05; done"
     )
-    asker.ask("start", runs=[start("1.1", tmp_path, "sh", "-c", script, child, grace_ms=5000)])
+    asker.start([start("1.1", tmp_path, "sh", "-c", script, child, grace_ms=5000)])
     until(lambda: lines(tmp_path / "ready"))
     asker.ask("end", runs=["1.1"])
     asker.over("1.1")
@@ -233,9 +233,8 @@ def test_runs_are_adopted_and_their_walltime_holds(keeper, tmp_path):
     asker = keeper.connect()
     asker.hello()
     waits = "while ! [ -e go ]; do sleep 0.02; done; exit 4"
-    asker.ask(
-        "start",
-        runs=[
+    asker.start(
+        [
             start("1.1", tmp_path, "sh", "-c", waits),
             start("1.2", tmp_path, "sleep", "100", walltime_ms=1500),
             start("1.3", tmp_path, "sleep", "100"),
@@ -291,9 +290,63 @@ def test_a_run_that_has_begun_but_is_not_in_the_log_is_not_begun_again(plain, tm
     asker = plain.connect()
     asker.hello()
     (plain.folder / "runs" / "1.1").touch()
-    asker.ask("start", runs=[start("1.1", tmp_path, "touch", str(tmp_path / "ran"))])
+    asker.start([start("1.1", tmp_path, "touch", str(tmp_path / "ran"))])
     assert asker.over("1.1")["state"] == "unknown"
     assert not (tmp_path / "ran").exists()
+
+
+def ran_of(tmp_path, run, word):
+    """A run that says which one of its name it is."""
+    return start(run, tmp_path, "sh", "-c", f"echo {word} >> {tmp_path}/ran")
+
+
+def test_what_is_intended_begins_only_when_it_is_told_to(plain, tmp_path):
+    asker = plain.connect()
+    asker.hello()
+    asker.ask("intend", runs=[ran_of(tmp_path, "1.1", "a"), ran_of(tmp_path, "2.1", "b")])
+    assert "error" in asker.ask("go", runs=["2.1", "3.1"])
+    assert "error" in asker.ask("go", runs=["2.1", "2.1"])
+    asker.ask("go", runs=["2.1"])
+    asker.over("2.1")
+    assert lines(tmp_path / "ran") == ["b"]
+    assert list(asker.hello()) == ["2.1"]
+
+
+@pytest.mark.parametrize("epoch", [1, 2])
+def test_who_leads_next_forgets_what_was_only_intended_and_may_give_its_name_again(plain, tmp_path, epoch):
+    first = plain.connect()
+    first.hello()
+    first.ask("intend", runs=[ran_of(tmp_path, "1.1", "old")])
+    second = plain.connect()
+    assert second.hello(epoch) == {}
+    with pytest.raises(OSError):  # noqa: PT011 (the connection is closed)
+        first.ask("go", runs=["1.1"])
+    assert "not intended" in second.ask("go", runs=["1.1"])["error"]
+    second.start([ran_of(tmp_path, "1.1", "new")])
+    assert second.over("1.1")["code"] == 0
+    assert lines(tmp_path / "ran") == ["new"]
+
+
+def test_a_second_hello_forgets_what_the_same_asker_intended(plain, tmp_path):
+    asker = plain.connect()
+    asker.hello()
+    asker.ask("intend", runs=[ran_of(tmp_path, "1.1", "old")])
+    assert asker.hello() == {}
+    assert "not intended" in asker.ask("go", runs=["1.1"])["error"]
+
+
+def test_what_was_intended_when_its_keeper_died_has_not_begun(plain, tmp_path):
+    asker = plain.connect()
+    asker.hello()
+    asker.ask("intend", runs=[ran_of(tmp_path, "1.1", "old")])
+    plain.kill()
+    plain.begin()
+    asker = plain.connect()
+    assert asker.hello()["1.1"]["why"] == "failed to start: the keeper died"
+    asker.ask("forget", runs=["1.1"])
+    asker.start([ran_of(tmp_path, "1.1", "new")])
+    assert asker.over("1.1")["code"] == 0
+    assert lines(tmp_path / "ran") == ["new"]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -306,15 +359,19 @@ def test_killed_at_any_moment_nothing_runs_twice_and_nothing_is_lost(keeper, tmp
     told = {}
     for epoch in range(1, 7):
         asker = keeper.connect()
-        told |= {run: record for run, record in asker.hello(epoch).items() if record["state"] != "running"}
-        asker.tell("start", runs=runs)
+        known = asker.hello(epoch)
+        told |= {run: record for run, record in known.items() if record["state"] != "running"}
+        for run in runs:
+            if run["run"] not in known:
+                (asker.tell_start([run]) if chance.random() < 0.8 else asker.tell("intend", runs=[run]))
         time.sleep(chance.random() * 0.15)
         keeper.kill()
         keeper.begin()
     asker = keeper.connect()
-    asker.hello(7)
-    asker.ask("start", runs=runs)
-    told |= {run["run"]: asker.over(run["run"]) for run in runs}
+    known = asker.hello(7)
+    told |= {run: record for run, record in known.items() if record["state"] != "running"}
+    asker.start([run for run in runs if run["run"] not in known])
+    told |= {run["run"]: asker.over(run["run"]) for run in runs if run["run"] not in told}
     ran = lines(tmp_path / "ran")
     assert len(set(ran)) == len(ran)
     for number in range(60):
@@ -333,11 +390,11 @@ def test_lower_epochs_are_refused_for_ever(plain, tmp_path):
     second = plain.connect()
     assert second.ask("hello", epoch=4) == {"id": 1, "error": "epoch", "highest": 5}
     run = start("1.1", tmp_path, "true")
-    assert second.ask("start", runs=[run]) == {"id": 2, "error": "epoch", "highest": 5}
+    assert second.start([run]) == {"id": 2, "error": "epoch", "highest": 5}
     third = plain.connect()
     third.hello(6)
     with pytest.raises(ConnectionError):
-        first.ask("start", runs=[run])
+        first.start([run])
     assert third.hello(6) == {}
     plain.kill()
     plain.begin()
@@ -346,10 +403,10 @@ def test_lower_epochs_are_refused_for_ever(plain, tmp_path):
 
 def test_what_makes_no_sense_is_answered(plain, tmp_path):
     asker = plain.connect()
-    assert "hello" in asker.ask("start", runs=[start("1.1", tmp_path, "true")])["error"]
+    assert "hello" in asker.start([start("1.1", tmp_path, "true")])["error"]
     asker.hello()
-    for do, more in (("dance", {}), ("start", {"runs": [{"run": "1.1"}]}), ("end", {"runs": [1]}), ("hello", {}),
-                     ("start", {"runs": 3}), ("forget", {"runs": ["../x"]})):  # fmt: skip
+    for do, more in (("dance", {}), ("intend", {"runs": [{"run": "1.1"}]}), ("end", {"runs": [1]}), ("hello", {}),
+                     ("intend", {"runs": 3}), ("forget", {"runs": ["../x"]}), ("go", {"runs": ["1.1"]})):  # fmt: skip
         assert "error" in asker.ask(do, **more)
     assert asker.hello() == {}
     asker.socket.sendall(b"nonsense\n")
@@ -361,7 +418,7 @@ def test_what_makes_no_sense_is_answered(plain, tmp_path):
 def test_one_that_vanishes_in_the_middle_of_a_line_asks_nothing(plain, tmp_path):
     asker = plain.connect()
     asker.hello()
-    line = json.dumps({"id": 2, "do": "start", "runs": [start("1.1", tmp_path, "true")]}).encode()
+    line = json.dumps({"id": 2, "do": "intend", "runs": [start("1.1", tmp_path, "true")]}).encode()
     asker.socket.sendall(line[:-3])
     asker.socket.shutdown(socket.SHUT_WR)
     with pytest.raises(ConnectionError):
@@ -372,7 +429,7 @@ def test_one_that_vanishes_in_the_middle_of_a_line_asks_nothing(plain, tmp_path)
 def test_many_at_once_and_one_who_does_not_read(plain, tmp_path):
     asker = plain.connect()
     asker.hello()
-    asker.tell("start", runs=[start(f"{number}.1", tmp_path, "sleep", "0.2") for number in range(200)])
+    asker.tell_start([start(f"{number}.1", tmp_path, "sleep", "0.2") for number in range(200)])
     for _ in range(200):
         asker.tell("hello", epoch=1)
     runs = {asker.over(f"{number}.1")["code"] for number in range(200)}
@@ -395,9 +452,8 @@ def test_a_run_is_its_users_alone(keeper, tmp_path):
     (tmp_path / "secret").chmod(0o600)
     (folder / "link").symlink_to(tmp_path / "secret")
     script = "id -u; id -G; env | grep -c HOME; grep -E '^(Uid|Gid|Cap(Eff|Prm)):' /proc/self/status"
-    asker.ask(
-        "start",
-        runs=[
+    asker.start(
+        [
             start("1.1", folder, "sh", "-c", script, user=user),
             start("1.2", folder, "true", user=user, output=str(folder / "link")),
             start("1.3", folder, "true", user=user, chdir="/root"),
@@ -436,9 +492,8 @@ def test_memory_is_limited(keeper, tmp_path):
     held = asker.ask("hello", epoch=1)["memory"]
     code = "held = bytearray(200 << 20); print('held', flush=True)"
     size = 100 << 20
-    asker.ask(
-        "start",
-        runs=[
+    asker.start(
+        [
             start("1.1", tmp_path, sys.executable, "-S", "-c", code, memory_bytes=size),
             start("1.2", tmp_path, sys.executable, "-S", "-c", code),
         ],
@@ -468,13 +523,13 @@ def test_a_full_disk_begins_nothing_and_the_keeper_goes_on(tmp_path):
     try:
         asker = Asker(folder / "keeper.sock", process)
         asker.hello()
-        asker.ask("start", runs=[start("1.1", tmp_path, "true")])
+        asker.start([start("1.1", tmp_path, "true")])
         many = [start(f"2.{number}", tmp_path, "touch", f"{tmp_path}/ran") for number in range(100)]
-        assert "can't be written" in asker.ask("start", runs=many)["error"]
+        assert "can't be written" in asker.start(many)["error"]
         assert not (tmp_path / "ran").exists()
         assert list(asker.hello()) == ["1.1"]
         asker.over("1.1")
-        asker.ask("start", runs=[start("3.1", tmp_path, "true")])
+        asker.start([start("3.1", tmp_path, "true")])
         assert asker.over("3.1")["code"] == 0
         process.terminate()
         assert b"can't be written" in process.communicate()[1]
@@ -522,7 +577,7 @@ def test_in_the_background_it_is_there_when_its_command_ends(tmp_path):
     assert str(Path(f"/proc/{pid}/cwd").readlink()) == "/"
     for number in (signal.SIGHUP, signal.SIGINT):
         os.kill(pid, number)
-    asker.ask("start", runs=[start("1.1", tmp_path, "sleep", "0.5")])
+    asker.start([start("1.1", tmp_path, "sleep", "0.5")])
     os.kill(pid, signal.SIGTERM)  # not while something runs
     assert asker.over("1.1")["code"] == 0
     os.kill(pid, signal.SIGTERM)
