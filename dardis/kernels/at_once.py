@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from dardis.kernels.jit import Fields, bare, folded, kernel
+from dardis.kernels.jit import Fields, bare, folded, inlined, kernel
 from dardis.kernels.offers import (
     OUT_OF_SPACE,
     Asked,
@@ -20,23 +20,23 @@ from dardis.kernels.offers import (
     Question,
     Scratch,
     answer_one,
-    keep_common,
     may_run,
-    meet,
-    offers_of_node,
     up_from,
 )
 from dardis.kernels.openings import BASE, HEAP, LATER, WHOLE, Changes, Openings, catch_up, units_of_empty
-from dardis.kernels.profile import DONE, FULL, REFUSED, book, release, reserve, unbook
-from dardis.kernels.rows import Rows, make_room
+from dardis.kernels.profile import DONE, FULL, REFUSED, book, bring_forward, rebook, release, reserve, unbook
+from dardis.kernels.rows import Rows, find, forget_before, make_room
 from dardis.kernels.search import last_change, rounds_until
 from dardis.kernels.selection import NONE, Choice, Start, choose_nodes, choose_start
 from dardis.kernels.starters import UNKNOWN, Taken, latest_of, nodes_now, who_could
 from dardis.model.arrays import Ints
 from dardis.model.asks import Asks
+from dardis.model.job import FOREVER
 
 PROFILES_FULL, BOOKS_FULL, NOTHING = 20, 21, 22
 """Answers beside DONE, OUT_OF_SPACE and REFUSED (a defect): make room in these rows and call again; no start."""
+AS_IT_IS = 23
+"""A start was found for what a job has of its nodes, all of it."""
 BEFORE: Final = np.int64(0)
 """How many offers are out before those of a job."""
 
@@ -184,10 +184,15 @@ def _seek(question: Question, pool: Pool, found: Found, span: int) -> int:
     return DONE
 
 
-@bare
-def needs_all(question: Question, pool: Pool, i: int) -> bool:
-    """Whether the nodes that a job holds can hold no more of its units than they do."""
+@inlined
+def needs_all(question: Question, pool: Pool, i: int, refuser: int) -> bool:
+    """Whether the nodes that a job holds can hold no more of its units than they do, or there is but one of them.
+
+    Where one is known that has refused, it has been found before.
+    """
     asks, held = question.batch.asks, question.batch.held
+    if refuser >= 0 or held.offset[i + 1] - held.offset[i] == 1:
+        return True
     most = np.int64(0)
     for place in range(held.offset[i], held.offset[i + 1]):
         whole = units_of_empty(pool.capacity, held.node[place], asks.request[i])
@@ -195,89 +200,131 @@ def needs_all(question: Question, pool: Pool, i: int) -> bool:
     return most == asks.units[i]
 
 
-@bare
-def refuses(question: Question, i: int, place: int) -> int:
-    """Whether a node that a job holds offers it nothing: 1 or 0, or OUT_OF_SPACE."""
-    nodes, held = question.nodes, question.batch.held
-    node = held.node[place]
-    up = up_from(nodes, node, question.now)
-    if not may_run(question, i, node, up):
-        return 1
-    count = offers_of_node(question, i, node, up, place, BEFORE)
-    return OUT_OF_SPACE if count == OUT_OF_SPACE else np.int64(count == 0)
+@inlined
+def holds_from(rows: Rows, node: int, request: Ints, units: int, first: int, walltime: int, before: int) -> int:
+    """The first time from `first` on at which a node holds so many units for `walltime` s, or else until `before`.
 
-
-@bare
-def offers_of_own(question: Question, i: int, refuser: Ints) -> int:
-    """What the nodes that a job holds offer it, who can do without none of them; how many, or OUT_OF_SPACE.
-
-    Who refuses stands in `refuser` afterwards, and is asked first: mostly the same does again.
+    Where there is none before that, it is no earlier.
     """
-    nodes, held, now = question.nodes, question.batch.held, question.now
-    low, high = held.offset[i], held.offset[i + 1]
-    if 0 <= refuser[i] < high - low:
-        outcome = refuses(question, i, low + refuser[i])
-        if outcome != 0:
-            return BEFORE if outcome == 1 else OUT_OF_SPACE
-    common, count = np.int64(-1), BEFORE
-    spans = question.scratch.weights
-    knows = True
-    for place in range(low, high):
-        node = held.node[place]
-        begun = count
-        up = up_from(nodes, node, now)
+    begin = first
+    place = np.uint64(max(find(rows, node, first), rows.head[node]))
+    stop = np.uint64(rows.head[node] + rows.size[node])
+    while place < stop and rows.time[place] < min(begin + walltime, before):
+        fits = True
+        for k in range(len(request)):
+            fits &= rows.value[place, k] >= request[k] * units
+        place += np.uint64(1)
+        if not fits:
+            begin = rows.time[place] if place < stop else FOREVER
+    return begin
+
+
+@bare
+def start_of_all(question: Question, i: int, refuser: Ints) -> int:
+    """The first start, before its own, from which on all nodes that a job holds offer it what it has of them; or NONE.
+
+    What it has it keeps from its own start on, so only what comes before is looked at: node after node, each from where
+    the one before can. Who refuses stands in `refuser` afterwards, and is asked first: mostly the same does again.
+    """
+    nodes, asks, held = question.nodes, question.batch.asks, question.batch.held
+    low, count = held.offset[i], held.offset[i + 1] - held.offset[i]
+    walltime, last, own = asks.walltime[i], asks.last[i], held.start[i]
+    begin, agreed = asks.first[i], np.int64(0)
+    place = refuser[i] if 0 <= refuser[i] < count else np.int64(0)
+    while agreed < count:
+        node = held.node[low + place]
+        up = up_from(nodes, node, question.now)
+        start = np.int64(FOREVER)
         if may_run(question, i, node, up):
-            count = offers_of_node(question, i, node, up, place, begun)
-            if count == OUT_OF_SPACE:
-                return OUT_OF_SPACE
-        if count == begun:
-            refuser[i] = place - low
-            return BEFORE
-        if knows:
-            common = meet(spans, common, question.out, begun, count)
-            if common == 0:
-                return BEFORE
-            knows = common > 0
-    return keep_common(spans, common, question.out, BEFORE, count) if knows else count
+            units = held.units[low + place]
+            start = holds_from(nodes.rows, node, asks.request[i], units, max(begin, up), walltime, own)
+        if start > last:
+            refuser[i] = place
+            return NONE
+        agreed = agreed + 1 if start == begin else np.int64(1)
+        begin = start
+        place = place + 1 if place + 1 < count else np.int64(0)
+    return begin
+
+
+@folded
+def _find_earlier(question: Question, pool: Pool, found: Found, i: int) -> int:
+    """Look for an earlier start of a job on its own nodes; answers DONE, AS_IT_IS, NOTHING or OUT_OF_SPACE."""
+    asks, held, rows = question.batch.asks, question.batch.held, question.nodes.rows
+    low, high = held.offset[i], held.offset[i + 1]
+    found.start[i] = NONE
+    if asks.last[i] < held.start[i] and needs_all(question, pool, i, found.refuser[i]):
+        found.start[i] = start_of_all(question, i, found.refuser)
+        if found.start[i] == NONE:
+            return NOTHING
+        found.count[i] = high - low
+        for place in range(low, high):
+            found.nodes[place], found.units[place] = held.node[place] + question.nodes.first, held.units[place]
+        return AS_IT_IS
+    for place in range(low, high):  # others that have moved may have made it longer
+        if rows.size[held.node[place]] + 4 > len(question.scratch.time):
+            return OUT_OF_SPACE
+    count = answer_one(question, i, np.int64(0), len(question.nodes.group), BEFORE)
+    if count == OUT_OF_SPACE:
+        return OUT_OF_SPACE
+    instant = _instant_of(question, i, count, pool.choice) if count > 0 else NONE
+    if instant == NONE:
+        return NOTHING
+    _take_at(question, i, count, instant, pool.choice, found)
+    return DONE
+
+
+@folded
+def _move(question: Question, pool: Pool, found: Found, i: int) -> int:
+    """Give back what a job holds, and take what was found."""
+    asks, held, now = question.batch.asks, question.batch.held, question.now
+    rows, books = question.nodes.rows, pool.books
+    low, high = held.offset[i], held.offset[i + 1]
+    for place in range(low, high):
+        # What follows gives back and takes on the same nodes.
+        if not make_room(rows, held.node[place], np.int64(4)):
+            return PROFILES_FULL
+        if not make_room(books, held.node[place], np.int64(1)):
+            return BOOKS_FULL
+    old, old_units = held.node[low:high], held.units[low:high]
+    unbook(books, old, asks.job[i], held.start[i])
+    begin = max(held.start[i], now)
+    if begin < held.end[i]:
+        release(rows, old, old_units, asks.request[i], begin, held.end[i], now)
+    mine = found.nodes[low : low + found.count[i]] - question.nodes.first
+    units, start = found.units[low : low + found.count[i]], found.start[i]
+    if reserve(rows, mine, units, asks.request[i], start, start + asks.walltime[i], now) != DONE:
+        return REFUSED
+    book(books, mine, asks.job[i], start, now)
+    return DONE
+
+
+@folded
+def _move_as_it_is(question: Question, pool: Pool, found: Found, i: int) -> int:
+    """Let a job have what it holds from the start on that was found."""
+    asks, held, rows = question.batch.asks, question.batch.held, question.nodes.rows
+    low, high = held.offset[i], held.offset[i + 1]
+    mine, units = held.node[low:high], held.units[low:high]
+    for place in range(low, high):
+        forget_before(rows, held.node[place], question.now)
+        if not make_room(rows, held.node[place], np.int64(4)):
+            return PROFILES_FULL
+    bring_forward(rows, mine, units, asks.request[i], held.start[i], held.end[i], found.start[i])
+    return rebook(pool.books, mine, asks.job[i], held.start[i], found.start[i])
 
 
 @folded
 def _improve(question: Question, pool: Pool, found: Found) -> int:
     """Move jobs that hold something to earlier starts on the same nodes, one after the other, from `place` on."""
-    asks, held, now = question.batch.asks, question.batch.held, question.now
-    rows, books = question.nodes.rows, pool.books
-    while found.place[0] < len(asks.job):
+    while found.place[0] < len(question.batch.asks.job):
         i = found.place[0]
-        low, high = held.offset[i], held.offset[i + 1]
-        found.start[i] = NONE
-        for place in range(low, high):  # others that have moved may have made it longer
-            if rows.size[held.node[place]] + 4 > len(question.scratch.time):
-                return OUT_OF_SPACE
-        if needs_all(question, pool, i):
-            count = offers_of_own(question, i, found.refuser)
-        else:
-            count = answer_one(question, i, np.int64(0), len(question.nodes.group), BEFORE)
-        if count == OUT_OF_SPACE:
-            return OUT_OF_SPACE
-        instant = _instant_of(question, i, count, pool.choice) if count > 0 else NONE
-        if instant != NONE:
-            _take_at(question, i, count, instant, pool.choice, found)
-            for place in range(low, high):
-                # What follows gives back and takes on the same nodes.
-                if not make_room(rows, held.node[place], np.int64(4)):
-                    return PROFILES_FULL
-                if not make_room(books, held.node[place], np.int64(1)):
-                    return BOOKS_FULL
-            old, old_units = held.node[low:high], held.units[low:high]
-            unbook(books, old, asks.job[i], held.start[i])
-            begin = max(held.start[i], now)
-            if begin < held.end[i]:
-                release(rows, old, old_units, asks.request[i], begin, held.end[i], now)
-            mine = found.nodes[low : low + found.count[i]] - question.nodes.first
-            units, start = found.units[low : low + found.count[i]], found.start[i]
-            if reserve(rows, mine, units, asks.request[i], start, start + asks.walltime[i], now) != DONE:
-                return REFUSED
-            book(books, mine, asks.job[i], start, now)
+        outcome = _find_earlier(question, pool, found, i)
+        if outcome == DONE:
+            outcome = _move(question, pool, found, i)
+        elif outcome == AS_IT_IS:
+            outcome = _move_as_it_is(question, pool, found, i)
+        if outcome not in (DONE, NOTHING):
+            return outcome
         found.place[0] += 1
     return DONE
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dardis.kernels.fitting import Profile, Values
 from dardis.kernels.jit import bare, inlined
-from dardis.kernels.rows import Rows, close_slot, find, forget_before, make_room, open_slot
+from dardis.kernels.rows import Rows, close_slot, find, forget_before, make_room, open_slot, shift_up
 from dardis.model.arrays import Ints
 
 DONE, FULL, REFUSED = 0, 1, 2
@@ -48,7 +48,7 @@ def apply(rows: Rows, node: int, start: int, end: int, request: Ints, units: int
     for c in range(rows.value.shape[1]):
         amount = request[c % kinds] * units
         if amount != 0:
-            for place in range(first, last):
+            for place in range(np.uint64(first), np.uint64(last)):  # as entries are shifted
                 rows.value[place, c] -= amount
     if same_values(rows, last, last - 1):
         close_slot(rows, node, last)
@@ -59,13 +59,13 @@ def apply(rows: Rows, node: int, start: int, end: int, request: Ints, units: int
 @inlined
 def holds(rows: Rows, node: int, start: int, end: int, request: Ints, units: int) -> bool:
     """Whether the node has the capacity for `units` units over all of `[start, end)`."""
-    place = max(find(rows, node, start), rows.head[node])
-    stop = rows.head[node] + rows.size[node]
+    place = np.uint64(max(find(rows, node, start), rows.head[node]))
+    stop = np.uint64(rows.head[node] + rows.size[node])
     while place < stop and rows.time[place] < end:
         for k in range(len(request)):
             if rows.value[place, k] < request[k] * units:
                 return False
-        place += 1
+        place += np.uint64(1)
     return True
 
 
@@ -94,6 +94,18 @@ def release(rows: Rows, nodes: Ints, units: Ints, request: Ints, start: int, end
     for i in range(len(nodes)):
         apply(rows, nodes[i], start, end, request, -units[i])
     return DONE
+
+
+@bare
+def bring_forward(rows: Rows, nodes: Ints, units: Ints, request: Ints, start: int, end: int, new: int) -> None:
+    """Reserve from `new` on what is reserved over `[start, end)`, for as long; it fits there. Needs four slots each.
+
+    What both times have in common stays as it is.
+    """
+    until = new + end - start
+    for i in range(len(nodes)):
+        apply(rows, nodes[i], max(until, start), end, request, -units[i])
+        apply(rows, nodes[i], new, min(until, start), request, units[i])
 
 
 @bare
@@ -176,6 +188,23 @@ def unbook(rows: Rows, nodes: Ints, job: int, start: int) -> None:
                 close_slot(rows, nodes[i], place)
                 break
             place -= 1
+
+
+@bare
+def rebook(rows: Rows, nodes: Ints, job: int, start: int, new: int) -> int:
+    """Note that `job` will start at `new` already, and not at `start`. Answers DONE, or REFUSED if it isn't there."""
+    for i in range(len(nodes)):
+        node = nodes[i]
+        place = find(rows, node, start)
+        while place >= rows.head[node] and rows.time[place] == start and rows.value[place, 0] != job:
+            place -= 1
+        if place < rows.head[node] or rows.time[place] != start:
+            return REFUSED
+        to = find(rows, node, new) + 1
+        shift_up(rows, to, place)
+        rows.time[to] = new
+        rows.value[to, 0] = job
+    return DONE
 
 
 @bare

@@ -75,13 +75,14 @@ class AtOnce:
         asking = self._improving = [state for state in states if max(now, state.job.earliest) < state.start]
         if not asking:
             return []
-        rows = [
-            (state.job.number, state.asks + 1, max(now, state.job.earliest), state.start - 1, state.job.units,
-             state.job.groups)
-            for state in asking
-        ]  # fmt: skip
-        job, attempt, first, last, units, groups = np.array(rows, dtype=np.int64).T.copy()
-        request = np.array([state.job.request for state in asking], dtype=np.int64)
+        jobs = [state.job for state in asking]
+        columns = (
+            [job.number for job in jobs], [state.asks + 1 for state in asking], [job.earliest for job in jobs],
+            [state.start - 1 for state in asking], [job.units for job in jobs], [job.groups for job in jobs],
+        )  # fmt: skip
+        job, attempt, earliest, last, units, groups = np.array(columns, dtype=np.int64)
+        first = np.maximum(earliest, now)
+        request = np.array([job.request for job in jobs], dtype=np.int64)
         improve = say.Improve(job, attempt, first, last, units, groups, request, self._choice, self._distinct)
         return [Send(FIRST_HOST, improve)]
 
@@ -93,9 +94,7 @@ class AtOnce:
         begin, batch = 0, FIRST_BATCH
         while begin < len(asking):
             end = min(begin + batch, len(asking))
-            for state in asking[begin:end]:
-                assert state.nodes is not None
-                self._negotiation.count_rounds(state, 1, len(state.nodes))
+            self._negotiation.count_round_of(asking[begin:end])
             mover = next((place for place in range(begin, end) if place in moved), None)
             if mover is None:
                 begin, batch = end, min(2 * batch, LARGEST_BATCH)

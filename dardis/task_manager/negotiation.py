@@ -5,7 +5,7 @@ It finds starts and takes what it is told to take; what becomes of a round that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from dardis.model.addresses import FIRST_HOST, HostId, JobId, ManagerAddress
@@ -292,6 +292,14 @@ class Negotiation:
         self.renegotiations += rounds - (state.asks == 0)
         state.asks += rounds
         self.messages += 2 * nodes
+
+    def count_round_of(self, states: Sequence[JobState]) -> None:
+        """Count a question of each of these jobs to the nodes that it holds, with the answers."""
+        for state in states:
+            assert state.nodes is not None
+            self.renegotiations += state.asks != 0
+            state.asks += 1
+            self.messages += 2 * len(state.nodes)
 
     def count_claim(self, state: JobState, nodes: int) -> None:
         """Count a job's claim of so many nodes."""

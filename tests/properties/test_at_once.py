@@ -83,20 +83,21 @@ def test_nothing_is_asked_by_messages():
 
 def test_room_grows_with_what_it_is_for():
     """Many move in one call and leave steps behind: profiles outgrow the scratch, the offers do not."""
-    platform = Platform("one", (NodeGroup("n", 1, {"cores": 400}),))
-    state = NodePool(platform, 0, 1).state
-    one = np.ones(1, dtype=np.int64)
+    platform = Platform("two", (NodeGroup("n", 2, {"cores": 400}),))  # who holds a core of each could hold two of one
+    state = NodePool(platform, 0, 2).state
+    both_nodes, one = np.arange(2), np.ones(1, dtype=np.int64)
+    units = np.ones(2, dtype=np.int64)
     for step in range(83):
-        assert state.reserve(0 * one, one, one, 1000 + 7 * step, 100_000 + 13 * step, 0)
+        assert state.reserve(both_nodes, units, one, 1000 + 7 * step, 100_000 + 13 * step, 0)
     jobs = np.arange(1, 61, dtype=np.int64)
     for job in jobs.tolist():
-        assert state.reserve(0 * one, one, one, 5000, 9000, 0)
-        state.book(0 * one, job, 5000, 0)
+        assert state.reserve(both_nodes, units, one, 5000, 9000, 0)
+        state.book(both_nodes, job, 5000, 0)
     count = len(jobs)
     none, ones = np.zeros(count, dtype=np.int64), np.ones(count, dtype=np.int64)
-    held = Held(np.arange(count + 1), none, ones, 5000 + none, 9000 + none)
+    held = Held(2 * np.arange(count + 1), np.tile(both_nodes, count), np.tile(units, count), 5000 + none, 9000 + none)
     first = 100 + 3 * jobs
-    improve = say.Improve(jobs, ones, first, held.start - 1, ones, ones, ones.reshape(-1, 1), 0, False)
+    improve = say.Improve(jobs, ones, first, held.start - 1, 2 * ones, ones, ones.reshape(-1, 1), 0, False)
     before = len(state._out.rows)
     assert (state.improve(improve, held, -ones, 1, 0).start == first).all()
     assert len(state._out.rows) == before
