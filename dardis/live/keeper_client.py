@@ -16,6 +16,8 @@ from dardis.model.errors import DardisError
 
 PATIENCE_S: Final = 10.0
 """How long a keeper that was started may take until it listens, s."""
+ANSWER_S: Final = 30.0
+"""How long it may take over an answer, s; one that was stopped doesn't answer at all."""
 LONGEST_LINE: Final = 64 << 20
 """The longest line that it may say, in bytes: what it knows of all its runs."""
 
@@ -83,13 +85,17 @@ class KeeperClient:
         self._asked.clear()
 
     async def ask(self, do: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 (plain values)
-        """Its answer to a request. Raises KeeperError where it refuses, or is gone."""
+        """Its answer to a request. Raises KeeperError where it refuses, does not answer, or is gone."""
         if self.lost.is_set():
             raise KeeperError("the keeper is gone")
         self._last += 1
         waiting = self._asked[self._last] = asyncio.get_running_loop().create_future()
         self._writer.write(json.dumps({"id": self._last, "do": do, **more}).encode() + b"\n")
-        told: dict[str, Any] = await waiting
+        try:
+            told: dict[str, Any] = await asyncio.wait_for(waiting, ANSWER_S)
+        except TimeoutError:
+            self.close()
+            raise KeeperError("the keeper does not answer") from None
         if "error" in told:
             raise KeeperError(f"the keeper refuses to {do}: {told['error']}")
         return told

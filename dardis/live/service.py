@@ -202,7 +202,8 @@ class Service:
             self._keeper = None
         self._records = []
         self.gateway = self._recalled()
-        self._next = self.journal.next_job()
+        # Somebody may have seen those that were not written: their numbers are nobody else's.
+        self._next = max(self._next, self.journal.next_job())
 
     async def _serve(self) -> None:
         """Bring what happens to the gateway, and what it decides to journal and keeper."""
